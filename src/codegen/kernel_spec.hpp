@@ -1,0 +1,71 @@
+// What an engine proposes: a kernel as a plain value, before any text is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/magic.hpp"
+#include "device/device.hpp"
+#include "problem/types.hpp"
+
+namespace kiln {
+
+struct TypeName {
+  std::string name;  // as kernel_sources/common/ spells it: "float", "double", "f16_t", "bf16_t"
+  friend bool operator==(const TypeName&, const TypeName&) = default;
+};
+TypeName kernel_type(DataType type);
+
+// One constant of the generated text.
+struct Constant {
+  std::string name;
+  std::variant<std::int64_t, bool, TypeName, MagicDivisor> value;
+  std::string comment;
+  friend bool operator==(const Constant&, const Constant&) = default;
+};
+
+// The kernel itself. Equal specs give equal text; the cache of loaded kernels is keyed by it.
+struct KernelSpec {
+  std::string engine;   // "implicit_gemm_fma"
+  std::string file;     // below kernel_sources/: "conv/implicit_gemm_fma.cu"
+  std::string entry;    // the extern "C" kernel
+  std::string tile;     // for people
+  std::vector<Constant> constants;
+  std::uint32_t shared_memory = 0;  // dynamic, bytes
+  std::size_t alignment = 1;        // bytes that every operand must be aligned to
+  friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
+};
+
+// How one plan launches its kernel: a shape, and the kernel's parameter struct with holes for what
+// the caller gives at execution.
+struct LaunchSpec {
+  enum class Hole : std::uint8_t { operand, alpha, beta };
+  struct Patch {
+    Hole hole;
+    std::uint8_t operand;  // index into the execution's operands, for Hole::operand
+    std::uint16_t offset;  // bytes into the struct
+  };
+
+  LaunchShape shape;
+  bool empty = false;  // nothing to compute: an empty batch
+  std::vector<std::byte> parameters;
+  std::vector<Patch> patches;
+
+  template <class Struct>
+  void set_parameters(const Struct& value) {
+    parameters.resize(sizeof(Struct));
+    std::memcpy(parameters.data(), &value, sizeof(Struct));
+  }
+};
+
+struct Proposal {
+  KernelSpec kernel;
+  LaunchSpec launch;
+};
+
+}  // namespace kiln

@@ -1,0 +1,39 @@
+// Text in, machine code out. Knows no operation.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct Compiled {
+  std::vector<std::byte> binary;  // cubin, or the host device's shared object
+  std::string ptx;                // "" from the host compiler
+  std::string log;                // warnings; "" if none
+  double milliseconds = 0;
+};
+
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+
+  // The compiler's exact build, part of every cache key: content, never a place or a time. Cheap:
+  // it loads nothing.
+  virtual std::string identity() const = 0;
+
+  // What goes on the compiler's command line for `arch`, in order; part of every cache key.
+  virtual std::vector<std::string> options(const std::string& arch) const = 0;
+
+  // `name` is what diagnostics call the text. Throws COMPILE_FAILED (log, options and source in the
+  // message) or NO_COMPILER. Safe to call from several threads at once.
+  virtual Compiled compile(const std::string& source, const std::string& name,
+                           const std::vector<std::string>& options) const = 0;
+};
+
+// Null where there is none; `why` then says what was looked for and where.
+std::shared_ptr<const Compiler> find_nvrtc(std::string& why);
+std::shared_ptr<const Compiler> find_host_compiler(std::string& why);
+
+}  // namespace kiln

@@ -1,0 +1,38 @@
+// Small text helpers: cat(...) joins anything printable, join(...) a list.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace kiln {
+
+namespace detail {
+inline void append(std::string& out, std::string_view text) { out += text; }
+inline void append(std::string& out, char c) { out += c; }
+template <class T>
+  requires std::is_arithmetic_v<T>
+void append(std::string& out, T value) {
+  out += std::to_string(value);
+}
+}  // namespace detail
+
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
+}
+
+// join({56, 56}, "x") == "56x56"
+template <class Range>
+std::string join(const Range& items, std::string_view separator) {
+  std::string out;
+  for (const auto& item : items) {
+    if (!out.empty()) out += separator;
+    detail::append(out, item);
+  }
+  return out;
+}
+
+}  // namespace kiln

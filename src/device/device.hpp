@@ -1,0 +1,84 @@
+// A place where kernels run: a GPU through the CUDA driver, or the host device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kiln/kiln.h"
+
+namespace kiln {
+
+// What engines may know of a device. Also written from a table for an architecture with no such
+// device present (known_architecture), so that a build machine chooses as the target will.
+struct DeviceDescription {
+  kilnDeviceKind_t kind = KILN_DEVICE_CUDA;
+  std::string name;          // "NVIDIA H200"
+  std::string arch;          // what to compile for: "sm_90a"; "host"
+  int ordinal = 0;
+  int compute_capability = 0;  // 90; 0 on the host device
+  int multiprocessors = 1;
+  int shared_memory_per_block = 48 * 1024;  // the opt-in limit, bytes
+  int shared_memory_per_multiprocessor = 48 * 1024;
+  int registers_per_multiprocessor = 65536;
+  std::int64_t l2_bytes = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists). Throws
+// BAD_PARAM listing the architectures known.
+DeviceDescription known_architecture(const std::string& arch);
+
+struct LaunchShape {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t cluster = 1;        // thread blocks of a cluster along x
+  std::uint32_t shared_memory = 0;  // dynamic, bytes
+};
+
+// A kernel loaded on a device. A kernel takes one parameter: a struct of its own, by value.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Asynchronous on a GPU. No allocation, no lock held across launches. `stream` is a CUstream.
+  virtual void launch(const LaunchShape& shape, std::span<const std::byte> parameters,
+                      void* stream) const = 0;
+  virtual int registers() const { return 0; }     // per thread
+  virtual int local_memory() const { return 0; }  // bytes per thread: spills
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceDescription& description() const = 0;
+
+  // `binary` is a cubin, or the host device's shared object; `entry` the extern "C" kernel in it.
+  // Throws EXECUTION_FAILED with the driver's own words.
+  virtual std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
+                                       std::uint32_t shared_memory) = 0;
+
+  // For the command line, the samples and the tests; no plan calls them.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void free(void* address) = 0;
+  virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
+  virtual void synchronize(void* stream) = 0;
+  // Milliseconds of `count` calls of `work`, measured on the device (events around them).
+  virtual double time(void* stream, int count, const std::function<void()>& work) = 0;
+};
+
+// One instance per device and process. Throws NO_DEVICE or BAD_PARAM (ordinal).
+std::shared_ptr<Device> open_cuda_device(int ordinal);
+std::shared_ptr<Device> open_host_device();
+std::shared_ptr<Device> open_device(kilnDeviceKind_t kind, int ordinal);
+
+// Devices the driver reports; empty with a reason in `why` where there is no driver or no GPU.
+std::vector<DeviceDescription> list_cuda_devices(std::string& why);
+
+}  // namespace kiln

@@ -1,0 +1,56 @@
+// Where kernels come from: this process's memory, the disk cache, the compiler.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/disk_store.hpp"
+#include "codegen/kernel_spec.hpp"
+#include "compile/compiler.hpp"
+#include "device/device.hpp"
+#include "kiln/kiln.h"
+
+namespace kiln {
+
+// A kernel and all that was kept about it. Immutable.
+struct KernelImage {
+  KernelSpec spec;
+  std::string source, ptx, log, key, arch;
+  std::vector<std::byte> binary;
+};
+
+struct LoadedKernel {
+  std::shared_ptr<const KernelImage> image;
+  std::unique_ptr<Kernel> kernel;  // on its device
+};
+
+struct KernelTimes {  // milliseconds
+  double generate = 0, lookup = 0, compile = 0, load = 0;
+};
+
+struct FoundImage {
+  std::shared_ptr<const KernelImage> image;
+  kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
+  KernelTimes times;
+};
+
+// The machine code of a spec for an architecture, from the disk cache or the compiler: needs no GPU.
+// `refresh` compiles even if the cache has it.
+FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
+                      bool refresh = false);
+
+struct FoundKernel {
+  std::shared_ptr<const LoadedKernel> kernel;
+  kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
+  KernelTimes times;
+};
+
+// The same, loaded on a device; one compilation and one load however many threads ask at once.
+FoundKernel load_kernel(const KernelSpec& spec, Device& device);
+
+// The process's disk cache (KILN_CACHE_DIR).
+cache::DiskStore& kernel_cache();
+
+}  // namespace kiln

@@ -1,0 +1,62 @@
+// A plan: one problem on one device, made once, executed many times.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "device/device.hpp"
+#include "engines/engine.hpp"
+#include "kiln/kiln.h"
+
+namespace kiln {
+
+struct LoadedKernel;  // kernel_store.hpp
+
+struct PlanTimes {  // milliseconds
+  double generate = 0, lookup = 0, compile = 0, load = 0, total = 0;
+};
+
+struct EngineRefusal {
+  std::string engine, reason;
+};
+
+class Plan {
+ public:
+  Plan(std::shared_ptr<Device> device, Problem problem);
+
+  // Chooses the engine, generates the source, finds or compiles the kernel, loads it. Throws
+  // NOT_SUPPORTED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED; the plan then stays unfinalized.
+  // `only_engine` (a name) restricts the choice, for tests and `kiln conv --engine`.
+  void finalize(const std::string& only_engine = {});
+  bool finalized() const { return kernel_ != nullptr; }
+
+  // Operands in the problem's own order (forward convolution: x, w, y). alpha and beta are exact
+  // in double for either compute type. Packs arguments and launches: no allocation, no lock, no
+  // text. Throws EXECUTION_FAILED, BAD_PARAM (null or misaligned operand; NOT_INITIALIZED).
+  void execute(std::span<void* const> operands, double alpha, double beta, void* stream) const;
+
+  const Device& device() const { return *device_; }
+  const Problem& problem() const { return problem_; }
+  const std::vector<EngineRefusal>& refusals() const { return refusals_; }
+
+  // The rest only once finalized.
+  const KernelSpec& spec() const;
+  const LaunchSpec& launch() const { return launch_; }
+  const LoadedKernel& kernel() const { return *kernel_; }
+  kilnKernelOrigin_t origin() const { return origin_; }
+  const PlanTimes& times() const { return times_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  Problem problem_;
+  LaunchSpec launch_;
+  std::shared_ptr<const LoadedKernel> kernel_;
+  std::vector<EngineRefusal> refusals_;
+  kilnKernelOrigin_t origin_ = KILN_KERNEL_COMPILED;
+  PlanTimes times_;
+};
+
+}  // namespace kiln

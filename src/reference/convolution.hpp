@@ -1,0 +1,25 @@
+// The double-precision reference that every kernel is compared with: the defining sum, written to
+// be read, threaded over outputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "problem/convolution.hpp"
+
+namespace kiln::reference {
+
+// One output of the forward convolution: the sum, and the sum of absolute values of its products,
+// which is the scale that rounding errors are measured against.
+struct Accumulated {
+  double value = 0, magnitude = 0;
+};
+
+
+// The outputs at `indices` (flat, in the order n, k, o, p, q; densely numbered).
+std::vector<Accumulated> forward(const ConvolutionProblem& problem, const double* x,
+                                 const double* w, std::span<const std::int64_t> indices,
+                                 int threads = 0);
+
+}  // namespace kiln::reference
