@@ -1,6 +1,7 @@
 // The user's kernel cache on disk: one self-contained, checksummed file per kernel.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cache/key.hpp"
+#include "cache/layout.hpp"
 
 namespace kiln::cache {
 
@@ -51,29 +53,61 @@ struct Counters {
                 publish_failures = 0;
 };
 
+// Safe to use from any number of threads and processes at once, across fork() too: between calls it
+// holds no descriptor and at no time a lock.
 class DiskStore {
  public:
   // `directory` may be empty (no place for a cache), absent (made when first written), or unusable
   // (another user's, writable by others, a link): the store is then disabled, says so once through
   // `warn`, and every lookup misses. Never throws.
+  //
+  // `hash_digits` below 32 shortens the hashes in file names: a test's way to make keys collide.
   using Warn = std::function<void(std::string_view)>;
-  DiskStore(std::string directory, Warn warn);
+  DiskStore(std::string directory, Warn warn, int hash_digits = content_hash_digits);
+  ~DiskStore();
+  DiskStore(const DiskStore&) = delete;
+  DiskStore& operator=(const DiskStore&) = delete;
 
-  const std::string& directory() const;
-  bool usable() const;
+  const std::string& directory() const { return directory_; }  // absolute
+  bool usable() const { return refusal_.load() == nullptr; }
   std::string why_unusable() const;
 
-  // A hit costs open, read, close: no lock, no write.
+  // A hit costs open, read, close: no lock, no write. The full key is compared. A key of any
+  // producer finds the newest sound entry of its content, for the price of a look through a shard.
   Lookup get(const Key& key) const;
 
-  // Publishes by rename of a complete private file. False, and one warning a process, if the system
-  // refuses: a cache that cannot be written is slower, never wrong.
+  // Publishes by rename of a complete private file. False, and one warning a store, if the system
+  // refuses or the key names no producer: a cache that cannot be written is slower, never wrong.
   bool put(const Key& key, const Entry& entry);
 
-  std::vector<Listing> list() const;
+  std::vector<Listing> list() const;  // in order of path
+  // A listed entry with the key it carries (null: not wanted). Not counted.
   Lookup read(const Listing& listing, std::vector<Field>* content, std::string* producer) const;
-  std::uint64_t clear();  // removes every entry; how many
+  // Removes every entry, unfinished ones too; how many finished ones. A writer at work meanwhile
+  // publishes all the same. What is not recognizably the cache's stays, and links are not followed.
+  std::uint64_t clear();
   Counters counters() const;
+
+ private:
+  using Count = std::atomic<std::uint64_t>;
+
+  bool ready() const;
+  void refuse(std::string_view reason) const;
+  void warn_once(const std::string& text) const;
+  void count(Miss miss) const;
+  std::string shard_path(const EntryName& name) const;
+  Lookup find(const Key& key) const;
+  Lookup find_newest(const Key& key, const EntryName& name) const;
+  std::string publish(const Key& key, const Entry& entry);  // empty, or why not
+
+  std::string directory_;
+  Warn warn_;
+  int hash_digits_;
+  mutable std::atomic<bool> sound_{false}, warned_{false};
+  // Set at most once and then kept, so that it may be read without a lock.
+  mutable std::atomic<const std::string*> refusal_{nullptr};
+  mutable Count hits_{0}, absent_{0}, corrupt_{0}, collisions_{0}, unreadable_{0};
+  Count published_{0}, publish_failures_{0};
 };
 
 }  // namespace kiln::cache

@@ -25,8 +25,13 @@
 #define KILN_API
 #endif
 
+/* C enumerations can hold any int; saying so to C++ as well lets the library look at a wrong value
+ * and refuse it. */
 #ifdef __cplusplus
+#define KILN_ENUM_BASE : int
 extern "C" {
+#else
+#define KILN_ENUM_BASE
 #endif
 
 /* ---- version ------------------------------------------------------------------------------ */
@@ -41,15 +46,15 @@ KILN_API int kilnGetVersion(void);
 
 /* ---- status ------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   KILN_STATUS_SUCCESS = 0,
   KILN_STATUS_BAD_PARAM = 1,       /* an argument or a descriptor field is wrong */
-  KILN_STATUS_NOT_INITIALIZED = 2, /* a descriptor was created but never set, a plan never finalized */
-  KILN_STATUS_NOT_SUPPORTED = 3,   /* legal, but no engine takes it; plan queries tell each reason */
-  KILN_STATUS_NO_DEVICE = 4,       /* no driver, no GPU, or no such ordinal */
-  KILN_STATUS_NO_COMPILER = 5,     /* the kernel is not cached and NVRTC (or the C++ compiler) is missing */
-  KILN_STATUS_COMPILE_FAILED = 6,  /* the message carries log, options and source */
-  KILN_STATUS_EXECUTION_FAILED = 7,/* the driver refused a load or a launch, or the host device found a defect */
+  KILN_STATUS_NOT_INITIALIZED = 2, /* a descriptor was never set, a plan never finalized */
+  KILN_STATUS_NOT_SUPPORTED = 3,  /* legal, but no engine takes it; plan queries tell each reason */
+  KILN_STATUS_NO_DEVICE = 4,      /* no driver, no GPU, or no such ordinal */
+  KILN_STATUS_NO_COMPILER = 5,    /* the kernel is not cached, NVRTC (or a C++ compiler) missing */
+  KILN_STATUS_COMPILE_FAILED = 6, /* the message carries log, options and source */
+  KILN_STATUS_EXECUTION_FAILED = 7, /* a refused load or launch, a defect the host device found */
   KILN_STATUS_ALLOC_FAILED = 8,
   KILN_STATUS_VERSION_MISMATCH = 9,
   KILN_STATUS_INTERNAL_ERROR = 10
@@ -69,20 +74,20 @@ KILN_API kilnStatus_t kilnCheckVersion(int header_version);
 
 /* ---- types -------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   KILN_DATA_FLOAT = 0,   /* f32 */
   KILN_DATA_DOUBLE = 1,  /* f64 */
   KILN_DATA_HALF = 2,    /* f16, IEEE binary16 */
   KILN_DATA_BFLOAT16 = 3 /* bf16 */
 } kilnDataType_t;
 
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   KILN_TENSOR_NCHW = 0, /* dense, the last dimension contiguous: NCW, NCHW, NCDHW; filters KCRS */
   KILN_TENSOR_NHWC = 1  /* dense, channels contiguous: NWC, NHWC, NDHWC; filters KRSC */
 } kilnTensorFormat_t;
 
-typedef enum {
-  KILN_CONVOLUTION = 0,      /* the filter flipped in space, as mathematics and the 2014 paper have it */
+typedef enum KILN_ENUM_BASE {
+  KILN_CONVOLUTION = 0,      /* the filter flipped in space: mathematics, the 2014 paper */
   KILN_CROSS_CORRELATION = 1 /* the filter as it lies, as the frameworks have it */
 } kilnConvolutionMode_t;
 
@@ -97,7 +102,7 @@ typedef struct kilnPlanStruct* kilnPlan_t;
 
 /* ---- handle ------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   KILN_DEVICE_CUDA = 0, /* an NVIDIA GPU: its primary context, through the driver API */
   KILN_DEVICE_HOST = 1  /* the same kernels, compiled by the C++ compiler and run on the CPU: for
                            tests, sanitizers and debuggers, not for speed */
@@ -117,6 +122,9 @@ KILN_API kilnStatus_t kilnSetStream(kilnHandle_t handle, void* stream);
 KILN_API kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream);
 
 /* ---- tensor descriptors ------------------------------------------------------------------- */
+
+/* For every kind of descriptor: a setter that fails leaves it as it was; destroying null is allowed
+ * and ignored. */
 
 KILN_API kilnStatus_t kilnCreateTensorDescriptor(kilnTensorDescriptor_t* descriptor);
 KILN_API kilnStatus_t kilnDestroyTensorDescriptor(kilnTensorDescriptor_t descriptor);
@@ -180,7 +188,9 @@ KILN_API kilnStatus_t kilnDestroyConvolutionDescriptor(kilnConvolutionDescriptor
  * padBefore, padAfter: zeros before the first and after the last element; negative values leave
  *   that many elements unread. padAfter may be null: the same as padBefore.
  * stride at least 1; dilation at least 1 (1 is dense: taps `dilation` elements apart).
- * computeType: the type of accumulation, alpha and beta: DOUBLE for f64 tensors, else FLOAT. */
+ * computeType: the type of accumulation, alpha and beta: DOUBLE for f64 tensors, else FLOAT.
+ * Every value is below 2^31 in magnitude. The group count stays as it is.
+ * Errors: BAD_PARAM (null, arrayLength, a value out of range, unknown mode or type). */
 KILN_API kilnStatus_t kilnSetConvolutionNdDescriptor(
     kilnConvolutionDescriptor_t descriptor, int arrayLength, const int64_t padBefore[],
     const int64_t padAfter[], const int64_t stride[], const int64_t dilation[],
@@ -192,10 +202,12 @@ KILN_API kilnStatus_t kilnSetConvolution2dDescriptor(kilnConvolutionDescriptor_t
                                                      int64_t dilationW, kilnConvolutionMode_t mode,
                                                      kilnDataType_t computeType);
 
-KILN_API kilnStatus_t kilnGetConvolutionNdDescriptor(
-    kilnConvolutionDescriptor_t descriptor, int arrayLengthRequested, int* arrayLength,
-    int64_t padBefore[], int64_t padAfter[], int64_t stride[], int64_t dilation[],
-    kilnConvolutionMode_t* mode, kilnDataType_t* computeType);
+KILN_API kilnStatus_t kilnGetConvolutionNdDescriptor(kilnConvolutionDescriptor_t descriptor,
+                                                     int arrayLengthRequested, int* arrayLength,
+                                                     int64_t padBefore[], int64_t padAfter[],
+                                                     int64_t stride[], int64_t dilation[],
+                                                     kilnConvolutionMode_t* mode,
+                                                     kilnDataType_t* computeType);
 
 /* Groups (default 1) divide both C and K; depthwise is groups == C. */
 KILN_API kilnStatus_t kilnSetConvolutionGroupCount(kilnConvolutionDescriptor_t descriptor,
@@ -213,21 +225,17 @@ KILN_API kilnStatus_t kilnGetConvolutionForwardOutputDim(kilnConvolutionDescript
 
 KILN_API kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescriptor_t convDesc,
                                                            kilnTensorDescriptor_t xDesc,
-                                                           kilnFilterDescriptor_t wDesc,
-                                                           int64_t* n, int64_t* k, int64_t* p,
-                                                           int64_t* q);
+                                                           kilnFilterDescriptor_t wDesc, int64_t* n,
+                                                           int64_t* k, int64_t* p, int64_t* q);
 
 /* ---- plans -------------------------------------------------------------------------------- */
 
 /* Checks the descriptors against each other and copies them; makes no kernel yet. x, w and y have
  * one data type; no two elements of y may share an address.
  * Errors: BAD_PARAM naming the field, NOT_INITIALIZED for a descriptor that was never set. */
-KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(kilnHandle_t handle,
-                                                       kilnTensorDescriptor_t xDesc,
-                                                       kilnFilterDescriptor_t wDesc,
-                                                       kilnConvolutionDescriptor_t convDesc,
-                                                       kilnTensorDescriptor_t yDesc,
-                                                       kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
 
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
@@ -245,12 +253,12 @@ KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
  * Errors: BAD_PARAM (null, misaligned, a handle of another device), NOT_INITIALIZED (not
  * finalized), EXECUTION_FAILED. */
 KILN_API kilnStatus_t kilnExecuteConvolutionForward(kilnHandle_t handle, kilnPlan_t plan,
-                                                    const void* alpha, const void* x,
-                                                    const void* w, const void* beta, void* y);
+                                                    const void* alpha, const void* x, const void* w,
+                                                    const void* beta, void* y);
 
 /* ---- plan queries ------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   KILN_KERNEL_COMPILED = 0, /* by this plan's finalization */
   KILN_KERNEL_MEMORY = 1,   /* this process had it already */
   KILN_KERNEL_DISK = 2      /* from the kernel cache */
@@ -268,25 +276,27 @@ typedef struct {
   size_t alignment;          /* bytes that x, w and y must be aligned to */
   int64_t blocks;            /* thread blocks of one execution */
   int threadsPerBlock;
-  int sharedMemoryBytes;     /* per block */
-  int registersPerThread;    /* as the driver reports it; 0 on the host device */
-  int localMemoryBytes;      /* per thread; more than 0 means spills; 0 on the host device */
+  int sharedMemoryBytes;  /* per block */
+  int registersPerThread; /* as the driver reports it; 0 on the host device */
+  int localMemoryBytes;   /* per thread; more than 0 means spills; 0 on the host device */
 } kilnPlanInfo_t;
 
-/* Errors: BAD_PARAM (null, structSize), NOT_INITIALIZED (not finalized). */
+/* A structSize smaller than the library's own, of a program compiled against an older header, gets
+ * that many bytes of it.
+ * Errors: BAD_PARAM (null, structSize), NOT_INITIALIZED (not finalized). */
 KILN_API kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info);
 
-typedef enum {
-  KILN_PLAN_PROBLEM = 0,    /* one line: the problem, as `kiln conv` takes it */
-  KILN_PLAN_ENGINE = 1,     /* the engine's name */
-  KILN_PLAN_TILE = 2,       /* such as "128x128x8, 8x8 a thread, 256 threads" */
-  KILN_PLAN_CONSTANTS = 3,  /* one "name = value" a line, magic divisors among them */
-  KILN_PLAN_SOURCE = 4,     /* the generated kernel source, self-contained */
-  KILN_PLAN_PTX = 5,        /* PTX; "" on the host device */
-  KILN_PLAN_COMPILE_LOG = 6,/* what the compiler said; "" if nothing */
-  KILN_PLAN_REFUSALS = 7,   /* one "engine: reason" a line for each engine asked before the chosen one */
-  KILN_PLAN_CACHE_KEY = 8,  /* the kernel's key in the cache, in hex */
-  KILN_PLAN_ARCHITECTURE = 9/* what the kernel was compiled for, such as "sm_90a" */
+typedef enum KILN_ENUM_BASE {
+  KILN_PLAN_PROBLEM = 0,     /* one line: the problem, as `kiln conv` takes it */
+  KILN_PLAN_ENGINE = 1,      /* the engine's name */
+  KILN_PLAN_TILE = 2,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
+  KILN_PLAN_CONSTANTS = 3,   /* one "name = value" a line, magic divisors among them */
+  KILN_PLAN_SOURCE = 4,      /* the generated kernel source, self-contained */
+  KILN_PLAN_PTX = 5,         /* PTX; "" on the host device */
+  KILN_PLAN_COMPILE_LOG = 6, /* what the compiler said; "" if nothing */
+  KILN_PLAN_REFUSALS = 7,    /* one "engine: reason" a line, of the engines asked first */
+  KILN_PLAN_CACHE_KEY = 8,   /* the kernel's key in the cache, in hex */
+  KILN_PLAN_ARCHITECTURE = 9 /* what the kernel was compiled for, such as "sm_90a" */
 } kilnPlanText_t;
 
 /* Null-terminated text owned by the plan. PROBLEM is there before finalization; REFUSALS also after
@@ -303,9 +313,8 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
 KILN_API kilnStatus_t kilnConvolutionForward(kilnHandle_t handle, const void* alpha,
                                              kilnTensorDescriptor_t xDesc, const void* x,
                                              kilnFilterDescriptor_t wDesc, const void* w,
-                                             kilnConvolutionDescriptor_t convDesc,
-                                             const void* beta, kilnTensorDescriptor_t yDesc,
-                                             void* y);
+                                             kilnConvolutionDescriptor_t convDesc, const void* beta,
+                                             kilnTensorDescriptor_t yDesc, void* y);
 
 #ifdef __cplusplus
 }

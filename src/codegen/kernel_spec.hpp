@@ -31,10 +31,10 @@ struct Constant {
 
 // The kernel itself. Equal specs give equal text; the cache of loaded kernels is keyed by it.
 struct KernelSpec {
-  std::string engine;   // "implicit_gemm_fma"
-  std::string file;     // below kernel_sources/: "conv/implicit_gemm_fma.cu"
-  std::string entry;    // the extern "C" kernel
-  std::string tile;     // for people
+  std::string engine;  // "implicit_gemm_fma"
+  std::string file;    // below kernel_sources/: "conv/implicit_gemm_fma.cu"
+  std::string entry;   // the extern "C" kernel
+  std::string tile;    // for people
   std::vector<Constant> constants;
   std::uint32_t shared_memory = 0;  // dynamic, bytes
   std::size_t alignment = 1;        // bytes that every operand must be aligned to

@@ -1,18 +1,22 @@
-// KernelSpec -> one self-contained text: the constants, then the kernel. Nothing outside it matters.
+// KernelSpec -> one self-contained text: the constants, then the kernel. Nothing outside it
+// matters.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "codegen/kernel_spec.hpp"
 
 namespace kiln {
 
-std::string generate_source(const KernelSpec& spec);
+// The text the compiler gets. `#include "..."` lines of kernel_sources/ are expanded in place, each
+// file once; "target/..." becomes cuda/... or host/... by the kind of device.
+std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind);
+
+// The same expansion for any text, for tests that bring kernels of their own.
+std::string expand_includes(std::string_view text, kilnDeviceKind_t kind);
 
 // "NAME = value" a line, for people and for plan queries.
 std::string print_constants(const KernelSpec& spec);
-
-// The embedded text of a file below kernel_sources/. Throws INTERNAL_ERROR if there is none.
-std::string_view kernel_file(std::string_view path);
 
 }  // namespace kiln

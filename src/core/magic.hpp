@@ -14,7 +14,7 @@ namespace kiln {
 //   !add                      mulhi(n, multiplier) >> shift
 //   add                       t = mulhi(n, multiplier); (((n - t) >> 1) + t) >> shift
 struct MagicDivisor {
-  std::uint32_t divisor = 1;
+  std::uint64_t divisor = 1;  // beyond 32 bits (wide_divisor), only the divisor itself means anything
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;
   bool add = false;
@@ -30,5 +30,8 @@ struct MagicDivisor {
 
 // divisor >= 1. Throws Error(BAD_PARAM) for 0.
 MagicDivisor make_magic(std::uint32_t divisor, std::uint32_t max_dividend = 0xffffffffu);
+
+// A divisor of 64-bit dividends, for which no multiplier is made.
+inline MagicDivisor wide_divisor(std::uint64_t divisor) { return {.divisor = divisor}; }
 
 }  // namespace kiln

@@ -18,8 +18,8 @@ namespace kiln {
 // device present (known_architecture), so that a build machine chooses as the target will.
 struct DeviceDescription {
   kilnDeviceKind_t kind = KILN_DEVICE_CUDA;
-  std::string name;          // "NVIDIA H200"
-  std::string arch;          // what to compile for: "sm_90a"; "host"
+  std::string name;  // "NVIDIA H200"
+  std::string arch;  // what to compile for: "sm_90a"; "host"
   int ordinal = 0;
   int compute_capability = 0;  // 90; 0 on the host device
   int multiprocessors = 1;
@@ -33,6 +33,10 @@ struct DeviceDescription {
 // "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists). Throws
 // BAD_PARAM listing the architectures known.
 DeviceDescription known_architecture(const std::string& arch);
+
+// What to compile for on a device of a compute capability: "sm_80", and "sm_90a" for Hopper, whose
+// own instructions need the suffix.
+std::string architecture_name(int compute_capability);
 
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};

@@ -1,4 +1,5 @@
-// An engine is a stateless way to compute a problem: it proposes a kernel, or refuses with a reason.
+// An engine is a stateless way to compute a problem: it proposes a kernel, or refuses with a
+// reason.
 #pragma once
 
 #include <span>
@@ -14,7 +15,8 @@ namespace kiln {
 using Problem = std::variant<ConvolutionProblem>;
 
 struct Refusal {
-  std::string reason;  // a clause: "2 output channels a group; below 8 the tile would be mostly idle"
+  std::string
+      reason;  // a clause: "2 output channels a group; below 8 the tile would be mostly idle"
 };
 
 class Engine {

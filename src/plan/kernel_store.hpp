@@ -30,16 +30,22 @@ struct KernelTimes {  // milliseconds
   double generate = 0, lookup = 0, compile = 0, load = 0;
 };
 
+enum class Caching {
+  use,      // look the kernel up, publish what had to be compiled
+  refresh,  // compile and publish, whatever is there
+  bypass    // compile; look nothing up, publish nothing
+};
+
 struct FoundImage {
   std::shared_ptr<const KernelImage> image;
   kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
   KernelTimes times;
 };
 
-// The machine code of a spec for an architecture, from the disk cache or the compiler: needs no GPU.
-// `refresh` compiles even if the cache has it.
+// The machine code of a spec for an architecture, from the disk cache or the compiler: needs no
+// GPU.
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
-                      bool refresh = false);
+                      Caching caching = Caching::use);
 
 struct FoundKernel {
   std::shared_ptr<const LoadedKernel> kernel;
@@ -48,7 +54,7 @@ struct FoundKernel {
 };
 
 // The same, loaded on a device; one compilation and one load however many threads ask at once.
-FoundKernel load_kernel(const KernelSpec& spec, Device& device);
+FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use);
 
 // The process's disk cache (KILN_CACHE_DIR).
 cache::DiskStore& kernel_cache();

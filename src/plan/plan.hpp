@@ -10,17 +10,17 @@
 #include "device/device.hpp"
 #include "engines/engine.hpp"
 #include "kiln/kiln.h"
+#include "plan/kernel_store.hpp"
 
 namespace kiln {
 
-struct LoadedKernel;  // kernel_store.hpp
-
-struct PlanTimes {  // milliseconds
-  double generate = 0, lookup = 0, compile = 0, load = 0, total = 0;
-};
-
 struct EngineRefusal {
   std::string engine, reason;
+};
+
+struct FinalizeOptions {
+  std::string only_engine;  // ask this engine alone; "": all, best first
+  bool no_cache = false;    // compile afresh: neither memory nor disk is asked, and neither gains
 };
 
 class Plan {
@@ -29,8 +29,7 @@ class Plan {
 
   // Chooses the engine, generates the source, finds or compiles the kernel, loads it. Throws
   // NOT_SUPPORTED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED; the plan then stays unfinalized.
-  // `only_engine` (a name) restricts the choice, for tests and `kiln conv --engine`.
-  void finalize(const std::string& only_engine = {});
+  void finalize(const FinalizeOptions& options = {});
   bool finalized() const { return kernel_ != nullptr; }
 
   // Operands in the problem's own order (forward convolution: x, w, y). alpha and beta are exact
@@ -47,16 +46,21 @@ class Plan {
   const LaunchSpec& launch() const { return launch_; }
   const LoadedKernel& kernel() const { return *kernel_; }
   kilnKernelOrigin_t origin() const { return origin_; }
-  const PlanTimes& times() const { return times_; }
+  const KernelTimes& times() const { return times_; }
+  double finalize_milliseconds() const { return finalize_milliseconds_; }
 
  private:
+  void check_operand(const void* address, int index) const;
+
   std::shared_ptr<Device> device_;
   Problem problem_;
   LaunchSpec launch_;
+  std::size_t alignment_ = 1;
   std::shared_ptr<const LoadedKernel> kernel_;
   std::vector<EngineRefusal> refusals_;
   kilnKernelOrigin_t origin_ = KILN_KERNEL_COMPILED;
-  PlanTimes times_;
+  KernelTimes times_;
+  double finalize_milliseconds_ = 0;
 };
 
 }  // namespace kiln

@@ -22,9 +22,9 @@ struct ConvolutionSpec {
   friend bool operator==(const ConvolutionSpec&, const ConvolutionSpec&) = default;
 };
 
-// y[n,k,o] = alpha * sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'] + beta * y
-// with t' = t for cross-correlation and the flipped tap for convolution; elements of x outside the
-// tensor count as zero.
+// y[n,k,o] = alpha * sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'] + beta
+// * y with t' = t for cross-correlation and the flipped tap for convolution; elements of x outside
+// the tensor count as zero.
 //
 // Always three spatial dimensions (depth, height, width): a problem of fewer has leading ones of
 // size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0.
@@ -32,13 +32,13 @@ struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 
   DataType type = KILN_DATA_FLOAT;
-  int rank = 2;                      // the caller's number of spatial dimensions
-  std::int64_t batch = 0;            // N; may be 0
+  int rank = 2;            // the caller's number of spatial dimensions
+  std::int64_t batch = 0;  // N; may be 0
   std::int64_t groups = 1;
-  std::int64_t in_channels = 0;      // C, all groups
-  std::int64_t out_channels = 0;     // K, all groups
-  Spatial in{}, filter{}, out{};     // D,H,W - T,R,S - O,P,Q
-  Spatial pad{};                     // before; the padding after is what `out` implies
+  std::int64_t in_channels = 0;   // C, all groups
+  std::int64_t out_channels = 0;  // K, all groups
+  Spatial in{}, filter{}, out{};  // D,H,W - T,R,S - O,P,Q
+  Spatial pad{};                  // before; the padding after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
 
@@ -49,12 +49,13 @@ struct ConvolutionProblem {
   std::int64_t group_out() const { return out_channels / groups; }
   std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }  // of one image
   std::int64_t taps() const { return filter[0] * filter[1] * filter[2]; }
-  double flops() const;              // 2 * N*K*O*P*Q*(C/g)*T*R*S
+  double flops() const;  // 2 * N*K*O*P*Q*(C/g)*T*R*S
 
   friend bool operator==(const ConvolutionProblem&, const ConvolutionProblem&) = default;
 };
 
-// (in + pad_before + pad_after - ((filter-1)*dilation+1)) / stride + 1; may be < 1 if it does not fit.
+// (in + pad_before + pad_after - ((filter-1)*dilation+1)) / stride + 1; may be < 1 if it does not
+// fit.
 std::int64_t output_size(std::int64_t in, std::int64_t pad_before, std::int64_t pad_after,
                          std::int64_t filter, std::int64_t stride, std::int64_t dilation);
 
@@ -69,7 +70,10 @@ ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x
                                     const Tensor& y);
 
 // The problem as benchdnn writes it, with what differs from its defaults in front in `kiln conv`'s
-// flags: "--dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log line.
+// flags: "--dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log line. A tensor
+// that is not dense in the layout adds its strides, in elements, in the problem's own rank and
+// outermost first, 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so --w-strides,
+// --y-strides).
 std::string to_line(const ConvolutionProblem& problem);
 
 }  // namespace kiln

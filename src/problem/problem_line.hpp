@@ -15,7 +15,7 @@ struct ConvolutionLine {
   int rank = 2;  // spatial dimensions: 1 with only `w` entries, 3 with `d` entries
   std::int64_t batch = 2, groups = 1, in_channels = 0, out_channels = 0;
   Spatial in{1, 1, 1}, filter{1, 1, 1}, out{1, 1, 1};  // depth, height, width
-  Spatial pad_before{}, pad_after{};                  // the one after is what `out` implies
+  Spatial pad_before{}, pad_after{};                   // the one after is what `out` implies
   Spatial stride{1, 1, 1};
   Spatial dilation{1, 1, 1};  // 1 is dense (benchdnn's own 0)
   std::string name;
@@ -38,7 +38,16 @@ struct NumberedLine {
 };
 std::vector<NumberedLine> problem_lines(std::string_view text);
 
-// The problem a line describes, for dense tensors of one layout.
+// The descriptors of the dense tensors that a line describes in one layout. Throws BAD_PARAM if a
+// tensor is too large to be addressed.
+struct ConvolutionOperands {
+  ConvolutionSpec spec;
+  Tensor x, w, y;
+};
+ConvolutionOperands describe_convolution(const ConvolutionLine& line, DataType type,
+                                         kilnTensorFormat_t layout, kilnConvolutionMode_t mode);
+
+// The problem that those make.
 ConvolutionProblem make_convolution(const ConvolutionLine& line, DataType type,
                                     kilnTensorFormat_t layout, kilnConvolutionMode_t mode);
 

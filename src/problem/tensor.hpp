@@ -12,9 +12,9 @@ using Dims = std::array<std::int64_t, KILN_DIM_MAX>;
 
 struct Tensor {
   DataType type = KILN_DATA_FLOAT;
-  int rank = 0;   // 3, 4 or 5; 0: never set
-  Dims dims{};    // tensors {N, C, space...}; filters {K, C per group, space...}
-  Dims strides{}; // in elements
+  int rank = 0;    // 3, 4 or 5; 0: never set
+  Dims dims{};     // tensors {N, C, space...}; filters {K, C per group, space...}
+  Dims strides{};  // in elements
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
@@ -22,14 +22,15 @@ struct Tensor {
 // Throws BAD_PARAM with `name` ("xDesc") in the sentence. first_may_be_zero: N of an empty batch.
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero);
 
-// The dense strides of a format.
+// The dense strides of a format, for sizes whose product fits.
 Dims dense_strides(kilnTensorFormat_t format, int rank, const Dims& dims);
 
 // Elements from the first to the last one addressed, both included; 0 for an empty tensor.
 std::int64_t span_elements(const Tensor& tensor);
 
-// True if two index tuples may reach one address. Exact for nested strides (every dense, padded or
-// windowed layout in any dimension order); anything else counts as overlapping.
+// True if two index tuples reach one address. Exact for every dense, padded or windowed layout in
+// any dimension order, and for interleaved ones as far as a bounded search goes; what lies beyond
+// it counts as overlapping. Takes a checked tensor.
 bool overlaps_itself(const Tensor& tensor);
 
 }  // namespace kiln

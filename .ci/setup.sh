@@ -1,0 +1,159 @@
+# shellcheck shell=bash
+# What every script here shares: packages, the CUDA toolkit, configuring. Sourced, never run.
+#
+# Environment:
+#   KILN_CUDA_ROOT  the CUDA toolkit to build against; "wheels" ignores any that is installed and
+#                   takes NVRTC and the headers from the Python package index
+
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+jobs=$(nproc)
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+note() { printf '%s\n' "$*"; }
+die() {
+  printf '\n%s\n' "$*" >&2
+  exit 1
+}
+[[ -t 1 ]] || say() { printf '\n%s\n' "$*"; }
+
+have() { command -v "$1" >/dev/null; }
+exists() { compgen -G "$1" >/dev/null; }
+
+# ---- packages ---------------------------------------------------------------------------------
+
+# Each need is told by what it is used for, so that a compiler or a CMake from elsewhere counts.
+missing_build_packages() {
+  have g++ || have clang++ || echo g++
+  have cmake || echo cmake
+  have ninja || echo ninja-build
+  exists '/usr/include/spdlog/spdlog.h' || echo libspdlog-dev
+  exists '/usr/include/fmt/core.h' || echo libfmt-dev
+  exists '/usr/include/boost/version.hpp' || echo libboost-dev
+  exists '/usr/lib/*/libboost_context.a' || echo libboost-context-dev
+  exists '/usr/include/CLI/CLI.hpp' || echo libcli11-dev
+  exists '/usr/include/nlohmann/json.hpp' || echo nlohmann-json3-dev
+  exists '/usr/include/xxhash.h' || echo libxxhash-dev
+  if [[ -z $(find_cuda) ]] && ! have_wheels && ! can_download_wheels; then echo python3-pip; fi
+}
+
+missing_test_packages() {
+  have pkg-config || echo pkg-config
+  exists '/usr/lib/*/libboost_unit_test_framework.a' || echo libboost-test-dev
+  exists '/usr/include/dnnl.h' || exists '/usr/include/*/dnnl.h' || echo libdnnl-dev
+  # Another version of these two formats and warns differently, so it is not worth installing.
+  case $(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") in
+    bookworm | jammy)
+      [[ -n $(clang_tool clang-format) ]] || echo clang-format
+      [[ -n $(clang_tool clang-tidy) ]] || echo clang-tidy
+      ;;
+  esac
+}
+
+# install_packages PACKAGE...: nothing at all when nothing is missing.
+install_packages() {
+  (($#)) || return 0
+  have apt-get || die "Missing: $* (Debian's names). Install them, then start again."
+  local as=()
+  if ((EUID != 0)); then
+    have sudo && sudo -n true 2>/dev/null ||
+      die "Packages are missing. Run this line, then start again:
+    sudo apt-get update && sudo apt-get install -y --no-install-recommends $*"
+    as=(sudo -n)
+  fi
+  say "Installing $*"
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+
+# The formatter and the linter are of one version, because their verdicts change between versions.
+clang_version=14
+clang_tool() {
+  local tool
+  for tool in "$1-$clang_version" "$1"; do
+    if have "$tool" && "$tool" --version | grep -q "version $clang_version\."; then
+      echo "$tool"
+      return
+    fi
+  done
+}
+
+# ---- the CUDA toolkit -------------------------------------------------------------------------
+
+# cuda.h and nvrtc.h to compile against, libnvrtc to open at run time; older than 12.8 it does not
+# know the newest architectures.
+oldest_cuda=12080
+
+usable_cuda() {
+  [[ -f $1/include/cuda.h && -f $1/include/nvrtc.h ]] || return 1
+  local version
+  version=$(awk '$2 == "CUDA_VERSION" { print $3; exit }' "$1/include/cuda.h")
+  ((version >= oldest_cuda))
+}
+
+# Prints the root of an installed toolkit, or nothing.
+find_cuda() {
+  [[ ${KILN_CUDA_ROOT:-} == wheels ]] && return
+  local place
+  for place in "${KILN_CUDA_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" \
+    /usr/local/cuda /usr/lib/cuda /opt/cuda /usr; do
+    if [[ -n $place ]] && usable_cuda "$place"; then
+      echo "$place"
+      return
+    fi
+  done
+}
+
+wheel_root=$build/cuda/nvidia/cu13
+have_wheels() { usable_cuda "$wheel_root" && exists "$wheel_root/lib/libnvrtc.so.*"; }
+can_download_wheels() {
+  have python3 && { python3 -m pip --version || python3 -c 'import ensurepip, venv'; } &>/dev/null
+}
+
+# Unpacks NVRTC and the headers below the build folder; nothing is installed.
+download_wheels() {
+  local python=python3 folder=$build/cuda-wheels wheel
+  say "No CUDA toolkit found: taking NVRTC and the headers from the Python package index"
+  rm -rf "$folder" "$build/cuda"
+  mkdir -p "$folder"
+  if ! python3 -m pip --version &>/dev/null; then
+    python3 -m venv "$folder/venv"
+    python=$folder/venv/bin/python
+  fi
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --dest "$folder" 'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*'
+  for wheel in "$folder"/*.whl; do python3 -m zipfile -e "$wheel" "$build/cuda"; done
+  rm -rf "$folder"
+  have_wheels || die "The wheels of nvidia-cuda-nvrtc and nvidia-cuda-runtime lack cuda.h, nvrtc.h or libnvrtc."
+}
+
+# ---- building ---------------------------------------------------------------------------------
+
+# configure FOLDER [CMAKE-ARGUMENT...]
+configure() {
+  local folder=$1 cuda arguments=()
+  shift
+  cuda=$(find_cuda)
+  if [[ -z $cuda ]]; then
+    have_wheels || download_wheels
+    cuda=$wheel_root
+  fi
+  [[ -f $folder/CMakeCache.txt ]] || arguments+=(-G Ninja)
+  if have ccache; then
+    arguments+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  # -U: CMake keeps what it once found, and the toolkit may have changed since.
+  cmake -S "$root" -B "$folder" --log-level=WARNING "${arguments[@]}" -U KILN_CUDA_INCLUDE \
+    -U KILN_NVRTC_INCLUDE "-DKILN_CUDA_ROOT=$cuda" "$@" >/dev/null
+}
+
+# compile FOLDER [TARGET...]: everything if no target is named.
+compile() {
+  local folder=$1 targets=()
+  shift
+  (($# == 0)) || targets=(--target "$@")
+  cmake --build "$folder" "${targets[@]}" || die "FAILED: it does not build"
+}

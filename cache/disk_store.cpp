@@ -1,0 +1,333 @@
+#include "cache/disk_store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "cache/entry_format.hpp"
+#include "cache/files.hpp"
+#include "cache/private_directory.hpp"
+
+namespace kiln::cache {
+namespace {
+
+Lookup missed(Miss miss, std::string detail) { return {std::nullopt, miss, std::move(detail)}; }
+
+// A file that vanished (evicted, cleared, replaced on a network file system) is freed space; what
+// is no regular file in an entry's place is a bad entry, and publishing replaces it.
+Miss miss_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ESTALE: return Miss::absent;
+    case ELOOP:
+    case ENXIO:
+    case EISDIR:
+    case EAGAIN: return Miss::corrupt;
+    default: return Miss::unreadable;
+  }
+}
+
+struct Loaded {
+  FileBytes file;
+  EntryView view;  // into `file`
+  Miss miss = Miss::none;
+  std::string detail;
+};
+
+Loaded load(const std::string& path) {
+  Loaded loaded;
+  loaded.file = read_entry_file(path);
+  if (const int error = loaded.file.error) {
+    loaded.miss = miss_of(error);
+    loaded.detail = path + ": " + error_text(error);
+    return loaded;
+  }
+  Decoded decoded = decode(loaded.file.bytes());
+  if (decoded.flaw) {
+    loaded.miss = Miss::corrupt;
+    loaded.detail = path + ": " + decoded.flaw;
+    return loaded;
+  }
+  loaded.view = std::move(decoded.view);
+  return loaded;
+}
+
+// What of the key the entry has otherwise; empty if the entry is the key's.
+std::string difference(const Key& key, const EntryView& entry) {
+  const auto& content = key.content();
+  for (std::size_t i = 0; i < std::min(content.size(), entry.content.size()); ++i) {
+    if (content[i].name != entry.content[i].name || content[i].value != entry.content[i].value)
+      return "field '" + content[i].name + "'";
+  }
+  if (content.size() != entry.content.size()) return "number of fields";
+  if (!key.producer().empty() && key.producer() != entry.producer) return "producer";
+  return "";
+}
+
+Entry copy_sections(const EntryView& view) {
+  Entry entry;
+  entry.sections.reserve(view.sections.size());
+  for (const auto& section : view.sections)
+    entry.sections.push_back(
+        {std::string(section.name), {section.bytes.begin(), section.bytes.end()}});
+  return entry;
+}
+
+Lookup load_if_of(const Key& key, const std::string& path) {
+  Loaded loaded = load(path);
+  if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
+  if (const std::string differs = difference(key, loaded.view); !differs.empty())
+    return missed(Miss::collision, path + ": another kernel's, by its " + differs);
+  return {copy_sections(loaded.view), Miss::none, ""};
+}
+
+// `visit(shard, name)` for every shard of the cache, in order; `top` is the versioned directory.
+template <class Visit>
+void for_each_shard(OpenDirectory& top, Visit visit) {
+  if (!top) return;
+  for (const std::string& name : top.names()) {
+    if (!is_shard_name(name)) continue;
+    if (OpenDirectory shard(top, name); shard) visit(shard, name);
+  }
+}
+
+std::string version_path(const std::string& directory) {
+  return directory + "/" + std::string(version_directory);
+}
+
+// Nothing below throws but for want of memory: then `otherwise` is the answer.
+template <class Result, class Work>
+Result guarded(Result otherwise, Work work) {
+  try {
+    return work();
+  } catch (const std::exception&) {
+    return otherwise;
+  }
+}
+
+}  // namespace
+
+const Section* Entry::find(std::string_view name) const {
+  for (const Section& section : sections)
+    if (section.name == name) return &section;
+  return nullptr;
+}
+
+const char* name_of(Miss miss) {
+  switch (miss) {
+    case Miss::none: return "none";
+    case Miss::absent: return "absent";
+    case Miss::corrupt: return "corrupt";
+    case Miss::collision: return "collision";
+    case Miss::unreadable: return "unreadable";
+    case Miss::disabled: return "disabled";
+  }
+  return "unknown";
+}
+
+DiskStore::DiskStore(std::string directory, Warn warn, int hash_digits)
+    : directory_(std::move(directory)), warn_(std::move(warn)), hash_digits_(hash_digits) {
+  guarded(false, [&] {
+    const std::string settled = directory_.empty() ? "" : settled_path(directory_);
+    if (directory_.empty())
+      refuse("no HOME, XDG_CACHE_HOME or KILN_CACHE_DIR");
+    else if (settled.empty())
+      refuse("is relative to a working directory that is not known");
+    else
+      directory_ = settled;
+    return ready();
+  });
+}
+
+DiskStore::~DiskStore() { delete refusal_.load(); }
+
+std::string DiskStore::why_unusable() const {
+  const std::string* reason = refusal_.load();
+  return reason ? *reason : "";
+}
+
+void DiskStore::warn_once(const std::string& text) const {
+  if (!warn_ || warned_.exchange(true)) return;
+  try {
+    warn_(text);
+  } catch (...) {  // a logger's trouble is not the cache's
+  }
+}
+
+void DiskStore::refuse(std::string_view reason) const {
+  auto text = std::make_unique<const std::string>(
+      directory_.empty() ? std::string(reason) : directory_ + " " + std::string(reason));
+  warn_once("no kernel cache on disk: " + *text);
+  const std::string* none = nullptr;
+  if (refusal_.compare_exchange_strong(none, text.get())) static_cast<void>(text.release());
+}
+
+// Whether entries may be looked for. A directory found sound is not examined again: that would cost
+// each hit a system call.
+bool DiskStore::ready() const {
+  if (refusal_.load()) return false;
+  if (sound_.load()) return true;
+  const Standing standing = examine(directory_);
+  if (standing.is == Standing::refused) refuse(standing.reason);
+  if (standing.is == Standing::sound) sound_.store(true);
+  return standing.is == Standing::sound;
+}
+
+void DiskStore::count(Miss miss) const {
+  switch (miss) {
+    case Miss::none: ++hits_; break;
+    case Miss::absent: ++absent_; break;
+    case Miss::corrupt: ++corrupt_; break;
+    case Miss::collision: ++collisions_; break;
+    case Miss::unreadable: ++unreadable_; break;
+    case Miss::disabled: break;
+  }
+}
+
+std::string DiskStore::shard_path(const EntryName& name) const {
+  return version_path(directory_) + "/" + name.shard();
+}
+
+Lookup DiskStore::get(const Key& key) const {
+  Lookup lookup = guarded(missed(Miss::unreadable, "out of memory"), [&] { return find(key); });
+  count(lookup.miss);
+  return lookup;
+}
+
+Lookup DiskStore::find(const Key& key) const {
+  if (!ready()) return usable() ? missed(Miss::absent, "") : missed(Miss::disabled, why_unusable());
+  const EntryName name = entry_name(key, hash_digits_);
+  if (name.producer_hash.empty()) return find_newest(key, name);
+  return load_if_of(key, shard_path(name) + "/" + name.file());
+}
+
+Lookup DiskStore::find_newest(const Key& key, const EntryName& wanted) const {
+  const std::string path = shard_path(wanted);
+  OpenDirectory shard(path);
+  if (!shard) return missed(miss_of(shard.error()), path + ": " + error_text(shard.error()));
+
+  using Candidate = std::tuple<std::int64_t, long, std::string>;  // modified (s, ns), file
+  std::vector<Candidate> candidates;
+  for (std::string& file : shard.names()) {
+    EntryName name;
+    struct stat status;
+    if (parse_entry_name(file, name) && name.content_hash == wanted.content_hash &&
+        shard.status(file, status))
+      candidates.emplace_back(status.st_mtim.tv_sec, status.st_mtim.tv_nsec, std::move(file));
+  }
+  std::sort(candidates.rbegin(), candidates.rend());
+
+  Lookup best = missed(Miss::absent, "");  // of the misses, the newest file's
+  for (const Candidate& candidate : candidates) {
+    Lookup lookup = load_if_of(key, path + "/" + std::get<std::string>(candidate));
+    if (lookup.miss == Miss::none) return lookup;
+    if (best.miss == Miss::absent) best = std::move(lookup);
+  }
+  return best;
+}
+
+bool DiskStore::put(const Key& key, const Entry& entry) {
+  const std::string failure =
+      guarded(std::string("out of memory"), [&] { return publish(key, entry); });
+  if (failure.empty()) {
+    ++published_;
+    return true;
+  }
+  ++publish_failures_;
+  guarded(0, [&] {
+    warn_once("the kernel cache in " + directory_ + " cannot be written: " + failure);
+    return 0;
+  });
+  return false;
+}
+
+std::string DiskStore::publish(const Key& key, const Entry& entry) {
+  if (!usable()) return why_unusable();
+  if (key.producer().empty()) return "the key names no producer";
+  const std::vector<std::byte> bytes = encode(key, entry);
+  if (bytes.size() > max_entry_bytes)
+    return "an entry of " + std::to_string(bytes.size()) + " bytes is over the limit of " +
+           std::to_string(max_entry_bytes);
+
+  const EntryName name = entry_name(key, hash_digits_);
+  const std::string shard = shard_path(name);
+  // A place that is not there is made, and made again if somebody clears the cache meanwhile.
+  int error = ENOENT;
+  for (int attempt = 0; attempt < 3 && (error == ENOENT || error == ESTALE); ++attempt) {
+    if (attempt > 0 || !ready()) {
+      if ((error = make_private(directory_))) break;
+      sound_.store(false);  // it may be a new one
+      if (!ready()) return usable() ? error_text(ENOENT) : why_unusable();
+      if ((error = make_private(shard))) break;
+    }
+    error = publish_file(shard, name.file(), bytes);
+  }
+  if (error) return error_text(error);
+  reclaim_orphans(shard);
+  return "";
+}
+
+std::vector<Listing> DiskStore::list() const {
+  return guarded(std::vector<Listing>(), [&] {
+    std::vector<Listing> listings;
+    if (!ready()) return listings;
+    const std::string path = version_path(directory_);
+    OpenDirectory top(path);
+    for_each_shard(top, [&](OpenDirectory& shard, const std::string& shard_name) {
+      for (const std::string& file : shard.names()) {
+        EntryName name;
+        struct stat status;
+        if (parse_entry_name(file, name) && shard.status(file, status) && S_ISREG(status.st_mode))
+          listings.push_back({path + "/" + shard_name + "/" + file, name.content_hash,
+                              name.producer_hash, static_cast<std::uint64_t>(status.st_size),
+                              static_cast<std::int64_t>(status.st_mtime)});
+      }
+    });
+    return listings;
+  });
+}
+
+Lookup DiskStore::read(const Listing& listing, std::vector<Field>* content,
+                       std::string* producer) const {
+  return guarded(missed(Miss::unreadable, "out of memory"), [&] {
+    Loaded loaded = load(listing.path);
+    if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
+    if (content) {
+      content->clear();
+      for (const auto& field : loaded.view.content)
+        content->push_back({std::string(field.name), std::string(field.value)});
+    }
+    if (producer) *producer = loaded.view.producer;
+    return Lookup{copy_sections(loaded.view), Miss::none, ""};
+  });
+}
+
+std::uint64_t DiskStore::clear() {
+  std::uint64_t cleared = 0;
+  guarded(0, [&] {
+    if (!ready()) return 0;
+    OpenDirectory top(version_path(directory_));
+    for_each_shard(top, [&](OpenDirectory& shard, const std::string& shard_name) {
+      for (const std::string& file : shard.names()) {
+        EntryName name;
+        if (parse_entry_name(file, name))
+          cleared += shard.remove(file);
+        else if (is_temporary_name(file))
+          shard.remove(file);
+      }
+      top.remove_directory(shard_name);  // stays if it holds anything else
+    });
+    return 0;
+  });
+  return cleared;
+}
+
+Counters DiskStore::counters() const {
+  return {hits_, absent_, corrupt_, collisions_, unreadable_, published_, publish_failures_};
+}
+
+}  // namespace kiln::cache

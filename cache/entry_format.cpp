@@ -1,0 +1,80 @@
+#include "cache/entry_format.hpp"
+
+#include <algorithm>
+
+#include "cache/bytes.hpp"
+#include "cache/hash.hpp"
+
+namespace kiln::cache {
+namespace {
+
+constexpr std::string_view magic = "KILNKRNL";
+constexpr std::size_t header_bytes = 24;  // magic, version, total size
+constexpr std::size_t digest_bytes = sizeof(Digest);
+
+std::uint64_t encoded_size(const Key& key, const Entry& entry) {
+  std::uint64_t size = header_bytes + 8 + 8 + key.producer().size() + 8 + digest_bytes;
+  for (const Field& field : key.content()) size += 16 + field.name.size() + field.value.size();
+  for (const Section& section : entry.sections)
+    size += 16 + section.name.size() + section.bytes.size();
+  return size;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Key& key, const Entry& entry) {
+  const std::uint64_t size = encoded_size(key, entry);
+  ByteWriter file;
+  file.reserve(size);
+  file.raw(std::as_bytes(std::span(magic)));
+  file.integer(format_version);
+  file.integer(size);
+  file.integer(key.content().size());
+  for (const Field& field : key.content()) {
+    file.string(field.name);
+    file.string(field.value);
+  }
+  file.string(key.producer());
+  file.integer(entry.sections.size());
+  for (const Section& section : entry.sections) {
+    file.string(section.name);
+    file.string(section.bytes);
+  }
+  file.raw(hash128(file.bytes()));
+  return file.take();
+}
+
+std::uint64_t announced_size(std::span<const std::byte> beginning) {
+  if (beginning.size() < header_bytes) return undecided;
+  ByteReader header(beginning);
+  if (as_text(header.raw(magic.size())) != magic) return 0;
+  if (header.integer() != format_version) return 0;
+  const std::uint64_t size = header.integer();
+  return size >= header_bytes + digest_bytes && size <= max_entry_bytes ? size : 0;
+}
+
+Decoded decode(std::span<const std::byte> file) {
+  const std::uint64_t size = announced_size(file);
+  if (size == 0) return {{}, "not an entry of this format"};
+  if (size != file.size()) return {{}, "not of the size it announces"};
+  const auto hashed = file.first(file.size() - digest_bytes);
+  if (!std::ranges::equal(hash128(hashed), file.last(digest_bytes))) return {{}, "wrong checksum"};
+
+  // A count is never trusted with an allocation: each element costs at least its two lengths, and
+  // the reader fails where the bytes end.
+  EntryView view;
+  ByteReader body(hashed.subspan(header_bytes));
+  for (std::uint64_t n = body.integer(); n != 0 && !body.failed(); --n) {
+    const auto name = as_text(body.string());
+    view.content.push_back({name, as_text(body.string())});
+  }
+  view.producer = as_text(body.string());
+  for (std::uint64_t n = body.integer(); n != 0 && !body.failed(); --n) {
+    const auto name = as_text(body.string());
+    view.sections.push_back({name, body.string()});
+  }
+  if (!body.complete()) return {{}, "lengths that do not add up"};
+  return {std::move(view), nullptr};
+}
+
+}  // namespace kiln::cache

@@ -1,0 +1,54 @@
+// The bytes of an entry's file. All integers are 64-bit little-endian, all strings length-prefixed:
+//
+//   magic "KILNKRNL"   version   total size of the file
+//   number of content fields, then name and value of each
+//   producer
+//   number of sections, then name and bytes of each
+//   XXH3-128 of everything before it
+//
+// The file stands alone: the full key is inside, so a hit is proved by comparison and the file can
+// be copied, listed and explained without any index.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cache/disk_store.hpp"
+#include "cache/key.hpp"
+
+namespace kiln::cache {
+
+inline constexpr std::uint64_t format_version = 1;  // a new one also gets a new directory, "v2"
+inline constexpr std::uint64_t max_entry_bytes = std::uint64_t{1} << 30;
+
+std::vector<std::byte> encode(const Key& key, const Entry& entry);
+
+// An entry where it lies in the bytes of its file; copies nothing.
+struct EntryView {
+  struct FieldView {
+    std::string_view name, value;
+  };
+  struct SectionView {
+    std::string_view name;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<FieldView> content;
+  std::string_view producer;
+  std::vector<SectionView> sections;
+};
+
+struct Decoded {
+  EntryView view;
+  const char* flaw = nullptr;  // null if the entry is sound; `view` is then complete
+};
+Decoded decode(std::span<const std::byte> file);
+
+// The file's size according to its first bytes: 0 if they do not begin an entry that `decode` could
+// accept, `undecided` if they are too few to tell.
+inline constexpr std::uint64_t undecided = ~std::uint64_t{0};
+std::uint64_t announced_size(std::span<const std::byte> beginning);
+
+}  // namespace kiln::cache

@@ -1,0 +1,168 @@
+#include "cache/files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "cache/entry_format.hpp"
+#include "cache/layout.hpp"
+
+namespace kiln::cache {
+namespace {
+
+// Enough for a kernel with its source, PTX and log. Larger entries are read in further steps.
+constexpr std::size_t first_read_bytes = std::size_t{1} << 20;
+
+// A writer needs milliseconds; an hour is beyond any suspended laptop's clock drift between hosts.
+constexpr std::time_t orphan_seconds = 3600;
+
+template <class Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
+
+ private:
+  int number_;
+};
+
+void grow(FileBytes& file, std::size_t capacity) {
+  auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  if (file.size != 0) std::memcpy(larger.get(), file.data.get(), file.size);
+  file.data = std::move(larger);
+}
+
+int write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written = retried([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+int write_new_file(const std::string& path, std::span<const std::byte> bytes) {
+  Descriptor file(retried([&] {
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  }));
+  if (file.get() < 0) return errno;
+  // The umask can only have taken bits away. Given back where the file system lets us; else another
+  // process will fail to read the entry, and that is a miss.
+  static_cast<void>(::fchmod(file.get(), 0600));
+  if (const int error = write_all(file.get(), bytes)) return error;
+  // Quotas and network file systems may say only here that the bytes did not arrive. EINTR counts
+  // as such: the descriptor is gone, and whether the data are there is not known.
+  return file.close();
+}
+
+}  // namespace
+
+std::string error_text(int error) { return std::system_category().message(error); }
+
+FileBytes read_entry_file(const std::string& path) {
+  FileBytes file;
+  Descriptor descriptor(retried([&] {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  }));
+  if (descriptor.get() < 0) {
+    file.error = errno;
+    return file;
+  }
+  std::size_t capacity = first_read_bytes;
+  grow(file, capacity);
+  while (file.size < announced_size(file.bytes())) {
+    if (file.size == capacity) grow(file, capacity *= 4);
+    const auto count = retried([&] {
+      return ::read(descriptor.get(), file.data.get() + file.size, capacity - file.size);
+    });
+    if (count < 0) file.error = errno;
+    if (count <= 0) break;
+    file.size += static_cast<std::size_t>(count);
+  }
+  return file;
+}
+
+// No fsync: it would cost every publisher milliseconds to guard against a power cut, after which
+// the checksum finds a torn or empty file anyway, and the kernel is compiled again.
+int publish_file(const std::string& directory, const std::string& name,
+                 std::span<const std::byte> bytes) {
+  const std::string temporary = directory + "/" + temporary_name();
+  int error = write_new_file(temporary, bytes);
+  if (error == EEXIST) return error;  // somebody else's file: not ours to remove
+  if (error == 0 && std::rename(temporary.c_str(), (directory + "/" + name).c_str()) != 0)
+    error = errno;
+  if (error != 0) ::unlink(temporary.c_str());  // in vain? Then it is reclaimed as an orphan
+  return error;
+}
+
+OpenDirectory::OpenDirectory(int at, const char* path) {
+  const int descriptor = retried([&] {
+    return ::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  });
+  if (descriptor >= 0) {
+    stream_.reset(::fdopendir(descriptor));
+    if (!stream_) ::close(descriptor);
+  }
+  if (!stream_) error_ = errno;
+}
+
+OpenDirectory::OpenDirectory(const std::string& path) : OpenDirectory(AT_FDCWD, path.c_str()) {}
+
+OpenDirectory::OpenDirectory(const OpenDirectory& parent, const std::string& name)
+    : OpenDirectory(::dirfd(parent.stream_.get()), name.c_str()) {}
+
+std::vector<std::string> OpenDirectory::names() {
+  std::vector<std::string> result;
+  while (const dirent* entry = ::readdir(stream_.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") result.emplace_back(name);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+bool OpenDirectory::status(const std::string& name, struct stat& status) const {
+  return ::fstatat(::dirfd(stream_.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool OpenDirectory::remove(const std::string& name) {
+  return ::unlinkat(::dirfd(stream_.get()), name.c_str(), 0) == 0;
+}
+
+bool OpenDirectory::remove_directory(const std::string& name) {
+  return ::unlinkat(::dirfd(stream_.get()), name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+void reclaim_orphans(const std::string& shard) {
+  OpenDirectory directory(shard);
+  if (!directory) return;
+  const std::time_t now = std::time(nullptr);
+  for (const std::string& name : directory.names()) {
+    struct stat status;
+    if (is_temporary_name(name) && directory.status(name, status) && S_ISREG(status.st_mode) &&
+        status.st_mtime < now - orphan_seconds)
+      directory.remove(name);
+  }
+}
+
+}  // namespace kiln::cache

@@ -1,0 +1,246 @@
+// Kiln for C++20: owners of the C API's objects, and exceptions in place of statuses. Nothing else:
+// shapes, units, threads and errors are as kiln.h has them.
+//
+//   kiln::Handle handle(KILN_DEVICE_CUDA);
+//   kiln::TensorDescriptor x(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {32, 256, 13, 13});
+//   kiln::FilterDescriptor w(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {384, 256, 3, 3});
+//   kiln::ConvolutionDescriptor convolution({.pad_before = {1, 1}});
+//   kiln::TensorDescriptor y(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, convolution.output_dims(x, w));
+//   kiln::Plan plan(handle, x, w, convolution, y);
+//   plan.finalize();
+//   plan.execute(handle, 1.0, x_data, w_data, 0.0, y_data);
+#ifndef KILN_KILN_HPP
+#define KILN_KILN_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "kiln/kiln.h"
+
+namespace kiln {
+inline namespace cxx {
+
+// A status other than success; what() is the sentence that goes with it.
+class Exception : public std::runtime_error {
+ public:
+  Exception(kilnStatus_t status, const char* message)
+      : std::runtime_error(message), status_(status) {}
+  kilnStatus_t status() const noexcept { return status_; }
+
+ private:
+  kilnStatus_t status_;
+};
+
+// check(kilnSetStream(handle.get(), stream));
+inline void check(kilnStatus_t status) {
+  if (status != KILN_STATUS_SUCCESS) throw Exception(status, kilnGetLastErrorMessage());
+}
+
+// One C object and its end; movable, not copyable. get() serves any C call.
+template <class Pointer, kilnStatus_t (*destroy)(Pointer)>
+class Owner {
+ public:
+  Pointer get() const noexcept { return object_.get(); }
+
+ protected:
+  explicit Owner(Pointer object) noexcept : object_(object) {}
+
+  // Owner(created([&](Pointer* out) { return kilnCreate...(out); }))
+  template <class Create>
+  static Pointer created(Create&& create) {
+    Pointer object = nullptr;
+    check(create(&object));
+    return object;
+  }
+
+ private:
+  struct Destroy {
+    void operator()(Pointer object) const noexcept { destroy(object); }
+  };
+  std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy> object_;
+};
+
+class Handle : public Owner<kilnHandle_t, kilnDestroy> {
+ public:
+  explicit Handle(kilnDeviceKind_t kind, int ordinal = 0)
+      : Owner(created([&](kilnHandle_t* out) { return kilnCreate(out, kind, ordinal); })) {}
+
+  void set_stream(void* stream) { check(kilnSetStream(get(), stream)); }
+  void* stream() const {
+    void* stream = nullptr;
+    check(kilnGetStream(get(), &stream));
+    return stream;
+  }
+};
+
+using Sizes = std::vector<std::int64_t>;  // outermost first
+
+// Of N and C, or of K and C per group, then space; see kilnSetTensorNdDescriptor.
+class TensorDescriptor : public Owner<kilnTensorDescriptor_t, kilnDestroyTensorDescriptor> {
+ public:
+  TensorDescriptor() : Owner(created(kilnCreateTensorDescriptor)) {}
+  TensorDescriptor(kilnTensorFormat_t format, kilnDataType_t type, const Sizes& dims)
+      : TensorDescriptor() {
+    check(kilnSetTensorNdDescriptorEx(get(), format, type, static_cast<int>(dims.size()),
+                                      dims.data()));
+  }
+  TensorDescriptor(kilnDataType_t type, const Sizes& dims, const Sizes& strides)
+      : TensorDescriptor() {
+    if (strides.size() != dims.size()) {
+      throw Exception(KILN_STATUS_BAD_PARAM, "strides differ in number from dims");
+    }
+    check(kilnSetTensorNdDescriptor(get(), type, static_cast<int>(dims.size()), dims.data(),
+                                    strides.data()));
+  }
+
+  Sizes dims() const {
+    Sizes dims(KILN_DIM_MAX);
+    int rank = 0;
+    check(kilnGetTensorNdDescriptor(get(), KILN_DIM_MAX, nullptr, &rank, dims.data(), nullptr));
+    dims.resize(static_cast<std::size_t>(rank));
+    return dims;
+  }
+};
+
+class FilterDescriptor : public Owner<kilnFilterDescriptor_t, kilnDestroyFilterDescriptor> {
+ public:
+  FilterDescriptor() : Owner(created(kilnCreateFilterDescriptor)) {}
+  FilterDescriptor(kilnTensorFormat_t format, kilnDataType_t type, const Sizes& dims)
+      : FilterDescriptor() {
+    check(
+        kilnSetFilterNdDescriptor(get(), type, format, static_cast<int>(dims.size()), dims.data()));
+  }
+  FilterDescriptor(kilnDataType_t type, const Sizes& dims, const Sizes& strides)
+      : FilterDescriptor() {
+    if (strides.size() != dims.size()) {
+      throw Exception(KILN_STATUS_BAD_PARAM, "strides differ in number from dims");
+    }
+    check(kilnSetFilterNdDescriptorStrided(get(), type, static_cast<int>(dims.size()), dims.data(),
+                                           strides.data()));
+  }
+};
+
+// Per spatial dimension; pad_before says how many there are. What is left empty: pad_after as
+// pad_before, stride and dilation 1.
+struct ConvolutionFields {
+  Sizes pad_before{0, 0}, pad_after{}, stride{}, dilation{};
+  std::int64_t groups = 1;
+  kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
+  kilnDataType_t compute_type = KILN_DATA_FLOAT;
+};
+
+class ConvolutionDescriptor
+    : public Owner<kilnConvolutionDescriptor_t, kilnDestroyConvolutionDescriptor> {
+ public:
+  explicit ConvolutionDescriptor(ConvolutionFields fields)
+      : Owner(created(kilnCreateConvolutionDescriptor)) {
+    const std::size_t spatial = fields.pad_before.size();
+    if (fields.pad_after.empty()) fields.pad_after = fields.pad_before;
+    if (fields.stride.empty()) fields.stride.assign(spatial, 1);
+    if (fields.dilation.empty()) fields.dilation.assign(spatial, 1);
+    if (fields.pad_after.size() != spatial || fields.stride.size() != spatial ||
+        fields.dilation.size() != spatial) {
+      throw Exception(KILN_STATUS_BAD_PARAM,
+                      "pad_after, stride or dilation differs in number from pad_before");
+    }
+    check(kilnSetConvolutionNdDescriptor(get(), static_cast<int>(spatial), fields.pad_before.data(),
+                                         fields.pad_after.data(), fields.stride.data(),
+                                         fields.dilation.data(), fields.mode, fields.compute_type));
+    check(kilnSetConvolutionGroupCount(get(), fields.groups));
+  }
+
+  kilnDataType_t compute_type() const {
+    kilnDataType_t type{};
+    check(kilnGetConvolutionNdDescriptor(get(), 0, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                         nullptr, &type));
+    return type;
+  }
+
+  // The sizes of y.
+  Sizes output_dims(const TensorDescriptor& x, const FilterDescriptor& w) const {
+    Sizes dims = x.dims();
+    check(kilnGetConvolutionForwardOutputDim(get(), x.get(), w.get(), static_cast<int>(dims.size()),
+                                             dims.data()));
+    return dims;
+  }
+};
+
+namespace detail {
+// alpha or beta in the compute type.
+class Scalar {
+ public:
+  Scalar(double value, kilnDataType_t compute_type)
+      : double_(value), float_(static_cast<float>(value)), type_(compute_type) {}
+  const void* address() const noexcept {
+    return type_ == KILN_DATA_DOUBLE ? static_cast<const void*>(&double_) : &float_;
+  }
+
+ private:
+  double double_;
+  float float_;
+  kilnDataType_t type_;
+};
+}  // namespace detail
+
+class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
+ public:
+  Plan(const Handle& handle, const TensorDescriptor& x, const FilterDescriptor& w,
+       const ConvolutionDescriptor& convolution, const TensorDescriptor& y)
+      : Owner(created([&](kilnPlan_t* out) {
+          return kilnCreateConvolutionForwardPlan(handle.get(), x.get(), w.get(), convolution.get(),
+                                                  y.get(), out);
+        })),
+        compute_type_(convolution.compute_type()) {}
+
+  void finalize() { check(kilnFinalizePlan(get())); }
+
+  // y = alpha * conv(x, w) + beta * y
+  void execute(const Handle& handle, double alpha, const void* x, const void* w, double beta,
+               void* y) const {
+    const detail::Scalar a(alpha, compute_type_), b(beta, compute_type_);
+    check(kilnExecuteConvolutionForward(handle.get(), get(), a.address(), x, w, b.address(), y));
+  }
+
+  kilnPlanInfo_t info() const {
+    kilnPlanInfo_t info{};
+    info.structSize = sizeof info;
+    check(kilnGetPlanInfo(get(), &info));
+    return info;
+  }
+  // Both live as long as the plan.
+  std::string_view text(kilnPlanText_t which) const {
+    const char* text = nullptr;
+    check(kilnGetPlanText(get(), which, &text));
+    return text;
+  }
+  std::span<const std::byte> binary() const {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    check(kilnGetPlanBinary(get(), &data, &size));
+    return {static_cast<const std::byte*>(data), size};
+  }
+
+ private:
+  kilnDataType_t compute_type_;
+};
+
+// The immediate call: the handle keeps the plan.
+inline void convolution_forward(const Handle& handle, double alpha, const TensorDescriptor& x_desc,
+                                const void* x, const FilterDescriptor& w_desc, const void* w,
+                                const ConvolutionDescriptor& convolution, double beta,
+                                const TensorDescriptor& y_desc, void* y) {
+  const detail::Scalar a(alpha, convolution.compute_type()), b(beta, convolution.compute_type());
+  check(kilnConvolutionForward(handle.get(), a.address(), x_desc.get(), x, w_desc.get(), w,
+                               convolution.get(), b.address(), y_desc.get(), y));
+}
+
+}  // namespace cxx
+}  // namespace kiln
+
+#endif  // KILN_KILN_HPP

@@ -1,0 +1,50 @@
+// Asynchronous copies from global to shared memory (cp.async, from sm_80 on).
+// kernel_sources/host/async_copy.cuh gives the same names.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// Starts a copy of BYTES (4, 8 or 16) bytes; both addresses are aligned to BYTES. Where !valid,
+// zeros are written and `global` is not read. The destination holds the bytes only after the
+// issuing thread has committed and waited for the copy's group; before sm_80, at once.
+template <int BYTES>
+device_inline void async_copy(void* shared, const void* global, bool valid) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+#if __CUDA_ARCH__ >= 800
+  const u32 destination = static_cast<u32>(__cvta_generic_to_shared(shared));
+  const u32 source_bytes = valid ? BYTES : 0;  // the rest of BYTES is filled with zeros
+  if constexpr (BYTES == 16) {                 // past L1: a tile is read by its block once
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
+                 "r"(source_bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(global),
+                 "n"(BYTES), "r"(source_bytes)
+                 : "memory");
+  }
+#else
+  if constexpr (BYTES == 16) {
+    *static_cast<uint4*>(shared) = valid ? *static_cast<const uint4*>(global) : uint4{};
+  } else if constexpr (BYTES == 8) {
+    *static_cast<u64*>(shared) = valid ? *static_cast<const u64*>(global) : 0;
+  } else {
+    *static_cast<u32*>(shared) = valid ? *static_cast<const u32*>(global) : 0;
+  }
+#endif
+}
+
+// Closes this thread's group of copies: all it has issued since the last commit, even if none.
+device_inline void async_commit() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until all but the newest N groups of this thread have landed. Other threads may read them
+// after a barrier that follows.
+template <int N>
+device_inline void async_wait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}

@@ -1,0 +1,71 @@
+// The 16-bit floating-point types as storage, and the way to and from the type that is computed in.
+// kernel_sources/host/half.cuh gives the same names.
+#pragma once
+
+#include "target/kernel.cuh"
+
+struct f16_t {  // IEEE binary16
+  unsigned short bits;
+};
+struct bf16_t {  // the upper half of an IEEE binary32
+  unsigned short bits;
+};
+
+device_inline float to_float(f16_t x) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
+  return result;
+}
+device_inline float to_float(bf16_t x) { return __uint_as_float(static_cast<u32>(x.bits) << 16); }
+device_inline float to_float(float x) { return x; }
+
+// To nearest, ties to even; every NaN becomes 0x7fff.
+template <class T>
+device_inline T from_float(float v);
+template <>
+device_inline f16_t from_float<f16_t>(float v) {
+  f16_t result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(v));
+  return result;
+}
+template <>
+device_inline bf16_t from_float<bf16_t>(float v) {
+  bf16_t result;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(v));
+#else
+  const u32 bits = __float_as_uint(v);
+  const u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+  result.bits = static_cast<unsigned short>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded);
+#endif
+  return result;
+}
+template <>
+device_inline float from_float<float>(float v) {
+  return v;
+}
+
+// The type that T is computed in: double for double, else float.
+template <class T>
+struct compute_of {
+  using type = float;
+};
+template <>
+struct compute_of<double> {
+  using type = double;
+};
+
+template <class T>
+device_inline float to_compute(T x) {
+  return to_float(x);
+}
+device_inline double to_compute(double x) { return x; }
+
+template <class T>
+device_inline T from_compute(typename compute_of<T>::type v) {
+  return from_float<T>(v);
+}
+template <>
+device_inline double from_compute<double>(double v) {
+  return v;
+}

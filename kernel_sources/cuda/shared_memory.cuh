@@ -1,0 +1,14 @@
+// The block's dynamic shared memory. kernel_sources/host/shared_memory.cuh gives the same name.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// The array of COUNT elements that begins `offset` bytes into the block's dynamic shared memory;
+// `offset` is a multiple of 16, and no two arrays of a kernel overlap. The contents are undefined
+// until written.
+template <class T, int COUNT>
+device_inline T* shared_array(u32 offset) {
+  static_assert(COUNT > 0 && alignof(T) <= 16);
+  extern __shared__ __align__(128) unsigned char kiln_shared_memory[];
+  return reinterpret_cast<T*>(kiln_shared_memory + offset);
+}

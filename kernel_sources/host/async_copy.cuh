@@ -1,0 +1,20 @@
+// Asynchronous copies, on the host device: see kernel_sources/cuda/async_copy.cuh.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// The destination turns to 0xff bytes (not a number) at once, and holds the source's only when the
+// issuing thread has waited for the copy's group: a missing commit or wait is a wrong result.
+template <int BYTES>
+device_inline void async_copy(void* shared, const void* global, bool valid) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  kiln_context->async_copy(kiln_context, shared, global, BYTES, valid);
+}
+
+device_inline void async_commit() { kiln_context->async_commit(kiln_context); }
+
+template <int N>
+device_inline void async_wait() {
+  static_assert(N >= 0);
+  kiln_context->async_wait(kiln_context, N);
+}

@@ -1,0 +1,91 @@
+// The 16-bit floating-point types, on the host device: see kernel_sources/cuda/half.cuh.
+// Conversions work on the bits, so that they need no compiler support and round as the GPU does.
+#pragma once
+
+#include "target/kernel.cuh"
+
+struct f16_t {  // IEEE binary16
+  unsigned short bits;
+};
+struct bf16_t {  // the upper half of an IEEE binary32
+  unsigned short bits;
+};
+
+device_inline float to_float(f16_t x) {
+  const u32 sign = (x.bits & 0x8000u) << 16;
+  const u32 magnitude = x.bits & 0x7fffu;
+  if (magnitude < 0x400u) {  // zero or subnormal: a multiple of 2^-24, exact in binary32
+    const u32 bits = __builtin_bit_cast(u32, static_cast<float>(magnitude) * 0x1p-24f);
+    return __builtin_bit_cast(float, sign | bits);
+  }
+  const u32 exponent_shift = magnitude < 0x7c00u ? 127 - 15 : 255 - 31;  // infinity and NaN stay so
+  return __builtin_bit_cast(float, sign | ((magnitude << 13) + (exponent_shift << 23)));
+}
+device_inline float to_float(bf16_t x) {
+  return __builtin_bit_cast(float, static_cast<u32>(x.bits) << 16);
+}
+device_inline float to_float(float x) { return x; }
+
+// To nearest, ties to even; every NaN becomes 0x7fff.
+template <class T>
+device_inline T from_float(float v);
+template <>
+device_inline f16_t from_float<f16_t>(float v) {
+  const u32 bits = __builtin_bit_cast(u32, v);
+  const u32 sign = (bits >> 16) & 0x8000u;
+  const u32 magnitude = bits & 0x7fffffffu;
+  u32 half;
+  if (magnitude > 0x7f800000u) {
+    return f16_t{0x7fff};
+  } else if (magnitude >=
+             0x38800000u) {  // from 2^-14 on: normal, infinite, or rounding to infinity
+    half = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
+    if (half > 0x7c00u) half = 0x7c00u;
+  } else {  // in units of 2^-24, the step of the subnormals
+    const u32 shift = 126 - (magnitude >> 23);
+    const u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
+    half = 0;
+    if (shift <= 24) {  // else below half a step
+      const u32 halfway = 1u << (shift - 1);
+      const u32 rest = significand & ((1u << shift) - 1);
+      half = significand >> shift;
+      if (rest > halfway || (rest == halfway && (half & 1))) ++half;
+    }
+  }
+  return f16_t{static_cast<unsigned short>(sign | half)};
+}
+template <>
+device_inline bf16_t from_float<bf16_t>(float v) {
+  const u32 bits = __builtin_bit_cast(u32, v);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return bf16_t{0x7fff};
+  return bf16_t{static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16)};
+}
+template <>
+device_inline float from_float<float>(float v) {
+  return v;
+}
+
+// The type that T is computed in: double for double, else float.
+template <class T>
+struct compute_of {
+  using type = float;
+};
+template <>
+struct compute_of<double> {
+  using type = double;
+};
+
+template <class T>
+device_inline float to_compute(T x) {
+  return to_float(x);
+}
+device_inline double to_compute(double x) { return x; }
+
+template <class T>
+device_inline T from_compute(typename compute_of<T>::type v) {
+  return from_float<T>(v);
+}
+template <>
+device_inline double from_compute<double>(double v) {
+  return v;
+}

@@ -1,0 +1,65 @@
+// What every kernel needs of the hardware, on the host device: see kernel_sources/cuda/kernel.cuh.
+// Each CUDA thread is a fiber; a barrier or shuffle suspends it until the others have arrived.
+#pragma once
+
+#include "host/runtime.h"
+
+using i32 = int;
+using u32 = unsigned int;
+using i64 = long long;
+using u64 = unsigned long long;
+
+#define device_inline inline
+
+// One a fiber would do, but all fibers of an operating-system thread share theirs.
+static thread_local kiln::host::Context* kiln_context;
+
+#define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)                       \
+  static void name##_thread(const ParamsStruct& p);                                   \
+  static void name##_start(kiln::host::Context* context, const void* parameters) {    \
+    kiln_context = context;                                                           \
+    name##_thread(*static_cast<const ParamsStruct*>(parameters));                     \
+  }                                                                                   \
+  static_assert((THREADS) > 0 && (THREADS) <= 1024 && (MIN_BLOCKS) > 0);              \
+  extern "C" __attribute__((visibility("default")))                                   \
+  const kiln::host::KernelEntry name = {name##_start, sizeof(ParamsStruct), THREADS}; \
+  static void name##_thread(const ParamsStruct& p)
+
+device_inline u32 thread_x() { return kiln_context->thread_index[0]; }
+device_inline u32 thread_y() { return kiln_context->thread_index[1]; }
+device_inline u32 thread_z() { return kiln_context->thread_index[2]; }
+device_inline u32 block_x() { return kiln_context->block_index[0]; }
+device_inline u32 block_y() { return kiln_context->block_index[1]; }
+device_inline u32 block_z() { return kiln_context->block_index[2]; }
+device_inline u32 grid_x() { return kiln_context->grid_size[0]; }
+device_inline u32 grid_y() { return kiln_context->grid_size[1]; }
+device_inline u32 grid_z() { return kiln_context->grid_size[2]; }
+
+device_inline u32 mulhi(u32 a, u32 b) { return static_cast<u32>((u64{a} * b) >> 32); }
+
+template <class T>
+device_inline T* opaque(T* pointer) {
+  return pointer;
+}
+
+device_inline void block_barrier() { kiln_context->block_barrier(kiln_context); }
+device_inline void warp_barrier() { kiln_context->warp_barrier(kiln_context); }
+
+template <class T>
+device_inline T warp_shuffle(T v, u32 lane) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  u64 bits = 0;
+  __builtin_memcpy(&bits, &v, sizeof(T));
+  bits = kiln_context->warp_shuffle(kiln_context, bits, lane % 32);
+  __builtin_memcpy(&v, &bits, sizeof(T));
+  return v;
+}
+template <class T>
+device_inline T warp_shuffle_xor(T v, u32 mask) {
+  return warp_shuffle(v, kiln_context->lane(kiln_context) ^ mask);
+}
+template <class T>
+device_inline T warp_shuffle_down(T v, u32 delta) {
+  const u32 lane = kiln_context->lane(kiln_context);
+  return warp_shuffle(v, lane + delta < 32 ? lane + delta : lane);
+}

@@ -1,0 +1,39 @@
+// What passes between a kernel built for the host device and the library that runs it. The kernel's
+// shared object needs no symbol of the library: it reaches the runtime through this table. Compiled
+// into both sides, so it includes nothing.
+#pragma once
+
+namespace kiln::host {
+
+struct Context;
+
+// One for each operating-system thread that runs blocks. The scheduler writes the coordinates anew
+// before each fiber resumes; the rest stays for the launch. A call may suspend the fiber that makes
+// it, and returns on the same operating-system thread; after a defect it does not return at all.
+struct Context {
+  unsigned thread_index[3], block_index[3], grid_size[3];
+  unsigned cluster_rank, cluster_size;
+
+  void (*block_barrier)(Context*);
+  void (*warp_barrier)(Context*);
+  void (*cluster_barrier)(Context*);
+  // Offers `value` and gives what `source_lane` (0 to 31) of the warp offered.
+  unsigned long long (*warp_shuffle)(Context*, unsigned long long value, unsigned source_lane);
+  unsigned (*lane)(Context*);
+
+  void* (*shared_array)(Context*, unsigned offset, unsigned bytes);
+  void* (*cluster_shared)(Context*, const void* mine, unsigned rank);
+
+  void (*async_copy)(Context*, void* shared, const void* global, unsigned bytes, bool valid);
+  void (*async_commit)(Context*);
+  void (*async_wait)(Context*, unsigned newest_groups_left);
+};
+
+// The symbol that a kernel's name stands for in its shared object.
+struct KernelEntry {
+  void (*run)(Context*, const void* parameters);  // one CUDA thread, from first to last statement
+  unsigned parameter_bytes;
+  unsigned max_threads;  // a block
+};
+
+}  // namespace kiln::host

@@ -1,0 +1,119 @@
+// What the C entry points share: the opaque objects, and the border where exceptions become
+// statuses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/error.hpp"
+#include "kiln/kiln.h"
+#include "problem/convolution.hpp"
+#include "problem/tensor.hpp"
+
+namespace kiln::api {
+
+// Keeps the message of the exception being handled for this thread, and gives its status.
+kilnStatus_t remember_exception() noexcept;
+
+// Every entry point that can fail is guarded([&] { ... }). Success costs nothing.
+template <class Body>
+kilnStatus_t guarded(Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return KILN_STATUS_SUCCESS;
+  } catch (...) {
+    return remember_exception();
+  }
+}
+
+// First member of every opaque object: a handle of another kind, of garbage or (as a rule) of an
+// object already destroyed does not carry the right mark.
+class Mark {
+ public:
+  explicit Mark(std::uint32_t value) : value_(value) {}
+  ~Mark() { value_ = 0; }
+  bool is(std::uint32_t value) const { return value_ == value; }
+
+ private:
+  volatile std::uint32_t value_;  // so that the destructor's store stays
+};
+
+// The object behind a handle the caller gave as argument `name`. Throws BAD_PARAM.
+template <class Object>
+Object& checked(Object* object, const char* name) {
+  if (object == nullptr) {
+    fail(KILN_STATUS_BAD_PARAM, name, " is null; expected ", Object::kind, " from ",
+         Object::creator);
+  }
+  if (!object->mark.is(Object::mark_value)) {
+    fail(KILN_STATUS_BAD_PARAM, name, " is not ", Object::kind, "; expected one from ",
+         Object::creator, " that was not destroyed");
+  }
+  return *object;
+}
+
+inline void check_pointer(const void* pointer, const char* name, const char* expected) {
+  if (pointer == nullptr) {
+    fail(KILN_STATUS_BAD_PARAM, name, " is null; expected ", expected);
+  }
+}
+
+inline void check_at_least(std::int64_t least, std::int64_t value, const char* name) {
+  if (value < least) {
+    fail(KILN_STATUS_BAD_PARAM, name, " is ", value, "; expected at least ", least);
+  }
+}
+
+// kilnCreate...Descriptor and kilnDestroy...; destroying null does nothing.
+template <class Object>
+kilnStatus_t create(Object** object, const char* name) noexcept {
+  return guarded([&] {
+    check_pointer(object, name, "where to store the new object");
+    *object = nullptr;
+    *object = new Object;
+  });
+}
+
+template <class Object>
+kilnStatus_t destroy(Object* object, const char* name) noexcept {
+  return guarded([&] {
+    if (object != nullptr) delete &checked(object, name);
+  });
+}
+
+// Tensors (Role::tensor: N may be 0) and filters from and to the caller's arrays. Reading refuses
+// null arrays and a rank out of range before it touches them. Throws BAD_PARAM.
+enum class Role { tensor, filter };
+Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
+                    const std::int64_t* strides);
+Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
+                  kilnTensorFormat_t format);
+
+// Writes to the outputs that are not null. Throws NOT_INITIALIZED if `tensor` was never set.
+void write_tensor(const Tensor& tensor, int requested, kilnDataType_t* type, int* rank,
+                  std::int64_t* dims, std::int64_t* strides);
+
+}  // namespace kiln::api
+
+struct kilnTensorStruct {
+  static constexpr auto kind = "a tensor descriptor", creator = "kilnCreateTensorDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c7401;
+  kiln::api::Mark mark{mark_value};
+  kiln::Tensor tensor;
+};
+
+struct kilnFilterStruct {
+  static constexpr auto kind = "a filter descriptor", creator = "kilnCreateFilterDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c7402;
+  kiln::api::Mark mark{mark_value};
+  kiln::Tensor tensor;
+};
+
+struct kilnConvolutionStruct {
+  static constexpr auto kind = "a convolution descriptor",
+                        creator = "kilnCreateConvolutionDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c7403;
+  kiln::api::Mark mark{mark_value};
+  kiln::ConvolutionSpec spec;
+};

@@ -1,0 +1,31 @@
+// Handles: a device and the stream that executions go to.
+#include "api/objects.hpp"
+
+using namespace kiln::api;
+
+kilnStatus_t kilnCreate(kilnHandle_t* handle, kilnDeviceKind_t kind, int ordinal) {
+  return guarded([&] {
+    check_pointer(handle, "handle", "where to store the new handle");
+    *handle = nullptr;
+    if (kind != KILN_DEVICE_CUDA && kind != KILN_DEVICE_HOST) {
+      kiln::fail(KILN_STATUS_BAD_PARAM, "kind is ", static_cast<int>(kind),
+                 "; expected 0 (KILN_DEVICE_CUDA) or 1 (KILN_DEVICE_HOST)");
+    }
+    check_at_least(0, ordinal, "ordinal");
+    *handle = new kilnContext(kiln::open_device(kind, ordinal));
+  });
+}
+
+kilnStatus_t kilnDestroy(kilnHandle_t handle) { return destroy(handle, "handle"); }
+
+kilnStatus_t kilnSetStream(kilnHandle_t handle, void* stream) {
+  return guarded([&] { checked(handle, "handle").stream = stream; });
+}
+
+kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream) {
+  return guarded([&] {
+    const kilnContext& context = checked(handle, "handle");
+    check_pointer(stream, "stream", "where to store the stream");
+    *stream = context.stream;
+  });
+}

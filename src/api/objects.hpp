@@ -1,0 +1,50 @@
+// The handle and the plan behind the C API.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/api.hpp"
+#include "api/plan_cache.hpp"
+#include "device/device.hpp"
+#include "plan/plan.hpp"
+
+struct kilnContext {
+  static constexpr auto kind = "a handle", creator = "kilnCreate";
+  static constexpr std::uint32_t mark_value = 0x6b6c7404;
+  explicit kilnContext(std::shared_ptr<kiln::Device> opened) : device(std::move(opened)) {}
+
+  kiln::api::Mark mark{mark_value};
+  std::shared_ptr<kiln::Device> device;
+  void* stream = nullptr;
+  kiln::api::PlanCache plans;  // of the immediate calls
+};
+
+struct kilnPlanStruct {
+  static constexpr auto kind = "a plan", creator = "kilnCreateConvolutionForwardPlan";
+  static constexpr std::uint32_t mark_value = 0x6b6c7405;
+  kilnPlanStruct(std::shared_ptr<kiln::Device> device, kiln::Problem problem)
+      : plan(std::move(device), std::move(problem)) {}
+
+  kiln::api::Mark mark{mark_value};
+  kiln::Plan plan;
+  std::string refusals;  // written by finalization
+
+  // Texts that are made when first asked for.
+  std::once_flag problem_once, constants_once;
+  std::string problem_text, constants_text;
+};
+
+namespace kiln::api {
+
+// The problem that four descriptors state. Throws BAD_PARAM, NOT_INITIALIZED.
+ConvolutionProblem read_problem(kilnTensorDescriptor_t x, kilnFilterDescriptor_t w,
+                                kilnConvolutionDescriptor_t convolution, kilnTensorDescriptor_t y);
+
+// Runs a finalized forward convolution with alpha and beta of the problem's compute type. No
+// allocation, no lock, no text unless it throws.
+void execute_forward(const Plan& plan, const void* alpha, const void* x, const void* w,
+                     const void* beta, void* y, void* stream);
+
+}  // namespace kiln::api

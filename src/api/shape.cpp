@@ -1,0 +1,59 @@
+// Sizes and strides between the caller's arrays and the library's values.
+#include <algorithm>
+
+#include "api/api.hpp"
+
+namespace kiln::api {
+
+namespace {
+
+Tensor read_sizes(kilnDataType_t type, int rank, const std::int64_t* dims) {
+  if (rank < 3 || rank > KILN_DIM_MAX) {
+    fail(KILN_STATUS_BAD_PARAM, "nbDims is ", rank, "; expected 3, 4 or ", KILN_DIM_MAX);
+  }
+  check_pointer(dims, "dims", "an array of nbDims sizes");
+  Tensor tensor;
+  tensor.type = type;
+  tensor.rank = rank;
+  std::copy_n(dims, rank, tensor.dims.begin());
+  return tensor;
+}
+
+}  // namespace
+
+Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
+                    const std::int64_t* strides) {
+  Tensor tensor = read_sizes(type, rank, dims);
+  check_pointer(strides, "strides", "an array of nbDims strides");
+  std::copy_n(strides, rank, tensor.strides.begin());
+  check_tensor(tensor, "descriptor", role == Role::tensor);
+  return tensor;
+}
+
+Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
+                  kilnTensorFormat_t format) {
+  Tensor tensor = read_sizes(type, rank, dims);
+  if (format != KILN_TENSOR_NCHW && format != KILN_TENSOR_NHWC) {
+    fail(KILN_STATUS_BAD_PARAM, "format is ", static_cast<int>(format),
+         "; expected 0 (KILN_TENSOR_NCHW) or 1 (KILN_TENSOR_NHWC)");
+  }
+  check_tensor(tensor, "descriptor", role == Role::tensor);  // so that the products below fit
+  tensor.strides = dense_strides(format, rank, tensor.dims);
+  return tensor;
+}
+
+void write_tensor(const Tensor& tensor, int requested, kilnDataType_t* type, int* rank,
+                  std::int64_t* dims, std::int64_t* strides) {
+  check_at_least(0, requested, "nbDimsRequested");
+  if (tensor.rank == 0) {
+    fail(KILN_STATUS_NOT_INITIALIZED,
+         "descriptor was created but never set; expected sizes and type");
+  }
+  const int count = std::min(requested, tensor.rank);
+  if (type != nullptr) *type = tensor.type;
+  if (rank != nullptr) *rank = tensor.rank;
+  if (dims != nullptr) std::copy_n(tensor.dims.begin(), count, dims);
+  if (strides != nullptr) std::copy_n(tensor.strides.begin(), count, strides);
+}
+
+}  // namespace kiln::api

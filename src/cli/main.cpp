@@ -1,0 +1,71 @@
+// kiln: convolutions from the command line, generated kernels to look at, and the kernel cache.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "cli/commands.hpp"
+#include "core/error.hpp"
+#include "kiln/kiln.h"
+
+namespace kiln::cli {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (file.bad() || !file.is_open()) {
+    throw UsageError(cat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  return text.str();
+}
+
+namespace {
+
+int complain(const std::string& sentence, int status) {
+  std::cout.flush();
+  std::cerr << "kiln: " << sentence << '\n';
+  return status;
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app("Deep-learning primitives whose GPU kernels are generated for exactly the problem.");
+  app.name("kiln");
+  app.set_version_flag("--version", cat("kiln ", KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".",
+                                        KILN_VERSION_PATCH));
+  app.require_subcommand(1);
+  Run run;
+  add_conv_command(app, run);
+  add_info_command(app, run);
+  add_inspect_command(app, run);
+  add_prewarm_command(app, run);
+  add_cache_command(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return complain(cat(error.what(), "; see kiln --help"), 2);
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace kiln::cli
+
+int main(int argc, char** argv) {
+  using kiln::cli::complain;
+  try {
+    return kiln::cli::run_program(argc, argv);
+  } catch (const kiln::cli::UsageError& error) {
+    return complain(error.what(), 2);
+  } catch (const kiln::Error& error) {
+    const bool asked_wrongly =
+        error.status() == KILN_STATUS_BAD_PARAM || error.status() == KILN_STATUS_NO_DEVICE;
+    return complain(error.what(), asked_wrongly ? 2 : 1);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", 1);
+  } catch (const std::exception& error) {
+    return complain(error.what(), 1);
+  }
+}

@@ -1,0 +1,8 @@
+# Writes OUTPUT: the text of FILES (below ROOT) as C++ raw strings, for codegen/source.cpp.
+set(text "#include \"codegen/embedded.hpp\"\n\nnamespace kiln {\n\nstd::span<const EmbeddedFile> embedded_files() {\n  static constexpr EmbeddedFile files[] = {\n")
+foreach(file IN LISTS FILES)
+  file(READ ${ROOT}/${file} content)
+  string(APPEND text "{\"${file}\", R\"KILN_FILE(${content})KILN_FILE\"},\n")
+endforeach()
+string(APPEND text "  };\n  return files;\n}\n\n}  // namespace kiln\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,183 @@
+#include "compile/host_compiler.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "compile/run_program.hpp"
+#include "core/config.hpp"
+#include "core/error.hpp"
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+
+#ifdef KILN_SANITIZE
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+// A folder of its own for one compilation, gone afterwards however that ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const char* parent = std::getenv("TMPDIR");
+    path_ = cat(parent && *parent ? parent : "/tmp", "/kiln-compile-XXXXXX");
+    if (!mkdtemp(path_.data()))
+      fail(KILN_STATUS_COMPILE_FAILED, "no temporary folder ", path_,
+           " for the host compiler: ", std::strerror(errno));
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + '"';
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::byte> bytes(content.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), content.data(), content.size());
+  return bytes;
+}
+
+class HostCompiler : public Compiler {
+ public:
+  HostCompiler(std::string path, std::string identity)
+      : path_(std::move(path)), identity_(std::move(identity)) {}
+
+  std::string identity() const override { return identity_; }
+
+  std::vector<std::string> options(const std::string&) const override {
+    std::vector<std::string> options = {
+        // -O1: a kernel runs a few times at most, so compiling it is most of its cost.
+        "-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-pipe",
+        // A kernel reads floats four at a time, as CUDA C++ allows.
+        "-fno-strict-aliasing",
+        // Each multiplication and each addition rounds; the same on every CPU.
+        "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+        // Only the kernel's entry is seen, and the object can be unloaded.
+        "-fvisibility=hidden",
+        // `#pragma unroll` and the like are not for this compiler.
+        "-w"};
+    if (sanitized)
+      options.insert(options.end(), {"-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+                                     "-fno-omit-frame-pointer"});
+    return options;
+  }
+
+  Compiled compile(const std::string& source, const std::string& name,
+                   const std::vector<std::string>& options) const override {
+    const auto begin = std::chrono::steady_clock::now();
+    const TemporaryFolder folder;
+    const std::string input = folder.path() + "/kernel.cpp", output = folder.path() + "/kernel.so";
+    const std::string text = cat("#line 1 ", quoted(name), "\n", source);
+    if (std::ofstream file(input, std::ios::binary); !(file << text << std::flush))
+      fail(KILN_STATUS_COMPILE_FAILED, "the source of ", name, " cannot be written to ", input);
+
+    std::vector<std::string> command = {path_};
+    command.insert(command.end(), options.begin(), options.end());
+    // The folder's name is chance: it must not enter the binary.
+    command.insert(command.end(),
+                   {cat("-fdebug-prefix-map=", folder.path(), "=."), "-o", output, input});
+    ProgramResult result = run_program(command);
+    if (!result.started)
+      fail(KILN_STATUS_NO_COMPILER, "the C++ compiler ", path_, " cannot be run: ", result.ending);
+
+    Compiled compiled;
+    if (result.succeeded) compiled.binary = read_file(output);
+    if (compiled.binary.empty())
+      fail(KILN_STATUS_COMPILE_FAILED, "the C++ compiler ", path_, " failed on ", name, " (",
+           result.ending, ")\n---- log\n", result.output, "---- options\n", join(options, " "),
+           "\n---- source\n", source);
+    compiled.log = std::move(result.output);
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - begin;
+    compiled.milliseconds = elapsed.count();
+    return compiled;
+  }
+
+ private:
+  std::string path_;
+  std::string identity_;
+};
+
+std::optional<std::string> first_line(const std::string& program, const char* question) {
+  const ProgramResult answer = run_program({program, question});
+  std::string line = answer.output.substr(0, answer.output.find('\n'));
+  if (!answer.succeeded || line.empty()) return std::nullopt;
+  return line;
+}
+
+struct Found {
+  std::shared_ptr<const Compiler> compiler;
+  std::string why;
+};
+
+Found find_once() {
+  std::vector<std::string> candidates;
+  if (const std::string& chosen = config().host_cxx; !chosen.empty()) {
+    candidates = {chosen};
+  } else {
+    candidates = {KILN_DEFAULT_HOST_CXX, "c++", "g++", "clang++"};
+  }
+  Found found;
+  found.compiler = find_host_compiler_among(candidates, found.why);
+  if (!found.compiler && !config().host_cxx.empty()) found.why += " (KILN_HOST_CXX names it)";
+  return found;
+}
+
+}  // namespace
+
+std::shared_ptr<const Compiler> find_host_compiler_among(std::span<const std::string> candidates,
+                                                         std::string& why) {
+  std::vector<std::string> reasons;
+  for (const std::string& candidate : candidates) {
+    const std::string path = find_program(candidate);
+    if (path.empty()) {
+      const bool has_folder = candidate.find('/') != std::string::npos;
+      reasons.push_back(
+          cat(candidate, has_folder ? ": no such executable file" : ": not found on PATH"));
+      continue;
+    }
+    const auto version = first_line(path, "--version");
+    const auto machine = version ? first_line(path, "-dumpmachine") : std::nullopt;
+    if (machine)
+      return std::make_shared<HostCompiler>(
+          path, cat(*version, " ", *machine, sanitized ? " +asan" : ""));
+    reasons.push_back(cat(path, ": does not answer --version and -dumpmachine"));
+  }
+  why = cat("no C++ compiler: ", join(reasons, "; "));
+  return nullptr;
+}
+
+std::shared_ptr<const Compiler> find_host_compiler(std::string& why) {
+  static const Found found = find_once();
+  if (!found.compiler) why = found.why;
+  return found.compiler;
+}
+
+}  // namespace kiln

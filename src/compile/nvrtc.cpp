@@ -1,0 +1,212 @@
+// NVRTC, found without loading it and opened when the first kernel must be compiled.
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <sstream>
+
+#include "compile/compiler.hpp"
+#include "compile/elf_build_id.hpp"
+#include "core/config.hpp"
+#include "core/error.hpp"
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+
+struct Api {
+  int major = 0, minor = 0;
+  decltype(&::nvrtcVersion) version;
+  decltype(&::nvrtcCreateProgram) create;
+  decltype(&::nvrtcDestroyProgram) destroy;
+  decltype(&::nvrtcCompileProgram) compile;
+  decltype(&::nvrtcGetErrorString) error_string;
+  decltype(&::nvrtcGetProgramLogSize) log_size;
+  decltype(&::nvrtcGetProgramLog) log;
+  decltype(&::nvrtcGetPTXSize) ptx_size;
+  decltype(&::nvrtcGetPTX) ptx;
+  decltype(&::nvrtcGetCUBINSize) cubin_size;
+  decltype(&::nvrtcGetCUBIN) cubin;
+
+  explicit Api(const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail(KILN_STATUS_NO_COMPILER, "NVRTC cannot be opened: ", dlerror());
+    const auto symbol = [&](auto& function, const char* name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (!function) fail(KILN_STATUS_NO_COMPILER, path, " has no function ", name);
+    };
+    symbol(version, "nvrtcVersion");
+    symbol(create, "nvrtcCreateProgram");
+    symbol(destroy, "nvrtcDestroyProgram");
+    symbol(compile, "nvrtcCompileProgram");
+    symbol(error_string, "nvrtcGetErrorString");
+    symbol(log_size, "nvrtcGetProgramLogSize");
+    symbol(log, "nvrtcGetProgramLog");
+    symbol(ptx_size, "nvrtcGetPTXSize");
+    symbol(ptx, "nvrtcGetPTX");
+    symbol(cubin_size, "nvrtcGetCUBINSize");
+    symbol(cubin, "nvrtcGetCUBIN");
+    version(&major, &minor);
+  }
+};
+
+struct Program {
+  const Api& api;
+  nvrtcProgram handle = nullptr;
+  explicit Program(const Api& nvrtc) : api(nvrtc) {}
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    if (handle) api.destroy(&handle);
+  }
+
+  // The text that a pair of NVRTC's size and fetch functions gives; sizes count the final 0.
+  std::string text(decltype(Api::ptx_size) size_of, decltype(Api::ptx) fetch) const {
+    std::size_t size = 0;
+    if (size_of(handle, &size) != NVRTC_SUCCESS || size <= 1) return "";
+    std::string out(size, '\0');
+    if (fetch(handle, out.data()) != NVRTC_SUCCESS) return "";
+    out.pop_back();
+    return out;
+  }
+};
+
+// A list of directories separated by ':'.
+void append_directories(std::vector<fs::path>& out, const char* list, const char* below = "") {
+  if (!list) return;
+  std::istringstream stream(list);
+  for (std::string dir; std::getline(stream, dir, ':');)
+    if (!dir.empty()) out.push_back(fs::path(dir) / below);
+}
+
+std::vector<fs::path> search_directories() {
+  std::vector<fs::path> dirs;
+  append_directories(dirs, std::getenv("LD_LIBRARY_PATH"));
+  append_directories(dirs, KILN_NVRTC_HINT);
+  append_directories(dirs, std::getenv("CUDA_HOME"), "lib64");
+  append_directories(dirs, std::getenv("CUDA_PATH"), "lib64");
+  append_directories(dirs,
+                     "/usr/local/cuda/lib64:/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+                     "/usr/lib64:/usr/lib");
+  return dirs;
+}
+
+fs::path find_library(std::string& why) {
+  std::error_code ignored;
+  if (const std::string& given = config().nvrtc_path; !given.empty()) {
+    if (fs::exists(given, ignored)) return given;
+    why = cat("KILN_NVRTC is ", given, ", which does not exist");
+    return {};
+  }
+  const std::vector<fs::path> dirs = search_directories();
+  for (const char* soname : sonames)
+    for (const fs::path& dir : dirs)
+      if (fs::exists(dir / soname, ignored)) return dir / soname;
+  why = cat("neither ", sonames[0], " nor ", sonames[1],
+            " is in LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda or the system's library "
+            "directories; KILN_NVRTC can name the file");
+  return {};
+}
+
+class Nvrtc final : public Compiler {
+ public:
+  explicit Nvrtc(fs::path path) : path_(std::move(path)), identity_(identify()) {}
+
+  std::string identity() const override { return identity_; }
+
+  std::vector<std::string> options(const std::string& arch) const override {
+    return nvrtc_options(arch);
+  }
+
+  Compiled compile(const std::string& source, const std::string& name,
+                   const std::vector<std::string>& options) const override {
+    const Api& nvrtc = api();
+    const auto start = std::chrono::steady_clock::now();
+    Program program(nvrtc);
+    check(
+        nvrtc.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
+        "nvrtcCreateProgram");
+    std::vector<const char*> arguments;
+    for (const std::string& option : options) arguments.push_back(option.c_str());
+    // NVRTC keeps a cache of its own since 12.9. Kiln's is the one that is explained and bounded,
+    // so a compilation here is always a real one.
+    if (nvrtc.major * 100 + nvrtc.minor >= 1209) arguments.push_back("--no-cache");
+    const nvrtcResult result =
+        nvrtc.compile(program.handle, static_cast<int>(arguments.size()), arguments.data());
+    Compiled out;
+    out.log = program.text(nvrtc.log_size, nvrtc.log);
+    if (result != NVRTC_SUCCESS) {
+      fail(KILN_STATUS_COMPILE_FAILED, "NVRTC refused ", name, " (", nvrtc.error_string(result),
+           ")\n-- log\n", out.log, "\n-- options\n", join(options, " "), "\n-- source\n", source);
+    }
+    out.ptx = program.text(nvrtc.ptx_size, nvrtc.ptx);
+    std::size_t size = 0;
+    check(nvrtc.cubin_size(program.handle, &size), "nvrtcGetCUBINSize");
+    out.binary.resize(size);
+    check(nvrtc.cubin(program.handle, reinterpret_cast<char*>(out.binary.data())), "nvrtcGetCUBIN");
+    out.milliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return out;
+  }
+
+ private:
+  const Api& api() const {
+    std::call_once(opened_, [&] { api_ = std::make_unique<Api>(path_.string()); });
+    return *api_;
+  }
+
+  void check(nvrtcResult result, const char* call) const {
+    if (result != NVRTC_SUCCESS)
+      fail(KILN_STATUS_COMPILE_FAILED, call, " failed: ", api().error_string(result));
+  }
+
+  // nvrtcVersion tells major.minor alone. The exact build is the linker's build id of the library
+  // and of the builtins beside it, read without loading either; where a vendor stripped those, the
+  // banner of a trivial kernel's PTX names it, at the price of one compilation.
+  std::string identify() const {
+    std::string id = elf_build_id(path_.string());
+    if (id.empty()) {
+      const std::string ptx = compile("", "banner", options("sm_80")).ptx;
+      return cat("nvrtc ", ptx.substr(0, ptx.find(".version")));
+    }
+    std::error_code ignored;
+    const fs::path real = fs::canonical(path_, ignored);
+    std::string builtins;
+    for (const auto& file : fs::directory_iterator(real.parent_path(), ignored)) {
+      const std::string name = file.path().filename().string();
+      if (name.starts_with("libnvrtc-builtins.so.") && !file.is_symlink())
+        builtins += "+" + elf_build_id(file.path().string());
+    }
+    return cat("nvrtc ", path_.extension().string().substr(1), " ", id, builtins);
+  }
+
+  fs::path path_;
+  mutable std::once_flag opened_;
+  mutable std::unique_ptr<Api> api_;
+  std::string identity_;
+};
+
+}  // namespace
+
+std::vector<std::string> nvrtc_options(const std::string& arch) {
+  return {"--gpu-architecture=" + arch, "--std=c++17", "--diag-suppress=177"};
+}
+
+std::shared_ptr<const Compiler> find_nvrtc(std::string& why) {
+  static std::string reason;
+  static const std::shared_ptr<const Compiler> instance = [] {
+    const fs::path path = find_library(reason);
+    return path.empty() ? nullptr : std::make_shared<const Nvrtc>(path);
+  }();
+  why = reason;
+  return instance;
+}
+
+}  // namespace kiln

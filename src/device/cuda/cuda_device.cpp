@@ -1,0 +1,248 @@
+// A GPU: its primary context, modules loaded from cubins, launches.
+#include <array>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/device.hpp"
+
+namespace kiln {
+namespace {
+
+using cuda::check;
+using cuda::driver;
+
+// Makes a context current for a scope; free of cost where the caller's thread has it current.
+class CurrentContext {
+ public:
+  explicit CurrentContext(CUcontext context) {
+    CUcontext current = nullptr;
+    check(driver().cuCtxGetCurrent(&current), "cuCtxGetCurrent");
+    if (current == context) return;
+    check(driver().cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    pushed_ = true;
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+  ~CurrentContext() {
+    CUcontext ignored;
+    if (pushed_) driver().cuCtxPopCurrent(&ignored);
+  }
+
+ private:
+  bool pushed_ = false;
+};
+
+class CudaKernel final : public Kernel {
+ public:
+  CudaKernel(CUcontext context, std::span<const std::byte> cubin, const std::string& entry,
+             std::uint32_t shared_memory)
+      : context_(context) {
+    CurrentContext current(context_);
+    check(driver().cuModuleLoadData(&module_, cubin.data()), "cuModuleLoadData");
+    try {
+      check(driver().cuModuleGetFunction(&function_, module_, entry.c_str()),
+            "cuModuleGetFunction");
+      constexpr std::uint32_t without_opt_in = 48 * 1024;
+      if (shared_memory > without_opt_in)
+        check(
+            driver().cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                        static_cast<int>(shared_memory)),
+            "cuFuncSetAttribute");
+    } catch (...) {
+      driver().cuModuleUnload(module_);
+      throw;
+    }
+  }
+  CudaKernel(const CudaKernel&) = delete;
+  CudaKernel& operator=(const CudaKernel&) = delete;
+
+  // Failures are ignored: at the end of a process the driver may be gone before its modules.
+  ~CudaKernel() override {
+    CUcontext ignored;
+    if (driver().cuCtxPushCurrent(context_) != CUDA_SUCCESS) return;
+    driver().cuModuleUnload(module_);
+    driver().cuCtxPopCurrent(&ignored);
+  }
+
+  void launch(const LaunchShape& shape, std::span<const std::byte> parameters,
+              void* stream) const override {
+    CurrentContext current(context_);
+    // The kernel's one parameter is a struct, so one pointer to it is the whole argument list.
+    void* arguments[] = {const_cast<std::byte*>(parameters.data())};
+    const auto& [grid, block, cluster, shared_memory] = shape;
+    if (cluster == 1) {
+      check(driver().cuLaunchKernel(function_, grid[0], grid[1], grid[2], block[0], block[1],
+                                    block[2], shared_memory, static_cast<CUstream>(stream),
+                                    arguments, nullptr),
+            "cuLaunchKernel");
+      return;
+    }
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim = {cluster, 1, 1};
+    CUlaunchConfig config{};
+    config.gridDimX = grid[0], config.gridDimY = grid[1], config.gridDimZ = grid[2];
+    config.blockDimX = block[0], config.blockDimY = block[1], config.blockDimZ = block[2];
+    config.sharedMemBytes = shared_memory;
+    config.hStream = static_cast<CUstream>(stream);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    check(driver().cuLaunchKernelEx(&config, function_, arguments, nullptr), "cuLaunchKernelEx");
+  }
+
+  int registers() const override { return attribute(CU_FUNC_ATTRIBUTE_NUM_REGS); }
+  int local_memory() const override { return attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES); }
+
+ private:
+  int attribute(CUfunction_attribute which) const {
+    CurrentContext current(context_);
+    int value = 0;
+    check(driver().cuFuncGetAttribute(&value, which, function_), "cuFuncGetAttribute");
+    return value;
+  }
+
+  CUcontext context_;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+struct Event {
+  CUevent handle = nullptr;
+  Event() { check(driver().cuEventCreate(&handle, CU_EVENT_DEFAULT), "cuEventCreate"); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { driver().cuEventDestroy(handle); }
+};
+
+int attribute(CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  check(driver().cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+DeviceDescription describe(CUdevice device, int ordinal) {
+  DeviceDescription out;
+  char name[256] = "";
+  check(driver().cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
+  std::size_t memory = 0;
+  check(driver().cuDeviceTotalMem(&memory, device), "cuDeviceTotalMem");
+  out.kind = KILN_DEVICE_CUDA;
+  out.name = name;
+  out.ordinal = ordinal;
+  out.compute_capability = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+                           attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  out.arch = architecture_name(out.compute_capability);
+  out.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  out.shared_memory_per_block =
+      attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  out.shared_memory_per_multiprocessor =
+      attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  out.registers_per_multiprocessor =
+      attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  out.l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  out.memory_bytes = static_cast<std::int64_t>(memory);
+  return out;
+}
+
+CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal) {
+    CUdevice device;
+    check(driver().cuDeviceGet(&device, ordinal), "cuDeviceGet");
+    description_ = describe(device, ordinal);
+    // Retained for the life of the process: plans of any thread may still hold kernels in it.
+    check(driver().cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+  }
+
+  const DeviceDescription& description() const override { return description_; }
+
+  std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
+                               std::uint32_t shared_memory) override {
+    return std::make_unique<CudaKernel>(context_, binary, entry, shared_memory);
+  }
+
+  void* allocate(std::size_t bytes) override {
+    CurrentContext current(context_);
+    CUdeviceptr pointer = 0;
+    check(driver().cuMemAlloc(&pointer, bytes ? bytes : 1), "cuMemAlloc");
+    return reinterpret_cast<void*>(pointer);
+  }
+  void free(void* pointer) override {
+    CurrentContext current(context_);
+    check(driver().cuMemFree(address(pointer)), "cuMemFree");
+  }
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    CurrentContext current(context_);
+    check(driver().cuMemcpyHtoD(address(device), host, bytes), "cuMemcpyHtoD");
+  }
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    CurrentContext current(context_);
+    check(driver().cuMemcpyDtoH(host, address(device), bytes), "cuMemcpyDtoH");
+  }
+  void fill(void* device, unsigned char byte, std::size_t bytes) override {
+    CurrentContext current(context_);
+    check(driver().cuMemsetD8(address(device), byte, bytes), "cuMemsetD8");
+  }
+  void synchronize(void* stream) override {
+    CurrentContext current(context_);
+    check(driver().cuStreamSynchronize(static_cast<CUstream>(stream)), "cuStreamSynchronize");
+  }
+
+  double time(void* stream, int count, const std::function<void()>& work) override {
+    CurrentContext current(context_);
+    const auto queue = static_cast<CUstream>(stream);
+    Event start, stop;
+    check(driver().cuEventRecord(start.handle, queue), "cuEventRecord");
+    for (int i = 0; i < count; ++i) work();
+    check(driver().cuEventRecord(stop.handle, queue), "cuEventRecord");
+    check(driver().cuEventSynchronize(stop.handle), "cuEventSynchronize");
+    float milliseconds = 0;
+    check(driver().cuEventElapsedTime(&milliseconds, start.handle, stop.handle),
+          "cuEventElapsedTime");
+    return milliseconds;
+  }
+
+ private:
+  DeviceDescription description_;
+  CUcontext context_ = nullptr;
+};
+
+int device_count() {
+  int count = 0;
+  check(driver().cuDeviceGetCount(&count), "cuDeviceGetCount");
+  return count;
+}
+
+}  // namespace
+
+std::shared_ptr<Device> open_cuda_device(int ordinal) {
+  const int count = device_count();
+  if (count == 0) fail(KILN_STATUS_NO_DEVICE, "no GPU: the CUDA driver reports no device");
+  if (ordinal < 0 || ordinal >= count)
+    fail(KILN_STATUS_BAD_PARAM, "device ordinal is ", ordinal, "; expected 0 to ", count - 1);
+  // Leaked on purpose: kernels may be released while the process exits.
+  static std::mutex mutex;
+  static auto* devices = new std::array<std::shared_ptr<Device>, 64>;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Device>& slot = devices->at(static_cast<std::size_t>(ordinal));
+  if (!slot) slot = std::make_shared<CudaDevice>(ordinal);
+  return slot;
+}
+
+std::vector<DeviceDescription> list_cuda_devices(std::string& why) {
+  std::vector<DeviceDescription> out;
+  if (!cuda::find_driver(why)) return out;
+  const int count = device_count();
+  if (count == 0) why = "no GPU: the CUDA driver reports no device";
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    CUdevice device;
+    check(driver().cuDeviceGet(&device, ordinal), "cuDeviceGet");
+    out.push_back(describe(device, ordinal));
+  }
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,61 @@
+#include "device/cuda/driver.hpp"
+
+#include <dlfcn.h>
+
+#include "core/error.hpp"
+
+// Two levels, so that a name which is itself a macro of cuda.h is expanded first.
+#define KILN_TEXT_OF(name) #name
+#define KILN_EXPANDED_TEXT_OF(name) KILN_TEXT_OF(name)
+
+namespace kiln::cuda {
+namespace {
+
+std::string describe(const Driver& functions, CUresult result) {
+  const char* name = nullptr;
+  const char* words = nullptr;
+  functions.cuGetErrorName(result, &name);
+  functions.cuGetErrorString(result, &words);
+  return cat(name ? name : "unknown error", " (", words ? words : "no description", ")");
+}
+
+// "" on success, otherwise why there is no driver to be had.
+std::string open(Driver& functions) {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return "no CUDA driver: libcuda.so.1 is not installed";
+#define KILN_RESOLVE(name)                                                                     \
+  functions.name =                                                                             \
+      reinterpret_cast<decltype(functions.name)>(dlsym(library, KILN_EXPANDED_TEXT_OF(name))); \
+  if (!functions.name)                                                                         \
+    return "the CUDA driver is too old: it has no " KILN_EXPANDED_TEXT_OF(                     \
+        name) " (11.8 or later is needed)";
+  KILN_DRIVER_FUNCTIONS(KILN_RESOLVE)
+#undef KILN_RESOLVE
+  const CUresult result = functions.cuInit(0);
+  return result == CUDA_SUCCESS ? "" : cat("cuInit: ", describe(functions, result));
+}
+
+}  // namespace
+
+const Driver* find_driver(std::string& why) {
+  static Driver functions;
+  static const std::string reason = open(functions);
+  why = reason;
+  return reason.empty() ? &functions : nullptr;
+}
+
+const Driver& driver() {
+  std::string why;
+  const Driver* functions = find_driver(why);
+  if (!functions) fail(KILN_STATUS_NO_DEVICE, why);
+  return *functions;
+}
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  const kilnStatus_t status =
+      result == CUDA_ERROR_OUT_OF_MEMORY ? KILN_STATUS_ALLOC_FAILED : KILN_STATUS_EXECUTION_FAILED;
+  fail(status, call, ": ", describe(driver(), result));
+}
+
+}  // namespace kiln::cuda

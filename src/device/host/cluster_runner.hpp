@@ -1,0 +1,102 @@
+// Runs the blocks of one cluster on one operating-system thread, a fiber for each CUDA thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+#include "device/host/block_memory.hpp"
+#include "device/host/fiber.hpp"
+#include "host/runtime.h"
+
+namespace kiln::host {
+
+// What all blocks of a launch have in common.
+struct Launch {
+  std::string_view kernel;  // for diagnostics
+  const KernelEntry& entry;
+  const LaunchShape& shape;
+  const void* parameters;
+  unsigned block_threads;  // product of shape.block
+};
+
+// The fibers run one at a time, each until it waits for others or exits. The order in which they
+// get their turn changes from one round to the next, so that a kernel that lacks a barrier, and was
+// right by the luck of one order, is wrong in another. The orders are the same in every process.
+class ClusterRunner : private Context {
+ public:
+  // `stacks`: at least block_threads * shape.cluster of them.
+  ClusterRunner(const Launch& launch, const FiberStacks& stacks);
+
+  // Clusters are numbered along x, then y, then z. Throws EXECUTION_FAILED with the kernel, the
+  // block and what is wrong; the runner and its stacks are then of no further use.
+  void run(std::uint64_t cluster);
+
+ private:
+  // What keeps a thread from going on.
+  enum class Wait : std::uint8_t {
+    none,
+    block_barrier,
+    warp_barrier,
+    warp_shuffle,
+    cluster_barrier,
+    exited
+  };
+
+  struct AsyncCopy {
+    void* destination;
+    std::uint32_t bytes;
+    std::uint32_t group;
+    unsigned char data[16];
+  };
+
+  struct Thread {
+    ClusterRunner* runner;
+    Fiber fiber;
+    unsigned block;  // within the cluster
+    unsigned index;  // within the block, x fastest
+    std::array<unsigned, 3> position;
+    Wait wait;
+    unsigned source_lane;           // of a shuffle
+    unsigned long long value;       // offered, then received
+    std::uint32_t open_group;       // the group of async copies not yet committed
+    std::vector<AsyncCopy> copies;  // issued and not landed, oldest first
+  };
+
+  // A run of threads that wait for each other: a warp, a block, the cluster.
+  using Group = std::span<Thread>;
+  static bool all(Group group, Wait wait);
+  static void release(Group group);
+
+  void begin(std::uint64_t cluster);
+  void run_thread(Thread& thread);
+  bool release_waiting();
+  bool release_warps(Group block);
+  bool all_exited();
+  [[noreturn]] void report_deadlock();
+  [[noreturn]] void report(unsigned block, std::string_view what) const;
+  Group block_group(unsigned block);
+  void wait_for(Wait wait);
+
+  // Runs `work` for the running thread; a defect it throws ends the launch, and the fiber goes no
+  // further. (An exception must not cross the kernel's frames.)
+  template <class Work>
+  static auto checked(Context* context, Work work);
+  static void run_fiber(void* thread);
+  void fill_table();
+
+  const Launch& launch_;
+  const FiberStacks& stacks_;
+  std::vector<BlockMemory> memories_;  // one a block
+  std::vector<Thread> threads_;        // block by block, x fastest
+  std::vector<std::vector<std::uint32_t>> orders_;
+  std::uint64_t first_block_x_ = 0;
+  Thread* running_ = nullptr;
+  std::string defect_;  // of the running thread; empty: none
+};
+
+}  // namespace kiln::host

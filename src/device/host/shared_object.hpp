@@ -1,0 +1,30 @@
+// A shared object that exists only in memory.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace kiln::host {
+
+class SharedObject {
+ public:
+  // Throws EXECUTION_FAILED with the loader's own words.
+  explicit SharedObject(std::span<const std::byte> image);
+  ~SharedObject();
+  SharedObject(const SharedObject&) = delete;
+  SharedObject& operator=(const SharedObject&) = delete;
+
+  // Null if there is none of this name.
+  const void* symbol(const std::string& name) const;
+
+ private:
+  bool open_from_memory(std::span<const std::byte> image, std::string& why);
+  bool open_from_file(std::span<const std::byte> image, std::string& why);
+
+  int memory_ = -1;  // stays open while loaded: the loader knows objects by name, and the name is
+                     // that of this descriptor
+  void* handle_ = nullptr;
+};
+
+}  // namespace kiln::host

@@ -1,0 +1,21 @@
+// Implicit GEMM on the FP32/FP64 FMA units.
+#pragma once
+
+#include "engines/engine.hpp"
+#include "engines/fma_tile.hpp"
+
+namespace kiln {
+
+class ImplicitGemmFmaEngine final : public Engine {
+ public:
+  const char* name() const override { return "implicit_gemm_fma"; }
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+// The proposal of one tile, whichever the engine would choose; `parts` of the reduction, 0 to
+// choose.
+std::variant<Proposal, Refusal> propose_fma(const ConvolutionProblem& problem, const FmaTile& tile,
+                                            const DeviceDescription& device, int parts = 0);
+
+}  // namespace kiln

@@ -1,0 +1,34 @@
+# What `cmake --install` lays out: the library, the header files, the program, and the two ways to be
+# found: a CMake package (find_package(kiln) gives kiln::kiln) and kiln.pc for pkg-config.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(KILN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+
+install(TARGETS kiln EXPORT kiln LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES include/kiln/kiln.h include/kiln/kiln.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kiln)
+
+# The library links to nothing that its users would have to find, so the targets are the package.
+install(EXPORT kiln NAMESPACE kiln:: FILE kilnConfig.cmake DESTINATION ${KILN_PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake DESTINATION ${KILN_PACKAGE_DIR})
+
+# Relative to itself, so that an installed tree may be moved.
+file(RELATIVE_PATH KILN_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/kiln.pc @ONLY CONTENT
+"prefix=\${pcfiledir}/@KILN_PC_PREFIX@
+includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
+
+Name: kiln
+Description: @PROJECT_DESCRIPTION@
+Version: @PROJECT_VERSION@
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -lkiln
+")
+install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

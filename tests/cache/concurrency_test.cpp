@@ -1,0 +1,100 @@
+// Many writers and readers of the same keys: whatever is found was published whole, by somebody.
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "support.hpp"
+
+using namespace kiln::cache;
+using namespace kiln::cache::test;
+
+namespace {
+
+constexpr int keys = 8;
+
+// A writer's and reader's share: one publication to three lookups. The number of wrong answers.
+int work(DiskStore& store, unsigned seed, int operations) {
+  std::minstd_rand random(seed);
+  int wrong = 0;
+  for (int i = 0; i < operations; ++i) {
+    const int key = static_cast<int>(random() / 7 % keys);
+    const unsigned action = static_cast<unsigned>(random() / 7 % 4);
+    if (action == 0) {
+      store.put(sample_key(key), vouched_entry(key, static_cast<unsigned>(random())));
+      continue;
+    }
+    const Lookup lookup = store.get(sample_key(key, action == 1 ? "" : "compiler V13.0.88"));
+    if (lookup.entry ? !vouched(*lookup.entry, key) : lookup.miss != Miss::absent) ++wrong;
+  }
+  return wrong;
+}
+
+struct Fixture {
+  ScratchDirectory scratch;
+  Warnings warnings;
+  DiskStore store{scratch.path(), warnings.sink()};
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(concurrency, Fixture)
+
+BOOST_AUTO_TEST_CASE(many_threads) {
+  constexpr int threads = 8, operations = 400;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < threads; ++t)
+    workers.emplace_back([&, t] { wrong += work(store, t + 1, operations); });
+  for (auto& worker : workers) worker.join();
+  BOOST_TEST(wrong == 0);
+  const Counters counters = store.counters();
+  BOOST_TEST(counters.hits + counters.absent + counters.published == threads * operations + 0u);
+  BOOST_TEST(counters.hits > 1000u);
+  BOOST_TEST(store.list().size() == keys + 0u);
+  BOOST_TEST(files_below(store.directory()).size() == keys + 0u);
+  BOOST_TEST(warnings.all().empty());
+}
+
+BOOST_AUTO_TEST_CASE(many_processes) {
+  constexpr int processes = 8, operations = 400;
+  std::vector<int> children;
+  for (unsigned p = 0; p < processes; ++p)
+    children.push_back(start_child([&, p] {  // each with the store it inherited
+      return work(store, p + 100, operations) == 0 && warnings.all().empty() ? 0 : 1;
+    }));
+  for (const int child : children) BOOST_TEST(wait_for(child) == 0);
+  BOOST_TEST(store.list().size() == keys + 0u);
+  BOOST_TEST(files_below(store.directory()).size() == keys + 0u);
+}
+
+// Forked from the middle of a busy process, a child finds no lock held.
+BOOST_AUTO_TEST_CASE(fork_among_threads) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < 3; ++t)
+    workers.emplace_back([&, t] {
+      for (unsigned round = 0; !stop; ++round) work(store, round * 3 + t + 1, 10);
+    });
+  for (unsigned p = 0; p < 20; ++p)
+    BOOST_TEST(in_child([&] { return work(store, p + 200, 40) == 0 ? 0 : 1; }) == 0);
+  stop = true;
+  for (auto& worker : workers) worker.join();
+}
+
+// Whoever clears the cache meanwhile costs the others hits, and nothing else.
+BOOST_AUTO_TEST_CASE(clearing_meanwhile) {
+  std::vector<int> children;
+  for (unsigned p = 0; p < 3; ++p)
+    children.push_back(start_child([&, p] { return work(store, p + 300, 400) == 0 ? 0 : 1; }));
+  for (int i = 0; i < 100; ++i) {
+    store.clear();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  for (const int child : children) BOOST_TEST(wait_for(child) == 0);
+  store.clear();
+  BOOST_TEST(files_below(store.directory()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

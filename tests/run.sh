@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and passes the tests: format, lint, the CPU tests (the GPU tests
+# too where there is a GPU), and the host device under AddressSanitizer and UBSan.
+# Safe to run again, and quick the second time.
+
+source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
+cd "$root"
+
+results=()  # "name: what became of it", for the last lines
+failed=0
+passed() { results+=("passed   $1"); }
+failure() {
+  results+=("FAILED   $1")
+  failed=1
+}
+skipped() { results+=("skipped  $1"); }
+
+source_files() { find "$@" -type f \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) | sort; }
+
+check_format() {
+  local tool
+  tool=$(clang_tool clang-format)
+  if [[ -z $tool ]]; then
+    skipped "format: clang-format $clang_version is not installed"
+  elif source_files include src cache kernel_sources samples tests |
+    xargs -P "$jobs" -n 20 "$tool" --dry-run -Werror; then
+    passed "format"
+  else
+    failure "format: run clang-format -i on the files named above"
+  fi
+}
+
+# lint_file TOOL STAMP FILE: touches the stamp if clang-tidy finds nothing.
+lint_file() {
+  local report
+  if report=$("$1" --quiet -p "$build" "$3" 2>&1); then
+    touch "$2"
+  else
+    printf '%s\n' "$report"
+    return 1
+  fi
+}
+
+# One stamp a file: a file is linted again when it, any header or the configuration has changed.
+check_lint() {
+  local tool newest file stamp stale=()
+  tool=$(clang_tool clang-tidy)
+  if [[ -z $tool ]]; then
+    skipped "lint: clang-tidy $clang_version is not installed"
+    return
+  fi
+  mkdir -p "$build/lint"
+  newest=$(find include src cache kernel_sources .clang-tidy -name '*.h' -o -name '*.hpp' \
+    -o -name .clang-tidy | xargs ls -t | sed -n 1p)
+  for file in $(find src cache -name '*.cpp' | sort); do
+    stamp=$build/lint/${file//\//-}
+    [[ $stamp -nt $file && $stamp -nt $newest ]] || stale+=("$stamp" "$file")
+  done
+  export -f lint_file
+  export build
+  if ((${#stale[@]} == 0)) ||
+    printf '%s\n' "${stale[@]}" | xargs -P "$jobs" -n 2 bash -c 'lint_file "$@"' - "$tool"; then
+    passed "lint ($((${#stale[@]} / 2)) files changed)"
+  else
+    failure "lint: see the warnings above"
+  fi
+}
+
+# run_ctest LABEL: CTest's own words, the output of what fails, and its closing lines.
+run_ctest() {
+  local log=$build/ctest-$1.log
+  if ctest --test-dir "$build" -L "^$1\$" -j "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$log"; then
+    passed "$1 tests: $(grep -E 'tests passed' "$log")"
+  else
+    failure "$1 tests: $(grep -E 'tests passed' "$log" || echo 'ctest could not run them')"
+  fi
+}
+
+check_gpu() {
+  local reason
+  if reason=$(no_gpu); then
+    ctest --test-dir "$build" -L '^gpu$' -N | sed -n "s/^ *Test *#[0-9]*: \(.*\)/\1: skipped: no GPU ($reason)/p"
+    skipped "gpu tests: no GPU ($reason)"
+  else
+    run_ctest gpu
+  fi
+}
+
+# The same kernels with every access checked: they are compiled with the sanitizers as well.
+check_sanitized() {
+  local folder=$build/sanitize type log
+  export KILN_CACHE_DIR=$folder/kernel-cache
+  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF
+  compile "$folder" kiln_cli test_unit
+  if "$folder/tests/unit/test_unit" --log_level=warning; then
+    passed "sanitized unit tests"
+  else
+    failure "sanitized unit tests"
+  fi
+  for type in f32 f64 f16 bf16; do
+    log=$folder/conv-$type.log
+    if "$folder/src/kiln" conv --device host --check --dt "$type" --batch tests/problems/small.txt >"$log" 2>&1; then
+      note "$type: $(tail -1 "$log")"
+      passed "sanitized problems in $type: $(tail -1 "$log")"
+    else
+      grep -v '^PASSED' "$log" || true
+      failure "sanitized problems in $type: $(tail -1 "$log")"
+    fi
+  done
+}
+
+started=$SECONDS
+stage() {
+  local from=$SECONDS
+  say "$1"
+  shift
+  "$@"
+  note "($((SECONDS - from)) s)"
+}
+
+build_all() {
+  configure "$build" -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=ON
+  compile "$build"
+}
+
+install_packages $(missing_build_packages) $(missing_test_packages)
+stage "Building" build_all
+stage "Format" check_format
+stage "Lint" check_lint
+stage "Tests that need no GPU" run_ctest cpu
+stage "Tests that need a GPU" check_gpu
+stage "AddressSanitizer and UBSan" check_sanitized
+
+say "$( ((failed)) && echo FAILED || echo PASSED) in $((SECONDS - started)) s"
+printf '  %s\n' "${results[@]}"
+exit "$failed"

@@ -1,0 +1,64 @@
+#include "support/allocation_count.hpp"
+
+#include <cstddef>  // and with it __GLIBC__
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KILN_TEST_COUNTS 0
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define KILN_TEST_COUNTS 0
+#endif
+#if !defined(KILN_TEST_COUNTS) && defined(__GLIBC__)
+#define KILN_TEST_COUNTS 1
+#elif !defined(KILN_TEST_COUNTS)
+#define KILN_TEST_COUNTS 0
+#endif
+
+namespace {
+thread_local long count = 0;
+}
+
+namespace test {
+const bool counts_allocations = KILN_TEST_COUNTS;
+long allocation_count() { return count; }
+}  // namespace test
+
+// These stand before the C library's own for the whole process; operator new ends in malloc.
+#if KILN_TEST_COUNTS
+
+extern "C" {
+
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t size) {
+  ++count;
+  return __libc_malloc(size);
+}
+
+void* calloc(std::size_t items, std::size_t size) {
+  ++count;
+  return __libc_calloc(items, size);
+}
+
+void* realloc(void* old, std::size_t size) {
+  ++count;
+  return __libc_realloc(old, size);
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++count;
+  return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  ++count;
+  *out = __libc_memalign(alignment, size);
+  return *out == nullptr ? 12 : 0;  // ENOMEM
+}
+}
+
+#endif

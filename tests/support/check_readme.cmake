@@ -1,0 +1,12 @@
+# The first program in README.md is samples/first_convolution.c to the letter, and stays short.
+file(READ ${SOURCE}/README.md readme)
+file(READ ${SOURCE}/samples/first_convolution.c program)
+string(FIND "${readme}" "```c\n${program}```\n" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "the program in README.md differs from samples/first_convolution.c")
+endif()
+string(REGEX MATCHALL "\n" newlines "${program}")
+list(LENGTH newlines count)
+if(NOT count LESS 60)
+  message(FATAL_ERROR "samples/first_convolution.c has ${count} lines; expected fewer than 60")
+endif()

@@ -1,0 +1,172 @@
+// Plan::execute, with a device of the test's own: what it hands to the kernel, and that handing it
+// over allocates nothing.
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "plan/plan.hpp"
+#include "support/allocation_count.hpp"
+
+using namespace kiln;
+
+namespace {
+
+struct Launch {
+  int count = 0;
+  LaunchShape shape;
+  std::array<std::byte, 1024> parameters{};
+  std::size_t size = 0;
+  void* stream = nullptr;
+};
+
+class RecordingKernel : public Kernel {
+ public:
+  explicit RecordingKernel(Launch& last) : last_(last) {}
+  void launch(const LaunchShape& shape, std::span<const std::byte> parameters,
+              void* stream) const override {
+    ++last_.count;
+    last_.shape = shape;
+    last_.size = parameters.size();
+    std::copy(parameters.begin(), parameters.end(), last_.parameters.begin());
+    last_.stream = stream;
+  }
+
+ private:
+  Launch& last_;
+};
+
+// Compiles as the host device does, and runs nothing.
+class RecordingDevice : public Device {
+ public:
+  Launch last;
+
+  const DeviceDescription& description() const override { return description_; }
+  std::unique_ptr<Kernel> load(std::span<const std::byte>, const std::string&,
+                               std::uint32_t) override {
+    return std::make_unique<RecordingKernel>(last);
+  }
+  void* allocate(std::size_t) override { return nullptr; }
+  void free(void*) override {}
+  void copy_in(void*, const void*, std::size_t) override {}
+  void copy_out(void*, const void*, std::size_t) override {}
+  void fill(void*, unsigned char, std::size_t) override {}
+  void synchronize(void*) override {}
+  double time(void*, int, const std::function<void()>&) override { return 0; }
+
+ private:
+  DeviceDescription description_ = open_host_device()->description();
+};
+
+Tensor dense(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  Tensor tensor;
+  tensor.rank = 4;
+  tensor.dims = {a, b, c, d};
+  tensor.strides = dense_strides(KILN_TENSOR_NCHW, 4, tensor.dims);
+  return tensor;
+}
+
+ConvolutionProblem pointwise(std::int64_t batch) {
+  ConvolutionSpec spec;
+  spec.spatial = 2;
+  return make_convolution(spec, dense(batch, 3, 4, 4), dense(2, 3, 1, 1), dense(batch, 2, 4, 4));
+}
+
+struct Fixture {
+  std::shared_ptr<RecordingDevice> device = std::make_shared<RecordingDevice>();
+  alignas(64) std::array<float, 64> x{}, w{}, y{};
+  std::array<void*, 3> operands{x.data(), w.data(), y.data()};
+
+  Plan finalized(std::int64_t batch) {
+    Plan plan(device, pointwise(batch));
+    FinalizeOptions options;
+    options.no_cache = true;
+    plan.finalize(options);
+    return plan;
+  }
+};
+
+bool is_bad_param(const Error& error) { return error.status() == KILN_STATUS_BAD_PARAM; }
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(plan_execute, Fixture)
+
+BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it) {
+  const Plan plan = finalized(2);
+  int stream = 0;
+  plan.execute(operands, 1.5, -0.25, &stream);
+  const Launch& last = device->last;
+  BOOST_TEST(last.count == 1);
+  BOOST_TEST(last.stream == &stream);
+  BOOST_TEST(last.shape.grid == plan.launch().shape.grid);
+  BOOST_TEST(last.shape.block == plan.launch().shape.block);
+  BOOST_TEST(last.shape.shared_memory == plan.launch().shape.shared_memory);
+
+  auto expected = plan.launch().parameters;
+  std::array<int, 3> uses{};
+  int alphas = 0, betas = 0;
+  for (const LaunchSpec::Patch& patch : plan.launch().patches) {
+    const double alpha = 1.5, beta = -0.25;
+    switch (patch.hole) {
+      case LaunchSpec::Hole::operand:
+        std::memcpy(expected.data() + patch.offset, &operands[patch.operand], sizeof(void*));
+        ++uses[patch.operand];
+        break;
+      case LaunchSpec::Hole::alpha:
+        std::memcpy(expected.data() + patch.offset, &alpha, sizeof alpha);
+        ++alphas;
+        break;
+      case LaunchSpec::Hole::beta:
+        std::memcpy(expected.data() + patch.offset, &beta, sizeof beta);
+        ++betas;
+        break;
+    }
+  }
+  BOOST_TEST(uses == (std::array<int, 3>{1, 1, 1}), boost::test_tools::per_element());
+  BOOST_TEST(alphas == 1);
+  BOOST_TEST(betas == 1);
+  BOOST_TEST_REQUIRE(last.size == expected.size());
+  BOOST_TEST(std::memcmp(last.parameters.data(), expected.data(), expected.size()) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(execution_allocates_nothing) {
+  const Plan plan = finalized(2);
+  const long before_one = test::allocation_count();
+  delete new int;
+  BOOST_TEST(test::allocation_count() - before_one <= 1);  // the compiler may see through the pair
+
+  const long before = test::allocation_count();
+  for (int i = 0; i < 1000; ++i) plan.execute(operands, 1, 0, nullptr);
+  const long after = test::allocation_count();
+  BOOST_TEST(after - before == 0);
+  BOOST_TEST(device->last.count == 1000);
+
+  const long before_error = test::allocation_count();
+  BOOST_CHECK_THROW(plan.execute(std::array<void*, 3>{}, 1, 0, nullptr), Error);
+  BOOST_TEST((!test::counts_allocations || test::allocation_count() > before_error));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_batch_launches_nothing_and_needs_no_memory) {
+  const Plan plan = finalized(0);
+  plan.execute(std::array<void*, 3>{}, 1, 0, nullptr);
+  BOOST_TEST(device->last.count == 0);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_operands_are_refused_before_the_launch) {
+  const Plan plan = finalized(2);
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto wrong = operands;
+    wrong[i] = nullptr;
+    BOOST_CHECK_EXCEPTION(plan.execute(wrong, 1, 0, nullptr), Error, is_bad_param);
+    wrong[i] = reinterpret_cast<char*>(operands[i]) + 2;
+    BOOST_CHECK_EXCEPTION(plan.execute(wrong, 1, 0, nullptr), Error, is_bad_param);
+  }
+  const Plan raw(device, pointwise(2));
+  BOOST_CHECK_EXCEPTION(raw.execute(operands, 1, 0, nullptr), Error, [](const Error& error) {
+    return error.status() == KILN_STATUS_NOT_INITIALIZED;
+  });
+  BOOST_TEST(device->last.count == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
