@@ -3,7 +3,12 @@
 
 #include "api/api.hpp"
 
-using namespace kiln::api;
+using kiln::api::check_at_least;
+using kiln::api::check_pointer;
+using kiln::api::checked;
+using kiln::api::create;
+using kiln::api::destroy;
+using kiln::api::guarded;
 
 namespace {
 

@@ -1,7 +1,15 @@
 // Filter descriptors. A setter that fails leaves its descriptor as it was.
 #include "api/api.hpp"
 
-using namespace kiln::api;
+using kiln::api::check_at_least;
+using kiln::api::checked;
+using kiln::api::create;
+using kiln::api::destroy;
+using kiln::api::guarded;
+using kiln::api::read_dense;
+using kiln::api::read_strided;
+using kiln::api::Role;
+using kiln::api::write_tensor;
 
 kilnStatus_t kilnCreateFilterDescriptor(kilnFilterDescriptor_t* descriptor) {
   return create(descriptor, "descriptor");

@@ -1,7 +1,11 @@
 // Handles: a device and the stream that executions go to.
 #include "api/objects.hpp"
 
-using namespace kiln::api;
+using kiln::api::check_at_least;
+using kiln::api::check_pointer;
+using kiln::api::checked;
+using kiln::api::destroy;
+using kiln::api::guarded;
 
 kilnStatus_t kilnCreate(kilnHandle_t* handle, kilnDeviceKind_t kind, int ordinal) {
   return guarded([&] {

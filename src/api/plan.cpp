@@ -41,7 +41,12 @@ void execute_forward(const Plan& plan, const void* alpha, const void* x, const v
 
 }  // namespace kiln::api
 
-using namespace kiln::api;
+using kiln::api::check_pointer;
+using kiln::api::checked;
+using kiln::api::destroy;
+using kiln::api::execute_forward;
+using kiln::api::guarded;
+using kiln::api::read_problem;
 
 kilnStatus_t kilnCreateConvolutionForwardPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
                                               kilnFilterDescriptor_t wDesc,

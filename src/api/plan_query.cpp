@@ -6,7 +6,9 @@
 #include "codegen/source.hpp"
 #include "plan/kernel_store.hpp"
 
-using namespace kiln::api;
+using kiln::api::check_pointer;
+using kiln::api::checked;
+using kiln::api::guarded;
 
 namespace {
 

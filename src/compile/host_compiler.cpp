@@ -93,22 +93,22 @@ class HostCompiler : public Compiler {
                    const std::vector<std::string>& options) const override {
     const auto begin = std::chrono::steady_clock::now();
     const TemporaryFolder folder;
-    const std::string input = folder.path() + "/kernel.cpp", output = folder.path() + "/kernel.so";
-    const std::string text = cat("#line 1 ", quoted(name), "\n", source);
-    if (std::ofstream file(input, std::ios::binary); !(file << text << std::flush))
+    const std::string input = folder.path() + "/kernel.cpp";
+    if (std::ofstream file(input, std::ios::binary); !(file << "#line 1 " << quoted(name) << "\n"
+                                                            << source << std::flush))
       fail(KILN_STATUS_COMPILE_FAILED, "the source of ", name, " cannot be written to ", input);
 
+    // The folder's name is chance and must not enter the binary: the compiler runs inside it.
     std::vector<std::string> command = {path_};
     command.insert(command.end(), options.begin(), options.end());
-    // The folder's name is chance: it must not enter the binary.
-    command.insert(command.end(),
-                   {cat("-fdebug-prefix-map=", folder.path(), "=."), "-o", output, input});
-    ProgramResult result = run_program(command);
+    command.insert(command.end(), {cat("-fdebug-prefix-map=", folder.path(), "=."), "-o",
+                                   "kernel.so", "kernel.cpp"});
+    ProgramResult result = run_program(command, folder.path());
     if (!result.started)
       fail(KILN_STATUS_NO_COMPILER, "the C++ compiler ", path_, " cannot be run: ", result.ending);
 
     Compiled compiled;
-    if (result.succeeded) compiled.binary = read_file(output);
+    if (result.succeeded) compiled.binary = read_file(folder.path() + "/kernel.so");
     if (compiled.binary.empty())
       fail(KILN_STATUS_COMPILE_FAILED, "the C++ compiler ", path_, " failed on ", name, " (",
            result.ending, ")\n---- log\n", result.output, "---- options\n", join(options, " "),

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -25,18 +26,20 @@ bool is_executable(const std::string& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// The child's standard streams: nothing to read, both outputs into `output`.
-class ChildStreams {
+// What the child does before it becomes the program: it enters `folder`, has nothing to read, and
+// writes both its outputs into `output`.
+class ChildActions {
  public:
-  explicit ChildStreams(int output) {
+  ChildActions(const std::string& folder, int output) {
     posix_spawn_file_actions_init(&actions_);
+    if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
   }
-  ~ChildStreams() { posix_spawn_file_actions_destroy(&actions_); }
-  ChildStreams(const ChildStreams&) = delete;
-  ChildStreams& operator=(const ChildStreams&) = delete;
+  ~ChildActions() { posix_spawn_file_actions_destroy(&actions_); }
+  ChildActions(const ChildActions&) = delete;
+  ChildActions& operator=(const ChildActions&) = delete;
   const posix_spawn_file_actions_t* get() const { return &actions_; }
 
  private:
@@ -57,19 +60,20 @@ std::string read_to_end(int file) {
 }  // namespace
 
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_executable(name) ? name : "";
+  const auto absolute = [](const std::string& path) { return fs::absolute(path).string(); };
+  if (name.find('/') != std::string::npos) return is_executable(name) ? absolute(name) : "";
   const char* variable = std::getenv("PATH");
   std::string_view folders = variable ? variable : "/usr/local/bin:/usr/bin:/bin";
   while (!folders.empty()) {
     const std::string_view folder = folders.substr(0, folders.find(':'));
     folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
     if (const std::string path = cat(folder.empty() ? "." : folder, "/", name); is_executable(path))
-      return path;
+      return absolute(path);
   }
   return "";
 }
 
-ProgramResult run_program(const std::vector<std::string>& arguments) {
+ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& folder) {
   ProgramResult result;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -81,8 +85,8 @@ ProgramResult run_program(const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
 
   pid_t child = 0;
-  const int error =
-      posix_spawn(&child, argv[0], ChildStreams(ends[1]).get(), nullptr, argv.data(), environ);
+  const int error = posix_spawn(&child, argv[0], ChildActions(folder, ends[1]).get(), nullptr,
+                                argv.data(), environ);
   close(ends[1]);
   if (error == 0) result.output = read_to_end(ends[0]);
   close(ends[0]);

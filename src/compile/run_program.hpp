@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// The path of the executable file that `name` stands for: itself if it has a slash, else the first
-// found on PATH. Empty if there is none.
+// The absolute path of the executable file that `name` stands for: a path if it has a slash, else
+// the first found on PATH. Empty if there is none.
 std::string find_program(const std::string& name);
 
 struct ProgramResult {
@@ -17,7 +17,9 @@ struct ProgramResult {
   std::string output;      // standard output and standard error, as they came
 };
 
-// `arguments[0]` is the program's path. Its standard input is empty.
-ProgramResult run_program(const std::vector<std::string>& arguments);
+// `arguments[0]` is the program's path. It runs in `folder`, unless that is empty, and its standard
+// input is empty.
+ProgramResult run_program(const std::vector<std::string>& arguments,
+                          const std::string& folder = {});
 
 }  // namespace kiln

@@ -1,7 +1,6 @@
 #include "engines/fma_tile.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "core/text.hpp"
 
@@ -27,11 +26,15 @@ constexpr FmaTile double_tiles[] = {
 // 16-bit elements wait in registers between global and shared memory: two stages.
 constexpr FmaTile half_tiles[] = {
     {128, 128, 8, 8, 8, 2, 2, 0.80},
-    {64, 256, 8, 8, 8, 2, 2, 0.78},
+    {64, 128, 8, 4, 8, 2, 2, 0.72},
     {32, 256, 8, 4, 8, 2, 2, 0.65},
 };
 
-std::span<const FmaTile> tiles_for(DataType type) {
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::span<const FmaTile> fma_tiles(DataType type) {
   switch (type) {
     case KILN_DATA_DOUBLE: return double_tiles;
     case KILN_DATA_FLOAT: return single_tiles;
@@ -39,17 +42,13 @@ std::span<const FmaTile> tiles_for(DataType type) {
   }
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
-FmaTile choose_fma_tile(const ConvolutionProblem& problem, const DeviceDescription&) {
+FmaTile choose_fma_tile(const ConvolutionProblem& problem) {
   const std::int64_t filters = problem.group_out();
   const auto score = [&](const FmaTile& tile) {
     const std::int64_t padded = ceil_div(filters, tile.m) * tile.m;
     return tile.efficiency * static_cast<double>(filters) / static_cast<double>(padded);
   };
-  const std::span<const FmaTile> tiles = tiles_for(problem.type);
+  const std::span<const FmaTile> tiles = fma_tiles(problem.type);
   return *std::max_element(tiles.begin(), tiles.end(),
                            [&](const FmaTile& a, const FmaTile& b) { return score(a) < score(b); });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "device/device.hpp"
@@ -18,9 +19,12 @@ struct FmaTile {
   double efficiency;
 };
 
+// All tiles for a data type.
+std::span<const FmaTile> fma_tiles(DataType type);
+
 // The tile for a problem: by what the filters fill of it, times its efficiency. The batch size has
 // no say, so that a new batch size needs no new kernel.
-FmaTile choose_fma_tile(const ConvolutionProblem& problem, const DeviceDescription& device);
+FmaTile choose_fma_tile(const ConvolutionProblem& problem);
 
 // Into how many parts a cluster of blocks divides each tile's reduction, so that the blocks fill
 // the device evenly; a launch argument, chosen for the batch at hand. 1 where there are no

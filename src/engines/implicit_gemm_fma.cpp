@@ -214,7 +214,7 @@ std::variant<Proposal, Refusal> ImplicitGemmFmaEngine::propose(
     return Refusal{cat(problem->group_out(), " filters a group; below ", least_filters,
                        " nearly all of a tile would be idle")};
 
-  return propose_fma(*problem, choose_fma_tile(*problem, device), device);
+  return propose_fma(*problem, choose_fma_tile(*problem), device);
 }
 
 }  // namespace kiln

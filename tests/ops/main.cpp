@@ -1,0 +1,18 @@
+// Whole operations on the device under test (KILN_TEST_DEVICE).
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "forward_case.hpp"
+
+// A GPU test without a GPU is skipped, not failed: CTest is told to read 77 that way.
+boost::unit_test::test_suite* init_unit_test_suite(int, char**) {
+  boost::unit_test::framework::master_test_suite().p_name.value = "kiln operations";
+  std::string why;
+  if (test::device_kind() == KILN_DEVICE_CUDA && kiln::list_cuda_devices(why).empty()) {
+    std::printf("skipped: %s\n", why.c_str());
+    std::fflush(stdout);
+    std::_Exit(77);
+  }
+  return nullptr;
+}
