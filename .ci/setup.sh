@@ -157,3 +157,6 @@ compile() {
   (($# == 0)) || targets=(--target "$@")
   cmake --build "$folder" "${targets[@]}" || die "FAILED: it does not build"
 }
+
+# Succeeds where Kiln finds no GPU, and prints why.
+no_gpu() { "$build/src/kiln" info | sed -n 's/^ *cuda  *none: //p' | grep .; }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "cache/files.hpp"
 
@@ -17,7 +18,9 @@ Standing examine(const std::string& path) {
     if (errno == ENOENT) return {Standing::absent, ""};
     return {Standing::refused, "cannot be examined: " + error_text(errno)};
   }
-  const auto refused = [](std::string reason) { return Standing{Standing::refused, reason}; };
+  const auto refused = [](std::string reason) {
+    return Standing{Standing::refused, std::move(reason)};
+  };
   if (S_ISLNK(status.st_mode)) return refused("is a symbolic link");
   if (!S_ISDIR(status.st_mode)) return refused("is not a directory");
   if (status.st_uid != ::geteuid())

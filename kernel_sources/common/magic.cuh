@@ -4,20 +4,14 @@
 
 #include "target/kernel.cuh"
 
-template <u64 DIVISOR, u32 MULTIPLIER, u32 SHIFT, u32 ADD>
-device_inline u32 divide(u32 n) {
+// The type of MULTIPLIER, u32 or u64, is the width of the dividends that it was made for.
+template <auto MULTIPLIER, u32 SHIFT, u32 ADD>
+device_inline auto divide(decltype(MULTIPLIER) n) {
   if constexpr (MULTIPLIER == 0) return n >> SHIFT;  // a power of two
-  const u32 high = mulhi(n, MULTIPLIER);
+  const auto high = mulhi(n, MULTIPLIER);
   if constexpr (ADD) return (((n - high) >> 1) + high) >> SHIFT;
   return high >> SHIFT;
 }
 
-// Indices that need 64 bits are rare and never in a main loop: the compiler's own division by a
-// constant serves them.
-template <u64 DIVISOR, u32 MULTIPLIER, u32 SHIFT, u32 ADD>
-device_inline u64 divide(u64 n) {
-  return n / DIVISOR;
-}
-
 // DIVIDE(DIV_Q, n): n / DIV_Q, from the four constants that one divisor is printed as.
-#define DIVIDE(D, n) divide<D, D##_MUL, D##_SHIFT, D##_ADD>(n)
+#define DIVIDE(D, n) divide<D##_MUL, D##_SHIFT, D##_ADD>(n)

@@ -11,7 +11,7 @@ constexpr int THREADS = 256;
 KILN_KERNEL(direct_forward, 256, 1, ForwardParams, params) {
   // Outputs are counted image by image, so that index_t need only count those of about one image.
   const u64 first = static_cast<u64>(block_x()) * THREADS;
-  const u64 first_image = first / DIV_KOPQ;
+  const u64 first_image = DIVIDE(BLOCK_DIV_KOPQ, first);
   index_t rest = static_cast<index_t>(first - first_image * DIV_KOPQ) + thread_x();
   const index_t later_image = DIVIDE(DIV_KOPQ, rest);
   rest -= later_image * DIV_KOPQ;

@@ -76,15 +76,6 @@ device_inline offset_t tap_offset(Tap tap) {
          static_cast<offset_t>(tap.s) * (STEP_W * X_STRIDE_W);
 }
 
-// Whether position `first + tap * STEP` lies in x. Dimensions that no tap leaves are not asked.
-device_inline bool inside(int d, int h, int w, Tap tap) {
-  bool in = true;
-  if constexpr (PADDED_D) in = in && static_cast<u32>(d + tap.t * STEP_D) < IN_D;
-  if constexpr (PADDED_H) in = in && static_cast<u32>(h + tap.r * STEP_H) < IN_H;
-  if constexpr (PADDED_W) in = in && static_cast<u32>(w + tap.s * STEP_W) < IN_W;
-  return in;
-}
-
 device_inline offset_t filter_offset(Tap tap) {
   return static_cast<offset_t>(tap.c) * W_STRIDE_C + static_cast<offset_t>(tap.t) * W_STRIDE_T +
          static_cast<offset_t>(tap.r) * W_STRIDE_R + static_cast<offset_t>(tap.s) * W_STRIDE_S;

@@ -206,10 +206,9 @@ KILN_KERNEL(implicit_gemm_fma, 256, MIN_BLOCKS, ForwardParams, params) {
   const u32 group = DIVIDE(DIV_TILES_M, group_tile);
   const int first_filter = (group_tile - group * DIV_TILES_M) * TILE_M;
 
-  // From the first image of the tile on, 32 bits are enough to count pixels. The division here is
-  // the only one in 64 bits, once a block, by a constant.
+  // From the first image of the tile on, 32 bits are enough to count pixels.
   const u64 first = static_cast<u64>(pixel_tile) * TILE_N;
-  const u64 image = first / DIV_OPQ;
+  const u64 image = DIVIDE(BLOCK_DIV_OPQ, first);
   const u32 first_pixel = static_cast<u32>(first - image * DIV_OPQ);
   const u64 pixels_left = static_cast<u64>(params.pixels) - first;
   const u32 last_pixel =

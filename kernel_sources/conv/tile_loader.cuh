@@ -9,6 +9,7 @@
 #pragma once
 
 #include "conv/forward_index.cuh"
+#include "conv/pixel_bounds.cuh"
 #include "target/async_copy.cuh"
 #include "target/half.cuh"
 
@@ -52,7 +53,7 @@ struct PixelLoader {
   const element_t* x;  // BIAS elements before the first image of the tile, this block's group
   int k0, outer0;
   pixel_offset_t offset[PIXELS_PER_THREAD];
-  int d[PIXELS_PER_THREAD], h[PIXELS_PER_THREAD], w[PIXELS_PER_THREAD];
+  PixelBounds<PIXELS_PER_THREAD> bounds;
   Mover<PASSES * PIXELS_PER_THREAD> mover;
 
   // first_pixel: of the tile, counted in its first image; last: the last pixel there is, likewise.
@@ -66,8 +67,9 @@ struct PixelLoader {
       const u32 index = first_pixel + outer0 + 32 * i;
       const Pixel pixel = decode_pixel(index < last ? index : last);
       offset[i] = pixel_offset(pixel);
-      d[i] = first_d(pixel), h[i] = first_h(pixel), w[i] = first_w(pixel);
+      bounds.set(i, pixel);
     }
+    bounds.make_masks();
   }
 
   device_inline void load(int k_tile, compute_t* tile) {
@@ -78,10 +80,11 @@ struct PixelLoader {
       const bool in_reduction = REDUCTION % TILE_K == 0 || k < REDUCTION;
       const Tap tap = decode_reduction(k);
       const element_t* source = opaque(x + tap_offset(tap));
+      const u32 bits = tap_bits(tap);
 #pragma unroll
       for (int i = 0; i < PIXELS_PER_THREAD; ++i) {
         mover.load(pass * PIXELS_PER_THREAD + i, tile + row * PITCH_N + outer0 + 32 * i,
-                   source + offset[i], in_reduction && inside(d[i], h[i], w[i], tap));
+                   source + offset[i], in_reduction && bounds.inside(i, tap, bits));
       }
     }
   }

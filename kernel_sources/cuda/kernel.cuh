@@ -27,8 +27,9 @@ device_inline u32 grid_x() { return gridDim.x; }
 device_inline u32 grid_y() { return gridDim.y; }
 device_inline u32 grid_z() { return gridDim.z; }
 
-// The upper 32 bits of a * b.
+// The upper half of a * b.
 device_inline u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
+device_inline u64 mulhi(u64 a, u64 b) { return __umul64hi(a, b); }
 
 // The same pointer, of unknown origin to the compiler: it will add to it as written, instead of
 // taking the sum that made it apart and adding up every element's address from the beginning.

@@ -36,6 +36,9 @@ device_inline u32 grid_y() { return kiln_context->grid_size[1]; }
 device_inline u32 grid_z() { return kiln_context->grid_size[2]; }
 
 device_inline u32 mulhi(u32 a, u32 b) { return static_cast<u32>((u64{a} * b) >> 32); }
+device_inline u64 mulhi(u64 a, u64 b) {
+  return static_cast<u64>((static_cast<unsigned __int128>(a) * b) >> 64);
+}
 
 template <class T>
 device_inline T* opaque(T* pointer) {

@@ -24,8 +24,8 @@ struct kilnContext {
 struct kilnPlanStruct {
   static constexpr auto kind = "a plan", creator = "kilnCreateConvolutionForwardPlan";
   static constexpr std::uint32_t mark_value = 0x6b6c7405;
-  kilnPlanStruct(std::shared_ptr<kiln::Device> device, kiln::Problem problem)
-      : plan(std::move(device), std::move(problem)) {}
+  kilnPlanStruct(std::shared_ptr<kiln::Device> device, const kiln::Problem& problem)
+      : plan(std::move(device), problem) {}
 
   kiln::api::Mark mark{mark_value};
   kiln::Plan plan;

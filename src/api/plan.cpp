@@ -47,6 +47,7 @@ using kiln::api::destroy;
 using kiln::api::execute_forward;
 using kiln::api::guarded;
 using kiln::api::read_problem;
+using kiln::api::refusals_text;
 
 kilnStatus_t kilnCreateConvolutionForwardPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
                                               kilnFilterDescriptor_t wDesc,

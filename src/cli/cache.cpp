@@ -87,7 +87,13 @@ int clear() {
 
 void add_cache_command(CLI::App& app, Run& run_command) {
   CLI::App& command = *app.add_subcommand("cache", "The cache of compiled kernels on disk");
-  command.require_subcommand(1);
+  command.require_subcommand(0, 1);
+  command.callback([&command, &run_command] {
+    if (!command.get_subcommands().empty()) return;
+    run_command = []() -> int {
+      throw UsageError("no cache command; expected path, ls, stat or clear");
+    };
+  });
   const auto add = [&](const char* name, const char* what, int (*body)()) {
     command.add_subcommand(name, what)->callback([body, &run_command] { run_command = body; });
   };

@@ -74,11 +74,10 @@ void print(const Item& item, const ConvResult& result, const Options& options) {
     if (result.comparison) std::cerr << "again: " << reproducer(result, options) << '\n';
     return;
   }
-  text +=
-      cat(item.text, "  ", result.engine, " ", result.tile.substr(0, result.tile.find(',')), "  ",
-          result.to_json()["kernel_source"].get<std::string>(), " ",
-          significant(result.plan_milliseconds, 3), " ms  exec ", significant(result.median(), 3),
-          " ms  ", significant(result.teraflops(), 3), " TFLOP/s");
+  text += cat(item.text, "  ", result.engine, " ", result.tile.substr(0, result.tile.find(',')),
+              "  ", result.to_json()["kernel_source"].get<std::string>(), " ",
+              significant(result.plan_milliseconds, 3), " ms  exec ",
+              significant(result.median(), 3), " ms  ", rate_text(result.teraflops()));
   if (const auto& comparison = result.comparison) {
     text += cat("  rel ", scientific(comparison->relative_rms, 1));
     if (comparison->checked < comparison->outputs) {
@@ -150,7 +149,7 @@ void add_conv_command(CLI::App& app, Run& run_command) {
   command.add_flag("--json", options->json, "One object a line; the counts go to standard error");
   command.callback([options, &run_command] {
     if (options->lines.empty() && options->batch.empty()) {
-      throw UsageError("kiln conv was given no problem; expected PROBLEM... or --batch FILE");
+      throw UsageError("no problem to run; expected PROBLEM... or --batch FILE");
     }
     run_command = [options] { return run(*options); };
   });

@@ -35,6 +35,12 @@ std::string bytes_text(std::uint64_t bytes) {
   return cat(fixed(value, unit == 0 ? 0 : 1), " ", units[unit]);
 }
 
+std::string rate_text(double teraflops) {
+  if (teraflops >= 0.1) return significant(teraflops, 3) + " TFLOP/s";
+  if (teraflops >= 1e-4) return significant(teraflops * 1e3, 3) + " GFLOP/s";
+  return significant(teraflops * 1e6, 3) + " MFLOP/s";
+}
+
 std::string duration_text(double seconds) {
   const auto total = static_cast<std::int64_t>(std::llround(seconds));
   if (total < 60) return cat(total, "s");

@@ -34,7 +34,7 @@ int run_program(int argc, char** argv) {
   app.name("kiln");
   app.set_version_flag("--version", cat("kiln ", KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".",
                                         KILN_VERSION_PATCH));
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   Run run;
   add_conv_command(app, run);
   add_info_command(app, run);
@@ -46,6 +46,9 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return complain(cat(error.what(), "; see kiln --help"), 2);
+  }
+  if (!run) {
+    throw UsageError("no command; expected conv, info, inspect, prewarm or cache; see kiln --help");
   }
   return run();
 }

@@ -24,7 +24,7 @@ TypeName kernel_type(DataType type);
 // One constant of the generated text.
 struct Constant {
   std::string name;
-  std::variant<std::int64_t, bool, TypeName, MagicDivisor> value;
+  std::variant<std::int64_t, bool, TypeName, MagicDivisor, WideMagicDivisor> value;
   std::string comment;
   friend bool operator==(const Constant&, const Constant&) = default;
 };

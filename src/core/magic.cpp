@@ -40,4 +40,27 @@ MagicDivisor make_magic(std::uint32_t divisor, std::uint32_t max_dividend) {
   fail(KILN_STATUS_INTERNAL_ERROR, "no magic multiplier for divisor ", divisor);
 }
 
+std::uint64_t WideMagicDivisor::divide(std::uint64_t n) const {
+  if (multiplier == 0) return n >> shift;
+  return static_cast<std::uint64_t>((static_cast<uint128>(n) * multiplier) >> 64) >> shift;
+}
+
+// With 2^(l-1) < d < 2^l and m = ceil(2^(63+l) / d): m < 2^64, and m d - 2^(63+l) < d < 2^l, so
+// that for n < 2^63 the error n (m d - 2^(63+l)) / (d 2^(63+l)) stays below 1 / d.
+WideMagicDivisor make_wide_magic(std::uint64_t divisor) {
+  if (divisor == 0 || divisor >> 63)
+    fail(KILN_STATUS_BAD_PARAM, "divisor is ", divisor, "; expected 1 to 2^63 - 1");
+  WideMagicDivisor magic;
+  magic.divisor = divisor;
+  if (std::has_single_bit(divisor)) {
+    magic.shift = static_cast<std::uint32_t>(std::countr_zero(divisor));
+    return magic;
+  }
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(divisor));
+  const uint128 power = static_cast<uint128>(1) << (63 + bits);
+  magic.multiplier = static_cast<std::uint64_t>((power + divisor - 1) / divisor);
+  magic.shift = bits - 1;
+  return magic;
+}
+
 }  // namespace kiln

@@ -14,7 +14,7 @@ namespace kiln {
 //   !add                      mulhi(n, multiplier) >> shift
 //   add                       t = mulhi(n, multiplier); (((n - t) >> 1) + t) >> shift
 struct MagicDivisor {
-  std::uint64_t divisor = 1;  // beyond 32 bits (wide_divisor), only the divisor itself means anything
+  std::uint32_t divisor = 1;
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;
   bool add = false;
@@ -31,7 +31,20 @@ struct MagicDivisor {
 // divisor >= 1. Throws Error(BAD_PARAM) for 0.
 MagicDivisor make_magic(std::uint32_t divisor, std::uint32_t max_dividend = 0xffffffffu);
 
-// A divisor of 64-bit dividends, for which no multiplier is made.
-inline MagicDivisor wide_divisor(std::uint64_t divisor) { return {.divisor = divisor}; }
+// The same for 64-bit dividends below 2^63, where rounding the multiplier up always serves:
+//   multiplier == 0           n >> shift                                  (powers of two)
+//   otherwise                 mulhi64(n, multiplier) >> shift
+struct WideMagicDivisor {
+  std::uint64_t divisor = 1;
+  std::uint64_t multiplier = 0;
+  std::uint32_t shift = 0;
+
+  std::uint64_t divide(std::uint64_t n) const;
+
+  friend bool operator==(const WideMagicDivisor&, const WideMagicDivisor&) = default;
+};
+
+// divisor in [1, 2^63). Throws Error(BAD_PARAM) otherwise.
+WideMagicDivisor make_wide_magic(std::uint64_t divisor);
 
 }  // namespace kiln

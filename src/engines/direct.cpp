@@ -24,23 +24,26 @@ KernelSpec make_spec(const ConvolutionProblem& problem) {
   // Kernels count the outputs of one image, plus a block's worth of the next.
   const std::int64_t image_outputs = problem.out_channels * problem.out_pixels();
   const bool wide = image_outputs + threads > std::numeric_limits<std::int32_t>::max();
-  const auto divisor = [&](std::int64_t d) {
-    if (wide) return wide_divisor(static_cast<std::uint64_t>(d));
-    return make_magic(static_cast<std::uint32_t>(d),
-                      static_cast<std::uint32_t>(image_outputs + threads));
-  };
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
+  };
+  const auto add_divisor = [&](const char* name, std::int64_t divisor) {
+    if (wide)
+      add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
+    else
+      add(name, make_magic(static_cast<std::uint32_t>(divisor),
+                           static_cast<std::uint32_t>(image_outputs + threads)));
   };
   const bool inner = problem.y_strides[1] == 1 && problem.out_channels > 1;
   add("OUTPUT_CHANNELS_INNER", inner);
   add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
-  add("DIV_KOPQ", divisor(image_outputs));
-  add("DIV_K", divisor(problem.out_channels));
-  add("DIV_OPQ", divisor(problem.out_pixels()));
-  add("DIV_PQ", divisor(problem.out[1] * problem.out[2]));
-  add("DIV_Q", divisor(problem.out[2]));
-  add("DIV_FILTERS", divisor(problem.group_out()));
+  add("BLOCK_DIV_KOPQ", make_wide_magic(static_cast<std::uint64_t>(image_outputs)));
+  add_divisor("DIV_KOPQ", image_outputs);
+  add_divisor("DIV_K", problem.out_channels);
+  add_divisor("DIV_OPQ", problem.out_pixels());
+  add_divisor("DIV_PQ", problem.out[1] * problem.out[2]);
+  add_divisor("DIV_Q", problem.out[2]);
+  add_divisor("DIV_FILTERS", problem.group_out());
   return spec;
 }
 

@@ -10,24 +10,24 @@ namespace {
 // A thread's THREAD_M x THREAD_N sums need THREAD_M + THREAD_N operands from shared memory a step:
 // the larger the product against the sum, the more issue slots are left for FMAs.
 constexpr FmaTile single_tiles[] = {
-    {128, 128, 8, 8, 8, 4, 2, 0.94},
-    {96, 256, 8, 12, 8, 4, 1, 0.92},
-    {64, 256, 8, 8, 8, 4, 2, 0.85},
-    {32, 256, 8, 4, 8, 4, 2, 0.70},
+    {128, 128, 8, 8, 8, 4, 2, 80, 0.94},
+    {96, 256, 8, 12, 8, 4, 1, 0, 0.92},
+    {64, 256, 8, 8, 8, 4, 2, 90, 0.85},
+    {32, 256, 8, 4, 8, 4, 2, 0, 0.70},
 };
 
 constexpr FmaTile double_tiles[] = {
-    {128, 128, 8, 8, 8, 3, 1, 0.90},
-    {96, 128, 8, 6, 8, 3, 1, 0.86},
-    {64, 128, 8, 4, 8, 3, 2, 0.80},
-    {32, 128, 8, 4, 4, 3, 2, 0.60},
+    {128, 128, 8, 8, 8, 3, 1, 0, 0.90},
+    {96, 128, 8, 6, 8, 3, 1, 0, 0.86},
+    {64, 128, 8, 4, 8, 3, 2, 90, 0.80},
+    {32, 128, 8, 4, 4, 3, 2, 0, 0.60},
 };
 
 // 16-bit elements wait in registers between global and shared memory: two stages.
 constexpr FmaTile half_tiles[] = {
-    {128, 128, 8, 8, 8, 2, 2, 0.80},
-    {64, 128, 8, 4, 8, 2, 2, 0.72},
-    {32, 256, 8, 4, 8, 2, 2, 0.65},
+    {128, 128, 8, 8, 8, 2, 2, 0, 0.80},
+    {64, 128, 8, 4, 8, 2, 2, 0, 0.72},
+    {32, 256, 8, 4, 8, 2, 2, 0, 0.65},
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

@@ -15,6 +15,7 @@ struct FmaTile {
   int thread_m, thread_n;  // sums of one thread; 256 threads
   int stages;              // tiles of the operands in shared memory
   int min_blocks;          // of a multiprocessor at once, which bounds the registers
+  int packs_from;          // compute capability below which that bound would spill: 1 block instead
   // Share of its issue slots that go to FMAs in the main loop, measured on large problems.
   double efficiency;
 };

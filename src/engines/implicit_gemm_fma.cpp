@@ -113,7 +113,8 @@ std::uint32_t shared_memory(const ConvolutionProblem& problem, const FmaTile& ti
          static_cast<std::uint32_t>(size_of(compute_type(problem.type)));
 }
 
-KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile) {
+KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile,
+                     const DeviceDescription& device) {
   const Layout layout = choose_layout(problem);
   KernelSpec spec;
   spec.engine = "implicit_gemm_fma";
@@ -138,6 +139,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile) {
   add("PADDED_D", leaves_input(problem, 0));
   add("PADDED_H", leaves_input(problem, 1));
   add("PADDED_W", leaves_input(problem, 2));
+  add("TAP_MASK", problem.filter[0] + problem.filter[1] + problem.filter[2] <= 32);
   const bool wide = wide_offsets(problem, tile);
   add("offset_t", TypeName{wide ? "long long" : "int"});
   add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
@@ -148,7 +150,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile) {
   add("THREAD_M", tile.thread_m);
   add("THREAD_N", tile.thread_n);
   add("STAGES", tile.stages);
-  add("MIN_BLOCKS", tile.min_blocks);
+  const bool packs =
+      device.kind == KILN_DEVICE_HOST || device.compute_capability >= tile.packs_from;
+  add("MIN_BLOCKS", packs ? tile.min_blocks : 1);
   add("VECTOR", layout.vector, "compute_t in 16 bytes");
   add("ASYNC", problem.type == compute_type(problem.type));
   add("PIXEL_LANES_ON_K", layout.pixel_lanes_on_k);
@@ -166,6 +170,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile) {
   };
   const std::int64_t pixel_bound = problem.out_pixels() + 2 * tile.n;
   const std::int64_t k_bound = reduction + 2 * tile.k;
+  add("BLOCK_DIV_OPQ", make_wide_magic(static_cast<std::uint64_t>(problem.out_pixels())));
   add("DIV_OPQ", divisor(problem.out_pixels(), pixel_bound));
   add("DIV_PQ", divisor(problem.out[1] * problem.out[2], pixel_bound));
   add("DIV_Q", divisor(problem.out[2], pixel_bound));
@@ -189,7 +194,7 @@ std::variant<Proposal, Refusal> propose_fma(const ConvolutionProblem& problem, c
   if (reduction > limit32 - 2 * tile.k)
     return Refusal{cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
                        " can be counted in 32 bits")};
-  Proposal out{make_spec(problem, tile), {}};
+  Proposal out{make_spec(problem, tile, device), {}};
   if (out.kernel.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("the tile needs ", out.kernel.shared_memory,
                        " bytes of shared memory; a block has at most ",

@@ -95,7 +95,8 @@ struct HashConstant {
   std::size_t operator()(const TypeName& value) const {
     return std::hash<std::string>()(value.name);
   }
-  std::size_t operator()(const MagicDivisor& value) const {
+  template <class Divisor>
+  std::size_t operator()(const Divisor& value) const {
     return std::hash<std::uint64_t>()(value.divisor);
   }
 };

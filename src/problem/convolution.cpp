@@ -73,12 +73,13 @@ struct Axes {
   std::array<std::int64_t, 5> x, w, y;
 };
 
-// Strides of dimensions of fewer than two elements are never multiplied by anything but 0.
+// Strides of dimensions of fewer than two elements are never multiplied by anything but 0. The
+// batch's is kept all the same: the kernel of one image is the kernel of many.
 std::array<std::int64_t, 5> canonical_strides(const Tensor& tensor) {
   std::array<std::int64_t, 5> strides{};
   const int missing = KILN_DIM_MAX - tensor.rank;
   for (int i = 0; i < tensor.rank; ++i) {
-    strides[i < 2 ? i : i + missing] = tensor.dims[i] > 1 ? tensor.strides[i] : 0;
+    strides[i < 2 ? i : i + missing] = i == 0 || tensor.dims[i] > 1 ? tensor.strides[i] : 0;
   }
   return strides;
 }

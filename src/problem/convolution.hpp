@@ -27,7 +27,8 @@ struct ConvolutionSpec {
 // the tensor count as zero.
 //
 // Always three spatial dimensions (depth, height, width): a problem of fewer has leading ones of
-// size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0.
+// size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0, but
+// for the batch's, since a kernel serves every batch size.
 struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 

@@ -23,6 +23,10 @@ struct ConvolutionLine {
   friend bool operator==(const ConvolutionLine&, const ConvolutionLine&) = default;
 };
 
+// Any line that benchdnn takes means here what it means there: a dimension that gives its input and
+// its filter size stands on its own, with defaults for what it leaves out. In any other dimension
+// (benchdnn takes it only if nothing of it is given) each value left out is the higher dimension's.
+//
 // Throws BAD_PARAM whose sentence names the column (from 1), what stands there and what was
 // expected, or the sizes that do not fit each other.
 ConvolutionLine parse_convolution_line(std::string_view line);

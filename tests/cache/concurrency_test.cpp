@@ -7,9 +7,7 @@
 
 #include "support.hpp"
 
-using namespace kiln::cache;
-using namespace kiln::cache::test;
-
+namespace kiln::cache::test {
 namespace {
 
 constexpr int keys = 8;
@@ -98,3 +96,5 @@ BOOST_AUTO_TEST_CASE(clearing_meanwhile) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test

@@ -9,8 +9,8 @@
 #include "support.hpp"
 #include "tracer.hpp"
 
-using namespace kiln::cache;
-using namespace kiln::cache::test;
+namespace kiln::cache::test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -145,3 +145,5 @@ BOOST_AUTO_TEST_CASE(each_system_call_of_a_lookup_may_fail) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test

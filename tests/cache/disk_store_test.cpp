@@ -14,8 +14,8 @@
 
 #include "support.hpp"
 
-using namespace kiln::cache;
-using namespace kiln::cache::test;
+namespace kiln::cache::test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -348,3 +348,5 @@ BOOST_AUTO_TEST_CASE(no_descriptors_left_is_a_miss) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test

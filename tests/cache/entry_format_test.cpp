@@ -7,14 +7,12 @@
 #include "cache/hash.hpp"
 #include "support.hpp"
 
-using namespace kiln::cache;
-using kiln::cache::test::Bytes;
-
+namespace kiln::cache::test {
 namespace {
 
 const Key small_key({{"source", "f"}, {"arch", "sm_90a"}}, "V13");
 
-Bytes small_file() { return encode(small_key, test::sample_entry("cubin")); }
+Bytes small_file() { return encode(small_key, sample_entry("cubin")); }
 
 void seal(Bytes& file) {  // a right checksum over whatever is there
   const Digest digest = hash128(std::span(file).first(file.size() - sizeof(Digest)));
@@ -130,3 +128,5 @@ BOOST_AUTO_TEST_CASE(announced_size_bounds_what_is_read) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test

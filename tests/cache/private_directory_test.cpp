@@ -9,8 +9,8 @@
 #include "cache/disk_store.hpp"
 #include "support.hpp"
 
-using namespace kiln::cache;
-using namespace kiln::cache::test;
+namespace kiln::cache::test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -181,3 +181,5 @@ BOOST_AUTO_TEST_CASE(a_throwing_logger_is_survived) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test

@@ -17,14 +17,14 @@ using kiln::make_magic;
 constexpr std::uint32_t largest = 0xffffffffu;
 
 bool exact(const MagicDivisor& magic, std::uint32_t n) {
-  return magic.divide(n) == n / static_cast<std::uint32_t>(magic.divisor);
+  return magic.divide(n) == n / magic.divisor;
 }
 
 // floor(n m / 2^p) and floor(n / d) are both staircases; the first can leave the second only next
 // to a step. The steps next to 0 and to the largest dividend bound the error of all in between,
 // since the error n (m d - 2^p) / (d 2^p) grows with n.
 bool exact_at_boundaries(const MagicDivisor& magic, std::uint32_t max_dividend) {
-  const auto d = static_cast<std::uint32_t>(magic.divisor);
+  const std::uint32_t d = magic.divisor;
   const std::uint32_t last_step = max_dividend - max_dividend % d;
   for (std::uint32_t step : {0u, d, last_step - std::min(last_step, d), last_step})
     for (std::int64_t offset = -1; offset <= 1; ++offset) {
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(every_divisor_to_65536_at_every_boundary) {
   for (std::uint32_t d = 1; d <= 1u << 16; ++d)
     for (std::uint32_t bound : {largest, 0x7fffffffu, 0x80000000u, 1u << 20, d - 1, d, d + 1}) {
       const MagicDivisor magic = make_magic(d, bound);
-      BOOST_REQUIRE_MESSAGE(exact_at_boundaries(magic, bound), "divisor " << d << " to " << bound);
+      if (!exact_at_boundaries(magic, bound)) BOOST_FAIL("divisor " << d << " to " << bound);
     }
 }
 
@@ -52,9 +52,9 @@ BOOST_AUTO_TEST_CASE(random_pairs) {
     // Divisors of every magnitude, not only large ones.
     const std::uint32_t d = std::max<std::uint32_t>(1, random() >> random() % 32);
     const std::uint32_t n = random();
-    BOOST_REQUIRE_MESSAGE(exact(make_magic(d), n), n << " / " << d);
+    if (!exact(make_magic(d), n)) BOOST_FAIL(n << " / " << d);
     const std::uint32_t bound = std::max(n, static_cast<std::uint32_t>(random()));
-    BOOST_REQUIRE_MESSAGE(exact(make_magic(d, bound), n), n << " / " << d << " to " << bound);
+    if (!exact(make_magic(d, bound), n)) BOOST_FAIL(n << " / " << d << " to " << bound);
   }
 }
 
@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_CASE(every_dividend_of_small_ranges) {
   for (std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 11u, 25u, 56u, 81u, 121u, 641u, 3136u, 13924u})
     for (std::uint32_t bound : {100u, 4095u, 100'000u}) {
       const MagicDivisor magic = make_magic(d, bound);
-      for (std::uint32_t n = 0; n <= bound; ++n) BOOST_REQUIRE(exact(magic, n));
+      for (std::uint32_t n = 0; n <= bound; ++n)
+        if (!exact(magic, n)) BOOST_FAIL(n << " / " << d);
     }
 }
 
@@ -83,6 +84,26 @@ BOOST_AUTO_TEST_CASE(a_bound_saves_the_addition) {
   BOOST_TEST(!make_magic(7, 0x7fffffffu).add);
 }
 
-BOOST_AUTO_TEST_CASE(zero_is_refused) { BOOST_CHECK_THROW(make_magic(0), kiln::Error); }
+BOOST_AUTO_TEST_CASE(wide_divisors) {
+  constexpr std::uint64_t largest_wide = (std::uint64_t{1} << 63) - 1;
+  std::mt19937_64 random(1989);
+  const auto check = [](std::uint64_t d, std::uint64_t n) {
+    if (kiln::make_wide_magic(d).divide(n) != n / d) BOOST_FAIL(n << " / " << d);
+  };
+  for (std::uint64_t d = 1; d <= 1u << 16; ++d) {
+    const std::uint64_t last_step = largest_wide - largest_wide % d;
+    for (std::uint64_t n :
+         {std::uint64_t{0}, d - 1, d, d + 1, last_step - 1, last_step, largest_wide})
+      check(d, n);
+  }
+  for (int i = 0; i < 1'000'000; ++i)
+    check(std::max<std::uint64_t>(1, random() >> (1 + random() % 63)), random() >> 1);
+}
+
+BOOST_AUTO_TEST_CASE(divisors_out_of_range_are_refused) {
+  BOOST_CHECK_THROW(make_magic(0), kiln::Error);
+  BOOST_CHECK_THROW(kiln::make_wide_magic(0), kiln::Error);
+  BOOST_CHECK_THROW(kiln::make_wide_magic(std::uint64_t{1} << 63), kiln::Error);
+}
 
 BOOST_AUTO_TEST_SUITE_END()

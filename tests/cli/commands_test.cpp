@@ -1,0 +1,266 @@
+// Every command but conv.
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "run_kiln.hpp"
+
+using kiln_test::Finished;
+using kiln_test::Kiln;
+
+namespace {
+
+const std::string tiny = "mb2_ic3ih6_oc4_kh3ph1_n\"tiny\"";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(commands)
+
+BOOST_AUTO_TEST_CASE(help) {
+  const Kiln kiln;
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--help"}, "prewarm"},           {{"conv", "--help"}, "--repeat"},
+      {{"inspect", "--help"}, "--emit"}, {{"prewarm", "--help"}, "--arch"},
+      {{"cache", "--help"}, "clear"},    {{"info", "--help"}, "Devices"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    const Finished finished = kiln(arguments);
+    BOOST_TEST(finished.status == 0);
+    BOOST_TEST(contains(finished.out, expected));
+    BOOST_TEST(finished.err == "");
+  }
+  BOOST_TEST(kiln({"--version"}).out.starts_with("kiln "));
+}
+
+// Neither GPU nor compilers, nor a place for a cache.
+BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
+  Kiln kiln;
+  kiln.environment = {{"KILN_NVRTC", "/nonexistent/libnvrtc.so"},
+                      {"KILN_HOST_CXX", "/nonexistent/c++"},
+                      {"CUDA_VISIBLE_DEVICES", ""}};
+  const Finished finished = kiln({"info"});
+  BOOST_TEST_INFO(finished.out << finished.err);
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(contains(finished.out, "cuda             none: "));
+  BOOST_TEST(contains(finished.out, "/nonexistent/libnvrtc.so"));
+  BOOST_TEST(contains(finished.out, "/nonexistent/c++"));
+  BOOST_TEST(contains(finished.out, "not usable"));
+  for (const char* name :
+       {"KILN_CACHE_DIR", "KILN_NVRTC", "KILN_HOST_CXX", "KILN_LOG", "KILN_LOG_FILE"}) {
+    BOOST_TEST(contains(finished.out, name));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(info_tells_of_the_cache) {
+  const Kiln kiln;
+  BOOST_TEST(contains(kiln({"info"}).out, "entries          0, 0 bytes"));
+  BOOST_REQUIRE(kiln({"conv", "--device", "host", tiny}).status == 0);
+  const Finished finished = kiln({"info"});
+  BOOST_TEST(contains(finished.out, kiln.directory / "cache"));
+  BOOST_TEST(contains(finished.out, "entries          1, "));
+}
+
+BOOST_AUTO_TEST_CASE(inspect_needs_no_gpu) {
+  const Kiln kiln;
+  const Finished spec = kiln({"inspect", tiny, "--arch", "sm_80"});
+  BOOST_TEST(spec.status == 0);
+  BOOST_TEST(contains(spec.out, "architecture   sm_80\n"));
+  BOOST_TEST(contains(spec.out, "g1mb2_ic3ih6iw6_oc4oh6ow6"));
+  BOOST_TEST(contains(spec.out, "mulhi(n, "));  // a magic divisor
+
+  const Finished cuda = kiln({"inspect", tiny, "--emit", "source", "--arch", "sm_90"});
+  const Finished host = kiln({"inspect", tiny, "--emit", "source", "--arch", "host"});
+  BOOST_TEST(cuda.status == 0);
+  BOOST_TEST(host.status == 0);
+  BOOST_TEST(contains(cuda.out, "__global__"));
+  BOOST_TEST(!contains(host.out, "__global__"));
+  BOOST_TEST(!contains(cuda.out, "#include \""));  // self-contained
+
+  // A default architecture where there is no GPU.
+  BOOST_TEST(contains(kiln({"inspect", tiny}).out, "architecture   sm_90a\n"));
+}
+
+BOOST_AUTO_TEST_CASE(inspect_writes_machine_code_to_files_alone) {
+  const Kiln kiln;
+  const std::string path = kiln.directory / "kernel.so";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "cubin"};
+  std::vector<std::string> to_file = command;
+  to_file.insert(to_file.end(), {"-o", path});
+  BOOST_TEST(kiln(to_file).status == 0);
+  BOOST_TEST(
+      kiln_test::read(path).starts_with("\x7f"
+                                        "ELF"));
+  BOOST_TEST(kiln(command).out == kiln_test::read(path));  // a pipe or a file will do
+  const Finished terminal = kiln.on_terminal(command);
+  BOOST_TEST(terminal.status == 2);
+  BOOST_TEST(terminal.out == "");
+  BOOST_TEST(contains(terminal.err, "expected -o FILE"));
+
+  to_file.back() = kiln.directory / "absent/kernel.so";
+  BOOST_TEST(contains(kiln(to_file).err, "cannot write"));
+}
+
+BOOST_AUTO_TEST_CASE(inspect_says_what_it_cannot_do) {
+  Kiln kiln;
+  const Finished architecture = kiln({"inspect", tiny, "--arch", "sm_12"});
+  BOOST_TEST(architecture.status == 2);
+  BOOST_TEST(contains(architecture.err, "sm_80"));  // what it knows
+  BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3", "--emit", "everything"}).status == 2);
+  const Finished typo = kiln({"inspect", "ic3ih6oc4kq3"});
+  BOOST_TEST(typo.status == 2);
+  BOOST_TEST(contains(typo.err, "column 10"));
+  BOOST_TEST(contains(kiln({"inspect", tiny, "--arch", "host", "--emit", "ptx"}).err, "no ptx"));
+
+  kiln.environment["KILN_NVRTC"] = "/nonexistent/libnvrtc.so";
+  const Finished compiler = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
+  BOOST_TEST(compiler.status == 1);
+  BOOST_TEST(contains(compiler.err, "/nonexistent/libnvrtc.so"));
+}
+
+// Where there is NVRTC: the stages behind it, and a disassembler of our own on PATH.
+BOOST_AUTO_TEST_CASE(inspect_compiles_for_any_architecture) {
+  Kiln kiln;
+  const Finished ptx = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
+  if (ptx.status != 0 && contains(ptx.err, "there is no NVRTC")) {
+    BOOST_TEST_MESSAGE("skipped: " << ptx.err);
+    return;
+  }
+  BOOST_TEST(ptx.status == 0);
+  BOOST_TEST(contains(ptx.out, ".target sm_80"));
+
+  const std::string tool = kiln.directory.write(
+      "nvdisasm", "#!/bin/sh\nhead -c 4 \"$1\"; echo; echo disassembled; exit $KILN_TEST_STATUS\n");
+  BOOST_REQUIRE(chmod(tool.c_str(), 0700) == 0);
+  kiln.environment["PATH"] = (kiln.directory / "") + ":" + kiln.environment["PATH"];
+  kiln.environment["KILN_TEST_STATUS"] = "0";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "sm_80", "--emit", "sass"};
+  const Finished sass = kiln(command);
+  BOOST_TEST_INFO(sass.err);
+  BOOST_TEST(sass.status == 0);
+  BOOST_TEST(sass.out ==
+             "\x7f"
+             "ELF\ndisassembled\n");
+  kiln.environment["KILN_TEST_STATUS"] = "3";
+  const Finished failed = kiln(command);
+  BOOST_TEST(failed.status == 1);
+  BOOST_TEST(contains(failed.err, "exit status 3"));
+}
+
+BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {
+  const Kiln kiln;
+  const std::string file =
+      kiln.directory.write("problems", "# two kernels, one of them twice\n" + tiny + "\nmb7" +
+                                           tiny.substr(3) + "\nic3ih6oc4kh3\n");
+  const std::vector<std::string> command{"prewarm", file, "--arch", "host", "-j", "2"};
+  const Finished first = kiln(command);
+  BOOST_TEST_INFO(first.out << first.err);
+  BOOST_TEST(first.status == 0);
+  const auto lines = first.lines();
+  BOOST_REQUIRE(lines.size() == 3u);
+  BOOST_TEST(lines[0].starts_with("compiled       host f32 nchw "));
+  BOOST_TEST(lines[2] == "2 compiled, 0 already there, 0 failed");
+
+  const Finished second = kiln(command);
+  BOOST_TEST(second.status == 0);
+  BOOST_TEST(second.lines().back() == "0 compiled, 2 already there, 0 failed");
+
+  const Finished conv = kiln({"conv", "--device", "host", "--check", tiny});
+  BOOST_TEST(conv.status == 0);
+  BOOST_TEST(contains(conv.out, "  disk "));
+
+  const Finished more = kiln(
+      {"prewarm", file, "--arch", "host", "--dt", "f32,f16", "--layout", "nchw,nhwc", "-j", "2"});
+  BOOST_TEST(more.lines().back() == "6 compiled, 2 already there, 0 failed");
+}
+
+BOOST_AUTO_TEST_CASE(prewarm_draws_a_bar_on_a_terminal) {
+  const Kiln kiln;
+  const std::string file = kiln.directory.write("problems", tiny + "\nic3ih6oc4kh3\n");
+  const Finished finished = kiln.on_terminal({"prewarm", file, "--arch", "host", "-j", "1"});
+  BOOST_TEST_INFO(finished.out);
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(contains(finished.out, "[........................................] 0/2"));
+  BOOST_TEST(contains(finished.out, "[####################....................] 1/2"));
+  BOOST_TEST(contains(finished.out, "s left"));
+  BOOST_TEST(!contains(finished.out, "compiled       "));
+  BOOST_TEST(contains(finished.out, "2 compiled, 0 already there, 0 failed"));
+}
+
+BOOST_AUTO_TEST_CASE(prewarm_tells_what_failed) {
+  Kiln kiln;
+  const std::string file = kiln.directory.write("problems", "ic3ih6oc4kq3\n" + tiny + "\n");
+  const Finished typo = kiln({"prewarm", file, "--arch", "host"});
+  BOOST_TEST(typo.status == 1);
+  BOOST_TEST(contains(typo.out, "failed         " + file + ":1: ic3ih6oc4kq3: column 10"));
+  BOOST_TEST(typo.lines().back() == "1 compiled, 0 already there, 1 failed");
+
+  BOOST_TEST(kiln({"prewarm", file}).status == 2);  // no --arch
+  BOOST_TEST(kiln({"prewarm", file, "--arch", "sm_1"}).status == 2);
+  BOOST_TEST(kiln({"prewarm", kiln.directory / "absent", "--arch", "host"}).status == 2);
+
+  kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
+  const Finished compiler = kiln({"prewarm", file, "--arch", "host"});
+  BOOST_TEST(compiler.status == 1);
+  BOOST_TEST(compiler.lines().back() == "0 compiled, 0 already there, 2 failed");
+
+  const std::string shared = kiln.directory / "shared";
+  std::filesystem::create_directory(shared);
+  BOOST_REQUIRE(chmod(shared.c_str(), 0777) == 0);
+  kiln.environment["KILN_CACHE_DIR"] = shared;
+  const Finished unusable = kiln({"prewarm", file, "--arch", "host"});
+  BOOST_TEST(unusable.status == 1);
+  BOOST_TEST(contains(unusable.err, "cache cannot be used"));
+}
+
+BOOST_AUTO_TEST_CASE(prewarm_stops_at_ctrl_c) {
+  const Kiln kiln;
+  std::string problems;
+  for (int channels = 1; channels <= 400; ++channels) {
+    problems += "ic" + std::to_string(channels) + "ih6oc4kh3\n";
+  }
+  const std::string file = kiln.directory.write("problems", problems);
+  const Finished finished = kiln.interrupted({"prewarm", file, "--arch", "host", "-j", "2"});
+  BOOST_TEST_INFO(finished.out << finished.err);
+  BOOST_TEST(finished.status == 130);
+  BOOST_TEST(contains(finished.err, "interrupted"));
+  const auto lines = finished.lines();
+  BOOST_TEST(lines.size() < 100u);
+  BOOST_TEST(lines.back() ==
+             std::to_string(lines.size() - 1) + " compiled, 0 already there, 0 failed");
+  BOOST_TEST(contains(kiln({"cache", "stat"}).out,
+                      "entries    " + std::to_string(lines.size() - 1) + "\n"));
+}
+
+BOOST_AUTO_TEST_CASE(cache_commands) {
+  const Kiln kiln;
+  BOOST_TEST(kiln({"cache", "path"}).out == (kiln.directory / "cache") + "\n");
+  BOOST_TEST(kiln({"cache", "ls"}).out == "");
+  BOOST_TEST(contains(kiln({"cache", "stat"}).out, "entries    0\n"));
+  BOOST_REQUIRE(kiln({"conv", "--device", "host", tiny, "ic3ih6oc4kh3"}).status == 0);
+
+  const auto entries = kiln({"cache", "ls"}).lines();
+  BOOST_REQUIRE(entries.size() == 2u);
+  BOOST_TEST(contains(entries[0], "  host  "));
+  BOOST_TEST(contains(kiln({"cache", "stat"}).out, "entries    2\n"));
+  BOOST_TEST(kiln({"cache", "clear"}).out == "removed 2 entries\n");
+  BOOST_TEST(kiln({"cache", "ls"}).out == "");
+  BOOST_TEST(kiln({"cache"}).status == 2);
+  BOOST_TEST(kiln({"cache", "shrink"}).status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_place_for_a_cache) {
+  Kiln kiln;
+  kiln.environment.erase("KILN_CACHE_DIR");
+  for (const char* command : {"path", "ls", "stat", "clear"}) {
+    const Finished finished = kiln({"cache", command});
+    BOOST_TEST_INFO(command << ": " << finished.err);
+    BOOST_TEST(finished.status == 1);
+    BOOST_TEST(contains(finished.err, "cache"));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,240 @@
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "run_kiln.hpp"
+
+using kiln_test::Finished;
+using kiln_test::Kiln;
+
+namespace {
+
+const std::string tiny = "mb2_ic3ih6_oc4_kh3ph1_n\"tiny\"";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// One sentence on standard error, nothing on standard output, exit status 2.
+void check_usage_error(const Finished& finished, const std::string& part) {
+  BOOST_TEST_INFO("standard error: " << finished.err);
+  BOOST_TEST(finished.status == 2);
+  BOOST_TEST(finished.out == "");
+  BOOST_TEST(finished.err.starts_with("kiln: "));
+  BOOST_TEST(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+  BOOST_TEST(contains(finished.err, part));
+}
+
+std::vector<nlohmann::json> objects(const Finished& finished) {
+  std::vector<nlohmann::json> result;
+  for (const std::string& line : finished.lines()) result.push_back(nlohmann::json::parse(line));
+  return result;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(conv)
+
+BOOST_AUTO_TEST_CASE(passes_and_says_so) {
+  const Kiln kiln;
+  const Finished finished = kiln({"conv", "--device", "host", "--check", tiny});
+  BOOST_TEST_INFO(finished.out << finished.err);
+  BOOST_TEST(finished.status == 0);
+  const auto lines = finished.lines();
+  BOOST_REQUIRE(lines.size() == 2u);
+  BOOST_TEST(lines[0].starts_with("PASSED   " + tiny));
+  BOOST_TEST(contains(lines[0], "  compiled "));
+  BOOST_TEST(contains(lines[0], " ms  exec "));
+  BOOST_TEST(contains(lines[0], "FLOP/s  rel "));
+  BOOST_TEST(lines[1] == "1 passed, 0 failed, 0 refused");
+}
+
+BOOST_AUTO_TEST_CASE(every_type_layout_and_mode) {
+  const Kiln kiln;
+  for (const char* type : {"f32", "f64", "f16", "bf16"}) {
+    const Finished finished =
+        kiln({"conv", "--device", "host", "--check", "--dt", type, "--layout", "nhwc", "--mode",
+              "conv", "--alpha", "-1.5", "--beta", "0.75", "--repeat", "2", tiny});
+    BOOST_TEST_INFO(finished.out << finished.err);
+    BOOST_TEST(finished.status == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_gpu_the_host_device_is_named) {
+  const Kiln kiln;
+  check_usage_error(kiln({"conv", tiny}), "use --device host");
+  check_usage_error(kiln({"conv", "--device", "cuda:3", tiny}), "use --device host");
+}
+
+BOOST_AUTO_TEST_CASE(usage_errors) {
+  const Kiln kiln;
+  check_usage_error(kiln({}), "no command; expected conv");
+  check_usage_error(kiln({"frobnicate"}), "frobnicate");
+  check_usage_error(kiln({"conv"}), "expected PROBLEM... or --batch FILE");
+  check_usage_error(kiln({"conv", "--dt", "f8", tiny}), "f8");
+  check_usage_error(kiln({"conv", "--layout", "chwn", tiny}), "chwn");
+  check_usage_error(kiln({"conv", "--mode", "corr", tiny}), "corr");
+  check_usage_error(kiln({"conv", "--dir", "bwd", tiny}), "bwd");
+  check_usage_error(kiln({"conv", "--repeat", "0", tiny}), "--repeat");
+  check_usage_error(kiln({"conv", "--alpha", "much", tiny}), "much");
+  check_usage_error(kiln({"conv", "--device", "tpu", tiny}), "expected cuda, cuda:N or host");
+  check_usage_error(kiln({"conv", "--device", "host", "--engine", "magic", tiny}), "direct");
+  check_usage_error(kiln({"conv", "--device", "host", "--batch", kiln.directory / "absent"}),
+                    "No such file");
+}
+
+BOOST_AUTO_TEST_CASE(problems_that_are_wrong_are_refused) {
+  const Kiln kiln;
+  const std::pair<const char*, const char*> cases[] = {
+      {"ic3ih8oc4kq3", "column 10: \"kq\" begins no entry"},
+      {"ic3ih8oc4kh9", "the filter spans 9 in height"},
+      {"g2ic3ih8oc4kh3", "expected a multiple of the 2 groups"},
+      {"mb1000000000000ic1000000000000ih1000000000000oc4kh3", "x: dims"},
+  };
+  std::vector<std::string> arguments{"conv", "--device", "host", "--check"};
+  for (const auto& [line, reason] : cases) arguments.push_back(line);
+  arguments.push_back(tiny);
+  const Finished finished = kiln(arguments);
+  BOOST_TEST_INFO(finished.out << finished.err);
+  BOOST_TEST(finished.status == 1);
+  const auto lines = finished.lines();
+  BOOST_REQUIRE(lines.size() == 6u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    BOOST_TEST(lines[i].starts_with(std::string("REFUSED  ") + cases[i].first + ": "));
+    BOOST_TEST(contains(lines[i], cases[i].second));
+  }
+  BOOST_TEST(lines[4].starts_with("PASSED   "));
+  BOOST_TEST(lines[5] == "1 passed, 0 failed, 4 refused");
+}
+
+BOOST_AUTO_TEST_CASE(batch_files) {
+  const Kiln kiln;
+  const std::string path = kiln.directory.write(
+      "problems", "# comment\n--dir=FWD_B\n\n" + tiny + "\n   ic3ih6oc4kx3\n" + tiny);
+  const Finished finished = kiln({"conv", "--device", "host", "--batch", path});
+  BOOST_TEST(finished.status == 1);
+  const auto lines = finished.lines();
+  BOOST_REQUIRE(lines.size() == 4u);
+  BOOST_TEST(lines[0].starts_with("PASSED"));
+  BOOST_TEST(lines[1].starts_with("REFUSED  " + path + ":5: "));
+  BOOST_TEST(contains(lines[1], "column 13: \"kx\""));
+  BOOST_TEST(contains(lines[2], "  memory "));
+  BOOST_TEST(lines[3] == "2 passed, 0 failed, 1 refused");
+}
+
+BOOST_AUTO_TEST_CASE(json) {
+  const Kiln kiln;
+  const Finished finished = kiln({"conv", "--device", "host", "--check", "--json", "--repeat", "3",
+                                  "--seed", "7", tiny, "ic3\"\xff"});
+  BOOST_TEST(finished.status == 1);
+  BOOST_TEST(finished.err == "1 passed, 0 failed, 1 refused\n");
+  const auto results = objects(finished);
+  BOOST_REQUIRE(results.size() == 2u);
+  const nlohmann::json& passed = results[0];
+  BOOST_TEST(passed["status"] == "PASSED");
+  BOOST_TEST(passed["problem"] == "g1mb2_ic3ih6iw6_oc4oh6ow6_kh3kw3_sh1sw1_ph1pw1_dh0dw0");
+  BOOST_TEST(passed["name"] == "tiny");
+  BOOST_TEST(passed["kernel_source"] == "compiled");
+  BOOST_TEST(passed["architecture"] == "host");
+  BOOST_TEST(!passed["engine"].get<std::string>().empty());
+  BOOST_TEST(!passed["tile"].get<std::string>().empty());
+  BOOST_TEST(passed["compile_ms"].get<double>() > 0);
+  BOOST_TEST(passed["plan_ms"].get<double>() >= passed["compile_ms"].get<double>());
+  BOOST_TEST(passed["load_ms"].get<double>() >= 0);
+  BOOST_TEST(passed["workspace_bytes"] == 0);
+  BOOST_TEST(passed["registers"] == 0);
+  BOOST_TEST(passed["local_memory_bytes"] == 0);
+  BOOST_TEST(passed["seed"] == 7);
+  BOOST_TEST(passed["outputs"] == 288);
+  BOOST_TEST(passed["checked"] == 288);
+  BOOST_TEST(passed["tflops"].get<double>() > 0);
+  const nlohmann::json& time = passed["time_ms"];
+  BOOST_TEST(time["count"] == 3);
+  BOOST_TEST(time["min"].get<double>() <= time["median"].get<double>());
+  BOOST_TEST(time["median"].get<double>() <= time["max"].get<double>());
+  const nlohmann::json& errors = passed["errors"];
+  BOOST_TEST(errors["relative_rms"].get<double>() > 0);
+  BOOST_TEST(errors["relative_rms"].get<double>() < 1e-6);
+  BOOST_TEST(errors["max_bound_share"].get<double>() <= 1);
+  BOOST_TEST(results[1]["status"] == "REFUSED");
+  BOOST_TEST(contains(results[1]["reason"].get<std::string>(), "column 4"));
+}
+
+BOOST_AUTO_TEST_CASE(strides_of_the_callers_own) {
+  const Kiln kiln;
+  // x: a window of rows of 10 in images of 8 rows; w broadcast over its output channels; y: NHWC
+  // with room for 2 more channels.
+  const Finished window =
+      kiln({"conv", "--device", "host", "--check", "--json", "--x-strides", "240:80:10:1",
+            "--w-strides", "0:9:3:1", "--y-strides", "216:1:36:6", tiny});
+  BOOST_TEST_INFO(window.out << window.err);
+  BOOST_REQUIRE(window.status == 0);
+  const std::string line = objects(window)[0]["problem"];
+  BOOST_TEST(contains(line, "--x-strides 240:80:10:1 --w-strides 0:9:3:1"));
+
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"--x-strides", "80:10:1"}, "expected 4 whole numbers"},
+      {{"--x-strides", "240:80:10:1:1"}, "expected 4 whole numbers"},
+      {{"--x-strides", "240:80:x:1"}, "no number at character 8"},
+      {{"--x-strides", "240:-80:10:1"}, "strides[1] is -80"},
+      {{"--y-strides", "144:36:3:1"}, "no two elements"},
+  };
+  for (const auto& [options, reason] : wrong) {
+    std::vector<std::string> arguments{"conv", "--device", "host", tiny};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Finished finished = kiln(arguments);
+    BOOST_TEST_INFO(finished.out << finished.err);
+    BOOST_TEST(finished.status == 1);
+    BOOST_TEST(finished.out.starts_with("REFUSED"));
+    BOOST_TEST(contains(finished.out, reason));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(kernels_come_from_the_disk_the_second_time) {
+  const Kiln kiln;
+  const auto origin = [&](std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"conv", "--device", "host", "--json", tiny};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return objects(kiln(arguments))[0]["kernel_source"].get<std::string>();
+  };
+  BOOST_TEST(origin({"--no-cache"}) == "compiled");
+  BOOST_TEST(origin() == "compiled");  // --no-cache left nothing
+  BOOST_TEST(origin() == "disk");
+  BOOST_TEST(origin({"--no-cache"}) == "compiled");
+  // Another batch is no other kernel.
+  BOOST_TEST(objects(kiln({"conv", "--device", "host", "--json",
+                           "mb5" + tiny.substr(3)}))[0]["kernel_source"] == "disk");
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_may_be_named) {
+  const Kiln kiln;
+  const Finished finished =
+      kiln({"conv", "--device", "host", "--check", "--json", "--engine", "direct", tiny});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(objects(finished)[0]["engine"] == "direct");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_compiler_problems_are_refused) {
+  Kiln kiln;
+  kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
+  const Finished finished = kiln({"conv", "--device", "host", tiny});
+  BOOST_TEST(finished.status == 1);
+  BOOST_TEST(finished.out.starts_with("REFUSED"));
+  BOOST_TEST(contains(finished.out, "/nonexistent/c++"));
+}
+
+BOOST_AUTO_TEST_CASE(an_unusable_cache_costs_one_warning) {
+  Kiln kiln;
+  const std::string shared = kiln.directory / "shared";
+  std::filesystem::create_directory(shared);
+  BOOST_REQUIRE(chmod(shared.c_str(), 0777) == 0);
+  kiln.environment["KILN_CACHE_DIR"] = shared;
+  const Finished finished = kiln({"conv", "--device", "host", tiny, tiny + "2"});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+  BOOST_TEST(contains(finished.err, shared));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
