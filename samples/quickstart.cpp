@@ -159,44 +159,64 @@ std::string squeezed(const std::string& line) {
   return std::regex_replace(std::regex_replace(line, spaces, " "), std::regex("^ "), "");
 }
 
-// The instruction that multiplies by `multiplier`, and the shift of what it produced.
+// The first multiplication by `multiplier`, and the shift of its high half where one follows. The
+// compiler writes the multiplier into the instruction or, more often, moves it to a register first.
 std::vector<std::string> find_division(const std::vector<std::string>& ptx,
-                                       std::uint32_t multiplier) {
-  // PTX prints an operand as signed or unsigned, as the compiler last saw it.
-  const std::regex multiply(R"(\s*mul\.\S+\s+(%\w+), %\w+, (\S+);)");
+                                       std::uint64_t multiplier, bool shifted) {
+  static const std::regex move(R"(\s*mov\.\S+\s+(%\w+), (-?\d+);)");
+  static const std::regex multiply(R"(\s*mul\.hi\.\S+\s+(%\w+), (\S+), (\S+);)");
+  const bool wide = multiplier > 0xffffffffu;
+  // PTX prints a number as signed or unsigned, as the compiler last saw it.
+  const auto is_multiplier = [&](const std::string& number) {
+    const auto value = number.starts_with('-')
+                           ? static_cast<std::uint64_t>(std::strtoll(number.c_str(), nullptr, 10))
+                           : std::strtoull(number.c_str(), nullptr, 10);
+    return wide ? value == multiplier : static_cast<std::uint32_t>(value) == multiplier;
+  };
+  std::string holder, moved, product;
+  std::vector<std::string> found;
   std::smatch match;
-  for (std::size_t i = 0; i < ptx.size(); ++i) {
-    if (!std::regex_match(ptx[i], match, multiply)) continue;
-    if (static_cast<std::uint32_t>(std::strtoll(match.str(2).c_str(), nullptr, 10)) != multiplier) {
-      continue;
+  for (const std::string& line : ptx) {
+    if (!product.empty()) {
+      if (line.find("shr.") == std::string::npos || line.find(product) == std::string::npos)
+        continue;
+      found.push_back(squeezed(line));
+      break;
     }
-    std::vector<std::string> found{squeezed(ptx[i])};
-    const std::regex shift(R"(\s*shr\.\S+\s+%\w+, )" + match.str(1) + ", .*");
-    const auto next = std::find_if(ptx.begin() + static_cast<std::ptrdiff_t>(i), ptx.end(),
-                                   [&](const auto& line) { return std::regex_match(line, shift); });
-    if (next != ptx.end()) found.push_back(squeezed(*next));
-    return found;
+    if (std::regex_match(line, match, move) && is_multiplier(match.str(2))) {
+      holder = match.str(1);
+      moved = squeezed(line);
+    } else if (std::regex_match(line, match, multiply)) {
+      if (!holder.empty() && (match.str(2) == holder || match.str(3) == holder)) {
+        found.push_back(moved);
+      } else if (!is_multiplier(match.str(3))) {
+        continue;
+      }
+      found.push_back(squeezed(line));
+      if (!shifted) break;
+      product = " " + match.str(1) + ",";
+    }
   }
-  return {};
+  return found;
 }
 
 void show_divisions(const KernelText& kernel) {
   heading("Division by a launch constant, in the PTX for " + kernel.arch);
   const std::vector<std::string> ptx = lines(kernel.ptx);
-  const std::regex magic(R"(\((.*mulhi\(n, (0x[0-9a-f]+)u?\).*)\))");
+  const std::regex magic(R"(\((n / .*mulhi\(n, (0x[0-9a-f]+)[ul]*\).*>> (\d+).*)\)$)");
   std::vector<std::string> shown;
   std::smatch match;
   for (const std::string& constant : lines(kernel.constants)) {
     if (!std::regex_search(constant, match, magic)) continue;
     if (std::find(shown.begin(), shown.end(), match.str(1)) != shown.end()) continue;
     const auto found =
-        find_division(ptx, static_cast<std::uint32_t>(std::stoul(match.str(2), nullptr, 16)));
+        find_division(ptx, std::stoull(match.str(2), nullptr, 16), match.str(3) != "0");
     if (found.empty()) continue;
     std::printf("  %s\n", match.str(1).c_str());
     for (const std::string& line : found) std::printf("      %s\n", line.c_str());
     shown.push_back(match.str(1));
   }
-  if (shown.empty()) std::printf("  none: this kernel divides by powers of two alone\n");
+  if (shown.empty()) std::printf("  none is left: every divisor is a power of two\n");
 }
 
 // ---- the plan -------------------------------------------------------------------------------

@@ -27,6 +27,9 @@ fi
 # A build from another machine names the library's old place.
 export LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+latency_cache=$(mktemp -d)
+trap 'rm -rf "$latency_cache"' EXIT
+
 # One line of gpu_tests.txt is a name, a tab and a command. No CTest: it may be missing here.
 failures=()
 count=0
@@ -40,6 +43,12 @@ for type in f32 f64; do
   say "The paper's layers in $type"
   "$build/src/kiln" conv --device cuda --check --repeat 20 --dt "$type" \
     --batch tests/problems/paper.txt || failures+=("kiln conv --dt $type")
+done
+
+say "What planning and executing cost the host"
+for turn in "a new process, an empty cache" "a new process, a warm cache"; do
+  note "$turn:"
+  KILN_CACHE_DIR=$latency_cache "$build/tests/bench/latency" cuda || failures+=("latency")
 done
 
 say "$count GPU test programs, ${#failures[@]} failures"

@@ -79,7 +79,8 @@ run_ctest() {
 check_gpu() {
   local reason
   if reason=$(no_gpu); then
-    ctest --test-dir "$build" -L '^gpu$' -N | sed -n "s/^ *Test *#[0-9]*: \(.*\)/\1: skipped: no GPU ($reason)/p"
+    ctest --test-dir "$build" -L '^gpu$' -N |
+      awk -v reason="$reason" '/^ *Test +#/ { print $NF ": skipped: no GPU (" reason ")" }'
     skipped "gpu tests: no GPU ($reason)"
   else
     run_ctest gpu

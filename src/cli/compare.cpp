@@ -17,7 +17,7 @@ namespace kiln::cli {
 namespace {
 
 constexpr std::int64_t least_samples = 4096;
-constexpr double products_a_thread = 3e8;  // about a second of the reference
+constexpr double products_a_thread = 2e8;  // about a second of the reference
 
 std::int64_t affordable_samples(const ConvolutionProblem& problem) {
   const double threads = std::max(1u, std::thread::hardware_concurrency());

@@ -45,17 +45,13 @@ inline double to_double(Bfloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
+// Moved to where a double has them, exponent and fraction mean 2^(15 - 1023) times the value, the
+// subnormal ones too; the largest exponent is the infinity's and the NaNs'.
 inline double to_double(Half value) {
-  const int exponent = value.bits >> 10 & 31, fraction = value.bits & 1023;
-  double magnitude = 0;
-  if (exponent == 0) {
-    magnitude = std::ldexp(fraction, -24);
-  } else if (exponent < 31) {
-    magnitude = std::ldexp(1024 + fraction, exponent - 25);
-  } else {
-    magnitude = fraction == 0 ? HUGE_VAL : std::nan("");
-  }
-  return value.bits & 0x8000 ? -magnitude : magnitude;
+  const std::uint64_t magnitude = value.bits & 0x7fff, sign = value.bits >> 15;
+  const double scaled = std::bit_cast<double>(sign << 63 | magnitude << 42) * 0x1p1008;
+  if (magnitude < 0x7c00) return scaled;
+  return magnitude == 0x7c00 ? std::copysign(HUGE_VAL, scaled) : std::nan("");
 }
 
 // Rounds to nearest even, in the format's normal and subnormal range; does not overflow to
