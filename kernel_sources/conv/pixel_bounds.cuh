@@ -37,11 +37,12 @@ struct PixelBounds {
     d[i] = first_d(pixel), h[i] = first_h(pixel), w[i] = first_w(pixel);
   }
 
-  // Once all pixels are set.
+  // Once all pixels are set, with TAP_MASK.
   device_inline void make_masks() {
-    if constexpr (!TAP_MASK || !PADDED) return;
+    if constexpr (PADDED) {
 #pragma unroll
-    for (int i = 0; i < PIXELS; ++i) taps[i] = 0;
+      for (int i = 0; i < PIXELS; ++i) taps[i] = 0;
+    }
     if constexpr (PADDED_D) {
 #pragma unroll 1
       for (int t = 0; t < FILTER_T; ++t)
@@ -66,8 +67,7 @@ struct PixelBounds {
 
   // `bits` are tap_bits(tap).
   device_inline bool inside(int i, Tap tap, u32 bits) const {
-    if constexpr (!PADDED) return true;
-    if constexpr (TAP_MASK) return (taps[i] & bits) == bits;
+    if constexpr (TAP_MASK && PADDED) return (taps[i] & bits) == bits;
     bool in = true;
     if constexpr (PADDED_D) in = in && in_depth(d[i], tap.t);
     if constexpr (PADDED_H) in = in && in_height(h[i], tap.r);

@@ -69,7 +69,7 @@ struct PixelLoader {
       offset[i] = pixel_offset(pixel);
       bounds.set(i, pixel);
     }
-    bounds.make_masks();
+    if constexpr (TAP_MASK) bounds.make_masks();
   }
 
   device_inline void load(int k_tile, compute_t* tile) {
