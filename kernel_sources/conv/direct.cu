@@ -1,9 +1,9 @@
 // Forward convolution by its definition: a thread per output, a loop over taps and channels. It
 // takes every legal problem; for depthwise filters it is the right kernel, since they leave a
 // matrix product nothing to reuse.
+#include "common/compute_type.cuh"
 #include "common/magic.cuh"
 #include "conv/forward_params.h"
-#include "target/half.cuh"
 #include "target/kernel.cuh"
 
 constexpr int THREADS = 256;

@@ -1,8 +1,8 @@
 // y = alpha * accumulator + beta * y for a thread's TM x TN part of a tile.
 #pragma once
 
+#include "common/compute_type.cuh"
 #include "conv/forward_index.cuh"
-#include "target/half.cuh"
 
 struct Epilogue {
   element_t* y;  // at the first image of the tile, this block's group

@@ -8,10 +8,10 @@
 // outer indices are 32 apart, so one set of pixel offsets serves the whole main loop.
 #pragma once
 
+#include "common/compute_type.cuh"
 #include "conv/forward_index.cuh"
 #include "conv/pixel_bounds.cuh"
 #include "target/async_copy.cuh"
-#include "target/half.cuh"
 
 constexpr int PASSES = TILE_K / 8;
 constexpr int PIXELS_PER_THREAD = TILE_N / 32;

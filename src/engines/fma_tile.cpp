@@ -32,6 +32,21 @@ constexpr FmaTile half_tiles[] = {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// The share of the device that works while `blocks` equal blocks run, `resident` of them at once on
+// a multiprocessor. The fullest multiprocessor sets the time. Blocks of the first wave are dealt
+// one to each; those of the last go where blocks end, which may be evenly, or two by two where two
+// ended together: both have been seen, so the mean of both is taken.
+double busy_share(std::int64_t blocks, int resident, std::int64_t multiprocessors) {
+  constexpr double lone_block = 0.87;  // where two were meant to hide each other's latency
+  const auto share = [&](std::int64_t slots) {
+    return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, slots) * slots);
+  };
+  const double even = share(multiprocessors);
+  if (resident == 1) return even;
+  if (blocks <= multiprocessors) return even * lone_block;
+  return (even + share(resident * multiprocessors)) / 2;
+}
+
 }  // namespace
 
 std::span<const FmaTile> fma_tiles(DataType type) {
@@ -56,10 +71,8 @@ FmaTile choose_fma_tile(const ConvolutionProblem& problem) {
 int choose_reduction_parts(const ConvolutionProblem& problem, const FmaTile& tile,
                            std::int64_t tiles, const DeviceDescription& device) {
   if (device.kind == KILN_DEVICE_CUDA && device.compute_capability < 90) return 1;
-  // Blocks are alike, so a multiprocessor's share is a whole number of them, and the fullest one
-  // sets the time: the share of the device that works is blocks / (multiprocessors * ceil(blocks /
-  // multiprocessors)). Against more parts stand how clusters pack into the chip's processing
-  // clusters, and a fixed cost a part (filling the pipeline, exchanging sums).
+  // Against more parts stand how clusters pack into the chip's processing clusters, and a fixed
+  // cost a part (filling the pipeline, exchanging sums).
   struct Choice {
     int parts;
     double packing;  // measured on an H200, two and one block a multiprocessor
@@ -68,7 +81,6 @@ int choose_reduction_parts(const ConvolutionProblem& problem, const FmaTile& til
   constexpr Choice choices[] = {{1, 1, 1}, {2, 0.99, 0.985}, {4, 0.91, 0.865}, {8, 0.84, 0.80}};
   constexpr double fixed_k_tiles = 12;
   constexpr std::int64_t least_k_tiles = 16;  // below, a part is mostly overhead
-  constexpr double lone_block = 0.87;         // where two were meant to hide each other's latency
 
   const auto k_tiles = static_cast<double>(ceil_div(problem.group_in() * problem.taps(), tile.k));
   int best = 1;
@@ -76,11 +88,8 @@ int choose_reduction_parts(const ConvolutionProblem& problem, const FmaTile& til
   for (const Choice& choice : choices) {
     if (choice.parts > 1 && k_tiles < static_cast<double>(least_k_tiles * choice.parts)) break;
     const std::int64_t blocks = tiles * choice.parts;
-    const std::int64_t rounds = ceil_div(blocks, device.multiprocessors);
-    double rate =
-        static_cast<double>(blocks) / static_cast<double>(rounds * device.multiprocessors);
+    double rate = busy_share(blocks, tile.min_blocks, device.multiprocessors);
     rate *= tile.min_blocks > 1 ? choice.packing : choice.packing_alone;
-    if (tile.min_blocks > 1 && rounds == 1) rate *= lone_block;
     const double part = k_tiles / choice.parts;
     rate *= part / (part + fixed_k_tiles);
     if (rate > best_rate) best = choice.parts, best_rate = rate;

@@ -20,7 +20,7 @@ struct EngineRefusal {
 
 struct FinalizeOptions {
   std::string only_engine{};  // ask this engine alone; "": all, best first
-  bool no_cache = false;    // compile afresh: neither memory nor disk is asked, and neither gains
+  bool no_cache = false;      // compile afresh: neither memory nor disk is asked, and neither gains
 };
 
 class Plan {

@@ -36,7 +36,7 @@ inline constexpr std::string_view kernel_prelude = R"(
 #include "target/kernel.cuh"
 #include "target/shared_memory.cuh"
 #include "target/async_copy.cuh"
-#include "target/half.cuh"
+#include "common/compute_type.cuh"
 #include "target/cluster.cuh"
 struct Params {
   const void* in;
