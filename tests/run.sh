@@ -90,7 +90,8 @@ check_gpu() {
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
 check_sanitized() {
   local folder=$build/sanitize type log
-  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF
+  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
   compile "$folder" kiln_cli test_unit
   if "$folder/tests/unit/test_unit" --log_level=warning; then
     passed "sanitized unit tests"
