@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -54,6 +54,13 @@ struct Api {
     symbol(cubin_size, "nvrtcGetCUBINSize");
     symbol(cubin, "nvrtcGetCUBIN");
     version(&major, &minor);
+    // NVRTC opens its builtins by bare name at the first compilation. Loaded beforehand from the
+    // folder they share, they are found in an unpacked wheel too, which the loader does not search.
+    std::error_code ignored;
+    const fs::path builtins =
+        fs::canonical(path, ignored)
+            .replace_filename(cat("libnvrtc-builtins.so.", major, ".", minor));
+    dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 };
 

@@ -28,6 +28,17 @@ Memory wrap(const dnnl::engine& engine, const Dims& dims, std::vector<float>& va
   return Memory({dims, Memory::data_type::f32, strides}, engine, values.data());
 }
 
+// oneDNN 3 describes a primitive in one step, 2 in two.
+template <class... Arguments>
+dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine,
+                                                   const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, arguments...};
+#else
+  return {dnnl::convolution_forward::desc(arguments...), engine};
+#endif
+}
+
 // oneDNN's cross-correlation of dense x (N, C, space) and w (g, K/g, C/g, space).
 std::vector<float> onednn_forward(const ConvolutionLine& line, std::vector<float> x,
                                   std::vector<float> w) {
@@ -54,12 +65,12 @@ std::vector<float> onednn_forward(const ConvolutionLine& line, std::vector<float
            w);
   const Memory y_memory = wrap(engine, y_dims, y);
 
-  const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x_memory.get_desc(),
-      w_memory.get_desc(), y_memory.get_desc(), space(line.stride), space(line.dilation, -1),
-      space(line.pad_before), space(line.pad_after));
+  const auto description =
+      describe(engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+               x_memory.get_desc(), w_memory.get_desc(), y_memory.get_desc(), space(line.stride),
+               space(line.dilation, -1), space(line.pad_before), space(line.pad_after));
   dnnl::stream stream(engine);
-  dnnl::convolution_forward({description, engine})
+  dnnl::convolution_forward(description)
       .execute(stream,
                {{DNNL_ARG_SRC, x_memory}, {DNNL_ARG_WEIGHTS, w_memory}, {DNNL_ARG_DST, y_memory}});
   stream.wait();
