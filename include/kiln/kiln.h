@@ -91,6 +91,59 @@ typedef enum KILN_ENUM_BASE {
   KILN_CROSS_CORRELATION = 1 /* the filter as it lies, as the frameworks have it */
 } kilnConvolutionMode_t;
 
+typedef enum KILN_ENUM_BASE {
+  KILN_PROPAGATE_NAN = 0,    /* a NaN among the elements looked at is the result */
+  KILN_NOT_PROPAGATE_NAN = 1 /* NaNs are passed over: the maximum of the others */
+} kilnNanPropagation_t;
+
+typedef enum KILN_ENUM_BASE {
+  KILN_POOLING_MAX = 0,
+  KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1, /* the divisor is always the whole window */
+  KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2  /* the divisor is what of it lies in x */
+} kilnPoolingMode_t;
+
+/* Each with f(x); coef is the descriptor's. */
+typedef enum KILN_ENUM_BASE {
+  KILN_ACTIVATION_IDENTITY = 0,     /* x */
+  KILN_ACTIVATION_SIGMOID = 1,      /* 1 / (1 + exp(-x)) */
+  KILN_ACTIVATION_RELU = 2,         /* max(x, 0) */
+  KILN_ACTIVATION_TANH = 3,         /* tanh(x) */
+  KILN_ACTIVATION_CLIPPED_RELU = 4, /* min(max(x, 0), coef) */
+  KILN_ACTIVATION_LEAKY_RELU = 5,   /* x if x > 0, else coef * x */
+  KILN_ACTIVATION_ELU = 6,          /* x if x > 0, else coef * (exp(x) - 1) */
+  KILN_ACTIVATION_GELU_ERF = 7,     /* x / 2 * (1 + erf(x / sqrt(2))) */
+  KILN_ACTIVATION_GELU_TANH = 8,    /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
+  KILN_ACTIVATION_SILU = 9,         /* x / (1 + exp(-x)) */
+  KILN_ACTIVATION_SOFTPLUS = 10,    /* log(1 + exp(x)) */
+  KILN_ACTIVATION_HARD_SWISH = 11   /* x * min(max(x + 3, 0), 6) / 6 */
+} kilnActivationMode_t;
+
+typedef enum KILN_ENUM_BASE {
+  KILN_SOFTMAX_FAST = 0,     /* the maximum subtracted too, with the hardware's approximate exp */
+  KILN_SOFTMAX_ACCURATE = 1, /* exp to the last bit or two */
+  KILN_SOFTMAX_LOG = 2       /* the logarithm of the softmax */
+} kilnSoftmaxAlgorithm_t;
+
+typedef enum KILN_ENUM_BASE {
+  KILN_SOFTMAX_MODE_CHANNEL = 0, /* over the channels, at each location of each image */
+  KILN_SOFTMAX_MODE_INSTANCE = 1 /* over channels and space of each image */
+} kilnSoftmaxMode_t;
+
+typedef enum KILN_ENUM_BASE {
+  KILN_OP_TENSOR_ADD = 0,
+  KILN_OP_TENSOR_MUL = 1,
+  KILN_OP_TENSOR_MIN = 2,
+  KILN_OP_TENSOR_MAX = 3
+} kilnOpTensorOp_t;
+
+typedef enum KILN_ENUM_BASE {
+  KILN_REDUCE_SUM = 0,
+  KILN_REDUCE_MEAN = 1,
+  KILN_REDUCE_MAX = 2,
+  KILN_REDUCE_MIN = 3,
+  KILN_REDUCE_NORM2 = 4 /* the square root of the sum of squares */
+} kilnReduceTensorOp_t;
+
 /* The most dimensions a tensor or filter may have: batch, channels and three of space. */
 #define KILN_DIM_MAX 5
 
@@ -98,6 +151,8 @@ typedef struct kilnContext* kilnHandle_t;
 typedef struct kilnTensorStruct* kilnTensorDescriptor_t;
 typedef struct kilnFilterStruct* kilnFilterDescriptor_t;
 typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t;
+typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;
+typedef struct kilnActivationStruct* kilnActivationDescriptor_t;
 typedef struct kilnPlanStruct* kilnPlan_t;
 
 /* ---- handle ------------------------------------------------------------------------------- */
@@ -228,14 +283,69 @@ KILN_API kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescri
                                                            kilnFilterDescriptor_t wDesc, int64_t* n,
                                                            int64_t* k, int64_t* p, int64_t* q);
 
+/* The sizes of y of the transposed convolution of x (N, K, space): dims[0] = N, dims[1] = C =
+ * (second size of w) * groups, then per spatial dimension
+ *   (in - 1) * stride + (filter - 1) * dilation + 1 - padBefore - padAfter + outputPadding.
+ * outputPadding: 0 to stride - 1 each, which of the sizes whose convolution has x's is meant; null:
+ * all 0. nbDims must be the rank of x. Errors: BAD_PARAM naming what does not fit. */
+KILN_API kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescriptor_t convDesc,
+                                                            kilnTensorDescriptor_t xDesc,
+                                                            kilnFilterDescriptor_t wDesc,
+                                                            const int64_t outputPadding[],
+                                                            int nbDims, int64_t dims[]);
+
+/* ---- pooling descriptors ------------------------------------------------------------------ */
+
+KILN_API kilnStatus_t kilnCreatePoolingDescriptor(kilnPoolingDescriptor_t* descriptor);
+KILN_API kilnStatus_t kilnDestroyPoolingDescriptor(kilnPoolingDescriptor_t descriptor);
+
+/* Per spatial dimension (arrayLength of them: 1, 2 or 3), outermost first: window and stride at
+ * least 1; padBefore and padAfter from 0 to below the window's extent, (window - 1) * dilation + 1;
+ * padAfter may be null: the same as padBefore; dilation may be null: all 1.
+ * Errors: BAD_PARAM (null, arrayLength, a value out of range, unknown mode). */
+KILN_API kilnStatus_t kilnSetPoolingNdDescriptor(
+    kilnPoolingDescriptor_t descriptor, kilnPoolingMode_t mode, kilnNanPropagation_t nanPropagation,
+    int arrayLength, const int64_t window[], const int64_t padBefore[], const int64_t padAfter[],
+    const int64_t stride[], const int64_t dilation[]);
+
+KILN_API kilnStatus_t kilnSetPooling2dDescriptor(kilnPoolingDescriptor_t descriptor,
+                                                 kilnPoolingMode_t mode,
+                                                 kilnNanPropagation_t nanPropagation,
+                                                 int64_t windowH, int64_t windowW, int64_t padH,
+                                                 int64_t padW, int64_t strideH, int64_t strideW);
+
+KILN_API kilnStatus_t kilnGetPoolingNdDescriptor(kilnPoolingDescriptor_t descriptor,
+                                                 int arrayLengthRequested, kilnPoolingMode_t* mode,
+                                                 kilnNanPropagation_t* nanPropagation,
+                                                 int* arrayLength, int64_t window[],
+                                                 int64_t padBefore[], int64_t padAfter[],
+                                                 int64_t stride[], int64_t dilation[]);
+
+/* The sizes of y: N, C, then per spatial dimension
+ *   (in + padBefore + padAfter - ((window - 1) * dilation + 1)) / stride + 1, rounded down.
+ * nbDims must be the rank of x. */
+KILN_API kilnStatus_t kilnGetPoolingForwardOutputDim(kilnPoolingDescriptor_t poolingDesc,
+                                                     kilnTensorDescriptor_t xDesc, int nbDims,
+                                                     int64_t dims[]);
+
+/* ---- activation descriptors --------------------------------------------------------------- */
+
+KILN_API kilnStatus_t kilnCreateActivationDescriptor(kilnActivationDescriptor_t* descriptor);
+KILN_API kilnStatus_t kilnDestroyActivationDescriptor(kilnActivationDescriptor_t descriptor);
+
+/* coef: the ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; finite and at least
+ * 0. Other modes do not look at it. */
+KILN_API kilnStatus_t kilnSetActivationDescriptor(kilnActivationDescriptor_t descriptor,
+                                                  kilnActivationMode_t mode, double coef);
+KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
+                                                  kilnActivationMode_t* mode, double* coef);
+
 /* ---- plans -------------------------------------------------------------------------------- */
 
-/* Checks the descriptors against each other and copies them; makes no kernel yet. x, w and y have
- * one data type; no two elements of y may share an address.
- * Errors: BAD_PARAM naming the field, NOT_INITIALIZED for a descriptor that was never set. */
-KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(
-    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
-    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+/* Every operation further down has a kilnCreate...Plan, which checks the descriptors against each
+ * other and copies them, and makes no kernel yet; a kilnExecute..., for a finalized plan that came
+ * from that very function; and an immediate call, in the style of the 2014 paper, which finds the
+ * plan in a bounded cache of the handle's, or makes it. */
 
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
@@ -244,17 +354,6 @@ KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
 
 /* Null is allowed and ignored. The caller sees to it that no execution is still under way. */
 KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
-
-/* y = alpha * conv(x, w) + beta * y on the handle's stream; returns without waiting. alpha and beta
- * point to host values of the compute type (double for f64 tensors, else float). With beta == 0, y
- * is not read. x, w and y are device addresses (on the host device, ordinary memory) of at least
- * the size their descriptors span, aligned to their element size or better; a finalized plan may
- * ask for more, see kilnPlanInfo_t. y must not overlap x or w. May be captured into a CUDA graph.
- * Errors: BAD_PARAM (null, misaligned, a handle of another device), NOT_INITIALIZED (not
- * finalized), EXECUTION_FAILED. */
-KILN_API kilnStatus_t kilnExecuteConvolutionForward(kilnHandle_t handle, kilnPlan_t plan,
-                                                    const void* alpha, const void* x, const void* w,
-                                                    const void* beta, void* y);
 
 /* ---- plan queries ------------------------------------------------------------------------- */
 
@@ -273,7 +372,8 @@ typedef struct {
   double loadMs;             /* module load; 0 for a kernel already loaded */
   double totalMs;            /* the whole of kilnFinalizePlan */
   size_t workspaceBytes;     /* always 0: no engine takes auxiliary memory */
-  size_t alignment;          /* bytes that x, w and y must be aligned to */
+  size_t alignment;          /* bytes that operands must be aligned to; less than an element's
+                                size means that size */
   int64_t blocks;            /* thread blocks of one execution */
   int threadsPerBlock;
   int sharedMemoryBytes;  /* per block */
@@ -287,7 +387,7 @@ typedef struct {
 KILN_API kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info);
 
 typedef enum KILN_ENUM_BASE {
-  KILN_PLAN_PROBLEM = 0,     /* one line: the problem, as `kiln conv` takes it */
+  KILN_PLAN_PROBLEM = 0,     /* one line: the problem, as the program `kiln` takes it */
   KILN_PLAN_ENGINE = 1,      /* the engine's name */
   KILN_PLAN_TILE = 2,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
   KILN_PLAN_CONSTANTS = 3,   /* one "name = value" a line, magic divisors among them */
@@ -306,15 +406,275 @@ KILN_API kilnStatus_t kilnGetPlanText(kilnPlan_t plan, kilnPlanText_t which, con
 /* The machine code (a cubin; on the host device, a shared object), owned by the plan. */
 KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size_t* size);
 
-/* ---- immediate calls ---------------------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------------------------- */
 
-/* y = alpha * conv(x, w) + beta * y in one call, in the style of the 2014 paper: finds the plan in
- * a bounded cache of the handle's, or makes it. Arguments and errors as for the plan calls. */
+/* What holds for all of them:
+ *
+ * Executions go to the handle's stream and return without waiting; they may be captured into a CUDA
+ * graph. alpha, beta and the like point to host values of the compute type: double if the tensors
+ * are f64 (one of them, for a transform), else float. With beta == 0 the output is not read, so
+ * that a NaN in it does not survive. The same call gives the same bits.
+ *
+ * Tensors are device addresses (on the host device, ordinary memory) of at least the size their
+ * descriptors span, aligned to their element size. All tensors of an operation have one data type,
+ * but for kilnTransformTensor. No two elements of an output may share an address; inputs may
+ * broadcast (stride 0). The output must not overlap an input, unless "in place" below allows it to
+ * be that very tensor, with the same strides. An empty batch is legal.
+ *
+ * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a handle of another
+ * device, a plan of another operation), NOT_INITIALIZED (a descriptor never set, a plan not
+ * finalized), EXECUTION_FAILED; immediate calls also those of kilnFinalizePlan. */
+
+/* y = alpha * conv(x, w) + beta * y. */
+KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionForward(kilnHandle_t handle, kilnPlan_t plan,
+                                                    const void* alpha, const void* x, const void* w,
+                                                    const void* beta, void* y);
 KILN_API kilnStatus_t kilnConvolutionForward(kilnHandle_t handle, const void* alpha,
                                              kilnTensorDescriptor_t xDesc, const void* x,
                                              kilnFilterDescriptor_t wDesc, const void* w,
                                              kilnConvolutionDescriptor_t convDesc, const void* beta,
                                              kilnTensorDescriptor_t yDesc, void* y);
+
+/* y = act(alpha * conv(x, w) + beta * z + bias), in one pass over y. z, the residual, has the sizes
+ * of y; zDesc and z may be null: beta then scales what y held. bias has one element a filter, sizes
+ * {1, K, 1...}; biasDesc and bias may be null. In place: z may be y. */
+KILN_API kilnStatus_t kilnCreateConvolutionBiasActivationForwardPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t zDesc,
+    kilnTensorDescriptor_t biasDesc, kilnActivationDescriptor_t activationDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionBiasActivationForward(
+    kilnHandle_t handle, kilnPlan_t plan, const void* alpha, const void* x, const void* w,
+    const void* beta, const void* z, const void* bias, void* y);
+KILN_API kilnStatus_t kilnConvolutionBiasActivationForward(
+    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
+    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
+    const void* beta, kilnTensorDescriptor_t zDesc, const void* z, kilnTensorDescriptor_t biasDesc,
+    const void* bias, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
+    void* y);
+
+/* dx = alpha * (gradient of sum(dy * conv(x, w)) with respect to x) + beta * dx. */
+KILN_API kilnStatus_t kilnCreateConvolutionBackwardDataPlan(
+    kilnHandle_t handle, kilnFilterDescriptor_t wDesc, kilnTensorDescriptor_t dyDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionBackwardData(kilnHandle_t handle, kilnPlan_t plan,
+                                                         const void* alpha, const void* w,
+                                                         const void* dy, const void* beta,
+                                                         void* dx);
+KILN_API kilnStatus_t kilnConvolutionBackwardData(kilnHandle_t handle, const void* alpha,
+                                                  kilnFilterDescriptor_t wDesc, const void* w,
+                                                  kilnTensorDescriptor_t dyDesc, const void* dy,
+                                                  kilnConvolutionDescriptor_t convDesc,
+                                                  const void* beta, kilnTensorDescriptor_t dxDesc,
+                                                  void* dx);
+
+/* dw = alpha * (gradient of sum(dy * conv(x, w)) with respect to w) + beta * dw; beta = 1
+ * accumulates the gradients of shared parameters. */
+KILN_API kilnStatus_t kilnCreateConvolutionBackwardFilterPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dyDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnFilterDescriptor_t dwDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionBackwardFilter(kilnHandle_t handle, kilnPlan_t plan,
+                                                           const void* alpha, const void* x,
+                                                           const void* dy, const void* beta,
+                                                           void* dw);
+KILN_API kilnStatus_t kilnConvolutionBackwardFilter(kilnHandle_t handle, const void* alpha,
+                                                    kilnTensorDescriptor_t xDesc, const void* x,
+                                                    kilnTensorDescriptor_t dyDesc, const void* dy,
+                                                    kilnConvolutionDescriptor_t convDesc,
+                                                    const void* beta, kilnFilterDescriptor_t dwDesc,
+                                                    void* dw);
+
+/* db[k] = alpha * (sum of dy over the batch and space) + beta * db[k]; db has sizes {1, K, 1...}.
+ */
+KILN_API kilnStatus_t kilnCreateConvolutionBackwardBiasPlan(kilnHandle_t handle,
+                                                            kilnTensorDescriptor_t dyDesc,
+                                                            kilnTensorDescriptor_t dbDesc,
+                                                            kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionBackwardBias(kilnHandle_t handle, kilnPlan_t plan,
+                                                         const void* alpha, const void* dy,
+                                                         const void* beta, void* db);
+KILN_API kilnStatus_t kilnConvolutionBackwardBias(kilnHandle_t handle, const void* alpha,
+                                                  kilnTensorDescriptor_t dyDesc, const void* dy,
+                                                  const void* beta, kilnTensorDescriptor_t dbDesc,
+                                                  void* db);
+
+/* y = alpha * transposed_conv(x, w) + beta * y: the data gradient under the frameworks' name. x has
+ * K channels and y has C, for a filter of sizes {K, C per group, ...}: convDesc describes the
+ * convolution of y that would give x. */
+KILN_API kilnStatus_t kilnCreateConvolutionTransposedPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionTransposed(kilnHandle_t handle, kilnPlan_t plan,
+                                                       const void* alpha, const void* x,
+                                                       const void* w, const void* beta, void* y);
+KILN_API kilnStatus_t kilnConvolutionTransposed(kilnHandle_t handle, const void* alpha,
+                                                kilnTensorDescriptor_t xDesc, const void* x,
+                                                kilnFilterDescriptor_t wDesc, const void* w,
+                                                kilnConvolutionDescriptor_t convDesc,
+                                                const void* beta, kilnTensorDescriptor_t yDesc,
+                                                void* y);
+
+/* y = alpha * pool(x) + beta * y. Taps outside x are no candidates for a maximum (no tap inside:
+ * -infinity), and count in an average's divisor or do not, by the mode (nothing to count: 0). */
+KILN_API kilnStatus_t kilnCreatePoolingForwardPlan(kilnHandle_t handle,
+                                                   kilnPoolingDescriptor_t poolingDesc,
+                                                   kilnTensorDescriptor_t xDesc,
+                                                   kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecutePoolingForward(kilnHandle_t handle, kilnPlan_t plan,
+                                                const void* alpha, const void* x, const void* beta,
+                                                void* y);
+KILN_API kilnStatus_t kilnPoolingForward(kilnHandle_t handle, kilnPoolingDescriptor_t poolingDesc,
+                                         const void* alpha, kilnTensorDescriptor_t xDesc,
+                                         const void* x, const void* beta,
+                                         kilnTensorDescriptor_t yDesc, void* y);
+
+/* dx = alpha * (gradient of sum(dy * pool(x)) with respect to x) + beta * dx. A maximum's gradient
+ * goes to its first maximal tap, in the order depth, height, width (the first NaN, where those
+ * propagate). Averages do not look at x: xDesc and x may be null. */
+KILN_API kilnStatus_t kilnCreatePoolingBackwardPlan(
+    kilnHandle_t handle, kilnPoolingDescriptor_t poolingDesc, kilnTensorDescriptor_t dyDesc,
+    kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecutePoolingBackward(kilnHandle_t handle, kilnPlan_t plan,
+                                                 const void* alpha, const void* dy, const void* x,
+                                                 const void* beta, void* dx);
+KILN_API kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescriptor_t poolingDesc,
+                                          const void* alpha, kilnTensorDescriptor_t dyDesc,
+                                          const void* dy, kilnTensorDescriptor_t xDesc,
+                                          const void* x, const void* beta,
+                                          kilnTensorDescriptor_t dxDesc, void* dx);
+
+/* y = alpha * f(x) + beta * y. NaN gives NaN. In place: y may be x. */
+KILN_API kilnStatus_t kilnCreateActivationForwardPlan(kilnHandle_t handle,
+                                                      kilnActivationDescriptor_t activationDesc,
+                                                      kilnTensorDescriptor_t xDesc,
+                                                      kilnTensorDescriptor_t yDesc,
+                                                      kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteActivationForward(kilnHandle_t handle, kilnPlan_t plan,
+                                                   const void* alpha, const void* x,
+                                                   const void* beta, void* y);
+KILN_API kilnStatus_t kilnActivationForward(kilnHandle_t handle,
+                                            kilnActivationDescriptor_t activationDesc,
+                                            const void* alpha, kilnTensorDescriptor_t xDesc,
+                                            const void* x, const void* beta,
+                                            kilnTensorDescriptor_t yDesc, void* y);
+
+/* dx = alpha * f'(x) * dy + beta * dx. f' is taken from y for IDENTITY, SIGMOID, RELU, TANH,
+ * CLIPPED_RELU, LEAKY_RELU and ELU, whose forward pass may thus have been in place, and from x for
+ * the others: the one not needed, descriptor and pointer, may be null. At a corner of f the
+ * derivative is that of the left side. In place: dx may be dy. */
+KILN_API kilnStatus_t kilnCreateActivationBackwardPlan(
+    kilnHandle_t handle, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
+    kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc,
+    kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteActivationBackward(kilnHandle_t handle, kilnPlan_t plan,
+                                                    const void* alpha, const void* y,
+                                                    const void* dy, const void* x, const void* beta,
+                                                    void* dx);
+KILN_API kilnStatus_t kilnActivationBackward(kilnHandle_t handle,
+                                             kilnActivationDescriptor_t activationDesc,
+                                             const void* alpha, kilnTensorDescriptor_t yDesc,
+                                             const void* y, kilnTensorDescriptor_t dyDesc,
+                                             const void* dy, kilnTensorDescriptor_t xDesc,
+                                             const void* x, const void* beta,
+                                             kilnTensorDescriptor_t dxDesc, void* dx);
+
+/* y = alpha * softmax(x) + beta * y, or of its logarithm; finite for every finite x. A NaN or
+ * +infinity in a row, or nothing but -infinity, makes the row NaN. In place: y may be x. */
+KILN_API kilnStatus_t kilnCreateSoftmaxForwardPlan(kilnHandle_t handle,
+                                                   kilnSoftmaxAlgorithm_t algorithm,
+                                                   kilnSoftmaxMode_t mode,
+                                                   kilnTensorDescriptor_t xDesc,
+                                                   kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteSoftmaxForward(kilnHandle_t handle, kilnPlan_t plan,
+                                                const void* alpha, const void* x, const void* beta,
+                                                void* y);
+KILN_API kilnStatus_t kilnSoftmaxForward(kilnHandle_t handle, kilnSoftmaxAlgorithm_t algorithm,
+                                         kilnSoftmaxMode_t mode, const void* alpha,
+                                         kilnTensorDescriptor_t xDesc, const void* x,
+                                         const void* beta, kilnTensorDescriptor_t yDesc, void* y);
+
+/* dx = alpha * y * (dy - sum(y * dy)) + beta * dx, sums over y's rows; of LOG, whose y is the
+ * logarithm, dx = alpha * (dy - exp(y) * sum(dy)) + beta * dx. In place: dx may be dy. */
+KILN_API kilnStatus_t kilnCreateSoftmaxBackwardPlan(
+    kilnHandle_t handle, kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
+    kilnTensorDescriptor_t yDesc, kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t dxDesc,
+    kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteSoftmaxBackward(kilnHandle_t handle, kilnPlan_t plan,
+                                                 const void* alpha, const void* y, const void* dy,
+                                                 const void* beta, void* dx);
+KILN_API kilnStatus_t kilnSoftmaxBackward(kilnHandle_t handle, kilnSoftmaxAlgorithm_t algorithm,
+                                          kilnSoftmaxMode_t mode, const void* alpha,
+                                          kilnTensorDescriptor_t yDesc, const void* y,
+                                          kilnTensorDescriptor_t dyDesc, const void* dy,
+                                          const void* beta, kilnTensorDescriptor_t dxDesc,
+                                          void* dx);
+
+/* y = alpha * x + beta * y, between any strides and any types. */
+KILN_API kilnStatus_t kilnCreateTransformTensorPlan(kilnHandle_t handle,
+                                                    kilnTensorDescriptor_t xDesc,
+                                                    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteTransformTensor(kilnHandle_t handle, kilnPlan_t plan,
+                                                 const void* alpha, const void* x, const void* beta,
+                                                 void* y);
+KILN_API kilnStatus_t kilnTransformTensor(kilnHandle_t handle, const void* alpha,
+                                          kilnTensorDescriptor_t xDesc, const void* x,
+                                          const void* beta, kilnTensorDescriptor_t yDesc, void* y);
+
+/* y = alpha * x + beta * y, where each size of x is that of y, or 1: then it is broadcast. */
+KILN_API kilnStatus_t kilnCreateAddTensorPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
+                                              kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteAddTensor(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
+                                           const void* x, const void* beta, void* y);
+KILN_API kilnStatus_t kilnAddTensor(kilnHandle_t handle, const void* alpha,
+                                    kilnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                    kilnTensorDescriptor_t yDesc, void* y);
+
+/* y = *value, a host value of the compute type. */
+KILN_API kilnStatus_t kilnCreateSetTensorPlan(kilnHandle_t handle, kilnTensorDescriptor_t yDesc,
+                                              kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteSetTensor(kilnHandle_t handle, kilnPlan_t plan, void* y,
+                                           const void* value);
+KILN_API kilnStatus_t kilnSetTensor(kilnHandle_t handle, kilnTensorDescriptor_t yDesc, void* y,
+                                    const void* value);
+
+/* y = alpha * y; with alpha == 0, y is not read. */
+KILN_API kilnStatus_t kilnCreateScaleTensorPlan(kilnHandle_t handle, kilnTensorDescriptor_t yDesc,
+                                                kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteScaleTensor(kilnHandle_t handle, kilnPlan_t plan, void* y,
+                                             const void* alpha);
+KILN_API kilnStatus_t kilnScaleTensor(kilnHandle_t handle, kilnTensorDescriptor_t yDesc, void* y,
+                                      const void* alpha);
+
+/* c = op(alpha1 * a, alpha2 * b) + beta * c, where each size of a and of b is that of c, or 1: then
+ * it is broadcast. MIN and MAX of a NaN are NaN. In place: c may be a or b. */
+KILN_API kilnStatus_t kilnCreateOpTensorPlan(kilnHandle_t handle, kilnOpTensorOp_t op,
+                                             kilnTensorDescriptor_t aDesc,
+                                             kilnTensorDescriptor_t bDesc,
+                                             kilnTensorDescriptor_t cDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteOpTensor(kilnHandle_t handle, kilnPlan_t plan, const void* alpha1,
+                                          const void* a, const void* alpha2, const void* b,
+                                          const void* beta, void* c);
+KILN_API kilnStatus_t kilnOpTensor(kilnHandle_t handle, kilnOpTensorOp_t op, const void* alpha1,
+                                   kilnTensorDescriptor_t aDesc, const void* a, const void* alpha2,
+                                   kilnTensorDescriptor_t bDesc, const void* b, const void* beta,
+                                   kilnTensorDescriptor_t cDesc, void* c);
+
+/* c = alpha * reduce(a) + beta * c, over every dimension in which c has size 1; its other sizes are
+ * those of a. MAX and MIN of a NaN are NaN. Over an empty batch a sum is 0; a mean, maximum or
+ * minimum is refused. */
+KILN_API kilnStatus_t kilnCreateReduceTensorPlan(kilnHandle_t handle, kilnReduceTensorOp_t op,
+                                                 kilnTensorDescriptor_t aDesc,
+                                                 kilnTensorDescriptor_t cDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteReduceTensor(kilnHandle_t handle, kilnPlan_t plan,
+                                              const void* alpha, const void* a, const void* beta,
+                                              void* c);
+KILN_API kilnStatus_t kilnReduceTensor(kilnHandle_t handle, kilnReduceTensorOp_t op,
+                                       const void* alpha, kilnTensorDescriptor_t aDesc,
+                                       const void* a, const void* beta,
+                                       kilnTensorDescriptor_t cDesc, void* c);
 
 #ifdef __cplusplus
 }

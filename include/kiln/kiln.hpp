@@ -9,6 +9,16 @@
 //   kiln::Plan plan(handle, x, w, convolution, y);
 //   plan.finalize();
 //   plan.execute(handle, 1.0, x_data, w_data, 0.0, y_data);
+//
+// Every other operation by the name of its C functions, with these objects for descriptors and
+// numbers for scalars:
+//   kiln::PoolingDescriptor pooling({.window = {2, 2}, .stride = {2, 2}});
+//   kiln::Plan pool(KILN_DATA_FLOAT, kilnCreatePoolingForwardPlan, handle, pooling, x, y);
+//   pool.finalize();
+//   pool.run(kilnExecutePoolingForward, handle, 1.0, x_data, 0.0, y_data);
+// or at once:
+//   kiln::run(KILN_DATA_FLOAT, kilnPoolingForward, handle, pooling, 1.0, x, x_data, 0.0, y,
+//   y_data);
 #ifndef KILN_KILN_HPP
 #define KILN_KILN_HPP
 
@@ -171,6 +181,51 @@ class ConvolutionDescriptor
   }
 };
 
+// Per spatial dimension; window says how many there are. What is left empty: no padding, stride as
+// the window, dilation 1.
+struct PoolingFields {
+  Sizes window{2, 2}, pad_before{}, pad_after{}, stride{}, dilation{};
+  kilnPoolingMode_t mode = KILN_POOLING_MAX;
+  kilnNanPropagation_t nan_propagation = KILN_PROPAGATE_NAN;
+};
+
+class PoolingDescriptor : public Owner<kilnPoolingDescriptor_t, kilnDestroyPoolingDescriptor> {
+ public:
+  explicit PoolingDescriptor(PoolingFields fields) : Owner(created(kilnCreatePoolingDescriptor)) {
+    const std::size_t spatial = fields.window.size();
+    if (fields.pad_before.empty()) fields.pad_before.assign(spatial, 0);
+    if (fields.pad_after.empty()) fields.pad_after = fields.pad_before;
+    if (fields.stride.empty()) fields.stride = fields.window;
+    if (fields.dilation.empty()) fields.dilation.assign(spatial, 1);
+    if (fields.pad_before.size() != spatial || fields.pad_after.size() != spatial ||
+        fields.stride.size() != spatial || fields.dilation.size() != spatial) {
+      throw Exception(KILN_STATUS_BAD_PARAM,
+                      "pad_before, pad_after, stride or dilation differs in number from window");
+    }
+    check(kilnSetPoolingNdDescriptor(get(), fields.mode, fields.nan_propagation,
+                                     static_cast<int>(spatial), fields.window.data(),
+                                     fields.pad_before.data(), fields.pad_after.data(),
+                                     fields.stride.data(), fields.dilation.data()));
+  }
+
+  // The sizes of y.
+  Sizes output_dims(const TensorDescriptor& x) const {
+    Sizes dims = x.dims();
+    check(
+        kilnGetPoolingForwardOutputDim(get(), x.get(), static_cast<int>(dims.size()), dims.data()));
+    return dims;
+  }
+};
+
+class ActivationDescriptor
+    : public Owner<kilnActivationDescriptor_t, kilnDestroyActivationDescriptor> {
+ public:
+  explicit ActivationDescriptor(kilnActivationMode_t mode, double coefficient = 0)
+      : Owner(created(kilnCreateActivationDescriptor)) {
+    check(kilnSetActivationDescriptor(get(), mode, coefficient));
+  }
+};
+
 namespace detail {
 // alpha or beta in the compute type.
 class Scalar {
@@ -186,6 +241,25 @@ class Scalar {
   float float_;
   kilnDataType_t type_;
 };
+
+// What a C function takes for an argument of these wrappers' callers: a scalar's address for a
+// number, the C object for its owner, anything else as it is. A Scalar lives until the call is
+// over.
+class ScalarArgument : public Scalar {
+ public:
+  using Scalar::Scalar;
+  operator const void*() const noexcept { return address(); }  // NOLINT: that is its purpose
+};
+inline ScalarArgument pass(double value, kilnDataType_t type) { return {value, type}; }
+template <class Pointer, kilnStatus_t (*destroy)(Pointer)>
+Pointer pass(const Owner<Pointer, destroy>& owner, kilnDataType_t) {
+  return owner.get();
+}
+template <class Other>
+requires(std::is_pointer_v<Other> || std::is_enum_v<Other> || std::is_null_pointer_v<Other>) Other
+    pass(Other other, kilnDataType_t) {
+  return other;
+}
 }  // namespace detail
 
 class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
@@ -198,7 +272,23 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
         })),
         compute_type_(convolution.compute_type()) {}
 
+  // Plan(KILN_DATA_FLOAT, kilnCreatePoolingForwardPlan, handle, pooling, x, y): a plan of any
+  // operation, from its C function; compute_type is that of its scalars.
+  template <class Create, class... Arguments>
+  Plan(kilnDataType_t compute_type, Create create, const Handle& handle,
+       const Arguments&... arguments)
+      : Owner(created([&](kilnPlan_t* out) {
+          return create(handle.get(), detail::pass(arguments, compute_type)..., out);
+        })),
+        compute_type_(compute_type) {}
+
   void finalize() { check(kilnFinalizePlan(get())); }
+
+  // run(kilnExecutePoolingForward, handle, 1.0, x, 0.0, y)
+  template <class Function, class... Arguments>
+  void run(Function function, const Handle& handle, const Arguments&... arguments) const {
+    check(function(handle.get(), get(), detail::pass(arguments, compute_type_)...));
+  }
 
   // y = alpha * conv(x, w) + beta * y
   void execute(const Handle& handle, double alpha, const void* x, const void* w, double beta,
@@ -230,7 +320,13 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
   kilnDataType_t compute_type_;
 };
 
-// The immediate call: the handle keeps the plan.
+// An immediate call of any operation: the handle keeps the plan.
+template <class Function, class... Arguments>
+void run(kilnDataType_t compute_type, Function function, const Handle& handle,
+         const Arguments&... arguments) {
+  check(function(handle.get(), detail::pass(arguments, compute_type)...));
+}
+
 inline void convolution_forward(const Handle& handle, double alpha, const TensorDescriptor& x_desc,
                                 const void* x, const FilterDescriptor& w_desc, const void* w,
                                 const ConvolutionDescriptor& convolution, double beta,

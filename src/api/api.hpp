@@ -8,7 +8,9 @@
 
 #include "core/error.hpp"
 #include "kiln/kiln.h"
+#include "problem/activation.hpp"
 #include "problem/convolution.hpp"
+#include "problem/pooling.hpp"
 #include "problem/tensor.hpp"
 
 namespace kiln::api {
@@ -116,4 +118,20 @@ struct kilnConvolutionStruct {
   static constexpr std::uint32_t mark_value = 0x6b6c7403;
   kiln::api::Mark mark{mark_value};
   kiln::ConvolutionSpec spec;
+};
+
+struct kilnPoolingStruct {
+  static constexpr auto kind = "a pooling descriptor", creator = "kilnCreatePoolingDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c7406;
+  kiln::api::Mark mark{mark_value};
+  kiln::PoolingSpec spec;
+};
+
+struct kilnActivationStruct {
+  static constexpr auto kind = "an activation descriptor",
+                        creator = "kilnCreateActivationDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c7407;
+  kiln::api::Mark mark{mark_value};
+  bool set = false;
+  kiln::Activation activation;
 };

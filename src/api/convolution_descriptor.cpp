@@ -174,3 +174,21 @@ kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescriptor_t co
     *q = sizes[3];
   });
 }
+
+kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescriptor_t convDesc,
+                                                   kilnTensorDescriptor_t xDesc,
+                                                   kilnFilterDescriptor_t wDesc,
+                                                   const int64_t outputPadding[], int nbDims,
+                                                   int64_t dims[]) {
+  return guarded([&] {
+    const kiln::Tensor& x = checked(xDesc, "xDesc").tensor;
+    const kiln::Dims sizes = kiln::transposed_output_dims(
+        checked(convDesc, "convDesc").spec, x, checked(wDesc, "wDesc").tensor, outputPadding);
+    if (nbDims != x.rank) {
+      kiln::fail(KILN_STATUS_BAD_PARAM, "nbDims is ", nbDims, "; expected ", x.rank,
+                 ", as xDesc has");
+    }
+    check_pointer(dims, "dims", "an array of nbDims sizes");
+    std::copy_n(sizes.begin(), nbDims, dims);
+  });
+}

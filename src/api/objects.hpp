@@ -22,12 +22,14 @@ struct kilnContext {
 };
 
 struct kilnPlanStruct {
-  static constexpr auto kind = "a plan", creator = "kilnCreateConvolutionForwardPlan";
+  static constexpr auto kind = "a plan", creator = "a kilnCreate...Plan";
   static constexpr std::uint32_t mark_value = 0x6b6c7405;
-  kilnPlanStruct(std::shared_ptr<kiln::Device> device, const kiln::Problem& problem)
-      : plan(std::move(device), problem) {}
+  kilnPlanStruct(const char* made_for, std::shared_ptr<kiln::Device> device,
+                 const kiln::Problem& problem)
+      : operation(made_for), plan(std::move(device), problem) {}
 
   kiln::api::Mark mark{mark_value};
+  const char* const operation;  // "PoolingForward", of kilnCreatePoolingForwardPlan
   kiln::Plan plan;
   std::string refusals;  // written by finalization
 
@@ -35,16 +37,3 @@ struct kilnPlanStruct {
   std::once_flag problem_once, constants_once;
   std::string problem_text, constants_text;
 };
-
-namespace kiln::api {
-
-// The problem that four descriptors state. Throws BAD_PARAM, NOT_INITIALIZED.
-ConvolutionProblem read_problem(kilnTensorDescriptor_t x, kilnFilterDescriptor_t w,
-                                kilnConvolutionDescriptor_t convolution, kilnTensorDescriptor_t y);
-
-// Runs a finalized forward convolution with alpha and beta of the problem's compute type. No
-// allocation, no lock, no text unless it throws.
-void execute_forward(const Plan& plan, const void* alpha, const void* x, const void* w,
-                     const void* beta, void* y, void* stream);
-
-}  // namespace kiln::api

@@ -24,26 +24,64 @@ class Mixer {
   std::uint64_t state_ = 0x4b696c6eu;
 };
 
-std::size_t hash(const ConvolutionProblem& problem) {
-  Mixer mixer;
-  const std::int64_t scalars[] = {problem.type,        problem.rank,   problem.mode,
-                                  problem.batch,       problem.groups, problem.in_channels,
-                                  problem.out_channels};
+void add(Mixer& mixer, const ConvolutionProblem& p) {
+  const std::int64_t scalars[] = {static_cast<int>(p.pass),
+                                  p.type,
+                                  p.rank,
+                                  p.mode,
+                                  p.batch,
+                                  p.groups,
+                                  p.in_channels,
+                                  p.out_channels,
+                                  p.epilogue.bias,
+                                  p.epilogue.residual,
+                                  p.epilogue.activation.mode};
   mixer.add_all(scalars);
-  for (const Spatial* space : {&problem.in, &problem.filter, &problem.out, &problem.pad,
-                               &problem.stride, &problem.dilation}) {
+  for (const Spatial* space : {&p.in, &p.filter, &p.out, &p.pad, &p.stride, &p.dilation})
     mixer.add_all(*space);
+  for (const Dims* strides : {&p.x_strides, &p.w_strides, &p.y_strides, &p.z_strides})
+    mixer.add_all(*strides);
+}
+
+void add(Mixer& mixer, const PoolingProblem& p) {
+  const std::int64_t scalars[] = {p.type, p.backward, p.rank, p.batch, p.channels, p.mode, p.nan};
+  mixer.add_all(scalars);
+  for (const Spatial* space : {&p.in, &p.out, &p.window, &p.pad, &p.stride, &p.dilation})
+    mixer.add_all(*space);
+  for (const Dims* strides : {&p.x_strides, &p.y_strides, &p.dx_strides}) mixer.add_all(*strides);
+}
+
+void add(Mixer& mixer, const SoftmaxProblem& p) {
+  const std::int64_t scalars[] = {p.type, p.backward, p.rank, p.algorithm, p.mode};
+  mixer.add_all(scalars);
+  for (const Dims* sizes : {&p.dims, &p.x_strides, &p.y_strides, &p.dy_strides, &p.dx_strides})
+    mixer.add_all(*sizes);
+}
+
+void add(Mixer& mixer, const PointwiseProblem& p) {
+  const std::int64_t scalars[] = {static_cast<int>(p.op), p.activation.mode, p.rank};
+  mixer.add_all(scalars);
+  mixer.add_all(p.dims);
+  for (const PointwiseProblem::View& view : p.views) {
+    mixer.add(view.type);
+    mixer.add_all(view.strides);
   }
-  mixer.add_all(problem.x_strides);
-  mixer.add_all(problem.w_strides);
-  mixer.add_all(problem.y_strides);
-  return mixer.result();
+}
+
+void add(Mixer& mixer, const ReductionProblem& p) {
+  const std::int64_t scalars[] = {p.type, p.op, p.rank};
+  mixer.add_all(scalars);
+  for (const Dims* sizes : {&p.dims, &p.out_dims, &p.a_strides, &p.c_strides})
+    mixer.add_all(*sizes);
 }
 
 }  // namespace
 
 std::size_t ProblemHash::operator()(const Problem& problem) const {
-  return std::visit([](const auto& value) { return hash(value); }, problem);
+  Mixer mixer;
+  mixer.add(problem.index());
+  std::visit([&](const auto& value) { add(mixer, value); }, problem);
+  return mixer.result();
 }
 
 std::shared_ptr<const Plan> PlanCache::get(const std::shared_ptr<Device>& device,

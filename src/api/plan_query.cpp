@@ -1,6 +1,5 @@
 // What a plan can say about itself.
 #include <cstring>
-#include <variant>
 
 #include "api/objects.hpp"
 #include "codegen/source.hpp"
@@ -22,9 +21,7 @@ void check_finalized(const kiln::Plan& plan) {
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   const kiln::Plan& plan = object.plan;
   if (which == KILN_PLAN_PROBLEM) {
-    std::call_once(object.problem_once, [&] {
-      object.problem_text = std::visit([](const auto& p) { return to_line(p); }, plan.problem());
-    });
+    std::call_once(object.problem_once, [&] { object.problem_text = text_of(plan.problem()); });
     return object.problem_text.c_str();
   }
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();

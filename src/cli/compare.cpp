@@ -7,28 +7,27 @@
 #include <thread>
 
 #include "cli/format.hpp"
-#include "cli/operand.hpp"
 #include "cli/random_fill.hpp"
 #include "core/text.hpp"
-#include "reference/convolution.hpp"
 #include "reference/element.hpp"
+#include "reference/reference.hpp"
 
 namespace kiln::cli {
 namespace {
 
-constexpr std::int64_t least_samples = 4096;
-constexpr double products_a_thread = 2e8;  // about a second of the reference
+constexpr std::int64_t least_samples = 512;
+constexpr double terms_a_thread = 1e8;  // about a second of the reference
 
-std::int64_t affordable_samples(const ConvolutionProblem& problem) {
+std::int64_t affordable_samples(const Problem& problem) {
   const double threads = std::max(1u, std::thread::hardware_concurrency());
-  const auto products = static_cast<double>(problem.group_in() * problem.taps());
-  return static_cast<std::int64_t>(std::min(products_a_thread * threads / products, 1e8));
+  const double terms = reference::terms_of_output(problem);
+  return static_cast<std::int64_t>(std::min(terms_a_thread * threads / terms, 1e7));
 }
 
 // Flat numbers of the outputs to check, without repetition.
-std::vector<std::int64_t> choose_outputs(const ConvolutionProblem& problem, std::uint64_t seed) {
-  const Operand y = y_of(problem);
-  const std::int64_t count = y.count();
+std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& result,
+                                         std::uint64_t seed) {
+  const std::int64_t count = result.count();
   const std::int64_t samples = std::max(affordable_samples(problem), least_samples);
   std::vector<std::int64_t> chosen;
   if (count <= samples) {
@@ -38,11 +37,12 @@ std::vector<std::int64_t> choose_outputs(const ConvolutionProblem& problem, std:
   }
   const auto flat = [&](auto&& coordinate) {
     std::int64_t index = 0;
-    for (int axis = 0; axis < 5; ++axis) index = index * y.dims[axis] + coordinate(axis);
+    for (int axis = 0; axis < KILN_DIM_MAX; ++axis)
+      index = index * result.dims[axis] + coordinate(axis);
     return index;
   };
   const auto first_or_last = [&](int axis, std::uint64_t bit) {
-    return bit & 1 ? y.dims[axis] - 1 : std::int64_t{0};
+    return bit & 1 ? result.dims[axis] - 1 : std::int64_t{0};
   };
   for (std::uint64_t corner = 0; corner < 32; ++corner) {
     chosen.push_back(flat([&](int axis) { return first_or_last(axis, corner >> axis); }));
@@ -50,11 +50,11 @@ std::vector<std::int64_t> choose_outputs(const ConvolutionProblem& problem, std:
   std::uint64_t drawn = 0;
   const auto draw = [&] { return random_bits(seed, drawn++); };
   for (std::int64_t i = 0; i < samples; ++i) {
-    const int edge = i % 4 == 0 ? static_cast<int>(4 - draw() % problem.rank) : -1;
+    const int edge = i % 4 == 0 ? static_cast<int>(2 + draw() % 3) : -1;
     chosen.push_back(flat([&](int axis) {
       const std::uint64_t bits = draw();
       return axis == edge ? first_or_last(axis, bits)
-                          : static_cast<std::int64_t>(bits % y.dims[axis]);
+                          : static_cast<std::int64_t>(bits % result.dims[axis]);
     }));
   }
   std::sort(chosen.begin(), chosen.end());
@@ -62,76 +62,50 @@ std::vector<std::int64_t> choose_outputs(const ConvolutionProblem& problem, std:
   return chosen;
 }
 
-std::string coordinates(const ConvolutionProblem& problem, std::int64_t index) {
-  const Operand y = y_of(problem);
-  std::array<std::int64_t, 5> at;
-  for (int axis = 5; axis-- > 0; index /= y.dims[axis]) at[axis] = index % y.dims[axis];
-  std::vector<std::int64_t> shown{at[0], at[1]};
-  shown.insert(shown.end(), at.end() - problem.rank, at.end());
-  return join(shown, ",");
-}
-
-// The first three terms of the bound; the last two belong to the type of y.
-double arithmetic_bound(const ConvolutionProblem& problem, const Scaling& scaling,
-                        const reference::Accumulated& sum, double y0) {
-  const double u = reference::format_of(compute_type(problem.type)).unit_roundoff();
-  const double c = problem.type == KILN_DATA_DOUBLE ? 16 : 8;
-  const auto terms = static_cast<double>(problem.group_in() * problem.taps());
-  const double size = std::fabs(sum.value), alpha = std::fabs(scaling.alpha);
-  return alpha * c * u * (sum.magnitude + std::sqrt(terms) * size) +
-         4 * u * (alpha * size + std::fabs(scaling.beta * y0));
-}
-
 // Outputs as they were poisoned, and elements between outputs that changed.
 template <class T>
-void look_at_memory(const ConvolutionProblem& problem, const Scaling& scaling, const T* before,
-                    const T* after, Comparison& result) {
-  const Operand y = y_of(problem);
-  const std::vector<bool> members = y.members();
-  const std::int64_t span = y.span();
+void look_at_memory(const Operand& result, bool poisoned, const T* before, const T* after,
+                    Comparison& comparison) {
+  const std::vector<bool> members = result.members();
+  const std::int64_t span = result.span();
   for (std::int64_t i = 0; i < span; ++i) {
     const bool same = std::memcmp(before + i, after + i, sizeof(T)) == 0;
     if (members.empty() || members[i]) {
-      result.unwritten += same && scaling.beta == 0;
+      comparison.unwritten += same && poisoned;
     } else {
-      result.stray += !same;
+      comparison.stray += !same;
     }
   }
 }
 
 template <class T>
-void look_at_values(const ConvolutionProblem& problem, const Scaling& scaling,
-                    std::span<const std::int64_t> chosen,
-                    std::span<const reference::Accumulated> sums, const T* before, const T* after,
-                    Comparison& result) {
-  const Operand y = y_of(problem);
-  const reference::Format format = reference::format_of(problem.type);
+void look_at_values(const Operand& result, std::span<const std::int64_t> chosen,
+                    std::span<const reference::Expected> expected, const T* after,
+                    Comparison& comparison) {
+  const reference::Format format = reference::format_of(result.type);
   double squares = 0, error_squares = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const std::int64_t offset = y.offset(chosen[i]);
-    const double y0 = scaling.beta == 0 ? 0 : reference::to_double(before[offset]);
-    const double got = reference::to_double(after[offset]);
-    const double expected = scaling.alpha * sums[i].value + scaling.beta * y0;
-    // What the type of y cannot hold is infinite in both.
-    const bool same = got == reference::to_double(reference::from_double<T>(expected));
-    double error = same && std::isinf(got) ? 0 : std::fabs(got - expected);
+    const double got = reference::to_double(after[result.offset(chosen[i])]);
+    const double value = expected[i].value;
+    const double held = reference::to_double(reference::from_double<T>(value));
+    const bool same = got == held || (std::isnan(got) && std::isnan(value));
+    double error = same && !std::isfinite(got) ? 0 : std::fabs(got - value);
     if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
 
-    const double bound = arithmetic_bound(problem, scaling, sums[i], y0) +
-                         format.unit_roundoff() * std::fabs(expected) + format.smallest() / 2;
-    if (const double share = error / bound;
-        result.worst.empty() || share > result.max_bound_share) {
-      result.max_bound_share = share;
-      result.worst = cat("y[", coordinates(problem, chosen[i]), "] is ", significant(got, 9),
-                         "; expected ", significant(expected, 9));
+    const double bound =
+        expected[i].allowed + format.unit_roundoff() * std::fabs(value) + format.smallest() / 2;
+    if (const double share = error == 0 ? 0 : error / bound;
+        comparison.worst.empty() || !(share <= comparison.max_bound_share)) {
+      comparison.max_bound_share = std::isnan(share) ? HUGE_VAL : share;
+      comparison.worst = cat(result.name, "[", result.coordinates(chosen[i]), "] is ",
+                             significant(got, 9), "; expected ", significant(value, 9));
     }
-    const double scale =
-        std::fabs(scaling.alpha) * sums[i].magnitude + std::fabs(scaling.beta * y0);
-    if (error > 0) result.max_error = std::max(result.max_error, error / scale);
-    squares += expected * expected;
+    if (error > 0) comparison.max_error = std::max(comparison.max_error, error / expected[i].scale);
+    if (!std::isfinite(value)) continue;
+    squares += value * value;
     error_squares += error * error;
   }
-  if (error_squares > 0) result.relative_rms = std::sqrt(error_squares / squares);
+  if (error_squares > 0) comparison.relative_rms = std::sqrt(error_squares / squares);
 }
 
 }  // namespace
@@ -145,24 +119,26 @@ std::string Comparison::complaint() const {
   return "";
 }
 
-Comparison compare_forward(const ConvolutionProblem& problem, const Scaling& scaling,
-                           std::span<const std::byte> x, std::span<const std::byte> w,
-                           std::span<const std::byte> y0, std::span<const std::byte> y,
-                           std::uint64_t seed) {
-  Comparison result;
-  result.outputs = y_of(problem).count();
-  if (result.outputs == 0) return result;
-  const std::vector<std::int64_t> chosen = choose_outputs(problem, seed);
-  result.checked = static_cast<std::int64_t>(chosen.size());
-  const auto sums = reference::forward(problem, x.data(), w.data(), chosen);
-  reference::with_element(problem.type, [&](auto element) {
+Comparison compare(const Problem& problem, const Scalars& scalars,
+                   const std::vector<std::vector<std::byte>>& memory,
+                   std::span<const std::byte> after, std::uint64_t seed) {
+  const Operand result = operands_of(problem).back();
+  Comparison comparison;
+  comparison.outputs = result.count();
+  if (comparison.outputs == 0) return comparison;
+  const std::vector<std::int64_t> chosen = choose_outputs(problem, result, seed);
+  comparison.checked = static_cast<std::int64_t>(chosen.size());
+  std::vector<const void*> operands;
+  for (const std::vector<std::byte>& bytes : memory) operands.push_back(bytes.data());
+  const auto expected = reference::expect(problem, scalars, operands, chosen);
+  reference::with_element(result.type, [&](auto element) {
     using T = decltype(element);
-    const T* const before = reinterpret_cast<const T*>(y0.data());
-    const T* const after = reinterpret_cast<const T*>(y.data());
-    look_at_memory(problem, scaling, before, after, result);
-    look_at_values<T>(problem, scaling, chosen, sums, before, after, result);
+    const T* const before = reinterpret_cast<const T*>(memory.back().data());
+    const T* const now = reinterpret_cast<const T*>(after.data());
+    look_at_memory(result, scalars.beta == 0, before, now, comparison);
+    look_at_values<T>(result, chosen, expected, now, comparison);
   });
-  return result;
+  return comparison;
 }
 
 }  // namespace kiln::cli

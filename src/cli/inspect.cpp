@@ -5,17 +5,19 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "cli/device_options.hpp"
 #include "cli/disassemble.hpp"
-#include "cli/problem_options.hpp"
+#include "cli/operation.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
+#include "engines/engine.hpp"
 #include "plan/kernel_store.hpp"
 
 namespace kiln::cli {
 namespace {
 
 struct Options {
-  ProblemOptions problem;
+  std::unique_ptr<Operation> operation;
   std::string line, stage = "spec", arch, engine, output;
 };
 
@@ -25,11 +27,11 @@ std::string default_architecture() {
   return devices.empty() ? "sm_90a" : devices[0].arch;
 }
 
-std::string print_spec(const ConvolutionProblem& problem, const Proposal& proposal,
+std::string print_spec(const Problem& problem, const Proposal& proposal,
                        const DeviceDescription& device) {
   const KernelSpec& kernel = proposal.kernel;
   const LaunchShape& shape = proposal.launch.shape;
-  return cat("problem        ", to_line(problem), "\narchitecture   ", device.arch,
+  return cat("problem        ", kiln::text_of(problem), "\narchitecture   ", device.arch,
              "\nengine         ", kernel.engine, "\ntile           ", kernel.tile,
              "\nkernel         ", kernel.entry, " of ", kernel.file, "\ngrid           ",
              join(shape.grid, " x "), " blocks of ", join(shape.block, " x "), " threads",
@@ -43,10 +45,11 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 }
 
 std::string stage_of(const Options& options) {
-  const ConvolutionProblem problem = options.problem.make(parse_convolution_line(options.line));
+  const Problem problem = parse_line(*options.operation, options.line).problem;
   const DeviceDescription device =
       architecture_of(options.arch.empty() ? default_architecture() : options.arch);
-  const Proposal proposal = choose_kernel(problem, device, options.engine);
+  std::vector<EngineRefusal> refusals;
+  const Proposal proposal = choose(problem, device, options.engine, refusals);
   if (options.stage == "spec") return print_spec(problem, proposal, device);
   if (options.stage == "source") return generate_source(proposal.kernel, device.kind);
   if (device.kind == KILN_DEVICE_HOST && options.stage != "cubin") {
@@ -84,8 +87,6 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   CLI::App& command =
       *app.add_subcommand("inspect", "Show the kernel that a problem gets; needs no GPU");
   auto options = std::make_shared<Options>();
-  command.footer(problem_help);
-  command.add_option("PROBLEM", options->line, "One problem, as described below")->required();
   command
       .add_option("--emit", options->stage,
                   "spec: engine, tile, constants; source: the generated text; ptx; cubin; sass, "
@@ -94,11 +95,38 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
       ->capture_default_str();
   command.add_option("--arch", options->arch,
                      "sm_XX or host (default: the first GPU's, else sm_90a)");
-  options->problem.add_to(command);
   command.add_option("--engine", options->engine, "Use this engine alone");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       ->type_name("FILE");
-  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+  // `kiln inspect pool LINE`, with the operation's own flags; without its name, a convolution's.
+  const auto inspect = [&run_command](const std::shared_ptr<Options>& shared,
+                                      const std::shared_ptr<Operation>& operation) {
+    run_command = [shared, operation] {
+      shared->operation = operation->clone();
+      return run(*shared);
+    };
+  };
+  std::vector<std::unique_ptr<Operation>> all = operations();
+  for (std::unique_ptr<Operation>& each : all) {
+    const std::shared_ptr<Operation> operation = std::move(each);
+    CLI::App& sub = *command.add_subcommand(operation->command(),
+                                            cat("The kernel of `kiln ", operation->command(), "`"));
+    sub.footer(operation->line_help());
+    sub.fallthrough();
+    operation->add_flags(sub);
+    sub.add_option("PROBLEM", options->line, "One problem, as described below")->required();
+    sub.callback([=] { inspect(options, operation); });
+  }
+  const std::shared_ptr<Operation> conv = std::move(operations().front());
+  command.footer(conv->line_help());
+  conv->add_flags(command);
+  command.add_option("PROBLEM", options->line, "One problem, as described below");
+  command.require_subcommand(0, 1);
+  command.callback([=, &command] {
+    if (!command.get_subcommands().empty()) return;
+    if (options->line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
+    inspect(options, conv);
+  });
 }
 
 }  // namespace kiln::cli

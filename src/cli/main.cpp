@@ -1,4 +1,4 @@
-// kiln: convolutions from the command line, generated kernels to look at, and the kernel cache.
+// kiln: operations from the command line, generated kernels to look at, and the kernel cache.
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -36,7 +36,7 @@ int run_program(int argc, char** argv) {
                                         KILN_VERSION_PATCH));
   app.require_subcommand(0, 1);
   Run run;
-  add_conv_command(app, run);
+  add_run_commands(app, run);
   add_info_command(app, run);
   add_inspect_command(app, run);
   add_prewarm_command(app, run);
@@ -48,7 +48,9 @@ int run_program(int argc, char** argv) {
     return complain(cat(error.what(), "; see kiln --help"), 2);
   }
   if (!run) {
-    throw UsageError("no command; expected conv, info, inspect, prewarm or cache; see kiln --help");
+    throw UsageError(
+        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm or "
+        "cache; see kiln --help");
   }
   return run();
 }

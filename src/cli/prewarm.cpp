@@ -6,12 +6,15 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/device_options.hpp"
 #include "cli/format.hpp"
-#include "cli/problem_options.hpp"
+#include "cli/operation.hpp"
 #include "cli/progress.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
+#include "engines/engine.hpp"
 #include "plan/kernel_store.hpp"
+#include "problem/problem_line.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -19,12 +22,11 @@ namespace {
 struct Options {
   std::string file;
   std::vector<std::string> architectures, types{"f32"}, layouts{"nchw"};
-  std::string mode = "xcorr";
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
 struct Job {
-  std::string label;  // "sm_90a f32 nchw g1mb128_..."
+  std::string label;  // "sm_90a conv --dt f16 g1mb128_..."
   KernelSpec kernel;
   kilnDeviceKind_t kind;
   std::string arch;
@@ -53,21 +55,22 @@ std::vector<Job> jobs_of(const Options& options, Counts& counts) {
   std::set<std::string> seen;
   for (const auto& [number, text] : problem_lines(read_file(options.file))) {
     try {
-      const ConvolutionLine line = parse_convolution_line(text);
+      std::string line = text;
+      const std::unique_ptr<Operation> operation = take_operation(line);
       for (const std::string& type : options.types) {
         for (const std::string& layout : options.layouts) {
-          ProblemOptions problem;
-          problem.type = type;
-          problem.layout = layout;
-          problem.mode = options.mode;
+          operation->type = type;
+          operation->layout = layout;
+          const Problem problem = parse_line(*operation, line).problem;
           for (const DeviceDescription& device : devices) {
-            Proposal proposal = choose_kernel(problem.make(line), device);
+            std::vector<EngineRefusal> refusals;
+            Proposal proposal = choose(problem, device, "", refusals);
             if (!seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
                      .second) {
               continue;
             }
-            jobs.push_back({cat(device.arch, " ", type, " ", layout, " ", text),
-                            std::move(proposal.kernel), device.kind, device.arch});
+            jobs.push_back({cat(device.arch, " ", text_of(problem)), std::move(proposal.kernel),
+                            device.kind, device.arch});
           }
         }
       }
@@ -137,7 +140,10 @@ void add_prewarm_command(CLI::App& app, Run& run_command) {
   CLI::App& command = *app.add_subcommand(
       "prewarm", "Compile the kernels of a file of problems into the cache; needs no GPU");
   auto options = std::make_shared<Options>();
-  command.footer(problem_help);
+  command.footer(
+      "A line is a command, its flags and a problem, as logs and --json print them:\n"
+      "  pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0\n"
+      "Without a command it is a convolution; flags of a line override --dt and --layout.");
   command.add_option("FILE", options->file, "Problems, one a line, as described below")->required();
   command.add_option("--arch", options->architectures, "sm_XX or host, several separated by ','")
       ->delimiter(',')
@@ -152,9 +158,6 @@ void add_prewarm_command(CLI::App& app, Run& run_command) {
   command.add_option("--layout", options->layouts, "Layouts, several separated by ','")
       ->delimiter(',')
       ->check(CLI::IsMember(layout_names))
-      ->capture_default_str();
-  command.add_option("--mode", options->mode, "xcorr, or conv with the filter flipped")
-      ->check(CLI::IsMember({"xcorr", "conv"}))
       ->capture_default_str();
   command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
 }

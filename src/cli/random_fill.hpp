@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/operand.hpp"
+#include "problem/operand.hpp"
 
 namespace kiln::cli {
 

@@ -24,7 +24,9 @@ TypeName kernel_type(DataType type);
 // One constant of the generated text.
 struct Constant {
   std::string name;
-  std::variant<std::int64_t, bool, TypeName, MagicDivisor, WideMagicDivisor> value;
+  std::variant<std::int64_t, bool, TypeName, MagicDivisor, WideMagicDivisor,
+               std::vector<std::int64_t>>
+      value;  // a vector: an array
   std::string comment;
   friend bool operator==(const Constant&, const Constant&) = default;
 };
@@ -44,7 +46,7 @@ struct KernelSpec {
 // How one plan launches its kernel: a shape, and the kernel's parameter struct with holes for what
 // the caller gives at execution.
 struct LaunchSpec {
-  enum class Hole : std::uint8_t { operand, alpha, beta };
+  enum class Hole : std::uint8_t { operand, alpha, beta, alpha2 };
   struct Patch {
     Hole hole;
     std::uint8_t operand;  // index into the execution's operands, for Hole::operand

@@ -92,6 +92,13 @@ struct PrintDeclaration {
     const bool own = value.name.ends_with("_t");  // declared later in the text
     return cat("using ", name, " = ", own ? "struct " : "", value.name, ";");
   }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    const bool wide = std::any_of(values.begin(), values.end(), [](std::int64_t value) {
+      return value != static_cast<std::int32_t>(value);
+    });
+    return cat("constexpr ", wide ? "long long " : "int ", name, "[] = {", join(values, ", "),
+               "};");
+  }
   std::string operator()(const MagicDivisor& value) const {
     return divisor_constants(name, "unsigned", value.divisor, hex(value.multiplier), value.shift,
                              value.add, formula(value));
@@ -106,6 +113,9 @@ struct PrintValue {
   std::string operator()(std::int64_t value) const { return cat(value); }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(const TypeName& value) const { return value.name; }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    return join(values, ", ");
+  }
   template <class Divisor>
   std::string operator()(const Divisor& value) const {
     return cat(value.divisor, "  (", formula(value), ")");

@@ -1,6 +1,7 @@
 // Small text helpers: cat(...) joins anything printable, join(...) a list.
 #pragma once
 
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -10,9 +11,17 @@ namespace kiln {
 namespace detail {
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
+// Floating point in the fewest digits that read back as the same value.
 template <class T>
 requires std::is_arithmetic_v<T>
-void append(std::string& out, T value) { out += std::to_string(value); }
+void append(std::string& out, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    char digits[32];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  } else {
+    out += std::to_string(value);
+  }
+}
 }  // namespace detail
 
 template <class... Parts>

@@ -31,6 +31,13 @@ std::string architecture_name(int compute_capability) {
   return cat("sm_", compute_capability, compute_capability == 90 ? "a" : "");
 }
 
+// CUDA C++ Programming Guide, "Thread Block Clusters": 8 everywhere, 16 on the large chips, where a
+// kernel must ask for it.
+int largest_cluster(int compute_capability) {
+  if (compute_capability < 90) return 1;
+  return compute_capability == 90 || compute_capability == 100 ? 16 : 8;
+}
+
 DeviceDescription known_architecture(const std::string& arch) {
   std::string names;
   for (const KnownChip& chip : known_chips) {
@@ -41,6 +48,7 @@ DeviceDescription known_architecture(const std::string& arch) {
       out.arch = name;
       out.compute_capability = chip.compute_capability;
       out.multiprocessors = chip.multiprocessors;
+      out.largest_cluster = largest_cluster(chip.compute_capability);
       out.shared_memory_per_block = chip.shared_memory_per_block * 1024;
       out.shared_memory_per_multiprocessor = chip.shared_memory_per_multiprocessor * 1024;
       out.l2_bytes = std::int64_t{chip.l2} << 20;

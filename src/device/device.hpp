@@ -23,6 +23,7 @@ struct DeviceDescription {
   int ordinal = 0;
   int compute_capability = 0;  // 90; 0 on the host device
   int multiprocessors = 1;
+  int largest_cluster = 1;                  // thread blocks
   int shared_memory_per_block = 48 * 1024;  // the opt-in limit, bytes
   int shared_memory_per_multiprocessor = 48 * 1024;
   int registers_per_multiprocessor = 65536;
@@ -33,6 +34,9 @@ struct DeviceDescription {
 // "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists). Throws
 // BAD_PARAM listing the architectures known.
 DeviceDescription known_architecture(const std::string& arch);
+
+// The most thread blocks of a cluster on a device of a compute capability; 1: it has no clusters.
+int largest_cluster(int compute_capability);
 
 // What to compile for on a device of a compute capability: "sm_80", and "sm_90a" for Hopper, whose
 // own instructions need the suffix.

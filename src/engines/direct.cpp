@@ -2,28 +2,33 @@
 
 #include <limits>
 
-#include "conv/forward_params.h"
+#include "conv/gather_params.h"
 #include "core/text.hpp"
-#include "engines/forward_constants.hpp"
+#include "engines/gather.hpp"
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t threads = 256;
 
-KernelSpec make_spec(const ConvolutionProblem& problem) {
+// Outputs of one image, every phase as large as the largest; kernels count them, plus a block's
+// worth of the next image's.
+std::int64_t image_outputs(const Gather& gather) {
+  const Spatial most = gather.largest_pixels();
+  return gather.rows * gather.groups * most[0] * most[1] * most[2];
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   KernelSpec spec;
   spec.engine = "direct";
   spec.file = "conv/direct.cu";
-  spec.entry = "direct_forward";
+  spec.entry = "direct_gather";
   spec.tile = "1 output a thread, 256 threads";
   spec.alignment = size_of(problem.type);
-  spec.alignment = size_of(problem.type);
-  spec.constants = forward_constants(problem);
+  spec.constants = gather_constants(problem, gather);
 
-  // Kernels count the outputs of one image, plus a block's worth of the next.
-  const std::int64_t image_outputs = problem.out_channels * problem.out_pixels();
-  const bool wide = image_outputs + threads > std::numeric_limits<std::int32_t>::max();
+  const std::int64_t outputs = image_outputs(gather), channels = gather.rows * gather.groups;
+  const bool wide = outputs + threads > std::numeric_limits<std::int32_t>::max();
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
   };
@@ -32,36 +37,41 @@ KernelSpec make_spec(const ConvolutionProblem& problem) {
       add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
     else
       add(name, make_magic(static_cast<std::uint32_t>(divisor),
-                           static_cast<std::uint32_t>(image_outputs + threads)));
+                           static_cast<std::uint32_t>(outputs + threads)));
   };
-  const bool inner = problem.y_strides[1] == 1 && problem.out_channels > 1;
-  add("OUTPUT_CHANNELS_INNER", inner);
+  const Spatial most = gather.largest_pixels();
+  add("OUTPUT_ROWS_INNER", gather.out_strides[1] == 1 && channels > 1);
   add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
-  add("BLOCK_DIV_KOPQ", make_wide_magic(static_cast<std::uint64_t>(image_outputs)));
-  add_divisor("DIV_KOPQ", image_outputs);
-  add_divisor("DIV_K", problem.out_channels);
-  add_divisor("DIV_OPQ", problem.out_pixels());
-  add_divisor("DIV_PQ", problem.out[1] * problem.out[2]);
-  add_divisor("DIV_Q", problem.out[2]);
-  add_divisor("DIV_FILTERS", problem.group_out());
+  add("BLOCK_DIV_OUTPUTS", make_wide_magic(static_cast<std::uint64_t>(outputs)));
+  add_divisor("DIV_OUTPUTS", outputs);
+  add_divisor("DIV_ALL_ROWS", channels);
+  add_divisor("DIV_OPQ", most[0] * most[1] * most[2]);
+  add_divisor("DIV_PQ", most[1] * most[2]);
+  add_divisor("DIV_Q", most[2]);
+  add_divisor("DIV_ROWS", gather.rows);
   return spec;
 }
 
 }  // namespace
 
+bool DirectEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
 std::variant<Proposal, Refusal> DirectEngine::propose(const Problem& any,
                                                       const DeviceDescription&) const {
-  const auto* problem = std::get_if<ConvolutionProblem>(&any);
-  if (!problem) return Refusal{"not a forward convolution"};
-  Proposal out{make_spec(*problem), {}};
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  Proposal out{make_spec(problem, gather), {}};
 
-  const std::int64_t pixels = problem->batch * problem->out_pixels();
-  const std::int64_t outputs = pixels * problem->out_channels;
-  const std::int64_t blocks = (outputs + threads - 1) / threads;
+  const std::int64_t outputs = problem.batch * image_outputs(gather);
+  const std::int64_t phase_blocks = (outputs + threads - 1) / threads;
+  const std::int64_t blocks = phase_blocks * static_cast<std::int64_t>(gather.phases.size());
   if (blocks > std::numeric_limits<std::int32_t>::max())
     return Refusal{cat(outputs, " outputs need ", blocks, " thread blocks; a launch has at most ",
                        std::numeric_limits<std::int32_t>::max())};
-  out.launch = forward_launch(*problem, blocks, threads, 0);
+  out.launch = gather_launch(problem, phase_blocks, blocks, threads, 0);
   return out;
 }
 

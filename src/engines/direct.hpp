@@ -1,4 +1,5 @@
-// One output a thread: the last engine, which takes every legal forward convolution.
+// One output a thread: the last engine of forward propagation and data gradient, which takes
+// every legal one.
 #pragma once
 
 #include "engines/engine.hpp"
@@ -8,6 +9,7 @@ namespace kiln {
 class DirectEngine final : public Engine {
  public:
   const char* name() const override { return "direct"; }
+  bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
 };

@@ -25,7 +25,7 @@ constexpr FmaTile double_tiles[] = {
 
 // 16-bit elements wait in registers between global and shared memory: two stages.
 constexpr FmaTile half_tiles[] = {
-    {128, 128, 8, 8, 8, 2, 2, 0, 0.80},
+    {128, 128, 8, 8, 8, 2, 2, 90, 0.80},
     {64, 128, 8, 4, 8, 2, 2, 0, 0.72},
     {32, 256, 8, 4, 8, 2, 2, 0, 0.65},
 };
@@ -36,7 +36,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // a multiprocessor. The fullest multiprocessor sets the time. Blocks of the first wave are dealt
 // one to each; those of the last go where blocks end, which may be evenly, or two by two where two
 // ended together: both have been seen, so the mean of both is taken.
-double busy_share(std::int64_t blocks, int resident, std::int64_t multiprocessors) {
+double even_share(std::int64_t blocks, int resident, std::int64_t multiprocessors) {
   constexpr double lone_block = 0.87;  // where two were meant to hide each other's latency
   const auto share = [&](std::int64_t slots) {
     return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, slots) * slots);
@@ -57,49 +57,101 @@ std::span<const FmaTile> fma_tiles(DataType type) {
   }
 }
 
-FmaTile choose_fma_tile(const ConvolutionProblem& problem) {
-  const std::int64_t filters = problem.group_out();
+FmaTile choose_fma_tile(DataType type, std::int64_t rows) {
   const auto score = [&](const FmaTile& tile) {
-    const std::int64_t padded = ceil_div(filters, tile.m) * tile.m;
-    return tile.efficiency * static_cast<double>(filters) / static_cast<double>(padded);
+    const std::int64_t padded = ceil_div(rows, tile.m) * tile.m;
+    return tile.efficiency * static_cast<double>(rows) / static_cast<double>(padded);
   };
-  const std::span<const FmaTile> tiles = fma_tiles(problem.type);
+  const std::span<const FmaTile> tiles = fma_tiles(type);
   return *std::max_element(tiles.begin(), tiles.end(),
                            [&](const FmaTile& a, const FmaTile& b) { return score(a) < score(b); });
 }
 
-int choose_reduction_parts(const ConvolutionProblem& problem, const FmaTile& tile,
-                           std::int64_t tiles, const DeviceDescription& device) {
-  if (device.kind == KILN_DEVICE_CUDA && device.compute_capability < 90) return 1;
-  // Against more parts stand how clusters pack into the chip's processing clusters, and a fixed
-  // cost a part (filling the pipeline, exchanging sums).
-  struct Choice {
-    int parts;
-    double packing;  // measured on an H200, two and one block a multiprocessor
-    double packing_alone;
-  };
-  constexpr Choice choices[] = {{1, 1, 1}, {2, 0.99, 0.985}, {4, 0.91, 0.865}, {8, 0.84, 0.80}};
+namespace {
+
+// Against more parts stand how clusters pack into the chip's processing clusters, and a fixed cost
+// a part (filling the pipeline, exchanging sums).
+struct Choice {
+  int parts;
+  double packing;  // measured on an H200, two and one block a multiprocessor
+  double packing_alone;
+};
+constexpr Choice choices[] = {
+    {1, 1, 1}, {2, 0.99, 0.985}, {4, 0.91, 0.865}, {8, 0.84, 0.80}, {16, 0.80, 0.78}};
+
+}  // namespace
+
+double busy_share(const FmaTile& tile, std::int64_t tiles, int parts,
+                  const DeviceDescription& device) {
+  const auto* const choice = std::find_if(std::begin(choices), std::end(choices),
+                                          [&](const Choice& c) { return c.parts == parts; });
+  return even_share(tiles * parts, tile.min_blocks, device.multiprocessors) *
+         (tile.min_blocks > 1 ? choice->packing : choice->packing_alone);
+}
+
+int choose_reduction_parts(const FmaTile& tile, std::int64_t tiles, std::int64_t k_tiles,
+                           const DeviceDescription& device, bool large, double largest) {
   constexpr double fixed_k_tiles = 12;
   constexpr std::int64_t least_k_tiles = 16;  // below, a part is mostly overhead
 
-  const auto k_tiles = static_cast<double>(ceil_div(problem.group_in() * problem.taps(), tile.k));
+  const auto steps = static_cast<double>(k_tiles) / tile.slices;
   int best = 1;
   double best_rate = 0;
   for (const Choice& choice : choices) {
-    if (choice.parts > 1 && k_tiles < static_cast<double>(least_k_tiles * choice.parts)) break;
-    const std::int64_t blocks = tiles * choice.parts;
-    double rate = busy_share(blocks, tile.min_blocks, device.multiprocessors);
-    rate *= tile.min_blocks > 1 ? choice.packing : choice.packing_alone;
-    const double part = k_tiles / choice.parts;
+    if (choice.parts > 1 && steps < static_cast<double>(least_k_tiles * choice.parts)) break;
+    if (choice.parts > (large ? device.largest_cluster : std::min(device.largest_cluster, 8)))
+      break;
+    double rate = busy_share(tile, tiles, choice.parts, device);
+    if (largest > 1) {
+      // The longest work begins first, so that what ends last is about half of it late.
+      const double blocks_a_slot =
+          static_cast<double>(tiles * choice.parts) / (device.multiprocessors * tile.min_blocks);
+      rate = blocks_a_slot / (blocks_a_slot + largest / 2) *
+             (tile.min_blocks > 1 ? choice.packing : choice.packing_alone);
+    }
+    const double part = steps / choice.parts;
     rate *= part / (part + fixed_k_tiles);
     if (rate > best_rate) best = choice.parts, best_rate = rate;
   }
   return best;
 }
 
+FmaStages::FmaStages(const FmaTile& tile, DataType type, bool m_lanes_on_k, bool n_lanes_on_k)
+    : vector(static_cast<int>(16 / size_of(compute_type(type)))),
+      pitch_m(tile.m + (m_lanes_on_k ? vector : 0)),
+      pitch_n(tile.n + (n_lanes_on_k ? vector : 0)) {}
+
+std::uint32_t FmaStages::bytes(const FmaTile& tile, DataType type) const {
+  return static_cast<std::uint32_t>(tile.slices * tile.stages * tile.k * (pitch_m + pitch_n)) *
+         static_cast<std::uint32_t>(size_of(compute_type(type)));
+}
+
+void add_fma_constants(std::vector<Constant>& constants, const FmaTile& tile,
+                       const FmaStages& stages, DataType type, const DeviceDescription& device) {
+  const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
+    constants.push_back({name, value, comment});
+  };
+  add("TILE_M", tile.m, "rows");
+  add("TILE_N", tile.n, "columns");
+  add("TILE_K", tile.k);
+  add("THREAD_M", tile.thread_m);
+  add("THREAD_N", tile.thread_n);
+  add("STAGES", tile.stages);
+  add("SLICES", tile.slices);
+  add("SLICE_THREADS", tile.slice_threads());
+  const bool packs =
+      device.kind == KILN_DEVICE_HOST || device.compute_capability >= tile.packs_from;
+  add("MIN_BLOCKS", packs ? tile.min_blocks : 1);
+  add("VECTOR", stages.vector, "compute_t in 16 bytes");
+  add("PITCH_M", stages.pitch_m);
+  add("PITCH_N", stages.pitch_n);
+  constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
+}
+
 std::string describe(const FmaTile& tile) {
   return cat(tile.m, "x", tile.n, "x", tile.k, ", ", tile.thread_m, "x", tile.thread_n,
-             " a thread, 256 threads, ", tile.stages, " stages");
+             " a thread, ", tile.threads(), " threads, ", tile.stages, " stages",
+             tile.slices > 1 ? cat(", ", tile.slices, " slices") : "");
 }
 
 }  // namespace kiln

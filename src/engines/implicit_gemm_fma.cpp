@@ -3,183 +3,195 @@
 #include <algorithm>
 #include <limits>
 
+#include "conv/gather_params.h"
 #include "core/text.hpp"
 #include "engines/fma_tile.hpp"
-#include "engines/forward_constants.hpp"
+#include "engines/gather.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr int threads = 256;
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The index of the reduction can run over taps first or channels first; x decides.
-bool channels_inner(const ConvolutionProblem& problem) {
-  return problem.group_in() > 1 && problem.x_strides[1] < problem.x_strides[4];
+// The index of the reduction can run over taps first or channels first; the source decides.
+bool channels_inner(const Gather& gather) {
+  return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
 }
 
-// w's offset is k * step if its strides nest in the order of the reduction index; then step > 0.
-std::int64_t filter_step(const ConvolutionProblem& problem) {
-  const auto& strides = problem.w_strides;
-  const std::int64_t sizes[] = {problem.group_in(), problem.filter[0], problem.filter[1],
-                                problem.filter[2]};
-  // Dimensions of the reduction, innermost first: indices into sizes, strides[1 + i].
+// Tiles of one place differ in their work, and smaller ones spread it more evenly.
+constexpr FmaTile place_tile{128, 64, 8, 8, 8, 4, 4, 90, 0.92};
+
+// Beyond this share of products with padding, tiles hold one place of many images, and skip the
+// taps that lie outside the source there.
+constexpr double least_waste = 0.1;
+
+bool images_inner(const Gather& gather) { return gather.padding_waste() > least_waste; }
+
+bool fixed_geometry(const Gather& gather) {
+  return gather.phases.size() == 1 && gather.most_taps() > 0 && !images_inner(gather);
+}
+
+// The filter's offset is k * step if its strides nest in the order of the reduction index; then
+// step > 0.
+std::int64_t filter_step(const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  const std::int64_t sizes[] = {gather.channels, taps[0], taps[1], taps[2]};
+  const std::int64_t strides[] = {gather.w_channel, gather.w_tap[0], gather.w_tap[1],
+                                  gather.w_tap[2]};
+  // Dimensions of the reduction, innermost first.
   const std::array<int, 4> order =
-      channels_inner(problem) ? std::array{0, 3, 2, 1} : std::array{3, 2, 1, 0};
+      channels_inner(gather) ? std::array{0, 3, 2, 1} : std::array{3, 2, 1, 0};
   std::int64_t step = 0, extent = 1;
   for (int i : order) {
     if (sizes[i] == 1) continue;
-    if (extent == 1) step = strides[1 + i];
-    if (strides[1 + i] != step * extent) return 0;
+    if (extent == 1) step = strides[i];
+    if (strides[i] != step * extent) return 0;
     extent *= sizes[i];
   }
   return extent == 1 ? 1 : step;
 }
 
-// Runs of `vector` pixels lie side by side in y, each aligned to its own size (given an aligned y).
-bool output_runs_along_pixels(const ConvolutionProblem& problem, int vector) {
-  const auto& s = problem.y_strides;
-  const Spatial& out = problem.out;
+// Runs of `vector` pixels lie side by side in the output, each aligned to its own size (given an
+// aligned output).
+bool output_runs_along_pixels(const Gather& gather, int vector) {
+  const Dims& s = gather.out_strides;
+  const Spatial& out = gather.phases.front().pixels;
   const auto divides = [&](std::int64_t stride) { return stride % vector == 0; };
-  if (!divides(s[0]) || !divides(s[1])) return false;
+  if (!fixed_geometry(gather) || !divides(s[0]) || !divides(s[1])) return false;
   if (out[2] > 1 ? s[4] != 1 : true) return false;
   const bool rows_flat = out[1] == 1 || s[3] == out[2];
   const bool planes_flat = out[0] == 1 || s[2] == out[1] * out[2];
-  if (rows_flat && planes_flat) return problem.out_pixels() % vector == 0;
+  if (rows_flat && planes_flat) return gather.phases.front().out_pixels() % vector == 0;
   return out[2] % vector == 0 && divides(s[2]) && divides(s[3]);
 }
 
-bool channels_inner_output(const ConvolutionProblem& problem) {
-  return problem.out_channels > 1 && problem.y_strides[1] == 1;
+bool output_rows_inner(const Gather& gather) {
+  return gather.rows * gather.groups > 1 && gather.out_strides[1] == 1;
 }
 
-// The same for filters, where channels_inner_output().
-bool output_runs_along_filters(const ConvolutionProblem& problem, int vector) {
-  const auto& s = problem.y_strides;
-  for (int i : {0, 2, 3, 4})
-    if (s[i] % vector != 0) return false;
-  return true;
+// The same for rows, where output_rows_inner().
+bool output_runs_along_rows(const Gather& gather, int vector) {
+  const auto divides = [&](std::int64_t offset) { return offset % vector == 0; };
+  const Dims& s = gather.out_strides;
+  return divides(s[0]) && divides(s[2]) && divides(s[3]) && divides(s[4]) &&
+         std::all_of(gather.phases.begin(), gather.phases.end(),
+                     [&](const Gather::Phase& phase) { return divides(phase.out_first); });
 }
 
 // Offsets are taken from the first image of a tile; a tile touches this many.
-std::int64_t images_of_tile(const ConvolutionProblem& problem, const FmaTile& tile) {
-  return tile.n / problem.out_pixels() + 2;
+std::int64_t images_of_tile(const Gather& gather, const FmaTile& tile) {
+  std::int64_t least = limit32;
+  for (const Gather::Phase& phase : gather.phases) least = std::min(least, phase.out_pixels());
+  return tile.n / least + 2;
 }
 
-// Whether offsets within the images of a tile, or within w, need 64 bits. A tap outside x may lie
-// up to the padding before its first element, so the reach of the padding counts as well.
-bool wide_offsets(const ConvolutionProblem& problem, const FmaTile& tile) {
-  const std::int64_t images = images_of_tile(problem, tile);
-  std::int64_t margin = 0;
-  for (int i = 0; i < 3; ++i) {
-    const std::int64_t reach =
-        std::abs(problem.pad[i]) + problem.filter[i] * problem.dilation[i] + problem.stride[i];
-    margin += reach * problem.x_strides[2 + i];
-  }
-  // A tile may reach past the last filter and the last element of the reduction.
-  const std::int64_t beyond = tile.k * (std::max(problem.x_strides[1], problem.w_strides[1]));
-  const std::int64_t x = images * problem.x_strides[0] + beyond + 2 * margin +
-                         image_span(problem.x_strides, problem.in_channels, problem.in);
-  const std::int64_t w = (problem.out_channels + tile.m) * problem.w_strides[0] + beyond +
-                         image_span(problem.w_strides, problem.group_in(), problem.filter);
-  const std::int64_t y = images * problem.y_strides[0] + tile.m * problem.y_strides[1] +
-                         image_span(problem.y_strides, problem.out_channels, problem.out);
-  return std::max({x, w, y}) > limit32;
-}
-
-struct Layout {
-  bool pixel_lanes_on_k, filter_lanes_on_k;
-  std::int64_t filter_step;
-  int vector;
+// Whether offsets within the images of a tile, or within the filter, need 64 bits. A tap outside
+// the source may lie up to the padding before its first element, so the reach of that counts as
+// well.
+struct Widths {
+  bool source, out;
 };
-
-Layout choose_layout(const ConvolutionProblem& problem) {
-  Layout layout;
-  layout.pixel_lanes_on_k = channels_inner(problem);
-  layout.filter_step = filter_step(problem);
-  layout.filter_lanes_on_k = problem.w_strides[0] != 1 || problem.group_out() == 1;
-  layout.vector = static_cast<int>(16 / size_of(compute_type(problem.type)));
-  return layout;
+Widths wide_offsets(const Gather& gather, const FmaTile& tile, const Dims& z_strides) {
+  const std::int64_t images = images_of_tile(gather, tile);
+  std::int64_t margin = 0;
+  const Spatial taps = gather.largest_taps();
+  for (int i = 0; i < 3; ++i) {
+    std::int64_t origin = 0;
+    for (const Gather::Phase& phase : gather.phases)
+      origin = std::max(origin, std::abs(phase.origin[i]));
+    margin += (origin + taps[i] * std::abs(gather.step[i]) + gather.stride[i]) *
+              gather.source_strides[2 + i];
+  }
+  // A tile may reach past the last row and the last element of the reduction.
+  const std::int64_t beyond = tile.k * std::max(gather.source_strides[1], gather.w_channel);
+  const std::int64_t source =
+      images * gather.source_strides[0] + beyond + 2 * margin +
+      image_span(gather.source_strides, gather.channels * gather.groups, gather.source);
+  const std::int64_t w =
+      tile.m * gather.w_row + beyond +
+      image_span({0, gather.w_row, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]}, gather.rows,
+                 taps) +
+      (gather.channels - 1) * gather.w_channel;
+  const auto out = [&](const Dims& strides) {
+    return images * strides[0] + tile.m * strides[1] +
+           image_span(strides, gather.rows * gather.groups, gather.largest_pixels());
+  };
+  return {std::max(source, w) > limit32,
+          std::max(out(gather.out_strides), out(z_strides)) > limit32};
 }
 
-// Mirrors PITCH_M, PITCH_N and the stages of implicit_gemm_fma.cu.
-std::uint32_t shared_memory(const ConvolutionProblem& problem, const FmaTile& tile,
-                            const Layout& layout) {
-  const int pitch_m = tile.m + (layout.filter_lanes_on_k ? layout.vector : 0);
-  const int pitch_n = tile.n + (layout.pixel_lanes_on_k ? layout.vector : 0);
-  return static_cast<std::uint32_t>(tile.stages * tile.k * (pitch_m + pitch_n)) *
-         static_cast<std::uint32_t>(size_of(compute_type(problem.type)));
-}
-
-KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile,
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const FmaTile& tile,
                      const DeviceDescription& device) {
-  const Layout layout = choose_layout(problem);
+  const bool inner = images_inner(gather), fixed = fixed_geometry(gather);
+  // Images far apart are reached along the reduction, where neighbouring taps are side by side.
+  const bool pixel_lanes_on_k = channels_inner(gather) || inner;
+  const bool row_lanes_on_k = gather.w_row != 1 || gather.rows == 1;
+  const FmaStages stages(tile, problem.type, row_lanes_on_k, pixel_lanes_on_k);
   KernelSpec spec;
   spec.engine = "implicit_gemm_fma";
   spec.file = "conv/implicit_gemm_fma.cu";
   spec.entry = "implicit_gemm_fma";
   spec.tile = describe(tile);
-  spec.shared_memory = shared_memory(problem, tile, layout);
+  spec.shared_memory = stages.bytes(tile, problem.type);
   spec.alignment = size_of(problem.type);
-  spec.alignment = size_of(problem.type);
-  spec.constants = forward_constants(problem);
+  spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
-    if constexpr (std::is_same_v<decltype(value), int>)
-      spec.constants.push_back({name, std::int64_t{value}, comment});
-    else
-      spec.constants.push_back({name, value, comment});
+    spec.constants.push_back({name, value, comment});
   };
 
-  const std::int64_t reduction = problem.group_in() * problem.taps();
-  const std::int64_t tiles_m = ceil_div(problem.group_out(), tile.m);
-  add("REDUCTION", reduction);
-  add("CHANNELS_INNER", channels_inner(problem));
-  add("PADDED_D", leaves_input(problem, 0));
-  add("PADDED_H", leaves_input(problem, 1));
-  add("PADDED_W", leaves_input(problem, 2));
-  add("TAP_MASK", problem.filter[0] + problem.filter[1] + problem.filter[2] <= 32);
-  const bool wide = wide_offsets(problem, tile);
-  add("offset_t", TypeName{wide ? "long long" : "int"});
-  add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  const Spatial taps = gather.largest_taps();
+  add("REDUCTION", reduction, "the longest of any phase");
+  add("WHOLE_K_TILES", fixed && reduction % tile.k == 0);
+  add("FIXED", fixed, "one phase, pixels image by image, every tap walked");
+  add("CHANNELS_INNER", channels_inner(gather));
+  add("IMAGES_INNER", inner, "a tile holds few places of many images");
+  add("TAPS_T", taps[0]);
+  add("TAPS_R", taps[1]);
+  add("TAPS_S", taps[2]);
+  add("TAPS_IN_DEPTH", taps[0] > 1);
+  add("TAP_MASK", taps[0] + taps[1] + taps[2] <= 32);
+  const bool z_alike = !problem.epilogue.residual || problem.z_strides == gather.out_strides;
+  const Widths wide = wide_offsets(gather, tile, z_alike ? gather.out_strides : problem.z_strides);
+  add("offset_t", TypeName{wide.source ? "long long" : "int"});
+  // Image by image, a tile's offsets are from its first image on; else from image 0 on.
+  add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
+  add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
-  add("TILE_M", tile.m, "filters");
-  add("TILE_N", tile.n, "pixels");
-  add("TILE_K", tile.k);
-  add("THREAD_M", tile.thread_m);
-  add("THREAD_N", tile.thread_n);
-  add("STAGES", tile.stages);
-  const bool packs =
-      device.kind == KILN_DEVICE_HOST || device.compute_capability >= tile.packs_from;
-  add("MIN_BLOCKS", packs ? tile.min_blocks : 1);
-  add("VECTOR", layout.vector, "compute_t in 16 bytes");
-  add("ASYNC", problem.type == compute_type(problem.type));
-  add("PIXEL_LANES_ON_K", layout.pixel_lanes_on_k);
-  add("FILTER_LANES_ON_K", layout.filter_lanes_on_k);
-  add("FILTER_K_LINEAR", layout.filter_step != 0);
-  add("FILTER_K_STEP", layout.filter_step);
-  const bool output_inner = channels_inner_output(problem);
-  add("OUTPUT_CHANNELS_INNER", output_inner);
-  add("OUTPUT_VECTOR", output_inner ? output_runs_along_filters(problem, layout.vector)
-                                    : output_runs_along_pixels(problem, layout.vector));
+  add_fma_constants(spec.constants, tile, stages, problem.type, device);
+  add("PIXEL_LANES_ON_K", pixel_lanes_on_k);
+  add("FILTER_LANES_ON_K", row_lanes_on_k);
+  const std::int64_t step = fixed ? filter_step(gather) : 0;
+  add("FILTER_K_LINEAR", step != 0);
+  add("FILTER_K_STEP", step);
+  const bool rows_inner = output_rows_inner(gather);
+  add("LINES_ALONG_M", rows_inner);
+  add("OUTPUT_VECTOR", z_alike && (rows_inner ? output_runs_along_rows(gather, stages.vector)
+                                              : output_runs_along_pixels(gather, stages.vector)));
+  add("Z_LIKE_OUT", z_alike);
 
-  // Divisors with the largest dividend each will see.
+  // Divisors with the largest dividend each will see; the first phase's, which serve if it is
+  // alone.
   const auto divisor = [](std::int64_t d, std::int64_t max_dividend) {
-    return make_magic(static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(max_dividend));
+    return make_magic(static_cast<std::uint32_t>(std::max<std::int64_t>(d, 1)),
+                      static_cast<std::uint32_t>(max_dividend));
   };
-  const std::int64_t pixel_bound = problem.out_pixels() + 2 * tile.n;
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t pixel_bound = phase.out_pixels() + 2 * tile.n;
   const std::int64_t k_bound = reduction + 2 * tile.k;
-  add("BLOCK_DIV_OPQ", make_wide_magic(static_cast<std::uint64_t>(problem.out_pixels())));
-  add("DIV_OPQ", divisor(problem.out_pixels(), pixel_bound));
-  add("DIV_PQ", divisor(problem.out[1] * problem.out[2], pixel_bound));
-  add("DIV_Q", divisor(problem.out[2], pixel_bound));
-  add("DIV_TRS", divisor(problem.taps(), k_bound));
-  add("DIV_RS", divisor(problem.filter[1] * problem.filter[2], k_bound));
-  add("DIV_S", divisor(problem.filter[2], k_bound));
-  add("DIV_C", divisor(problem.group_in(), k_bound));
-  add("DIV_TILES", divisor(tiles_m * problem.groups, limit32));
-  add("DIV_TILES_M", divisor(tiles_m, tiles_m * problem.groups));
+  const std::int64_t tiles_m = ceil_div(gather.rows, tile.m);
+  add("BLOCK_DIV_OPQ", make_wide_magic(static_cast<std::uint64_t>(phase.out_pixels())));
+  add("DIV_OPQ", divisor(phase.out_pixels(), pixel_bound));
+  add("DIV_PQ", divisor(phase.pixels[1] * phase.pixels[2], pixel_bound));
+  add("DIV_Q", divisor(phase.pixels[2], pixel_bound));
+  add("DIV_TRS", divisor(phase.tap_count(), k_bound));
+  add("DIV_RS", divisor(phase.taps[1] * phase.taps[2], k_bound));
+  add("DIV_S", divisor(phase.taps[2], k_bound));
+  add("DIV_C", divisor(gather.channels, k_bound));
+  add("DIV_TILES", divisor(tiles_m * gather.groups, limit32));
+  add("DIV_TILES_M", divisor(tiles_m, tiles_m * gather.groups));
   return spec;
 }
 
@@ -187,39 +199,64 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const FmaTile& tile,
 
 std::variant<Proposal, Refusal> propose_fma(const ConvolutionProblem& problem, const FmaTile& tile,
                                             const DeviceDescription& device, int parts) {
-  const std::int64_t reduction = problem.group_in() * problem.taps();
-  if (problem.out_pixels() > limit32 - 2 * tile.n)
-    return Refusal{cat(problem.out_pixels(), " pixels in an image of y; at most ",
+  const Gather gather = make_gather(problem);
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (gather.most_pixels() > limit32 - 2 * tile.n)
+    return Refusal{cat(gather.most_pixels(), " pixels in an image of the output; at most ",
                        limit32 - 2 * tile.n, " can be counted in 32 bits")};
+  if (problem.batch > limit32 - 2 * tile.n)
+    return Refusal{cat(problem.batch, " images; at most ", limit32 - 2 * tile.n,
+                       " can be counted in 32 bits")};
   if (reduction > limit32 - 2 * tile.k)
     return Refusal{cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
                        " can be counted in 32 bits")};
-  Proposal out{make_spec(problem, tile, device), {}};
+  // RuntimeDivisor's condition.
+  constexpr std::int64_t limit_unsigned = std::numeric_limits<std::uint32_t>::max();
+  if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
+    return Refusal{cat(reduction, " products a sum of ", gather.most_taps(),
+                       " taps; their product may be ", limit_unsigned, " at most")};
+  Proposal out{make_spec(problem, gather, tile, device), {}};
   if (out.kernel.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("the tile needs ", out.kernel.shared_memory,
                        " bytes of shared memory; a block has at most ",
                        device.shared_memory_per_block)};
-  const std::int64_t group_tiles = ceil_div(problem.group_out(), tile.m) * problem.groups;
-  const std::int64_t tiles = ceil_div(problem.batch * problem.out_pixels(), tile.n) * group_tiles;
-  if (parts == 0) parts = choose_reduction_parts(problem, tile, tiles, device);
+  const std::int64_t group_tiles = ceil_div(gather.rows, tile.m) * gather.groups;
+  const std::int64_t phase_tiles = ceil_div(problem.batch * gather.most_pixels(), tile.n);
+  const std::int64_t tiles =
+      phase_tiles * static_cast<std::int64_t>(gather.phases.size()) * group_tiles;
+  if (parts == 0) {
+    const double largest = images_inner(gather) ? 1 + gather.padding_waste() : 1;
+    const auto mean = static_cast<std::int64_t>(static_cast<double>(reduction) / largest);
+    parts = choose_reduction_parts(tile, tiles, ceil_div(mean, tile.k), device, false, largest);
+  }
   if (tiles * parts > limit32)
     return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
-  out.launch = forward_launch(problem, tiles * parts, threads, out.kernel.shared_memory);
+  out.launch = gather_launch(problem, phase_tiles, tiles * parts,
+                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
   return out;
 }
 
+bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
 std::variant<Proposal, Refusal> ImplicitGemmFmaEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
-  const auto* problem = std::get_if<ConvolutionProblem>(&any);
-  if (!problem) return Refusal{"not a forward convolution"};
-  // A group's filters are the rows of a tile: with few of them, most of every tile is idle.
-  constexpr std::int64_t least_filters = 4;
-  if (problem->group_out() < least_filters)
-    return Refusal{cat(problem->group_out(), " filters a group; below ", least_filters,
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  // A group's channels of the output are the rows of a tile: with few of them, most of every tile
+  // is idle.
+  constexpr std::int64_t least_rows = 4;
+  const std::int64_t rows =
+      problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
+  if (rows < least_rows)
+    return Refusal{cat(rows, " output channels a group; below ", least_rows,
                        " nearly all of a tile would be idle")};
-
-  return propose_fma(*problem, choose_fma_tile(*problem), device);
+  const FmaTile tile = choose_fma_tile(problem.type, rows);
+  const bool uneven = problem.type == KILN_DATA_FLOAT && tile.m == place_tile.m &&
+                      images_inner(make_gather(problem));
+  return propose_fma(problem, uneven ? place_tile : tile, device);
 }
 
 }  // namespace kiln

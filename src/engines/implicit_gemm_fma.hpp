@@ -9,6 +9,7 @@ namespace kiln {
 class ImplicitGemmFmaEngine final : public Engine {
  public:
   const char* name() const override { return "implicit_gemm_fma"; }
+  bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
 };

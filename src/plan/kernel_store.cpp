@@ -92,6 +92,11 @@ struct KernelIdentity {
 struct HashConstant {
   std::size_t operator()(std::int64_t value) const { return std::hash<std::int64_t>()(value); }
   std::size_t operator()(bool value) const { return value; }
+  std::size_t operator()(const std::vector<std::int64_t>& values) const {
+    std::size_t seed = values.size();
+    for (const std::int64_t value : values) seed = mix(seed, std::hash<std::int64_t>()(value));
+    return seed;
+  }
   std::size_t operator()(const TypeName& value) const {
     return std::hash<std::string>()(value.name);
   }

@@ -11,12 +11,9 @@
 #include "engines/engine.hpp"
 #include "kiln/kiln.h"
 #include "plan/kernel_store.hpp"
+#include "problem/scalars.hpp"
 
 namespace kiln {
-
-struct EngineRefusal {
-  std::string engine, reason;
-};
 
 struct FinalizeOptions {
   std::string only_engine{};  // ask this engine alone; "": all, best first
@@ -32,13 +29,14 @@ class Plan {
   void finalize(const FinalizeOptions& options = {});
   bool finalized() const { return kernel_ != nullptr; }
 
-  // Operands in the problem's own order (forward convolution: x, w, y). alpha and beta are exact
-  // in double for either compute type. Packs arguments and launches: no allocation, no lock, no
-  // text. Throws EXECUTION_FAILED, BAD_PARAM (null or misaligned operand; NOT_INITIALIZED).
-  void execute(std::span<void* const> operands, double alpha, double beta, void* stream) const;
+  // Operands in the order of operands_of(problem). Packs arguments and launches: no allocation, no
+  // lock, no text. Throws EXECUTION_FAILED, BAD_PARAM (null or misaligned operand;
+  // NOT_INITIALIZED).
+  void execute(std::span<void* const> operands, const Scalars& scalars, void* stream) const;
 
   const Device& device() const { return *device_; }
   const Problem& problem() const { return problem_; }
+  kilnDataType_t scalar_type() const { return scalar_type_; }  // of alpha and beta
   const std::vector<EngineRefusal>& refusals() const { return refusals_; }
 
   // The rest only once finalized.
@@ -50,10 +48,12 @@ class Plan {
   double finalize_milliseconds() const { return finalize_milliseconds_; }
 
  private:
-  void check_operand(const void* address, int index) const;
+  void check_operand(const void* address, std::size_t index) const;
 
   std::shared_ptr<Device> device_;
   Problem problem_;
+  std::vector<Operand> operands_;
+  kilnDataType_t scalar_type_;
   LaunchSpec launch_;
   std::size_t alignment_ = 1;
   std::shared_ptr<const LoadedKernel> kernel_;

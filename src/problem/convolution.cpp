@@ -30,72 +30,125 @@ void check_set(const Tensor& tensor, const char* name) {
 }
 
 // What x, w and the convolution say about each other; y is not looked at.
-void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w) {
+void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                  const ConvolutionNames& names) {
   check_convolution(spec);
-  check_set(x, "xDesc");
-  check_set(w, "wDesc");
-  check_tensor(x, "xDesc", true);
-  check_tensor(w, "wDesc", false);
+  check_set(x, names.x);
+  check_set(w, names.w);
+  check_tensor(x, names.x, true);
+  check_tensor(w, names.w, false);
   const int rank = spec.spatial + 2;
   if (x.rank != rank) {
-    fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.rank, " dimensions; expected ", rank,
+    fail(KILN_STATUS_BAD_PARAM, names.x, " has ", x.rank, " dimensions; expected ", rank,
          ", for convDesc has ", spec.spatial, " of space");
   }
   if (w.rank != rank) {
-    fail(KILN_STATUS_BAD_PARAM, "wDesc has ", w.rank, " dimensions; expected ", rank,
-         ", as xDesc has");
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.rank, " dimensions; expected ", rank, ", as ",
+         names.x, " has");
   }
   if (w.type != x.type) {
-    fail(KILN_STATUS_BAD_PARAM, "wDesc has data type ", name_of(w.type), "; expected ",
-         name_of(x.type), ", as xDesc has");
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has data type ", name_of(w.type), "; expected ",
+         name_of(x.type), ", as ", names.x, " has");
   }
   if (spec.compute_type != compute_type(x.type)) {
     fail(KILN_STATUS_BAD_PARAM, "computeType is ", name_of(spec.compute_type), "; expected ",
          name_of(compute_type(x.type)), " for tensors of ", name_of(x.type));
   }
   if (x.dims[1] % spec.groups != 0) {
-    fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.dims[1],
+    fail(KILN_STATUS_BAD_PARAM, names.x, " has ", x.dims[1],
          " channels (dims[1]); expected a multiple of groupCount ", spec.groups);
   }
   if (w.dims[1] != x.dims[1] / spec.groups) {
-    fail(KILN_STATUS_BAD_PARAM, "wDesc has ", w.dims[1], " input channels (dims[1]); expected ",
-         x.dims[1] / spec.groups, ", the ", x.dims[1], " channels of xDesc over groupCount ",
-         spec.groups);
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[1], " input channels (dims[1]); expected ",
+         x.dims[1] / spec.groups, ", the ", x.dims[1], " channels of ", names.x,
+         " over groupCount ", spec.groups);
   }
   if (w.dims[0] % spec.groups != 0) {
-    fail(KILN_STATUS_BAD_PARAM, "wDesc has ", w.dims[0],
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[0],
          " output channels (dims[0]); expected a multiple of groupCount ", spec.groups);
   }
 }
 
 struct Axes {
   kilnTensorFormat_t layout;
-  std::array<std::int64_t, 5> x, w, y;
+  Dims x, w, y;
 };
-
-// Strides of dimensions of fewer than two elements are never multiplied by anything but 0. The
-// batch's is kept all the same: the kernel of one image is the kernel of many.
-std::array<std::int64_t, 5> canonical_strides(const Tensor& tensor) {
-  std::array<std::int64_t, 5> strides{};
-  const int missing = KILN_DIM_MAX - tensor.rank;
-  for (int i = 0; i < tensor.rank; ++i) {
-    strides[i < 2 ? i : i + missing] = i == 0 || tensor.dims[i] > 1 ? tensor.strides[i] : 0;
-  }
-  return strides;
-}
 
 // The three tensors of a problem, in canonical strides, were they dense in `format`.
 Axes dense_axes(const ConvolutionProblem& problem, kilnTensorFormat_t format) {
-  const auto strides = [&](std::int64_t first, std::int64_t second, const Spatial& space) {
-    Tensor tensor;
-    tensor.rank = KILN_DIM_MAX;
-    tensor.dims = {first, second, space[0], space[1], space[2]};
-    tensor.strides = dense_strides(format, tensor.rank, tensor.dims);
-    return canonical_strides(tensor);
-  };
-  return {format, strides(problem.batch, problem.in_channels, problem.in),
-          strides(problem.out_channels, problem.group_in(), problem.filter),
-          strides(problem.batch, problem.out_channels, problem.out)};
+  return {format, dense_operand_strides(format, problem.x_dims()),
+          dense_operand_strides(format, problem.w_dims()),
+          dense_operand_strides(format, problem.y_dims())};
+}
+
+void check_output(const Tensor& tensor, const char* name) {
+  if (overlaps_itself(tensor)) {
+    fail(KILN_STATUS_BAD_PARAM, name, ": strides are ",
+         join(std::span(tensor.strides).first(tensor.rank), ":"), " for sizes ", sizes_text(tensor),
+         "; expected strides by which no two elements of the output share an address");
+  }
+}
+
+void check_like_x(const Tensor& tensor, const char* name, const Tensor& x, const char* x_name) {
+  if (tensor.type != x.type) {
+    fail(KILN_STATUS_BAD_PARAM, name, " has data type ", name_of(tensor.type), "; expected ",
+         name_of(x.type), ", as ", x_name, " has");
+  }
+}
+
+// The problem of three tensors that fit, whichever of them is computed.
+ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
+                             const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
+  const Dims out = forward_output_dims(spec, x, w, names);
+  check_set(y, names.y);
+  check_tensor(y, names.y, true);
+  check_like_x(y, names.y, x, names.x);
+  if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
+    fail(KILN_STATUS_BAD_PARAM, names.y, " has sizes ", sizes_text(y), "; the convolution ",
+         pass == ConvolutionPass::dgrad ? cat("of ", names.x, " ") : "", "gives ",
+         join(std::span(out).first(x.rank), "x"));
+  }
+  switch (pass) {
+    case ConvolutionPass::fprop: check_output(y, names.y); break;
+    case ConvolutionPass::dgrad: check_output(x, names.x); break;
+    case ConvolutionPass::wgrad: check_output(w, names.w); break;
+  }
+
+  ConvolutionProblem problem;
+  problem.pass = pass;
+  problem.type = x.type;
+  problem.rank = spec.spatial;
+  problem.batch = x.dims[0];
+  problem.groups = spec.groups;
+  problem.in_channels = x.dims[1];
+  problem.out_channels = w.dims[0];
+  problem.in = problem.filter = problem.out = {1, 1, 1};
+  const int missing = 3 - spec.spatial;
+  for (int i = 0; i < spec.spatial; ++i) {
+    problem.in[i + missing] = x.dims[i + 2];
+    problem.filter[i + missing] = w.dims[i + 2];
+    problem.out[i + missing] = y.dims[i + 2];
+    problem.pad[i + missing] = spec.pad_before[i];
+    problem.stride[i + missing] = spec.stride[i];
+    problem.dilation[i + missing] = spec.dilation[i];
+  }
+  problem.mode = spec.mode;
+  problem.x_strides = make_operand("x", x).strides;
+  problem.w_strides = make_operand("w", w).strides;
+  problem.y_strides = make_operand("y", y).strides;
+  return problem;
+}
+
+void check_bias(const Tensor& bias, const Tensor& x, const Tensor& w) {
+  check_set(bias, "biasDesc");
+  check_tensor(bias, "biasDesc", false);
+  check_like_x(bias, "biasDesc", x, "xDesc");
+  Dims expected{1, w.dims[0], 1, 1, 1};
+  if (bias.rank != x.rank ||
+      !std::equal(bias.dims.begin(), bias.dims.begin() + x.rank, expected.begin())) {
+    fail(KILN_STATUS_BAD_PARAM, "biasDesc has sizes ", sizes_text(bias), "; expected ",
+         join(std::span(expected).first(x.rank), "x"), ", one element a filter");
+  }
 }
 
 }  // namespace
@@ -146,65 +199,123 @@ void check_convolution(const ConvolutionSpec& spec) {
   }
 }
 
-Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w) {
-  check_inputs(spec, x, w);
+Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                         const ConvolutionNames& names) {
+  check_inputs(spec, x, w, names);
   Dims dims{x.dims[0], w.dims[0]};
   for (int i = 0; i < spec.spatial; ++i) {
     const std::int64_t in = x.dims[i + 2], filter = w.dims[i + 2];
     dims[i + 2] = output_size(in, spec.pad_before[i], spec.pad_after[i], filter, spec.stride[i],
                               spec.dilation[i]);
     if (dims[i + 2] < 1) {
-      fail(KILN_STATUS_BAD_PARAM, "wDesc: dims[", i + 2, "] is ", filter, " with dilation[", i,
+      fail(KILN_STATUS_BAD_PARAM, names.w, ": dims[", i + 2, "] is ", filter, " with dilation[", i,
            "] ", spec.dilation[i], "; expected a filter that fits into the ",
-           in + spec.pad_before[i] + spec.pad_after[i], " elements that xDesc's dims[", i + 2, "] ",
-           in, " has with padding ", spec.pad_before[i], " before and ", spec.pad_after[i],
-           " after");
+           in + spec.pad_before[i] + spec.pad_after[i], " elements that ", names.x, "'s dims[",
+           i + 2, "] ", in, " has with padding ", spec.pad_before[i], " before and ",
+           spec.pad_after[i], " after");
     }
+  }
+  return dims;
+}
+
+Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                            const std::int64_t* extra) {
+  check_convolution(spec);
+  check_set(x, "xDesc");
+  check_set(w, "wDesc");
+  const int rank = spec.spatial + 2;
+  for (const auto& [tensor, name] : {std::pair{&x, "xDesc"}, std::pair{&w, "wDesc"}}) {
+    if (tensor->rank != rank) {
+      fail(KILN_STATUS_BAD_PARAM, name, " has ", tensor->rank, " dimensions; expected ", rank,
+           ", for convDesc has ", spec.spatial, " of space");
+    }
+  }
+  if (x.dims[1] != w.dims[0]) {
+    fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.dims[1], " channels (dims[1]); expected ",
+         w.dims[0], ", the first size of wDesc");
+  }
+  Dims dims{x.dims[0], w.dims[1] * spec.groups};
+  for (int i = 0; i < spec.spatial; ++i) {
+    const std::int64_t more = extra == nullptr ? 0 : extra[i];
+    if (more < 0 || more >= spec.stride[i]) {
+      fail(KILN_STATUS_BAD_PARAM, "outputPadding[", i, "] is ", more, "; expected 0 to ",
+           spec.stride[i] - 1, ", below the stride");
+    }
+    std::int64_t extent, steps, size;
+    if (__builtin_mul_overflow(w.dims[i + 2] - 1, spec.dilation[i], &extent) ||
+        __builtin_mul_overflow(x.dims[i + 2] - 1, spec.stride[i], &steps) ||
+        __builtin_add_overflow(extent, steps, &size) ||
+        __builtin_add_overflow(size, more + 1 - spec.pad_before[i] - spec.pad_after[i], &size) ||
+        size < 1) {
+      fail(KILN_STATUS_BAD_PARAM, "xDesc: dims[", i + 2, "] is ", x.dims[i + 2], "; with stride ",
+           spec.stride[i], ", dilation ", spec.dilation[i], " and padding ", spec.pad_before[i],
+           " and ", spec.pad_after[i], " nothing would be left of the output (or more than 2^63)");
+    }
+    dims[i + 2] = size;
   }
   return dims;
 }
 
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                     const Tensor& y) {
-  const Dims out = forward_output_dims(spec, x, w);
-  check_set(y, "yDesc");
-  check_tensor(y, "yDesc", true);
-  if (y.type != x.type) {
-    fail(KILN_STATUS_BAD_PARAM, "yDesc has data type ", name_of(y.type), "; expected ",
-         name_of(x.type), ", as xDesc has");
-  }
-  if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
-    fail(KILN_STATUS_BAD_PARAM, "yDesc has sizes ", sizes_text(y), "; the convolution gives ",
-         join(std::span(out).first(x.rank), "x"));
-  }
-  if (overlaps_itself(y)) {
-    fail(KILN_STATUS_BAD_PARAM, "yDesc: strides are ",
-         join(std::span(y.strides).first(y.rank), ":"), " for sizes ", sizes_text(y),
-         "; expected strides by which no two elements of the output share an address");
-  }
+  return make_pass(ConvolutionPass::fprop, spec, x, w, y, {});
+}
 
-  ConvolutionProblem problem;
-  problem.type = x.type;
-  problem.rank = spec.spatial;
-  problem.batch = x.dims[0];
-  problem.groups = spec.groups;
-  problem.in_channels = x.dims[1];
-  problem.out_channels = w.dims[0];
-  problem.in = problem.filter = problem.out = {1, 1, 1};
-  const int missing = 3 - spec.spatial;
-  for (int i = 0; i < spec.spatial; ++i) {
-    problem.in[i + missing] = x.dims[i + 2];
-    problem.filter[i + missing] = w.dims[i + 2];
-    problem.out[i + missing] = y.dims[i + 2];
-    problem.pad[i + missing] = spec.pad_before[i];
-    problem.stride[i + missing] = spec.stride[i];
-    problem.dilation[i + missing] = spec.dilation[i];
+ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Tensor& x,
+                                          const Tensor& w, const Tensor* z, const Tensor* bias,
+                                          const Activation& activation, const Tensor& y) {
+  ConvolutionProblem problem = make_convolution(spec, x, w, y);
+  problem.epilogue = {bias != nullptr, z != nullptr,
+                      make_activation(activation.mode, activation.coefficient)};
+  if (z != nullptr) {
+    check_set(*z, "zDesc");
+    check_tensor(*z, "zDesc", true);
+    check_like_x(*z, "zDesc", x, "xDesc");
+    if (z->rank != y.rank ||
+        !std::equal(z->dims.begin(), z->dims.begin() + y.rank, y.dims.begin())) {
+      fail(KILN_STATUS_BAD_PARAM, "zDesc has sizes ", sizes_text(*z), "; expected ", sizes_text(y),
+           ", as yDesc has");
+    }
+    problem.z_strides = make_operand("z", *z).strides;
   }
-  problem.mode = spec.mode;
-  problem.x_strides = canonical_strides(x);
-  problem.w_strides = canonical_strides(w);
-  problem.y_strides = canonical_strides(y);
+  if (bias != nullptr) {
+    check_bias(*bias, x, w);
+    problem.bias_stride = make_operand("bias", *bias).strides[1];
+  }
   return problem;
+}
+
+ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
+                                          const Tensor& dy, const Tensor& dx,
+                                          const ConvolutionNames& names) {
+  return make_pass(ConvolutionPass::dgrad, spec, dx, w, dy, names);
+}
+
+ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
+                                          const Tensor& dy, const Tensor& dw) {
+  return make_pass(ConvolutionPass::wgrad, spec, x, dw, dy, wgrad_names);
+}
+
+std::vector<Operand> operands_of(const ConvolutionProblem& p) {
+  switch (p.pass) {
+    case ConvolutionPass::dgrad:
+      return {{"w", p.type, p.w_dims(), p.w_strides},
+              {"dy", p.type, p.y_dims(), p.y_strides},
+              {"dx", p.type, p.x_dims(), p.x_strides, true}};
+    case ConvolutionPass::wgrad:
+      return {{"x", p.type, p.x_dims(), p.x_strides},
+              {"dy", p.type, p.y_dims(), p.y_strides},
+              {"dw", p.type, p.w_dims(), p.w_strides, true}};
+    case ConvolutionPass::fprop: break;
+  }
+  std::vector<Operand> operands{{"x", p.type, p.x_dims(), p.x_strides},
+                                {"w", p.type, p.w_dims(), p.w_strides}};
+  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides});
+  if (p.epilogue.bias) {
+    operands.push_back({"bias", p.type, {1, p.out_channels, 1, 1, 1}, {0, p.bias_stride}});
+  }
+  operands.push_back({"y", p.type, p.y_dims(), p.y_strides, true});
+  return operands;
 }
 
 std::string to_line(const ConvolutionProblem& problem) {
@@ -216,12 +327,20 @@ std::string to_line(const ConvolutionProblem& problem) {
   };
   const Axes& nearest = matches(nhwc) > matches(nchw) ? nhwc : nchw;
 
-  std::string flags;
+  constexpr const char* directions[] = {"", "--dir dgrad ", "--dir wgrad "};
+  std::string flags = directions[static_cast<int>(problem.pass)];
   if (problem.type != KILN_DATA_FLOAT) flags += cat("--dt ", name_of(problem.type), " ");
   if (nearest.layout == KILN_TENSOR_NHWC) flags += "--layout nhwc ";
   if (problem.mode == KILN_CONVOLUTION) flags += "--mode conv ";
-  const auto add_strides = [&](const char* flag, const std::array<std::int64_t, 5>& strides,
-                               const std::array<std::int64_t, 5>& dense) {
+  const ConvolutionEpilogue& epilogue = problem.epilogue;
+  if (epilogue.bias) flags += "--bias ";
+  if (epilogue.residual) flags += "--residual ";
+  if (epilogue.activation.mode != KILN_ACTIVATION_IDENTITY) {
+    flags += cat("--act ", name_of(epilogue.activation.mode), " ");
+    if (has_coefficient(epilogue.activation.mode))
+      flags += cat("--coef ", epilogue.activation.coefficient, " ");
+  }
+  const auto add_strides = [&](const char* flag, const Dims& strides, const Dims& dense) {
     if (strides == dense) return;
     flags += cat(flag, " ", strides[0], ":", strides[1]);
     for (int i = 5 - problem.rank; i < 5; ++i) flags += cat(":", strides[i]);
@@ -230,6 +349,7 @@ std::string to_line(const ConvolutionProblem& problem) {
   add_strides("--x-strides", problem.x_strides, nearest.x);
   add_strides("--w-strides", problem.w_strides, nearest.w);
   add_strides("--y-strides", problem.y_strides, nearest.y);
+  if (epilogue.residual) add_strides("--z-strides", problem.z_strides, nearest.y);
 
   ConvolutionLine line;
   line.rank = problem.rank;

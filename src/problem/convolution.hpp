@@ -4,7 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "problem/activation.hpp"
+#include "problem/operand.hpp"
 #include "problem/tensor.hpp"
 
 namespace kiln {
@@ -22,9 +25,25 @@ struct ConvolutionSpec {
   friend bool operator==(const ConvolutionSpec&, const ConvolutionSpec&) = default;
 };
 
-// y[n,k,o] = alpha * sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'] + beta
-// * y with t' = t for cross-correlation and the flipped tap for convolution; elements of x outside
-// the tensor count as zero.
+// Which of the three tensors a convolution computes from the other two.
+enum class ConvolutionPass : std::uint8_t { fprop, dgrad, wgrad };
+
+// What forward propagation does to its sums on the way out.
+struct ConvolutionEpilogue {
+  bool bias = false;      // one element a filter is added
+  bool residual = false;  // beta scales a tensor z of its own instead of what y held
+  Activation activation;
+
+  friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;
+};
+
+// With s(n,k,o) = sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'], where
+// t' = t for cross-correlation and the flipped tap for convolution, and elements of x outside the
+// tensor count as zero:
+//   fprop   y = act(alpha * s + beta * (z or y) + bias)
+//   dgrad   dx = alpha * (gradient of sum of dy * s with respect to x) + beta * dx
+//   wgrad   dw = alpha * (gradient of sum of dy * s with respect to w) + beta * dw
+// x, w and y below stand for dx, dw and dy as well: they have the same sizes.
 //
 // Always three spatial dimensions (depth, height, width): a problem of fewer has leading ones of
 // size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0, but
@@ -32,6 +51,7 @@ struct ConvolutionSpec {
 struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 
+  ConvolutionPass pass = ConvolutionPass::fprop;
   DataType type = KILN_DATA_FLOAT;
   int rank = 2;            // the caller's number of spatial dimensions
   std::int64_t batch = 0;  // N; may be 0
@@ -42,15 +62,21 @@ struct ConvolutionProblem {
   Spatial pad{};                  // before; the padding after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
+  ConvolutionEpilogue epilogue;  // of fprop
 
-  // Strides in elements: {batch or K, channel, depth, height, width}.
-  std::array<std::int64_t, 5> x_strides{}, w_strides{}, y_strides{};
+  // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
+  Dims x_strides{}, w_strides{}, y_strides{}, z_strides{};
+  std::int64_t bias_stride = 0;  // from one filter's bias to the next; 0 if there is none
 
   std::int64_t group_in() const { return in_channels / groups; }
   std::int64_t group_out() const { return out_channels / groups; }
+  std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }      // of one image
   std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }  // of one image
   std::int64_t taps() const { return filter[0] * filter[1] * filter[2]; }
-  double flops() const;  // 2 * N*K*O*P*Q*(C/g)*T*R*S
+  Dims x_dims() const { return {batch, in_channels, in[0], in[1], in[2]}; }
+  Dims w_dims() const { return {out_channels, group_in(), filter[0], filter[1], filter[2]}; }
+  Dims y_dims() const { return {batch, out_channels, out[0], out[1], out[2]}; }
+  double flops() const;  // 2 * N*K*O*P*Q*(C/g)*T*R*S, in every pass
 
   friend bool operator==(const ConvolutionProblem&, const ConvolutionProblem&) = default;
 };
@@ -63,18 +89,46 @@ std::int64_t output_size(std::int64_t in, std::int64_t pad_before, std::int64_t 
 // Checks a convolution descriptor's own fields. Throws BAD_PARAM.
 void check_convolution(const ConvolutionSpec& spec);
 
-// The sizes of y: {N, K, space...}. Throws BAD_PARAM naming the field that does not fit.
-Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w);
+// What the caller calls the three tensors, for the sentences of errors.
+struct ConvolutionNames {
+  const char *x = "xDesc", *w = "wDesc", *y = "yDesc";
+};
+inline constexpr ConvolutionNames dgrad_names{"dxDesc", "wDesc", "dyDesc"};
+inline constexpr ConvolutionNames wgrad_names{"xDesc", "dwDesc", "dyDesc"};
+inline constexpr ConvolutionNames transposed_names{"yDesc", "wDesc", "xDesc"};
 
-// Checks everything against everything and makes the canonical value. Throws BAD_PARAM.
+// The sizes of y: {N, K, space...}. Throws BAD_PARAM naming the field that does not fit.
+Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                         const ConvolutionNames& names = {});
+
+// The sizes of the transposed convolution's output, for an input of K channels: the smallest tensor
+// whose convolution has x's sizes, plus `extra` elements in each dimension of space, less than the
+// stride (extra may be null). Throws BAD_PARAM.
+Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                            const std::int64_t* extra);
+
+// All check everything against everything and make the canonical value, or throw BAD_PARAM.
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                     const Tensor& y);
+// z and bias may be null; bias: K elements as {1, K, 1...}.
+ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Tensor& x,
+                                          const Tensor& w, const Tensor* z, const Tensor* bias,
+                                          const Activation& activation, const Tensor& y);
+ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
+                                          const Tensor& dy, const Tensor& dx,
+                                          const ConvolutionNames& names = dgrad_names);
+ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
+                                          const Tensor& dy, const Tensor& dw);
+
+// fprop: x, w, then z and bias if there are any, y. dgrad: w, dy, dx. wgrad: x, dy, dw.
+std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 
 // The problem as benchdnn writes it, with what differs from its defaults in front in `kiln conv`'s
-// flags: "--dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log line. A tensor
-// that is not dense in the layout adds its strides, in elements, in the problem's own rank and
-// outermost first, 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so --w-strides,
-// --y-strides).
+// flags: "--dir dgrad --dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log
+// line. A tensor that is not dense in the layout adds its strides, in elements, in the problem's
+// own rank and outermost first, 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so
+// --w-strides,
+// --y-strides, --z-strides, whatever the pass).
 std::string to_line(const ConvolutionProblem& problem);
 
 }  // namespace kiln

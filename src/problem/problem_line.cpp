@@ -279,17 +279,13 @@ std::int64_t required_channels(const Value& channels, const char* key, const cha
 
 }  // namespace
 
-ConvolutionLine parse_convolution_line(std::string_view text) {
-  Reader reader(text);
-  const Entries entries = reader.read();
+namespace {
 
+// The sizes in space, and the name.
+ConvolutionLine parse_space(const Entries& entries) {
   ConvolutionLine line;
   line.name = entries.name;
   line.batch = entries.batch.value_or(2);
-  line.groups = entries.groups.value_or(1);
-  line.in_channels = required_channels(entries.in_channels, "ic", "input", line.groups);
-  line.out_channels = required_channels(entries.out_channels, "oc", "output", line.groups);
-
   int first = 0;
   while (first < 3 && !is_given(entries, first)) ++first;
   if (first == 3) {
@@ -310,15 +306,45 @@ ConvolutionLine parse_convolution_line(std::string_view text) {
   return line;
 }
 
-std::string print_convolution_line(const ConvolutionLine& line) {
-  std::string text = cat("g", line.groups, "mb", line.batch, "_ic", line.in_channels);
+}  // namespace
+
+ConvolutionLine parse_convolution_line(std::string_view text) {
+  const Entries entries = Reader(text).read();
+  const std::int64_t groups = entries.groups.value_or(1);
+  const std::int64_t in_channels = required_channels(entries.in_channels, "ic", "input", groups);
+  const std::int64_t out_channels = required_channels(entries.out_channels, "oc", "output", groups);
+  ConvolutionLine line = parse_space(entries);
+  line.groups = groups;
+  line.in_channels = in_channels;
+  line.out_channels = out_channels;
+  return line;
+}
+
+ConvolutionLine parse_pooling_line(std::string_view text) {
+  const Entries entries = Reader(text).read();
+  if (entries.groups || entries.out_channels) {
+    fail(KILN_STATUS_BAD_PARAM, entries.groups ? "g" : "oc",
+         " is given; pooling has no groups, and as many output channels as ic");
+  }
+  const std::int64_t channels = required_channels(entries.in_channels, "ic", "input", 1);
+  ConvolutionLine line = parse_space(entries);
+  line.in_channels = line.out_channels = channels;
+  return line;
+}
+
+namespace {
+
+std::string print_line(const ConvolutionLine& line, bool pooling) {
+  std::string text = cat("mb", line.batch, pooling ? "ic" : "_ic", line.in_channels);
+  if (!pooling) text = cat("g", line.groups, text);
   const auto add = [&](Kind kind, const Spatial& sizes, std::int64_t offset = 0) {
     for (int i = 3 - line.rank; i < 3; ++i) {
       text += cat(kind_letters[kind], axis_letters[i], sizes[i] - offset);
     }
   };
+  if (pooling) text += '_';
   add(in, line.in);
-  text += cat("_oc", line.out_channels);
+  if (!pooling) text += cat("_oc", line.out_channels);
   add(out, line.out);
   text += '_';
   add(filter, line.filter);
@@ -332,6 +358,11 @@ std::string print_convolution_line(const ConvolutionLine& line) {
   return text;
 }
 
+}  // namespace
+
+std::string print_convolution_line(const ConvolutionLine& line) { return print_line(line, false); }
+std::string print_pooling_line(const ConvolutionLine& line) { return print_line(line, true); }
+
 std::vector<NumberedLine> problem_lines(std::string_view text) {
   std::vector<NumberedLine> lines;
   for (int number = 1; !text.empty(); ++number) {
@@ -341,8 +372,9 @@ std::vector<NumberedLine> problem_lines(std::string_view text) {
     std::size_t start = 0;
     while (start < line.size() && is_space(line[start])) ++start;
     const std::string_view content = line.substr(start);
-    if (content.empty() || content.starts_with('#') || content.starts_with("--")) continue;
-    lines.push_back({number, std::string(line)});
+    if (content.empty() || content.starts_with('#')) continue;
+    if (content.starts_with("--") && content.find_first_of(" \t") == content.npos) continue;
+    lines.push_back({number, std::string(content.starts_with("--") ? content : line)});
   }
   return lines;
 }

@@ -34,8 +34,13 @@ ConvolutionLine parse_convolution_line(std::string_view line);
 // The line in full, every entry of its rank written; parse(print(x)) == x.
 std::string print_convolution_line(const ConvolutionLine& line);
 
+// The same for pooling, "mb16ic64_ih112oh56_kh3_sh2_ph0": the filter is the window, and groups and
+// output channels are not given (1, and those of the input).
+ConvolutionLine parse_pooling_line(std::string_view line);
+std::string print_pooling_line(const ConvolutionLine& line);
+
 // The lines of a batch text that are problems, with their line numbers (from 1): blank lines,
-// `#` comments and lines beginning with `--` are skipped.
+// `#` comments and lines that are one word beginning with `--` (benchdnn's options) are skipped.
 struct NumberedLine {
   int number;
   std::string text;

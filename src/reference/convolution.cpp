@@ -1,108 +1,221 @@
-#include "reference/convolution.hpp"
-
+// Convolution by its definition: each pass walks the pairs of elements that meet in one output.
+//
+// An f32 (f64) kernel sums K products; partial sum s_i is rounded with an error of at most u |s_i|,
+// u = 2^-24 (2^-53). Taking these errors as independent and of mean zero, Hoeffding's inequality
+// bounds the error of the sum by c u sqrt(sum of s_i^2) except with probability 2 exp(-c^2 / 2)
+// (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). With s the
+// whole sum and M the sum of absolute values of the products, s_i is i/K s plus a random bridge
+// whose variance, for products of two uniform numbers, gives
+//   sum of s_i^2 <= 2/3 K s^2 + 0.6 M^2 <= (M + sqrt(K) |s|)^2.
+// The reference, a sum in doubles, errs as much again for f64 and not to speak of for the others.
+// So the sum is allowed c u (M + sqrt(K) |s|), c = 8 (16 for f64). One lost tap of average size
+// changes it by M/K, which exceeds that up to K of about 9e5 in f32.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <thread>
 
 #include "reference/element.hpp"
+#include "reference/reference.hpp"
 
 namespace kiln::reference {
 namespace {
 
-// The taps of one dimension that meet the input: first <= t < last, and where they meet it.
+struct Sum {
+  double value = 0, magnitude = 0;
+  void add(double product) {
+    value += product;
+    magnitude += std::fabs(product);
+  }
+};
+
+std::int64_t flipped(const ConvolutionProblem& problem, int axis, std::int64_t tap) {
+  return problem.mode == KILN_CONVOLUTION ? problem.filter[axis] - 1 - tap : tap;
+}
+
+// Along one dimension, tap t of output o meets the input at place(o, t).
+std::int64_t place(const ConvolutionProblem& problem, int axis, std::int64_t output,
+                   std::int64_t tap) {
+  return output * problem.stride[axis] - problem.pad[axis] + tap * problem.dilation[axis];
+}
+
+// The taps t, first <= t < last, of one output that meet the input.
 struct Taps {
-  std::int64_t first, last, origin;  // tap t reads origin + t * dilation
+  std::int64_t first, last;
 
   Taps(const ConvolutionProblem& problem, int axis, std::int64_t output) {
     const std::int64_t in = problem.in[axis], dilation = problem.dilation[axis];
-    origin = output * problem.stride[axis] - problem.pad[axis];
+    const std::int64_t origin = place(problem, axis, output, 0);
     first = origin < 0 ? (-origin + dilation - 1) / dilation : 0;
     last = origin < in ? std::min(problem.filter[axis], (in - 1 - origin) / dilation + 1) : 0;
   }
 };
 
+// The output whose tap t meets the input at `input`, or -1.
+std::int64_t output_at(const ConvolutionProblem& problem, int axis, std::int64_t input,
+                       std::int64_t tap) {
+  const std::int64_t numerator = input + problem.pad[axis] - tap * problem.dilation[axis];
+  if (numerator < 0 || numerator % problem.stride[axis] != 0) return -1;
+  const std::int64_t output = numerator / problem.stride[axis];
+  return output < problem.out[axis] ? output : -1;
+}
+
+// Sums of one element type; x, w and y stand for the gradients as well.
 template <class T>
-Accumulated forward_at(const ConvolutionProblem& problem, const T* x, const T* w,
-                       std::int64_t index) {
-  const auto next_digit = [&index](std::int64_t size) {
-    const std::int64_t digit = index % size;
-    index /= size;
-    return digit;
-  };
-  const std::int64_t q = next_digit(problem.out[2]), p = next_digit(problem.out[1]),
-                     o = next_digit(problem.out[0]), k = next_digit(problem.out_channels),
-                     n = index;
-  const Taps depth(problem, 0, o), height(problem, 1, p), width(problem, 2, q);
+struct Convolution {
+  const ConvolutionProblem& p;
+  const T *x = nullptr, *w = nullptr, *y = nullptr;
 
-  const auto& xs = problem.x_strides;
-  const auto& ws = problem.w_strides;
-  const std::int64_t group = k / problem.group_out();
-  const T* const x_group = x + n * xs[0] + group * problem.group_in() * xs[1];
-  const T* const w_filter = w + k * ws[0];
-  const auto tap = [&](int axis, std::int64_t t) {
-    return problem.mode == KILN_CONVOLUTION ? problem.filter[axis] - 1 - t : t;
-  };
+  double x_at(std::int64_t n, std::int64_t c, const Spatial& at) const {
+    const auto& s = p.x_strides;
+    return to_double(x[n * s[0] + c * s[1] + at[0] * s[2] + at[1] * s[3] + at[2] * s[4]]);
+  }
+  double w_at(std::int64_t k, std::int64_t c, const Spatial& tap) const {
+    const auto& s = p.w_strides;
+    return to_double(w[k * s[0] + c * s[1] + flipped(p, 0, tap[0]) * s[2] +
+                       flipped(p, 1, tap[1]) * s[3] + flipped(p, 2, tap[2]) * s[4]]);
+  }
+  double y_at(std::int64_t n, std::int64_t k, const Spatial& at) const {
+    const auto& s = p.y_strides;
+    return to_double(y[n * s[0] + k * s[1] + at[0] * s[2] + at[1] * s[3] + at[2] * s[4]]);
+  }
 
-  Accumulated sum;
-  for (std::int64_t c = 0; c < problem.group_in(); ++c) {
-    for (std::int64_t t = depth.first; t < depth.last; ++t) {
-      for (std::int64_t r = height.first; r < height.last; ++r) {
-        const T* const x_row = x_group + c * xs[1] +
-                               (depth.origin + t * problem.dilation[0]) * xs[2] +
-                               (height.origin + r * problem.dilation[1]) * xs[3];
-        const T* const w_row = w_filter + c * ws[1] + tap(0, t) * ws[2] + tap(1, r) * ws[3];
-        for (std::int64_t s = width.first; s < width.last; ++s) {
-          const double product =
-              to_double(x_row[(width.origin + s * problem.dilation[2]) * xs[4]]) *
-              to_double(w_row[tap(2, s) * ws[4]]);
-          sum.value += product;
-          sum.magnitude += std::fabs(product);
+  Sum fprop(const Dims& at) const {
+    const auto [n, k, o, pp, q] = at;
+    const Taps depth(p, 0, o), height(p, 1, pp), width(p, 2, q);
+    const std::int64_t first_channel = k / p.group_out() * p.group_in();
+    Sum sum;
+    for (std::int64_t c = 0; c < p.group_in(); ++c)
+      for (std::int64_t t = depth.first; t < depth.last; ++t)
+        for (std::int64_t r = height.first; r < height.last; ++r)
+          for (std::int64_t s = width.first; s < width.last; ++s)
+            sum.add(x_at(n, first_channel + c,
+                         {place(p, 0, o, t), place(p, 1, pp, r), place(p, 2, q, s)}) *
+                    w_at(k, c, {t, r, s}));
+    return sum;
+  }
+
+  Sum dgrad(const Dims& at) const {
+    const auto [n, c, d, h, v] = at;
+    const std::int64_t group = c / p.group_in();
+    Sum sum;
+    for (std::int64_t t = 0; t < p.filter[0]; ++t) {
+      const std::int64_t o = output_at(p, 0, d, t);
+      if (o < 0) continue;
+      for (std::int64_t r = 0; r < p.filter[1]; ++r) {
+        const std::int64_t pp = output_at(p, 1, h, r);
+        if (pp < 0) continue;
+        for (std::int64_t s = 0; s < p.filter[2]; ++s) {
+          const std::int64_t q = output_at(p, 2, v, s);
+          if (q < 0) continue;
+          for (std::int64_t k = group * p.group_out(); k < (group + 1) * p.group_out(); ++k)
+            sum.add(y_at(n, k, {o, pp, q}) * w_at(k, c % p.group_in(), {t, r, s}));
         }
       }
     }
+    return sum;
   }
-  return sum;
+
+  Sum wgrad(const Dims& at) const {
+    const auto [k, c, t, r, s] = at;
+    const Spatial tap{flipped(p, 0, t), flipped(p, 1, r), flipped(p, 2, s)};
+    const std::int64_t channel = k / p.group_out() * p.group_in() + c;
+    // Along each dimension, the outputs whose tap meets the input.
+    Spatial first, last;
+    for (int i = 0; i < 3; ++i) {
+      const std::int64_t origin = place(p, i, 0, tap[i]), stride = p.stride[i];
+      first[i] = origin < 0 ? (-origin + stride - 1) / stride : 0;
+      last[i] = origin < p.in[i] ? std::min(p.out[i], (p.in[i] - 1 - origin) / stride + 1) : 0;
+    }
+    Sum sum;
+    for (std::int64_t n = 0; n < p.batch; ++n)
+      for (std::int64_t o = first[0]; o < last[0]; ++o)
+        for (std::int64_t pp = first[1]; pp < last[1]; ++pp)
+          for (std::int64_t q = first[2]; q < last[2]; ++q)
+            sum.add(y_at(n, k, {o, pp, q}) * x_at(n, channel,
+                                                  {place(p, 0, o, tap[0]), place(p, 1, pp, tap[1]),
+                                                   place(p, 2, q, tap[2])}));
+    return sum;
+  }
+
+  Sum at(const Dims& index) const {
+    switch (p.pass) {
+      case ConvolutionPass::dgrad: return dgrad(index);
+      case ConvolutionPass::wgrad: return wgrad(index);
+      case ConvolutionPass::fprop: break;
+    }
+    return fprop(index);
+  }
+};
+
+// The memory of a named operand; null if the problem has none of that name.
+const void* memory_of(const std::vector<Operand>& operands, const Request& request,
+                      std::string_view name) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].name == name) return request.operands[i];
+  return nullptr;
 }
 
-template <class T>
-std::vector<Accumulated> forward_all(const ConvolutionProblem& problem, const T* x, const T* w,
-                                     std::span<const std::int64_t> indices, int threads) {
-  constexpr std::size_t share = 64;  // outputs that a thread takes at a time
-  std::vector<Accumulated> sums(indices.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t begin; (begin = next.fetch_add(share)) < indices.size();) {
-      const std::size_t end = std::min(begin + share, indices.size());
-      for (std::size_t i = begin; i < end; ++i) sums[i] = forward_at(problem, x, w, indices[i]);
-    }
-  };
-  const std::size_t wanted =
-      threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < std::min(wanted, indices.size() / share + 1); ++i) {
-    helpers.emplace_back(work);
-  }
-  work();
-  helpers.clear();  // joins them
-  return sums;
+Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
+                double before, double bias) {
+  const double u = unit_roundoff(compute_type(problem.type));
+  const double c = problem.type == KILN_DATA_DOUBLE ? 16 : 8;
+  const double alpha = std::fabs(scalars.alpha), size = std::fabs(sum.value);
+  const double added = std::fabs(scalars.beta == 0 ? 0 : scalars.beta * before) + std::fabs(bias);
+  Expected out;
+  out.value = scalars.alpha * sum.value + (scalars.beta == 0 ? 0 : scalars.beta * before) + bias;
+  out.scale = alpha * sum.magnitude + added;
+  out.allowed = alpha * c * u * (sum.magnitude + std::sqrt(terms_of_output(problem)) * size) +
+                4 * u * (alpha * size + added);
+  const Activation& activation = problem.epilogue.activation;
+  if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
+  // The slope of every activation lies within this; its own arithmetic errs a few roundoffs more.
+  const double slope = std::max(1.2, activation.coefficient);
+  out.allowed = slope * (out.allowed + 8 * u * std::fabs(out.value)) + 4 * u;
+  out.value = activate(activation, out.value);
+  return out;
 }
 
 }  // namespace
 
-std::vector<Accumulated> forward(const ConvolutionProblem& problem, const double* x,
-                                 const double* w, std::span<const std::int64_t> indices,
-                                 int threads) {
-  return forward_all(problem, x, w, indices, threads);
+std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request) {
+  const std::vector<Operand> operands = operands_of(problem);
+  const Operand& result = operands.back();
+  const void* const z =
+      problem.epilogue.residual ? memory_of(operands, request, "z") : request.operands.back();
+  const Dims& z_strides = problem.epilogue.residual ? problem.z_strides : result.strides;
+  const void* const bias = memory_of(operands, request, "bias");
+
+  std::vector<Expected> out(request.indices.size());
+  with_element(problem.type, [&](auto element) {
+    using T = decltype(element);
+    const auto typed = [&](std::string_view name, std::string_view gradient) {
+      const void* found = memory_of(operands, request, name);
+      return static_cast<const T*>(found ? found : memory_of(operands, request, gradient));
+    };
+    const Convolution<T> convolution{problem, typed("x", "dx"), typed("w", "dw"), typed("y", "dy")};
+    parallel(static_cast<std::int64_t>(out.size()), request.threads, [&](std::int64_t i) {
+      std::int64_t rest = request.indices[i];
+      Dims at;
+      std::int64_t z_offset = 0;
+      for (int axis = KILN_DIM_MAX; axis-- > 0; rest /= result.dims[axis]) {
+        at[axis] = rest % result.dims[axis];
+        z_offset += at[axis] * z_strides[axis];
+      }
+      const double before = request.scalars.beta == 0 ? 0 : read_element(problem.type, z, z_offset);
+      const double added =
+          bias == nullptr ? 0 : read_element(problem.type, bias, at[1] * problem.bias_stride);
+      out[i] = finish(problem, request.scalars, convolution.at(at), before, added);
+    });
+  });
+  return out;
 }
 
-std::vector<Accumulated> forward(const ConvolutionProblem& problem, const void* x, const void* w,
-                                 std::span<const std::int64_t> indices, int threads) {
-  return with_element(problem.type, [&](auto element) {
-    using T = decltype(element);
-    return forward_all(problem, static_cast<const T*>(x), static_cast<const T*>(w), indices,
-                       threads);
-  });
+double terms_of_output(const ConvolutionProblem& problem) {
+  switch (problem.pass) {
+    case ConvolutionPass::dgrad: return static_cast<double>(problem.group_out() * problem.taps());
+    case ConvolutionPass::wgrad: return static_cast<double>(problem.batch * problem.out_pixels());
+    case ConvolutionPass::fprop: break;
+  }
+  return static_cast<double>(problem.group_in() * problem.taps());
 }
 
 }  // namespace kiln::reference

@@ -36,7 +36,7 @@ class CurrentContext {
 class CudaKernel final : public Kernel {
  public:
   CudaKernel(CUcontext context, std::span<const std::byte> cubin, const std::string& entry,
-             std::uint32_t shared_memory)
+             std::uint32_t shared_memory, int largest_cluster)
       : context_(context) {
     CurrentContext current(context_);
     check(driver().cuModuleLoadData(&module_, cubin.data()), "cuModuleLoadData");
@@ -49,6 +49,11 @@ class CudaKernel final : public Kernel {
             driver().cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         static_cast<int>(shared_memory)),
             "cuFuncSetAttribute");
+      constexpr int portable_cluster = 8;
+      if (largest_cluster > portable_cluster)
+        check(driver().cuFuncSetAttribute(function_,
+                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+              "cuFuncSetAttribute");
     } catch (...) {
       driver().cuModuleUnload(module_);
       throw;
@@ -134,6 +139,7 @@ DeviceDescription describe(CUdevice device, int ordinal) {
                            attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   out.arch = architecture_name(out.compute_capability);
   out.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  out.largest_cluster = largest_cluster(out.compute_capability);
   out.shared_memory_per_block =
       attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   out.shared_memory_per_multiprocessor =
@@ -161,7 +167,8 @@ class CudaDevice final : public Device {
 
   std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
                                std::uint32_t shared_memory) override {
-    return std::make_unique<CudaKernel>(context_, binary, entry, shared_memory);
+    return std::make_unique<CudaKernel>(context_, binary, entry, shared_memory,
+                                        description_.largest_cluster);
   }
 
   void* allocate(std::size_t bytes) override {

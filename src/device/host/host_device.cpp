@@ -48,6 +48,7 @@ DeviceDescription describe() {
   description.name = cpu_model();
   description.arch = "host";
   description.multiprocessors = static_cast<int>(hardware_threads());
+  description.largest_cluster = 16;
   description.shared_memory_per_block = max_shared_memory;
   description.shared_memory_per_multiprocessor = max_shared_memory + 1024;
   description.l2_bytes = std::max(0l, sysconf(_SC_LEVEL3_CACHE_SIZE));

@@ -1,0 +1,19 @@
+// What one execution of a gathering convolution kernel (forward propagation, data gradient) tells
+// it. Shared by host code and kernels.
+#pragma once
+
+// out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row])
+struct GatherParams {
+  const void* source;
+  const void* w;
+  const void* bias;
+  const void* z;  // the output itself if there is no residual
+  void* out;
+  double alpha;        // exact for either compute type
+  double beta;         // 0: z is not read
+  double coefficient;  // of the activation
+  long long images;    // N
+  long long tiles;     // of pixels, in the phase that has most
+};
+
+static_assert(sizeof(GatherParams) == 80, "host and device must agree");

@@ -1,0 +1,20 @@
+// Stores of several words in one access, written out because the compiler splits some of them.
+// kernel_sources/host/vector_access.cuh gives the same name.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// COUNT (1, 2 or 4) words to global memory, aligned to their size together.
+template <int COUNT>
+device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
+  static_assert(COUNT == 1 || COUNT == 2 || COUNT == 4);
+  if constexpr (COUNT == 4)
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]),
+                 "r"(words[2]), "r"(words[3])
+                 : "memory");
+  else if constexpr (COUNT == 2)
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]), "r"(words[1])
+                 : "memory");
+  else
+    *static_cast<u32*>(to) = words[0];
+}

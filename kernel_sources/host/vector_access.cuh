@@ -1,0 +1,11 @@
+// Stores of several words in one access, on the host device: see
+// kernel_sources/cuda/vector_access.cuh.
+#pragma once
+
+#include "target/kernel.cuh"
+
+template <int COUNT>
+device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
+  static_assert(COUNT == 1 || COUNT == 2 || COUNT == 4);
+  __builtin_memcpy(to, words, sizeof words);
+}

@@ -1,0 +1,12 @@
+// What one execution of a pointwise kernel tells it. Shared by host code and kernels.
+#pragma once
+
+struct PointwiseParams {
+  const void* in[2];
+  void* out;
+  double alpha, beta, alpha2;  // exact for either compute type; beta 0: the output is not read
+  double coefficient;          // of the activation
+  long long images;            // N
+};
+
+static_assert(sizeof(PointwiseParams) == 64, "host and device must agree");

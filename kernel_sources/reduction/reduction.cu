@@ -1,0 +1,163 @@
+// c = alpha * reduce(a) + beta * c over some of a's axes.
+//
+// The TY threads of a result, and the blocks of a cluster where its elements are many, take every
+// so-many-th vector, UNROLL at a time, image after image where images are reduced too
+// (!BATCH_KEPT). Each adds up on its own, and all of them in a fixed order, so that the bits depend
+// on no timing and errors grow with the logarithm of the threads. The first block of a cluster has
+// the last word.
+#include "common/block_layout.cuh"
+#include "reduction/reduction_params.h"
+#include "target/math.cuh"
+
+enum ReduceOperation { SUM, MEAN, MAX, MIN, NORM2 };
+
+static_assert(UNROLL > 1);  // a walk one vector at a time is the one for unaligned memory
+
+using A = STRIDES(A);
+using C = STRIDES(C);
+
+// Shared memory: an exchange between a block's threads, one between blocks.
+constexpr int TOTALS = RESULTS * LANES;
+constexpr u32 OWN_OFFSET = COMBINE_BYTES;
+constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) / 16 * 16 ==
+                  SHARED_BYTES,
+              "host and device must agree");
+
+// Of nothing.
+device_inline compute_t identity() {
+  if constexpr (OPERATION == MAX) return -math_infinity<compute_t>();
+  if constexpr (OPERATION == MIN) return math_infinity<compute_t>();
+  return 0;
+}
+// NaN beside anything is NaN: a comparison with it is false, and b is taken unless a is the NaN.
+device_inline compute_t combine(compute_t a, compute_t b) {
+  if constexpr (OPERATION == MAX) return a > b || a != a ? a : b;
+  if constexpr (OPERATION == MIN) return a < b || a != a ? a : b;
+  return a + b;
+}
+device_inline compute_t term(compute_t a) { return OPERATION == NORM2 ? a * a : a; }
+
+// One thread's way through its vectors.
+struct Walk {
+  const element_t* image;
+  index_t at, at_step;
+  i64 image_step;  // elements
+
+  // From vector `first` of what is combined, every `stride`-th.
+  device_inline Walk(const element_t* row, u32 first, u32 stride)
+      : image(row), at(first), at_step(stride), image_step(0) {
+    if constexpr (!BATCH_KEPT) {
+      image += static_cast<i64>(at / COMBINED) * A::IMAGE;
+      at %= COMBINED;
+      image_step = static_cast<i64>(at_step / COMBINED) * A::IMAGE;
+      at_step %= COMBINED;
+    }
+  }
+  device_inline void next() {
+    at += at_step;
+    if constexpr (!BATCH_KEPT) {
+      image += image_step;
+      if (at >= COMBINED) {
+        at -= COMBINED;
+        image += A::IMAGE;
+      }
+    }
+  }
+
+  // The next COUNT vectors, or as many of them as are left, into `sums`; first among each other,
+  // which makes the chain of roundings COUNT times as short.
+  template <int COUNT, bool WHOLE>
+  device_inline void add_to(compute_t (&sums)[VECTOR], i64 left) {
+    Pack<element_t, VECTOR> packs[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      if (WHOLE || u < left) packs[u] = load_pack<VECTOR>(A::at(image, at, 0), COUNT > 1);
+      next();
+    }
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) {
+      compute_t joined = term(to_compute(packs[0].element[i]));
+#pragma unroll
+      for (int u = 1; u < COUNT; ++u)
+        if (WHOLE || u < left) joined = combine(joined, term(to_compute(packs[u].element[i])));
+      sums[i] = combine(sums[i], joined);
+    }
+  }
+  // Whole vectors many at a time; elements of vectors that are not aligned, a vector at a time.
+  device_inline void add_all(compute_t (&sums)[VECTOR], i64 steps, bool aligned) {
+    if (aligned) {
+#pragma unroll 1
+      for (; steps >= UNROLL; steps -= UNROLL) add_to<UNROLL, true>(sums, steps);
+      if (steps > 0) add_to<UNROLL, false>(sums, steps);
+    } else {
+#pragma unroll 1
+      for (; steps > 0; --steps) add_to<1, true>(sums, steps);
+    }
+  }
+};
+
+KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
+  const u32 rank = cluster_rank(), parts = cluster_size();
+  u64 result = static_cast<u64>(block_x() / parts) * RESULTS + thread_result();
+  u64 n = BATCH_KEPT ? DIVIDE(ROWS_DIV_KEPT, result) : 0;
+  const bool present = BATCH_KEPT ? n < static_cast<u64>(params.images) : result < KEPT;
+  if (!present) result = n = 0;
+  const Place kept = kept_place(static_cast<index_t>(result - n * KEPT));
+
+  compute_t sums[VECTOR];
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) sums[i] = identity();
+  if (present) {
+    const u32 first = rank * TY + thread_ty();
+    Walk walk(
+        static_cast<const element_t*>(params.a) + static_cast<i64>(n) * A::IMAGE + A::kept(kept),
+        first, parts * TY);
+    walk.add_all(sums, params.steps + (first < params.rest ? 1 : 0),
+                 is_aligned<element_t, VECTOR>(params.a));
+  }
+
+  compute_t totals[LANES];
+#pragma unroll
+  for (int i = 0; i < LANES; ++i) totals[i] = sums[i];
+  if constexpr (INNER) {
+#pragma unroll
+    for (int i = 1; i < VECTOR; ++i) totals[0] = combine(totals[0], sums[i]);
+  }
+  combine_ty(totals, 0, combine);
+
+  if (LARGEST_CLUSTER > 1 && parts > 1) {
+    compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
+    compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
+    const int mine = thread_result() * LANES;
+    if (thread_ty() == 0) {
+#pragma unroll
+      for (int i = 0; i < LANES; ++i) own[mine + i] = totals[i];
+    }
+    cluster_barrier();
+    if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
+    cluster_barrier();  // a block's memory is read until then
+    if (rank != 0) return;
+#pragma unroll 1
+    for (u32 other = 1; other < parts; ++other)
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        totals[i] = combine(totals[i], all[other * TOTALS + mine + i]);
+  }
+  if (thread_ty() != 0 || !present) return;
+
+  const compute_t alpha = static_cast<compute_t>(params.alpha);
+  const compute_t beta = static_cast<compute_t>(params.beta);
+  element_t* const c =
+      static_cast<element_t*>(params.c) + static_cast<i64>(n) * C::IMAGE + C::kept(kept);
+#pragma unroll
+  for (int i = 0; i < LANES; ++i) {
+    compute_t value = totals[i];
+    if constexpr (OPERATION == MEAN) value *= static_cast<compute_t>(params.share);
+    if constexpr (OPERATION == NORM2) value = math_sqrt(value);
+    value *= alpha;
+    element_t* const to = c + static_cast<i64>(i) * C_STRIDE_LANE;
+    if (beta != compute_t(0)) value += beta * to_compute(*to);
+    *to = from_compute<element_t>(value);
+  }
+}

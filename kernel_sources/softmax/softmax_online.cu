@@ -1,0 +1,232 @@
+// Softmax and its gradient over rows of any length, in two walks. A row's TY threads in each of the
+// blocks of a cluster take every so-many-th vector of it, BATCH at a time. The first walk finds the
+// row's maximum and sum together (M. Milakov, N. Gimelshein, "Online normalizer calculation for
+// softmax", 2018) and keeps the first SAVED batches in shared memory, which only their own thread
+// reads again; the second writes. It goes backwards, for what was read last is likeliest still in a
+// cache.
+#include "softmax/softmax_row.cuh"
+
+constexpr int INPUTS = BACKWARD ? 2 : 1;
+using Vector = Pack<element_t, VECTOR>;
+
+// Shared memory: two exchanges between a block's threads, one between blocks, what is saved.
+constexpr int TOTALS = 2 * RESULTS * LANES;  // of a block: a maximum and a sum for every row
+constexpr u32 OWN_OFFSET = 2 * COMBINE_BYTES;
+constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+constexpr u32 SAVED_OFFSET =
+    ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+constexpr int SAVED_VECTORS = SAVED * BATCH * INPUTS * THREADS;
+static_assert(SAVED_OFFSET + SAVED_VECTORS * sizeof(Vector) == SHARED_BYTES,
+              "host and device must agree");
+
+// What x - maximum is taken from: nothing but -infinity so far must not become NaN yet.
+device_inline compute_t reference_of(compute_t maximum) {
+  return maximum == lowest() ? compute_t(0) : maximum;
+}
+
+// Of each of a thread's rows: forward, the maximum so far and the sum of exp(x - maximum), 0 so far
+// if that is -infinity; backward, the sum alone.
+struct Totals {
+  compute_t maximum[LANES], sum[LANES];
+
+  device_inline Totals() {
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) maximum[i] = lowest(), sum[i] = 0;
+  }
+
+  device_inline void raise(int lane, compute_t to) {
+    sum[lane] *= exponential(maximum[lane] - reference_of(to));
+    maximum[lane] = to;
+  }
+
+  // Over the TY threads of this block.
+  device_inline void combine() {
+    if constexpr (!BACKWARD) {
+      compute_t most[LANES];
+#pragma unroll
+      for (int i = 0; i < LANES; ++i) most[i] = maximum[i];
+      combine_ty(most, 0, larger);
+#pragma unroll
+      for (int i = 0; i < LANES; ++i) raise(i, most[i]);
+    }
+    combine_ty(sum, COMBINE_BYTES, add);
+  }
+
+  // Over the blocks of the cluster, in the order of ranks.
+  device_inline void combine_cluster(u32 blocks) {
+    compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
+    compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
+    const int first = thread_result() * LANES * 2;
+    if (thread_ty() == 0) {
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        own[first + 2 * i] = maximum[i], own[first + 2 * i + 1] = sum[i];
+    }
+    cluster_barrier();
+    gather_from_cluster<TOTALS>(own, all, blocks);
+    block_barrier();
+    *this = Totals();
+#pragma unroll 1
+    for (u32 rank = 0; rank < blocks; ++rank) {
+      const compute_t* const theirs = all + rank * TOTALS + first;
+#pragma unroll
+      for (int i = 0; i < LANES; ++i) {
+        if constexpr (BACKWARD) {
+          sum[i] += theirs[2 * i + 1];
+        } else {
+          raise(i, larger(maximum[i], theirs[2 * i]));
+          sum[i] += theirs[2 * i + 1] * exponential(theirs[2 * i] - reference_of(maximum[i]));
+        }
+      }
+    }
+  }
+};
+
+// BATCH vectors of each input, `stride` apart from each other.
+struct Batch {
+  Vector in[INPUTS][BATCH];
+
+  device_inline void load(const Rows& rows, index_t at, index_t stride) {
+    if (rows.aligned) {
+      load_as<In0>(rows.in0, true, at, stride, in[0]);
+      if constexpr (BACKWARD) load_as<In1>(rows.in1, true, at, stride, in[INPUTS - 1]);
+    } else {
+      load_as<In0>(rows.in0, false, at, stride, in[0]);
+      if constexpr (BACKWARD) load_as<In1>(rows.in1, false, at, stride, in[INPUTS - 1]);
+    }
+  }
+  template <class In>
+  device_inline static void load_as(const element_t* row, bool aligned, index_t at, index_t stride,
+                                    Vector (&to)[BATCH]) {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      const index_t place = at + i * stride;
+      if (place < COMBINED) {
+        to[i] = load_pack<VECTOR>(In::at(row, place, 0), aligned);
+      } else {
+#pragma unroll
+        for (int j = 0; j < VECTOR; ++j) to[i].element[j] = from_compute<element_t>(neutral());
+      }
+    }
+  }
+
+  device_inline static Vector* slot(u32 number, int input, int i) {
+    return shared_array<Vector, SAVED_VECTORS>(SAVED_OFFSET) +
+           ((number * INPUTS + input) * BATCH + i) * THREADS + thread_x();
+  }
+  device_inline void save(u32 number) const {
+#pragma unroll
+    for (int input = 0; input < INPUTS; ++input)
+#pragma unroll
+      for (int i = 0; i < BATCH; ++i) *slot(number, input, i) = in[input][i];
+  }
+  device_inline void restore(u32 number) {
+#pragma unroll
+    for (int input = 0; input < INPUTS; ++input)
+#pragma unroll
+      for (int i = 0; i < BATCH; ++i) in[input][i] = *slot(number, input, i);
+  }
+
+  device_inline compute_t value(int input, int i, int j) const {
+    return to_compute(in[input][i].element[j]);
+  }
+
+  // JOINT vectors at a time see one maximum: enough that scaling the sum is little of the work, few
+  // enough for registers.
+  device_inline void add_to(Totals& totals) const {
+    constexpr int JOINT = INNER && VECTOR > 4 && BATCH > 2 ? 2 : BATCH;
+#pragma unroll
+    for (int first = 0; first < BATCH; first += JOINT) {
+      if constexpr (!BACKWARD) {
+        compute_t most[LANES];
+#pragma unroll
+        for (int lane = 0; lane < LANES; ++lane) most[lane] = totals.maximum[lane];
+#pragma unroll
+        for (int i = first; i < first + JOINT; ++i)
+#pragma unroll
+          for (int j = 0; j < VECTOR; ++j)
+            most[j % LANES] = larger(most[j % LANES], value(0, i, j));
+#pragma unroll
+        for (int lane = 0; lane < LANES; ++lane) totals.raise(lane, most[lane]);
+      }
+#pragma unroll
+      for (int i = first; i < first + JOINT; ++i)
+#pragma unroll
+        for (int j = 0; j < VECTOR; ++j) {
+          const compute_t x = value(0, i, j);
+          if constexpr (BACKWARD)
+            totals.sum[j % LANES] += gradient_term(x, value(INPUTS - 1, i, j));
+          else
+            totals.sum[j % LANES] += exponential(x - reference_of(totals.maximum[j % LANES]));
+        }
+    }
+  }
+
+  // Forward, totals.sum is what the formula takes of it by now: its logarithm, or 1 / sum.
+  device_inline void write(const Rows& rows, index_t at, index_t stride, const Totals& totals,
+                           compute_t alpha, compute_t beta) const {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      if (at + i * stride >= COMBINED) return;
+      compute_t out[VECTOR];
+#pragma unroll
+      for (int j = 0; j < VECTOR; ++j) {
+        const compute_t x = value(0, i, j), sum = totals.sum[j % LANES];
+        if constexpr (BACKWARD) {
+          out[j] = gradient(x, value(INPUTS - 1, i, j), sum);
+        } else {
+          const compute_t shifted = x - totals.maximum[j % LANES];
+          out[j] = ALGORITHM == LOG ? shifted - sum : exponential(shifted) * sum;
+        }
+        out[j] *= alpha;
+      }
+      element_t* const to = Out::at(rows.out, at + i * stride, 0);
+      if (beta != compute_t(0)) {
+        compute_t before[VECTOR];
+        load_vector(to, rows.aligned, before);
+#pragma unroll
+        for (int j = 0; j < VECTOR; ++j) out[j] += beta * before[j];
+      }
+      store_vector(to, rows.aligned, out);
+    }
+  }
+};
+
+KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
+  const u32 parts = cluster_size();
+  const Rows rows(params, block_x() / parts);
+  const index_t stride = static_cast<index_t>(parts) * TY;
+  index_t at = static_cast<index_t>(cluster_rank()) * TY + thread_ty();
+
+  Totals totals;
+  u32 batches = 0;
+#pragma unroll 1
+  for (; at < COMBINED; at += BATCH * stride, ++batches) {
+    Batch batch;
+    batch.load(rows, at, stride);
+    if (batches < SAVED) batch.save(batches);
+    batch.add_to(totals);
+  }
+  totals.combine();
+  if (LARGEST_CLUSTER > 1 && parts > 1) totals.combine_cluster(parts);
+  if constexpr (!BACKWARD) {
+#pragma unroll
+    for (int i = 0; i < LANES; ++i)
+      totals.sum[i] = ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]);
+  }
+
+  const compute_t alpha = static_cast<compute_t>(params.alpha);
+  const compute_t beta = static_cast<compute_t>(params.beta);
+  if (!rows.present) batches = 0;
+#pragma unroll 1
+  while (batches-- > 0) {
+    at -= BATCH * stride;
+    Batch batch;
+    if (batches < SAVED)
+      batch.restore(batches);
+    else
+      batch.load(rows, at, stride);
+    batch.write(rows, at, stride, totals, alpha, beta);
+  }
+  if (LARGEST_CLUSTER > 1 && parts > 1) cluster_barrier();  // its memory is read until all have
+}

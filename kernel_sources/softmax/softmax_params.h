@@ -1,0 +1,11 @@
+// What one execution of a softmax kernel tells it. Shared by host code and kernels.
+#pragma once
+
+struct SoftmaxParams {
+  const void* in[2];   // forward: x; backward: y, dy
+  void* out;           // y; dx
+  double alpha, beta;  // exact for either compute type; beta 0: the output is not read
+  long long images;    // N
+};
+
+static_assert(sizeof(SoftmaxParams) == 48, "host and device must agree");

@@ -1,0 +1,67 @@
+#include "api/operation.hpp"
+
+#include <cstring>
+
+namespace kiln::api {
+namespace {
+
+double scalar(const void* value, DataType type) {
+  return type == KILN_DATA_DOUBLE ? *static_cast<const double*>(value)
+                                  : *static_cast<const float*>(value);
+}
+
+constexpr std::size_t most_operands = 5;  // x, w, z, bias, y
+
+}  // namespace
+
+void execute(const Plan& plan, const ScalarArguments& scalars,
+             std::initializer_list<Argument> arguments, void* stream) {
+  const auto read = [&](const void* value, const char* name) {
+    check_pointer(value, name, "the address of a host value of the compute type");
+    return scalar(value, plan.scalar_type());
+  };
+  Scalars values;
+  values.alpha = read(scalars.alpha, scalars.alpha_name);
+  values.beta = read(scalars.beta, "beta");
+  if (scalars.alpha2 != nullptr) values.alpha2 = read(scalars.alpha2, "alpha2");
+  std::array<void*, most_operands> operands{};
+  std::size_t count = 0;
+  for (const Argument& argument : arguments) {
+    if (plan.finalized() && !plan.launch().empty)
+      check_pointer(argument.address, argument.name, "a device address");
+    operands[count++] = const_cast<void*>(argument.address);
+  }
+  plan.execute(std::span(operands).first(count), values, stream);
+}
+
+kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
+                          const ScalarArguments& scalars,
+                          std::initializer_list<Argument> arguments) noexcept {
+  return guarded([&] {
+    const kilnContext& context = checked(handle, "handle");
+    const kilnPlanStruct& object = checked(plan, "plan");
+    if (std::strcmp(object.operation, operation) != 0) {
+      fail(KILN_STATUS_BAD_PARAM, "plan is of kilnCreate", object.operation,
+           "Plan; expected one of kilnCreate", operation, "Plan");
+    }
+    const Device& device = object.plan.device();
+    if (&device != context.device.get()) {
+      fail(KILN_STATUS_BAD_PARAM, "handle is of device ", context.device->description().name, " ",
+           context.device->description().ordinal, "; expected that of the plan, ",
+           device.description().name, " ", device.description().ordinal);
+    }
+    execute(object.plan, scalars, arguments, context.stream);
+  });
+}
+
+const Tensor& tensor_of(kilnTensorDescriptor_t descriptor, const char* name) {
+  return checked(descriptor, name).tensor;
+}
+const Tensor& tensor_of(kilnFilterDescriptor_t descriptor, const char* name) {
+  return checked(descriptor, name).tensor;
+}
+const Tensor* optional_tensor(kilnTensorDescriptor_t descriptor, const char* name) {
+  return descriptor == nullptr ? nullptr : &checked(descriptor, name).tensor;
+}
+
+}  // namespace kiln::api

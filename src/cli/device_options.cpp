@@ -1,0 +1,46 @@
+#include "cli/device_options.hpp"
+
+#include <charconv>
+
+#include "cli/commands.hpp"
+#include "core/error.hpp"
+#include "engines/engine.hpp"
+
+namespace kiln::cli {
+void check_engine(const std::string& name) {
+  if (name.empty()) return;
+  std::string names;
+  for (const Engine* engine : engines()) {
+    if (engine->name() == name) return;
+    names += cat(names.empty() ? "" : ", ", engine->name());
+  }
+  throw UsageError(cat("--engine is ", name, "; expected one of ", names));
+}
+
+std::shared_ptr<Device> device_of(const std::string& name) {
+  if (name == "host") return open_host_device();
+  int ordinal = 0;
+  if (!name.empty() && name != "cuda") {
+    const std::size_t prefix = sizeof "cuda:" - 1;
+    const char* const end = name.data() + name.size();
+    const bool is_cuda = name.starts_with("cuda:") && name.size() > prefix;
+    const auto [stop, error] =
+        is_cuda ? std::from_chars(name.data() + prefix, end, ordinal) : std::from_chars_result{};
+    if (!is_cuda || error != std::errc() || stop != end || ordinal < 0) {
+      throw UsageError(cat("--device is ", name, "; expected cuda, cuda:N or host"));
+    }
+  }
+  std::string why;
+  const std::size_t count = list_cuda_devices(why).size();
+  if (count == 0) throw UsageError(cat("no GPU (", why, "); use --device host"));
+  if (static_cast<std::size_t>(ordinal) >= count) {
+    throw UsageError(cat("--device is cuda:", ordinal, "; expected at most cuda:", count - 1));
+  }
+  return open_cuda_device(ordinal);
+}
+
+DeviceDescription architecture_of(const std::string& arch) {
+  return arch == "host" ? open_host_device()->description() : known_architecture(arch);
+}
+
+}  // namespace kiln::cli

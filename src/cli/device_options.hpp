@@ -1,0 +1,21 @@
+// Devices, architectures and engines as the command line names them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/device.hpp"
+
+namespace kiln::cli {
+
+// Throws UsageError if no engine has that name; "" is no name.
+void check_engine(const std::string& name);
+
+// The device that --device names: "cuda", "cuda:1", "host"; "" is the first GPU. Throws UsageError
+// that says "use --device host" where there is no GPU.
+std::shared_ptr<Device> device_of(const std::string& name);
+
+// The description behind --arch: "sm_80", or "host". Throws BAD_PARAM.
+DeviceDescription architecture_of(const std::string& arch);
+
+}  // namespace kiln::cli

@@ -1,0 +1,192 @@
+// kiln act, kiln softmax, kiln tensor: operations whose problem lines are shapes.
+#include "cli/operations.hpp"
+#include "core/error.hpp"
+#include "problem/shape_line.hpp"
+
+namespace kiln::cli {
+namespace {
+
+constexpr const char* shape_help =
+    "A PROBLEM is a shape, sizes from the batch on, or one for each operand:\n"
+    "  16x64x112x112\n"
+    "  16x64x112x112:1x64x1x1";
+
+class ShapeOperation : public Operation {
+ public:
+  explicit ShapeOperation(const std::vector<std::string>& names) : strides_(names) {}
+
+ protected:
+  // The operands of `names`, in order.
+  std::vector<Tensor> tensors(const std::string& line,
+                              const std::vector<std::string>& names) const {
+    const auto shapes = parse_shapes(line, names.size());
+    if (shapes.size() != 1 && shapes.size() != names.size())
+      fail(KILN_STATUS_BAD_PARAM, "the line has ", shapes.size(), " shapes; expected 1, or ",
+           names.size(), ": ", join(names, ", "));
+    std::vector<Tensor> out;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto& sizes = shapes.size() == 1 ? shapes[0] : shapes[i];
+      Tensor tensor;
+      tensor.type = type_of(type, i, names.size());
+      tensor.rank = static_cast<int>(sizes.size());
+      std::copy(sizes.begin(), sizes.end(), tensor.dims.begin());
+      check_tensor(tensor, names[i].c_str(), true);
+      tensor.strides = dense_strides(layout_of(layout, i, names.size()), tensor.rank, tensor.dims);
+      strides_.apply(tensor, names[i]);
+      out.push_back(tensor);
+    }
+    return out;
+  }
+
+  void add_direction(CLI::App& app) {
+    app.add_option("--dir", direction_, "fwd: y; bwd: the gradient of x")
+        ->check(CLI::IsMember({"fwd", "bwd"}))
+        ->capture_default_str();
+  }
+  void add_operands(CLI::App& app) {
+    add_type_and_layout(app, *this, true);
+    strides_.add_to(app);
+  }
+  bool backward() const { return direction_ == "bwd"; }
+
+ private:
+  std::string direction_ = "fwd";
+  StrideOptions strides_;
+};
+
+class ActOperation final : public ShapeOperation {
+ public:
+  ActOperation() : ShapeOperation({"x", "y", "dy", "dx"}) {}
+  std::unique_ptr<Operation> clone() const override {
+    return std::make_unique<ActOperation>(*this);
+  }
+  const char* command() const override { return "act"; }
+  const char* summary() const override { return "Run activations: check them, time them"; }
+  const char* line_help() const override { return shape_help; }
+
+  void add_flags(CLI::App& app) override {
+    add_direction(app);
+    app.add_option("--act", mode_,
+                   "sigmoid, relu, tanh, clipped_relu, leaky_relu, elu, gelu_erf, gelu_tanh, "
+                   "silu, softplus, hard_swish or identity")
+        ->capture_default_str();
+    app.add_option("--coef", coefficient_,
+                   "Ceiling of clipped_relu, slope of leaky_relu, alpha of elu")
+        ->capture_default_str();
+    add_operands(app);
+  }
+
+  Problem make(const std::string& line) const override {
+    Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};
+    if (!parse_activation(mode_, activation.mode))
+      fail(KILN_STATUS_BAD_PARAM, "--act is ", mode_,
+           "; expected identity, sigmoid, relu, tanh, clipped_relu, leaky_relu, elu, gelu_erf, "
+           "gelu_tanh, silu, softplus or hard_swish");
+    if (!backward()) {
+      const std::vector<Tensor> t = tensors(line, {"x", "y"});
+      return make_activation_forward(activation, t[0], t[1]);
+    }
+    const bool from_output = gradient_from_output(activation.mode);
+    const std::vector<Tensor> t = tensors(line, {from_output ? "y" : "x", "dy", "dx"});
+    return make_activation_backward(activation, t[0], from_output ? "yDesc" : "xDesc", t[1], t[2]);
+  }
+
+ private:
+  std::string mode_ = "relu";
+  double coefficient_ = 1;
+};
+
+class SoftmaxOperation final : public ShapeOperation {
+ public:
+  SoftmaxOperation() : ShapeOperation({"x", "y", "dy", "dx"}) {}
+  std::unique_ptr<Operation> clone() const override {
+    return std::make_unique<SoftmaxOperation>(*this);
+  }
+  const char* command() const override { return "softmax"; }
+  const char* summary() const override { return "Run softmax: check it, time it"; }
+  const char* line_help() const override { return shape_help; }
+
+  void add_flags(CLI::App& app) override {
+    add_direction(app);
+    app.add_option("--algorithm", algorithm_,
+                   "With the hardware's exp, an accurate one, or the log")
+        ->check(CLI::IsMember({"fast", "accurate", "log"}))
+        ->capture_default_str();
+    app.add_option("--over", over_, "Over the channels of each location, or over each image")
+        ->check(CLI::IsMember({"channels", "image"}))
+        ->capture_default_str();
+    add_operands(app);
+  }
+
+  Problem make(const std::string& line) const override {
+    const kilnSoftmaxAlgorithm_t algorithm = algorithm_ == "fast"  ? KILN_SOFTMAX_FAST
+                                             : algorithm_ == "log" ? KILN_SOFTMAX_LOG
+                                                                   : KILN_SOFTMAX_ACCURATE;
+    const kilnSoftmaxMode_t mode =
+        over_ == "image" ? KILN_SOFTMAX_MODE_INSTANCE : KILN_SOFTMAX_MODE_CHANNEL;
+    if (!backward()) {
+      const std::vector<Tensor> t = tensors(line, {"x", "y"});
+      return make_softmax_forward(algorithm, mode, t[0], t[1]);
+    }
+    const std::vector<Tensor> t = tensors(line, {"y", "dy", "dx"});
+    return make_softmax_backward(algorithm, mode, t[0], t[1], t[2]);
+  }
+
+ private:
+  std::string algorithm_ = "accurate", over_ = "channels";
+};
+
+class TensorOperation final : public ShapeOperation {
+ public:
+  TensorOperation() : ShapeOperation({"x", "y", "a", "b", "c"}) {}
+  std::unique_ptr<Operation> clone() const override {
+    return std::make_unique<TensorOperation>(*this);
+  }
+  const char* command() const override { return "tensor"; }
+  const char* summary() const override {
+    return "Transform, set, add, multiply and reduce tensors: check it, time it";
+  }
+  const char* line_help() const override { return shape_help; }
+
+  void add_flags(CLI::App& app) override {
+    app.add_option("--op", op_,
+                   "copy: y = alpha x + beta y, between layouts and types, x broadcast where its "
+                   "size is 1; fill: y = alpha + beta y; add, mul, min, max of a and b into c; "
+                   "reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_norm2 of a into c")
+        ->check(CLI::IsMember({"copy", "fill", "add", "mul", "min", "max", "reduce_sum",
+                               "reduce_mean", "reduce_max", "reduce_min", "reduce_norm2"}))
+        ->capture_default_str();
+    add_operands(app);
+  }
+
+  Problem make(const std::string& line) const override {
+    constexpr const char* binary[] = {"add", "mul", "min", "max"};
+    constexpr const char* reductions[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
+                                          "reduce_norm2"};
+    if (op_ == "fill") return make_fill(tensors(line, {"y"})[0]);
+    if (op_ == "copy") {
+      const std::vector<Tensor> t = tensors(line, {"x", "y"});
+      return t[0].dims == t[1].dims ? make_transform(t[0], t[1]) : make_add(t[0], t[1]);
+    }
+    for (int i = 0; i < 4; ++i) {
+      if (op_ != binary[i]) continue;
+      const std::vector<Tensor> t = tensors(line, {"a", "b", "c"});
+      return make_binary(static_cast<kilnOpTensorOp_t>(i), t[0], t[1], t[2]);
+    }
+    const std::vector<Tensor> t = tensors(line, {"a", "c"});
+    int reduction = 0;
+    while (op_ != reductions[reduction]) ++reduction;
+    return make_reduction(static_cast<kilnReduceTensorOp_t>(reduction), t[0], t[1]);
+  }
+
+ private:
+  std::string op_ = "copy";
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_act_operation() { return std::make_unique<ActOperation>(); }
+std::unique_ptr<Operation> make_softmax_operation() { return std::make_unique<SoftmaxOperation>(); }
+std::unique_ptr<Operation> make_tensor_operation() { return std::make_unique<TensorOperation>(); }
+
+}  // namespace kiln::cli

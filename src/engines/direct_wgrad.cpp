@@ -1,0 +1,72 @@
+#include "engines/direct_wgrad.hpp"
+
+#include <limits>
+
+#include "core/text.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint32_t threads = 256;
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
+  KernelSpec spec;
+  spec.engine = "direct_wgrad";
+  spec.file = "conv/direct_wgrad.cu";
+  spec.entry = "direct_wgrad";
+  spec.tile = "1 element of dw a block, 256 threads";
+  spec.alignment = size_of(problem.type);
+  spec.shared_memory =
+      threads / 32 * static_cast<std::uint32_t>(size_of(compute_type(problem.type)));
+  spec.constants = gather_constants(problem, gather);
+
+  const Gather::Phase& phase = gather.phases.front();
+  const bool wide = phase.out_pixels() + threads > limit32;
+  const auto add = [&](const char* name, auto value) {
+    spec.constants.push_back({name, value, ""});
+  };
+  const auto add_pixels = [&](const char* name, std::int64_t divisor) {
+    if (wide)
+      add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
+    else
+      add(name, make_magic(static_cast<std::uint32_t>(divisor),
+                           static_cast<std::uint32_t>(phase.out_pixels() + threads)));
+  };
+  add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
+  add_pixels("DIV_OPQ", phase.out_pixels());
+  add_pixels("DIV_PQ", phase.pixels[1] * phase.pixels[2]);
+  add_pixels("DIV_Q", phase.pixels[2]);
+  const auto add_divisor = [&](const char* name, std::int64_t divisor) {
+    add(name, make_magic(static_cast<std::uint32_t>(divisor), limit32));
+  };
+  add_divisor("DIV_COLUMNS", gather.channels * phase.tap_count());
+  add_divisor("DIV_TRS", phase.tap_count());
+  add_divisor("DIV_RS", phase.taps[1] * phase.taps[2]);
+  add_divisor("DIV_S", phase.taps[2]);
+  add_divisor("DIV_ROWS", gather.rows);
+  return spec;
+}
+
+}  // namespace
+
+bool DirectWgradEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
+}
+
+std::variant<Proposal, Refusal> DirectWgradEngine::propose(const Problem& any,
+                                                           const DeviceDescription&) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const std::int64_t blocks = problem.out_channels * problem.group_in() * problem.taps();
+  if (blocks > limit32)
+    return Refusal{
+        cat(blocks, " elements of dw need as many thread blocks; a launch has at most ", limit32)};
+  const Gather gather = make_gather(problem);
+  Proposal out{make_spec(problem, gather), {}};
+  out.launch = wgrad_launch(problem, blocks, threads, out.kernel.shared_memory);
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,74 @@
+// Forward propagation and data gradient as one thing: each output pixel gathers, over taps and
+// channels, elements of a source image times elements of the filter. The engines that compute by
+// gathering know nothing else.
+#pragma once
+
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "problem/convolution.hpp"
+
+namespace kiln {
+
+// out[n, row, o] = sum over channel, tap of
+//   source[n, channel, o * stride + origin + tap * step] * w[row, channel, tap]
+// for each phase's pixels o and taps; elements outside the source count as zero.
+//
+// fprop: source x, rows are filters, one phase. dgrad: source dy, rows are the channels of dx. With
+// stride u the pixels of dx fall into u phases along each dimension, by their position modulo u:
+// position h meets tap t of output o where h = o u - pad + t d, so within a phase every
+// (u / gcd(u, d))-th tap contributes, and the next one lies d / gcd(u, d) outputs before. Each
+// phase is a gather of stride 1 of its own, and no tap is visited that does not exist.
+struct Gather {
+  DataType type = KILN_DATA_FLOAT;
+  std::int64_t batch = 0, groups = 1;
+  std::int64_t channels = 0, rows = 0;   // of one group
+  Spatial source{};                      // sizes
+  Spatial stride{}, step{};              // in source elements: a pixel on, a tap on
+  Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}: a pixel on
+  std::int64_t w_row = 0, w_channel = 0, w_group = 0;  // strides of the filter
+  Spatial w_tap{};
+
+  struct Phase {
+    Spatial pixels{};                         // of one image
+    Spatial taps{};                           // 0 in some dimension: the outputs are zero
+    Spatial origin{};                         // where the first tap of pixel 0 lies
+    std::int64_t w_first = 0, out_first = 0;  // offsets of the first tap and the first pixel
+    std::int64_t out_pixels() const { return pixels[0] * pixels[1] * pixels[2]; }
+    std::int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
+  };
+  std::vector<Phase> phases;  // those with most taps first; none without pixels
+
+  std::int64_t most_pixels() const;  // of a phase, in one image
+  std::int64_t most_taps() const;    // of a phase
+  Spatial largest_taps() const;      // of any phase, in each dimension
+  Spatial largest_pixels() const;
+
+  // Products with elements outside the source, as a share of those inside, minus one: what is lost
+  // by not looking. 0 without padding.
+  double padding_waste() const;
+  // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
+  bool leaves_source(int dimension) const;
+};
+
+// Of a data gradient, or of the forward propagation that a filter gradient differentiates: its
+// source is x, its output dy, its filter dw.
+Gather make_gather(const ConvolutionProblem& problem);
+
+// The constants that every gathering kernel shares: element_t, compute_t; sizes, strides, steps;
+// PHASES and, one entry a phase, OUT_*, FILTER_*, ORIGIN_*, W_FIRST and OUT_FIRST; the epilogue.
+std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const Gather& gather);
+
+// A one-dimensional launch with GatherParams and its operands; phase_tiles: tiles of pixels in the
+// phase that has most.
+LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_tiles,
+                         std::int64_t blocks, std::uint32_t threads, std::uint32_t shared_memory);
+
+// The same of a filter gradient, with WgradParams.
+LaunchSpec wgrad_launch(const ConvolutionProblem& problem, std::int64_t blocks,
+                        std::uint32_t threads, std::uint32_t shared_memory);
+
+// The span, in elements, of one image of a tensor, from its strides and sizes (batch left out).
+std::int64_t image_span(const Dims& strides, std::int64_t channels, const Spatial& sizes);
+
+}  // namespace kiln

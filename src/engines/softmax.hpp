@@ -1,0 +1,16 @@
+// Softmax and its gradient over rows that a block's threads hold in registers.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class SoftmaxEngine final : public Engine {
+ public:
+  const char* name() const override { return "softmax"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

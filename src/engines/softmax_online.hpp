@@ -1,0 +1,17 @@
+// Softmax and its gradient over rows of any length, read twice but for what shared memory keeps:
+// takes every problem.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class SoftmaxOnlineEngine final : public Engine {
+ public:
+  const char* name() const override { return "softmax_online"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,192 @@
+#include "engines/wgrad_fma.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
+// without a tile, smaller ones are computed by several slices of a block.
+constexpr FmaTile sliced_tiles[] = {
+    {96, 64, 8, 12, 8, 4, 1, 0, 0.66, 4},
+    {64, 64, 8, 8, 8, 4, 2, 90, 0.78, 4},
+    {32, 64, 8, 4, 8, 4, 2, 90, 0.60, 4},
+};
+constexpr FmaTile sliced_double_tiles[] = {
+    {32, 64, 8, 8, 8, 3, 1, 0, 0.62, 8},
+    {32, 32, 8, 4, 4, 3, 1, 0, 0.50, 4},
+};
+constexpr FmaTile sliced_half_tiles[] = {
+    {64, 64, 8, 8, 8, 2, 2, 90, 0.70, 4},
+    {32, 64, 8, 4, 8, 2, 2, 90, 0.58, 4},
+};
+
+std::int64_t tiles_of(const ConvolutionProblem& problem, const FmaTile& tile) {
+  const std::int64_t columns = problem.group_in() * problem.taps();
+  return ceil_div(problem.group_out(), tile.m) * ceil_div(columns, tile.n) * problem.groups;
+}
+
+bool channels_inner(const Gather& gather) {
+  return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
+}
+
+bool wide_offsets(const Gather& gather, const FmaTile& tile) {
+  const Gather::Phase& phase = gather.phases.front();
+  std::int64_t margin = 0;
+  for (int i = 0; i < 3; ++i)
+    margin += (std::abs(phase.origin[i]) + phase.taps[i] * std::abs(gather.step[i])) *
+              gather.source_strides[2 + i];
+  const std::int64_t x = 2 * margin + image_span(gather.source_strides,
+                                                 gather.channels * gather.groups, gather.source);
+  const std::int64_t dy = tile.m * gather.out_strides[1] +
+                          image_span(gather.out_strides, gather.rows * gather.groups, phase.pixels);
+  const std::int64_t dw =
+      image_span({0, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]},
+                 gather.channels, phase.taps) +
+      tile.n * gather.w_channel;
+  return std::max({x, dy, dw}) > limit32;
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const FmaTile& tile,
+                     const DeviceDescription& device) {
+  const bool x_lanes_on_k = !channels_inner(gather);
+  const bool dy_lanes_on_k = gather.out_strides[1] != 1 || gather.rows == 1;
+  const FmaStages stages(tile, problem.type, dy_lanes_on_k, x_lanes_on_k);
+  KernelSpec spec;
+  spec.engine = "wgrad_fma";
+  spec.file = "conv/wgrad_fma.cu";
+  spec.entry = "wgrad_fma";
+  spec.tile = describe(tile);
+  spec.shared_memory = stages.bytes(tile, problem.type);
+  spec.alignment = size_of(problem.type);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const Gather::Phase& phase = gather.phases.front();
+  const Spatial& taps = phase.taps;
+  const std::int64_t columns = gather.channels * phase.tap_count();
+  add("REDUCTION", columns, "of the forward propagation: the columns of dw");
+  add("FIXED", true);
+  add("CHANNELS_INNER", channels_inner(gather));
+  add("IMAGES_INNER", false);
+  add("TAPS_T", taps[0]);
+  add("TAPS_R", taps[1]);
+  add("TAPS_S", taps[2]);
+  add("TAPS_IN_DEPTH", taps[0] > 1);
+  add("TAP_MASK", taps[0] + taps[1] + taps[2] < 32);
+  const bool wide = wide_offsets(gather, tile);
+  for (const char* name : {"offset_t", "out_offset_t"})
+    add(name, TypeName{wide ? "long long" : "int"});
+  add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
+  add_fma_constants(spec.constants, tile, stages, problem.type, device);
+  add("X_LANES_ON_K", x_lanes_on_k);
+  add("DY_LANES_ON_K", dy_lanes_on_k);
+  add("LINES_ALONG_M", false);
+
+  const auto divisor = [](std::int64_t d, std::int64_t max_dividend) {
+    return make_magic(static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(max_dividend));
+  };
+  constexpr std::int64_t any_pixel = std::numeric_limits<std::uint32_t>::max();
+  const std::int64_t column_bound = columns + 2 * tile.n;
+  add("DIV_OPQ", divisor(phase.out_pixels(), any_pixel));
+  add("DIV_PQ", divisor(phase.pixels[1] * phase.pixels[2], phase.out_pixels()));
+  add("DIV_Q", divisor(phase.pixels[2], phase.out_pixels()));
+  add("DIV_TRS", divisor(phase.tap_count(), column_bound));
+  add("DIV_RS", divisor(taps[1] * taps[2], column_bound));
+  add("DIV_S", divisor(taps[2], column_bound));
+  add("DIV_C", divisor(gather.channels, column_bound));
+  const std::int64_t tiles_m = ceil_div(gather.rows, tile.m);
+  add("DIV_TILES_N", divisor(ceil_div(columns, tile.n), limit32));
+  add("DIV_TILES_M", divisor(tiles_m, tiles_m * gather.groups));
+  return spec;
+}
+
+// The tile that keeps most of the device busy with products that count, were the reduction long.
+FmaTile choose_wgrad_tile(const ConvolutionProblem& problem, const DeviceDescription& device) {
+  constexpr std::int64_t long_reduction = 1 << 20;
+  const std::int64_t columns = problem.group_in() * problem.taps();
+  const auto score = [&](const FmaTile& tile) {
+    const std::int64_t tiles = tiles_of(problem, tile);
+    const double filled = static_cast<double>(problem.group_out() * columns * problem.groups) /
+                          static_cast<double>(tiles * tile.m * tile.n);
+    const int parts = choose_reduction_parts(tile, tiles, long_reduction, device, true);
+    return tile.efficiency * filled * busy_share(tile, tiles, parts, device);
+  };
+  const std::vector<FmaTile> tiles = wgrad_tiles(problem.type);
+  return *std::max_element(tiles.begin(), tiles.end(),
+                           [&](const FmaTile& a, const FmaTile& b) { return score(a) < score(b); });
+}
+
+}  // namespace
+
+std::vector<FmaTile> wgrad_tiles(DataType type) {
+  const std::span<const FmaTile> whole = fma_tiles(type);
+  std::vector<FmaTile> tiles(whole.begin(), whole.end());
+  const auto add = [&](const auto& more) {
+    tiles.insert(tiles.end(), std::begin(more), std::end(more));
+  };
+  if (type == KILN_DATA_DOUBLE)
+    add(sliced_double_tiles);
+  else if (type == KILN_DATA_FLOAT)
+    add(sliced_tiles);
+  else
+    add(sliced_half_tiles);
+  return tiles;
+}
+
+std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
+                                              const FmaTile& tile, const DeviceDescription& device,
+                                              int parts) {
+  const Gather gather = make_gather(problem);
+  const std::int64_t columns = gather.channels * gather.most_taps();
+  const std::int64_t pixels = problem.batch * problem.out_pixels();
+  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
+  if (pixels > most_pixels)
+    return Refusal{cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
+                       " can be counted in 32 bits")};
+  if (columns > limit32 - 2 * tile.n)
+    return Refusal{cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
+                       " can be counted in 32 bits")};
+  Proposal out{make_spec(problem, gather, tile, device), {}};
+  if (out.kernel.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
+    return Refusal{cat("the tile needs ", out.kernel.shared_memory,
+                       " bytes of shared memory; a block has at most ",
+                       device.shared_memory_per_block)};
+  const std::int64_t tiles = tiles_of(problem, tile);
+  if (parts == 0)
+    parts = choose_reduction_parts(tile, tiles, ceil_div(pixels, tile.k), device, true);
+  if (tiles * parts > limit32)
+    return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
+
+  out.launch = wgrad_launch(problem, tiles * parts, static_cast<std::uint32_t>(tile.threads()),
+                            out.kernel.shared_memory);
+  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  return out;
+}
+
+bool WgradFmaEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
+}
+
+std::variant<Proposal, Refusal> WgradFmaEngine::propose(const Problem& any,
+                                                        const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  // A group's filters are the rows of a tile: with few of them, most of every tile is idle.
+  constexpr std::int64_t least_filters = 4;
+  if (problem.group_out() < least_filters)
+    return Refusal{cat(problem.group_out(), " filters a group; below ", least_filters,
+                       " nearly all of a tile would be idle")};
+  return propose_wgrad(problem, choose_wgrad_tile(problem, device), device);
+}
+
+}  // namespace kiln

@@ -1,0 +1,30 @@
+// Activation functions, as descriptors and problems name them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "kiln/kiln.h"
+
+namespace kiln {
+
+struct Activation {
+  kilnActivationMode_t mode = KILN_ACTIVATION_IDENTITY;
+  // The ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; 0 for the others.
+  double coefficient = 0;
+
+  friend bool operator==(const Activation&, const Activation&) = default;
+};
+
+// Throws BAD_PARAM naming mode or coef. Makes the coefficient 0 where the mode has none.
+Activation make_activation(kilnActivationMode_t mode, double coefficient);
+
+// Whether the gradient is a function of y (true), or of x (gelu, silu, softplus, hard-swish).
+bool gradient_from_output(kilnActivationMode_t mode);
+
+// "relu", "gelu_tanh", ...; how problem lines and kernels call the mode.
+std::string_view name_of(kilnActivationMode_t mode);
+bool parse_activation(std::string_view text, kilnActivationMode_t& mode);
+bool has_coefficient(kilnActivationMode_t mode);
+
+}  // namespace kiln

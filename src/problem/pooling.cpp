@@ -1,0 +1,154 @@
+#include "problem/pooling.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+#include "problem/fit.hpp"
+#include "problem/problem_line.hpp"
+#include "problem/shape_line.hpp"
+
+namespace kiln {
+namespace {
+
+void check_range(const char* field, int index, std::int64_t value, std::int64_t least,
+                 std::int64_t most) {
+  if (value < least || value > most)
+    fail(KILN_STATUS_BAD_PARAM, field, "[", index, "] is ", value, "; expected ", least, " to ",
+         most);
+}
+
+std::int64_t extent(const PoolingSpec& spec, int i) {
+  return (spec.window[i] - 1) * spec.dilation[i] + 1;
+}
+
+// What a problem of x's (dx's) and y's (dy's) shapes says, without strides.
+PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name, const Tensor& y,
+                    const char* y_name) {
+  check_given(x, x_name);
+  check_given(y, y_name);
+  check_same_type(y, y_name, x, x_name);
+  const Dims out = pooling_output_dims(spec, x);
+  Tensor expected = x;
+  expected.dims = out;
+  if (y.rank != x.rank || y.dims != expected.dims)
+    fail(KILN_STATUS_BAD_PARAM, y_name, " has sizes ", sizes_text(y), "; the pooling of ", x_name,
+         " gives ", sizes_text(expected));
+  PoolingProblem problem;
+  problem.type = x.type;
+  problem.rank = spec.spatial;
+  problem.batch = x.dims[0];
+  problem.channels = x.dims[1];
+  problem.mode = spec.mode;
+  problem.nan = spec.mode == KILN_POOLING_MAX ? spec.nan : KILN_PROPAGATE_NAN;
+  problem.in = problem.out = problem.window = {1, 1, 1};
+  const int missing = 3 - spec.spatial;
+  for (int i = 0; i < spec.spatial; ++i) {
+    problem.in[i + missing] = x.dims[i + 2];
+    problem.out[i + missing] = y.dims[i + 2];
+    problem.window[i + missing] = spec.window[i];
+    problem.pad[i + missing] = spec.pad_before[i];
+    problem.stride[i + missing] = spec.stride[i];
+    problem.dilation[i + missing] = spec.dilation[i];
+  }
+  return problem;
+}
+
+Dims strides_of(const Tensor& tensor) { return make_operand("", tensor).strides; }
+
+}  // namespace
+
+void check_pooling(const PoolingSpec& spec) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (spec.spatial == 0)
+    fail(KILN_STATUS_NOT_INITIALIZED,
+         "poolingDesc was created but never set; expected window, padding and stride");
+  if (spec.spatial < 1 || spec.spatial > 3)
+    fail(KILN_STATUS_BAD_PARAM, "arrayLength is ", spec.spatial, "; expected 1, 2 or 3");
+  if (spec.mode < KILN_POOLING_MAX || spec.mode > KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING)
+    fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(spec.mode),
+         "; expected 0 (max), 1 (average counting padding) or 2 (average not counting it)");
+  if (spec.nan != KILN_PROPAGATE_NAN && spec.nan != KILN_NOT_PROPAGATE_NAN)
+    fail(KILN_STATUS_BAD_PARAM, "nanPropagation is ", static_cast<int>(spec.nan),
+         "; expected 0 (propagate) or 1 (do not)");
+  for (int i = 0; i < spec.spatial; ++i) {
+    check_range("window", i, spec.window[i], 1, most);
+    check_range("stride", i, spec.stride[i], 1, most);
+    check_range("dilation", i, spec.dilation[i], 1, most);
+    check_range("padBefore", i, spec.pad_before[i], 0, std::min(extent(spec, i) - 1, most));
+    check_range("padAfter", i, spec.pad_after[i], 0, std::min(extent(spec, i) - 1, most));
+  }
+}
+
+Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x) {
+  check_pooling(spec);
+  check_given(x, "xDesc");
+  if (x.rank != spec.spatial + 2)
+    fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.rank, " dimensions; expected ", spec.spatial + 2,
+         ", for poolingDesc has ", spec.spatial, " of space");
+  Dims dims{x.dims[0], x.dims[1]};
+  for (int i = 0; i < spec.spatial; ++i) {
+    dims[i + 2] = output_size(x.dims[i + 2], spec.pad_before[i], spec.pad_after[i], spec.window[i],
+                              spec.stride[i], spec.dilation[i]);
+    if (dims[i + 2] < 1)
+      fail(KILN_STATUS_BAD_PARAM, "window[", i, "] is ", spec.window[i], " with dilation ",
+           spec.dilation[i], "; expected one that fits into xDesc's dims[", i + 2, "] ",
+           x.dims[i + 2], " with padding ", spec.pad_before[i], " and ", spec.pad_after[i]);
+  }
+  return dims;
+}
+
+PoolingProblem make_pooling_forward(const PoolingSpec& spec, const Tensor& x, const Tensor& y) {
+  PoolingProblem problem = make(spec, x, "xDesc", y, "yDesc");
+  check_writable(y, "yDesc");
+  problem.x_strides = strides_of(x);
+  problem.y_strides = strides_of(y);
+  return problem;
+}
+
+PoolingProblem make_pooling_backward(const PoolingSpec& spec, const Tensor& dy, const Tensor* x,
+                                     const Tensor& dx) {
+  PoolingProblem problem = make(spec, dx, "dxDesc", dy, "dyDesc");
+  check_writable(dx, "dxDesc");
+  problem.backward = true;
+  problem.y_strides = strides_of(dy);
+  problem.dx_strides = strides_of(dx);
+  if (spec.mode != KILN_POOLING_MAX) return problem;
+  if (x == nullptr)
+    fail(KILN_STATUS_BAD_PARAM, "xDesc is null; expected the pooled tensor, for the gradient of a ",
+         "maximum goes where the maximum was");
+  check_given(*x, "xDesc");
+  check_same_type(*x, "xDesc", dx, "dxDesc");
+  check_same_sizes(*x, "xDesc", dx, "dxDesc");
+  problem.x_strides = strides_of(*x);
+  return problem;
+}
+
+std::vector<Operand> operands_of(const PoolingProblem& p) {
+  const Dims in{p.batch, p.channels, p.in[0], p.in[1], p.in[2]};
+  const Dims out{p.batch, p.channels, p.out[0], p.out[1], p.out[2]};
+  if (!p.backward) return {{"x", p.type, in, p.x_strides}, {"y", p.type, out, p.y_strides, true}};
+  std::vector<Operand> operands{{"dy", p.type, out, p.y_strides}};
+  if (p.mode == KILN_POOLING_MAX) operands.push_back({"x", p.type, in, p.x_strides});
+  operands.push_back({"dx", p.type, in, p.dx_strides, true});
+  return operands;
+}
+
+std::string to_line(const PoolingProblem& problem) {
+  constexpr const char* modes[] = {"", "--mode avg_include ", "--mode avg_exclude "};
+  ConvolutionLine line;
+  line.rank = problem.rank;
+  line.batch = problem.batch;
+  line.in_channels = line.out_channels = problem.channels;
+  line.in = problem.in;
+  line.filter = problem.window;
+  line.out = problem.out;
+  line.pad_before = problem.pad;
+  line.stride = problem.stride;
+  line.dilation = problem.dilation;
+  return cat(problem.backward ? "--dir bwd " : "", modes[problem.mode],
+             problem.nan == KILN_NOT_PROPAGATE_NAN ? "--nan ignore " : "",
+             print_operand_flags(operands_of(problem), problem.rank), print_pooling_line(line));
+}
+
+}  // namespace kiln

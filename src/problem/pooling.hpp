@@ -1,0 +1,66 @@
+// The canonical pooling problem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "problem/convolution.hpp"
+#include "problem/operand.hpp"
+
+namespace kiln {
+
+// What a pooling descriptor holds, outermost dimension first.
+struct PoolingSpec {
+  int spatial = 0;  // 1, 2 or 3; 0: never set
+  kilnPoolingMode_t mode = KILN_POOLING_MAX;
+  kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;
+  Spatial window{1, 1, 1}, pad_before{}, pad_after{}, stride{1, 1, 1}, dilation{1, 1, 1};
+
+  friend bool operator==(const PoolingSpec&, const PoolingSpec&) = default;
+};
+
+// Forward: y[n,c,o] = alpha * pool over taps t of x[n, c, o * stride - pad + t * dilation] + beta
+// y. Backward: dx = alpha * (gradient of that with respect to x, given dy) + beta * dx. Taps
+// outside x: of a maximum, as if they were not there (no tap inside: -infinity); of an average,
+// they count in the divisor (AVERAGE_COUNT_INCLUDE_PADDING, always the whole window) or do not
+// (AVERAGE_COUNT_EXCLUDE_PADDING; no tap inside: 0). A maximum's gradient goes to its first maximal
+// tap, in the order depth, height, width; overlapping windows add up in the order of the outputs.
+//
+// Always three spatial dimensions, as ConvolutionProblem has them.
+struct PoolingProblem {
+  DataType type = KILN_DATA_FLOAT;
+  bool backward = false;
+  int rank = 2;            // the caller's number of spatial dimensions
+  std::int64_t batch = 0;  // N; may be 0
+  std::int64_t channels = 0;
+  kilnPoolingMode_t mode = KILN_POOLING_MAX;
+  kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;  // PROPAGATE for averages, which always do
+  Spatial in{}, out{}, window{}, pad{};           // pad: before; after is what `out` implies
+  Spatial stride{1, 1, 1}, dilation{1, 1, 1};
+  // {N, C, depth, height, width}. Backward: y's are dy's; a maximum reads x and dy and writes dx,
+  // an average reads dy alone, and x_strides are all 0.
+  Dims x_strides{}, y_strides{}, dx_strides{};
+
+  friend bool operator==(const PoolingProblem&, const PoolingProblem&) = default;
+};
+
+// Checks a pooling descriptor's own fields: padding from 0 to below the window's extent. Throws
+// BAD_PARAM naming the field.
+void check_pooling(const PoolingSpec& spec);
+
+// The sizes of y: {N, C, space...}. Throws BAD_PARAM naming the field that does not fit.
+Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x);
+
+// Check everything against everything and make the canonical value. Throw BAD_PARAM. x is looked
+// at, and may be given, for a maximum alone.
+PoolingProblem make_pooling_forward(const PoolingSpec& spec, const Tensor& x, const Tensor& y);
+PoolingProblem make_pooling_backward(const PoolingSpec& spec, const Tensor& dy, const Tensor* x,
+                                     const Tensor& dx);
+
+// Forward: x, y. Backward: of a maximum dy, x, dx; of an average dy, dx.
+std::vector<Operand> operands_of(const PoolingProblem& problem);
+
+// What follows `kiln pool`: "--dir bwd --dt f16 --mode avg_exclude mb16ic64_ih112oh56kh3sh2ph0...".
+std::string to_line(const PoolingProblem& problem);
+
+}  // namespace kiln

@@ -1,0 +1,64 @@
+#include "problem/problem.hpp"
+
+#include "core/text.hpp"
+
+namespace kiln {
+namespace {
+
+struct Command {
+  const char* operator()(const ConvolutionProblem&) const { return "conv"; }
+  const char* operator()(const PoolingProblem&) const { return "pool"; }
+  const char* operator()(const SoftmaxProblem&) const { return "softmax"; }
+  const char* operator()(const ReductionProblem&) const { return "tensor"; }
+  const char* operator()(const PointwiseProblem& problem) const {
+    const bool activation =
+        problem.op == PointwiseOp::activation || problem.op == PointwiseOp::activation_backward;
+    return activation ? "act" : "tensor";
+  }
+};
+
+struct ScalarType {
+  DataType operator()(const PointwiseProblem& problem) const { return problem.compute_type(); }
+  template <class OneType>
+  DataType operator()(const OneType& problem) const {
+    return compute_type(problem.type);
+  }
+};
+
+// Broadcast elements count once: a tensor of stride 0 is read from as many bytes as it has.
+double bytes_of(const Operand& operand) {
+  double elements = 1;
+  for (int i = 0; i < KILN_DIM_MAX; ++i)
+    if (operand.strides[i] != 0 || operand.dims[i] == 0)
+      elements *= static_cast<double>(operand.dims[i]);
+  return elements * static_cast<double>(size_of(operand.type));
+}
+
+}  // namespace
+
+const char* command_of(const Problem& problem) { return std::visit(Command{}, problem); }
+
+std::string line_of(const Problem& problem) {
+  return std::visit([](const auto& value) { return to_line(value); }, problem);
+}
+
+std::string text_of(const Problem& problem) {
+  return cat(command_of(problem), " ", line_of(problem));
+}
+
+std::vector<Operand> operands_of(const Problem& problem) {
+  return std::visit([](const auto& value) { return operands_of(value); }, problem);
+}
+
+DataType scalar_type(const Problem& problem) { return std::visit(ScalarType{}, problem); }
+
+Work work_of(const Problem& problem, bool reads_output) {
+  Work work;
+  if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
+    work.flops = convolution->flops();
+  for (const Operand& operand : operands_of(problem))
+    work.bytes += bytes_of(operand) * (operand.written && reads_output ? 2 : 1);
+  return work;
+}
+
+}  // namespace kiln

@@ -1,0 +1,74 @@
+#include "problem/reduction.hpp"
+
+#include "core/error.hpp"
+#include "problem/fit.hpp"
+#include "problem/shape_line.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr const char* op_names[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
+                                    "reduce_norm2"};
+
+ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_name, const Tensor& c,
+                      const char* c_name) {
+  if (op < KILN_REDUCE_SUM || op > KILN_REDUCE_NORM2)
+    fail(KILN_STATUS_BAD_PARAM, "op is ", static_cast<int>(op),
+         "; expected 0 (sum), 1 (mean), 2 (max), 3 (min) or 4 (norm2)");
+  check_given(a, a_name);
+  check_given(c, c_name);
+  check_same_type(c, c_name, a, a_name);
+  check_broadcasts(c, c_name, a, a_name);
+  check_writable(c, c_name);
+  const bool summing = op == KILN_REDUCE_SUM || op == KILN_REDUCE_NORM2;
+  if (a.dims[0] == 0 && c.dims[0] == 1 && !summing)
+    fail(KILN_STATUS_BAD_PARAM, a_name, ": dims[0] is 0; expected at least 1, for ", op_names[op],
+         " over nothing has no value");
+  const Operand from = make_operand("a", a), to = make_operand("c", c);
+  ReductionProblem problem;
+  problem.type = a.type;
+  problem.op = op;
+  problem.rank = a.rank - 2;
+  problem.dims = from.dims;
+  problem.out_dims = to.dims;
+  problem.a_strides = from.strides;
+  problem.c_strides = to.strides;
+  return problem;
+}
+
+}  // namespace
+
+std::int64_t ReductionProblem::reduced() const {
+  std::int64_t count = 1;
+  for (int i = 0; i < KILN_DIM_MAX; ++i)
+    if (out_dims[i] == 1) count *= dims[i];
+  return count;
+}
+
+ReductionProblem make_reduction(kilnReduceTensorOp_t op, const Tensor& a, const Tensor& c) {
+  return make(op, a, "aDesc", c, "cDesc");
+}
+
+ReductionProblem make_bias_gradient(const Tensor& dy, const Tensor& db) {
+  check_given(dy, "dyDesc");
+  check_given(db, "dbDesc");
+  Tensor expected = dy;
+  for (int i = 0; i < dy.rank; ++i) expected.dims[i] = i == 1 ? dy.dims[1] : 1;
+  if (db.rank != dy.rank || db.dims != expected.dims)
+    fail(KILN_STATUS_BAD_PARAM, "dbDesc has sizes ", sizes_text(db), "; expected ",
+         sizes_text(expected), ", one element a channel of dyDesc");
+  return make(KILN_REDUCE_SUM, dy, "dyDesc", db, "dbDesc");
+}
+
+std::vector<Operand> operands_of(const ReductionProblem& problem) {
+  return {{"a", problem.type, problem.dims, problem.a_strides},
+          {"c", problem.type, problem.out_dims, problem.c_strides, true}};
+}
+
+std::string to_line(const ReductionProblem& problem) {
+  const std::vector<Operand> operands = operands_of(problem);
+  return cat("--op ", op_names[problem.op], " ", print_operand_flags(operands, problem.rank),
+             print_shapes(operands, problem.rank));
+}
+
+}  // namespace kiln

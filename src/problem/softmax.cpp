@@ -1,0 +1,82 @@
+#include "problem/softmax.hpp"
+
+#include "core/error.hpp"
+#include "problem/fit.hpp"
+#include "problem/shape_line.hpp"
+
+namespace kiln {
+namespace {
+
+void check_kinds(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode) {
+  if (algorithm < KILN_SOFTMAX_FAST || algorithm > KILN_SOFTMAX_LOG)
+    fail(KILN_STATUS_BAD_PARAM, "algorithm is ", static_cast<int>(algorithm),
+         "; expected 0 (fast), 1 (accurate) or 2 (log)");
+  if (mode != KILN_SOFTMAX_MODE_CHANNEL && mode != KILN_SOFTMAX_MODE_INSTANCE)
+    fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(mode),
+         "; expected 0 (channel) or 1 (instance)");
+}
+
+SoftmaxProblem make(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode, const Tensor& out) {
+  SoftmaxProblem problem;
+  problem.type = out.type;
+  problem.rank = out.rank - 2;
+  problem.algorithm = algorithm;
+  problem.mode = mode;
+  problem.dims = make_operand("", out).dims;
+  return problem;
+}
+
+void check_pair(const Tensor& in, const char* name, const Tensor& out, const char* out_name) {
+  check_given(in, name);
+  check_same_type(in, name, out, out_name);
+  check_same_sizes(in, name, out, out_name);
+}
+
+Dims strides_of(const Tensor& tensor) { return make_operand("", tensor).strides; }
+
+}  // namespace
+
+SoftmaxProblem make_softmax_forward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
+                                    const Tensor& x, const Tensor& y) {
+  check_kinds(algorithm, mode);
+  check_given(y, "yDesc");
+  check_writable(y, "yDesc");
+  check_pair(x, "xDesc", y, "yDesc");
+  SoftmaxProblem problem = make(algorithm, mode, y);
+  problem.x_strides = strides_of(x);
+  problem.y_strides = strides_of(y);
+  return problem;
+}
+
+SoftmaxProblem make_softmax_backward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
+                                     const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  check_kinds(algorithm, mode);
+  check_given(dx, "dxDesc");
+  check_writable(dx, "dxDesc");
+  check_pair(y, "yDesc", dx, "dxDesc");
+  check_pair(dy, "dyDesc", dx, "dxDesc");
+  SoftmaxProblem problem = make(algorithm, mode, dx);
+  problem.backward = true;
+  problem.y_strides = strides_of(y);
+  problem.dy_strides = strides_of(dy);
+  problem.dx_strides = strides_of(dx);
+  return problem;
+}
+
+std::vector<Operand> operands_of(const SoftmaxProblem& p) {
+  if (!p.backward)
+    return {{"x", p.type, p.dims, p.x_strides}, {"y", p.type, p.dims, p.y_strides, true}};
+  return {{"y", p.type, p.dims, p.y_strides},
+          {"dy", p.type, p.dims, p.dy_strides},
+          {"dx", p.type, p.dims, p.dx_strides, true}};
+}
+
+std::string to_line(const SoftmaxProblem& problem) {
+  constexpr const char* algorithms[] = {"--algorithm fast ", "", "--algorithm log "};
+  const std::vector<Operand> operands = operands_of(problem);
+  return cat(problem.backward ? "--dir bwd " : "", algorithms[problem.algorithm],
+             problem.mode == KILN_SOFTMAX_MODE_INSTANCE ? "--over image " : "",
+             print_operand_flags(operands, problem.rank), print_shapes(operands, problem.rank));
+}
+
+}  // namespace kiln

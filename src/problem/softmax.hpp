@@ -1,0 +1,48 @@
+// The canonical softmax problem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "problem/operand.hpp"
+
+namespace kiln {
+
+// Forward: y = alpha * softmax(x) + beta * y, or of its logarithm; backward, with y the softmax:
+//   dx = alpha * y * (dy - sum of y * dy) + beta * dx         FAST, ACCURATE
+//   dx = alpha * (dy - exp(y) * sum of dy) + beta * dx        LOG
+// Sums run over the channels at each location (MODE_CHANNEL), or over channels and space of each
+// image (MODE_INSTANCE): a row.
+//
+// Every algorithm subtracts a row's maximum before it takes exp, so that finite x give finite y,
+// whatever their size (but for a logarithm below the type's range, which is -infinity). FAST takes
+// the exp of the hardware, which errs by some 2 + |x - maximum| units in the last place. A row with
+// a NaN or +infinity in it, or with nothing but -infinity, is NaN throughout; -infinity beside
+// larger elements gives 0, and its logarithm. Backward, values are as arithmetic has them: a NaN in
+// y or dy makes its row NaN.
+struct SoftmaxProblem {
+  DataType type = KILN_DATA_FLOAT;
+  bool backward = false;
+  int rank = 2;  // the caller's number of spatial dimensions
+  kilnSoftmaxAlgorithm_t algorithm = KILN_SOFTMAX_ACCURATE;
+  kilnSoftmaxMode_t mode = KILN_SOFTMAX_MODE_CHANNEL;
+  Dims dims{};  // {N, C, depth, height, width}; N may be 0
+  // Forward: x, y; backward: y, dy, dx in this order, in elements.
+  Dims x_strides{}, y_strides{}, dy_strides{}, dx_strides{};
+
+  friend bool operator==(const SoftmaxProblem&, const SoftmaxProblem&) = default;
+};
+
+// Throw BAD_PARAM naming what does not fit: all tensors have one type and the same sizes.
+SoftmaxProblem make_softmax_forward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
+                                    const Tensor& x, const Tensor& y);
+SoftmaxProblem make_softmax_backward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
+                                     const Tensor& y, const Tensor& dy, const Tensor& dx);
+
+// Forward: x, y. Backward: y, dy, dx.
+std::vector<Operand> operands_of(const SoftmaxProblem& problem);
+
+// What follows `kiln softmax`: "--dir bwd --algorithm log --over image 16x64x28x28".
+std::string to_line(const SoftmaxProblem& problem);
+
+}  // namespace kiln

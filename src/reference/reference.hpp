@@ -1,0 +1,69 @@
+// The double-precision reference that every kernel is compared with: each operation by its
+// definition, written to be read, threaded over outputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "problem/problem.hpp"
+#include "problem/scalars.hpp"
+
+namespace kiln::reference {
+
+// One output. A kernel that computes in the compute type may miss `value` by `allowed`, before it
+// rounds to the output's own type; how that bound comes about stands with each operation. `scale`
+// is what errors are quoted against: the sum of the absolute values that the output is a sum of.
+struct Expected {
+  double value = 0, allowed = 0, scale = 0;
+};
+
+// The outputs at `indices` (dense numbers of the result's elements). operands: the memory of every
+// operand, in the order and layout of operands_of(problem), the last one as the result was before:
+// it is read if beta is not 0. 0 threads: as many as the machine has.
+std::vector<Expected> expect(const Problem& problem, const Scalars& scalars,
+                             std::span<const void* const> operands,
+                             std::span<const std::int64_t> indices, int threads = 0);
+
+// How many elements of its inputs one output is made of, which is what expect() costs.
+double terms_of_output(const Problem& problem);
+
+// ---- one operation each: what expect() calls ---------------------------------------------------
+
+struct Request {
+  const Scalars& scalars;
+  std::span<const void* const> operands;
+  std::span<const std::int64_t> indices;
+  int threads;
+};
+std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request);
+std::vector<Expected> expect(const PoolingProblem& problem, const Request& request);
+std::vector<Expected> expect(const SoftmaxProblem& problem, const Request& request);
+std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request);
+std::vector<Expected> expect(const ReductionProblem& problem, const Request& request);
+
+double terms_of_output(const ConvolutionProblem& problem);
+double terms_of_output(const PoolingProblem& problem);
+double terms_of_output(const SoftmaxProblem& problem);
+double terms_of_output(const PointwiseProblem& problem);
+double terms_of_output(const ReductionProblem& problem);
+
+// ---- what they share ----------------------------------------------------------------------------
+
+// Half the distance from 1 to the next number of the compute type: 2^-24 or 2^-53.
+double unit_roundoff(DataType compute_type);
+
+// The element `offset` elements into memory of `type`.
+double read_element(DataType type, const void* memory, std::int64_t offset);
+
+// Calls body(i) for 0 <= i < count on `threads` threads (0: all the machine has), in runs.
+void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+
+// f and its derivative, which is taken at x.
+double activate(const Activation& activation, double x);
+double activation_gradient(const Activation& activation, double x);
+// The derivative from the function's value, for modes with gradient_from_output().
+double activation_gradient_from_output(const Activation& activation, double y);
+
+}  // namespace kiln::reference
