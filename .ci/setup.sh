@@ -36,6 +36,7 @@ missing_build_packages() {
   exists '/usr/include/CLI/CLI.hpp' || echo libcli11-dev
   exists '/usr/include/nlohmann/json.hpp' || echo nlohmann-json3-dev
   exists '/usr/include/xxhash.h' || echo libxxhash-dev
+  exists '/usr/include/png.h' || echo libpng-dev
   if [[ -z $(find_cuda) ]] && ! have_wheels && ! can_download_wheels; then echo python3-pip; fi
 }
 

@@ -1,0 +1,190 @@
+// Trains a LeNet-style network on pictures of digits, with Kiln alone.
+//
+//   train_digits                       the first GPU, rendered digits
+//   train_digits --mnist FOLDER        MNIST's IDX files
+//   train_digits --device host --filters1 4 --filters2 8 --hidden 32 --train 600 --test 200
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <random>
+
+#include "digits.hpp"
+#include "network.hpp"
+#include "picture.hpp"
+
+namespace {
+
+struct Options {
+  std::string device = "cuda", mnist, png = "digits.png";
+  std::size_t train = 20000, test = 2000;
+  int epochs = 6;
+  double rate = 0.02, momentum = 0.9, expected = 0;
+  std::uint64_t seed = 1;
+  NetworkSizes sizes;
+};
+
+Options read_options(int argc, char** argv, CLI::App& app) {
+  Options options;
+  app.add_option("--device", options.device, "cuda or host")
+      ->check(CLI::IsMember({"cuda", "host"}))
+      ->capture_default_str();
+  app.add_option("--mnist", options.mnist, "Folder of MNIST's IDX files; else digits are rendered");
+  app.add_option("--train", options.train, "Pictures to train on")->capture_default_str();
+  app.add_option("--test", options.test, "Pictures to test on")->capture_default_str();
+  app.add_option("--epochs", options.epochs, "Times through them")->capture_default_str();
+  app.add_option("--batch", options.sizes.batch, "Pictures a step")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--filters1", options.sizes.filters1)
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--filters2", options.sizes.filters2)
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--hidden", options.sizes.hidden)
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--lr", options.rate, "Learning rate")->capture_default_str();
+  app.add_option("--momentum", options.momentum)->capture_default_str();
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_option("--png", options.png, "Where the picture goes")->capture_default_str();
+  app.add_option("--expect", options.expected, "Fail below this test accuracy (0 to 1)")
+      ->capture_default_str();
+  app.parse(argc, argv);
+  return options;
+}
+
+// The pictures numbered order[begin], ...; the last ones again where there are too few.
+struct Batch {
+  std::vector<float> pictures;
+  std::vector<int> labels;
+  Batch(const Digits& digits, const std::vector<std::size_t>& order, std::size_t begin,
+        std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = order[std::min(begin + i, order.size() - 1)];
+      const auto first = digits.pictures.begin() + static_cast<std::ptrdiff_t>(at * picture_size);
+      pictures.insert(pictures.end(), first, first + picture_size);
+      labels.push_back(digits.labels[at]);
+    }
+  }
+};
+
+int largest(const std::vector<float>& probabilities, std::size_t row) {
+  const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(row * 10);
+  return static_cast<int>(std::max_element(first, first + 10) - first);
+}
+
+void show_progress(int epoch, const Options& options, std::size_t done, double loss) {
+  if (!isatty(STDOUT_FILENO)) return;
+  const int filled = static_cast<int>(30 * done / options.train);
+  std::printf("\repoch %d/%d [%-30.*s] loss %.4f ", epoch, options.epochs, filled,
+              "##############################", loss);
+  std::fflush(stdout);
+}
+
+double accuracy(Network& network, const Digits& digits, std::size_t batch,
+                std::vector<int>& predictions) {
+  std::vector<std::size_t> order(digits.count());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  predictions.clear();
+  for (std::size_t begin = 0; begin < digits.count(); begin += batch) {
+    const std::vector<float> p = network.predict(Batch(digits, order, begin, batch).pictures);
+    for (std::size_t i = 0; i < batch && begin + i < digits.count(); ++i)
+      predictions.push_back(largest(p, i));
+  }
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < predictions.size(); ++i) right += predictions[i] == digits.labels[i];
+  return static_cast<double>(right) / static_cast<double>(digits.count());
+}
+
+// One time through the training set; the mean loss of its last quarter.
+double train_epoch(Network& network, const Digits& digits, const Options& options, int epoch,
+                   double rate, std::mt19937_64& random) {
+  std::vector<std::size_t> order(digits.count());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), random);
+  const auto batch = static_cast<std::size_t>(options.sizes.batch);
+  double recent = 0, sum = 0;
+  std::size_t summed = 0;
+  for (std::size_t begin = 0; begin < digits.count(); begin += batch) {
+    const Batch data(digits, order, begin, batch);
+    const std::vector<float> p = network.train(data.pictures, data.labels, rate, options.momentum);
+    double loss = 0;
+    for (std::size_t i = 0; i < batch; ++i)
+      loss -= std::log(std::max(p[i * 10 + static_cast<std::size_t>(data.labels[i])], 1e-30f));
+    loss /= static_cast<double>(batch);
+    recent = begin == 0 ? loss : 0.9 * recent + 0.1 * loss;
+    if (begin >= digits.count() * 3 / 4) sum += loss, ++summed;
+    show_progress(epoch, options, std::min(begin + batch, digits.count()), recent);
+  }
+  return summed > 0 ? sum / static_cast<double>(summed) : recent;
+}
+
+int run(const Options& options) {
+  const kilnDeviceKind_t kind = options.device == "host" ? KILN_DEVICE_HOST : KILN_DEVICE_CUDA;
+  const kiln::Handle handle(kind);
+  const std::unique_ptr<Memory> memory = Memory::open(kind);
+  const bool mnist = !options.mnist.empty();
+  const Digits train = mnist ? read_mnist(options.mnist, "train", options.train)
+                             : render_digits(options.train, options.seed);
+  const Digits test = mnist ? read_mnist(options.mnist, "t10k", options.test)
+                            : render_digits(options.test, options.seed + 1000003);
+  if (train.count() == 0 || test.count() == 0) throw std::runtime_error("there are no pictures");
+
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  Network network(handle, *memory, options.sizes, options.seed);
+  std::printf("%zu pictures to train on, %zu to test; plans ready after %.2f s\n", train.count(),
+              test.count(), seconds());
+
+  std::mt19937_64 random(options.seed);
+  std::vector<int> predictions;
+  double reached = 0;
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
+    // The last third with a tenth of the rate.
+    const double rate = 3 * epoch > 2 * options.epochs + 1 ? options.rate / 10 : options.rate;
+    const double loss = train_epoch(network, train, options, epoch, rate, random);
+    reached = accuracy(network, test, static_cast<std::size_t>(options.sizes.batch), predictions);
+    std::printf("%sepoch %d/%d  loss %.4f  test accuracy %.2f%%  %.1f s\n",
+                isatty(STDOUT_FILENO) ? "\r\033[K" : "", epoch, options.epochs, loss, 100 * reached,
+                seconds());
+    std::fflush(stdout);
+  }
+
+  const std::map<std::string, int> origins = network.kernel_origins();
+  std::printf("kernels: %d compiled, %d from the cache on disk, %d shared within the process\n",
+              origins.at("compiled"), origins.at("disk"), origins.at("memory"));
+  Digits shown;
+  const std::size_t row = std::min<std::size_t>(12, test.count());
+  shown.pictures.assign(test.pictures.begin(),
+                        test.pictures.begin() + static_cast<std::ptrdiff_t>(row * picture_size));
+  shown.labels.assign(test.labels.begin(), test.labels.begin() + static_cast<std::ptrdiff_t>(row));
+  write_picture(options.png, network.first_filters(), shown, predictions);
+  std::printf("picture: %s\n", options.png.c_str());
+  if (reached < options.expected) {
+    std::printf("test accuracy %.4f; expected at least %.4f\n", reached, options.expected);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Trains a network on pictures of digits, with Kiln alone.");
+  try {
+    return run(read_options(argc, argv, app));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "train_digits: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,247 @@
+#include "network.hpp"
+
+#include <cmath>
+#include <random>
+
+namespace {
+
+constexpr kilnDataType_t type = KILN_DATA_FLOAT;
+constexpr kilnTensorFormat_t format = KILN_TENSOR_NCHW;
+
+std::size_t count_of(const kiln::Sizes& dims) {
+  std::size_t count = 1;
+  for (const std::int64_t size : dims) count *= static_cast<std::size_t>(size);
+  return count;
+}
+
+// A tensor's descriptor and memory.
+struct Tensor {
+  kiln::Sizes dims;
+  kiln::TensorDescriptor descriptor;
+  Array array;
+  Tensor(Memory& memory, const kiln::Sizes& sizes)
+      : dims(sizes), descriptor(format, type, sizes), array(memory, count_of(sizes)) {}
+  void* data() const { return array.get(); }
+};
+
+void note(const kiln::Plan& plan, std::map<std::string, int>& origins) {
+  switch (plan.info().origin) {
+    case KILN_KERNEL_COMPILED: ++origins["compiled"]; break;
+    case KILN_KERNEL_DISK: ++origins["disk"]; break;
+    case KILN_KERNEL_MEMORY: ++origins["memory"]; break;
+  }
+}
+
+kiln::Plan finalized(kiln::Plan plan) {
+  plan.finalize();
+  return plan;
+}
+
+}  // namespace
+
+// y = relu(conv(x, w) + b), or without the relu. The gradient steps go straight into the
+// velocities: v = -rate * gradient + momentum * v is one call of the backward convolution, with
+// alpha = -rate and beta = momentum; then w += v.
+struct Network::Layer {
+  const kiln::Handle& handle;
+  const Tensor& x;
+  bool relu;
+  kiln::ConvolutionDescriptor convolution{{}};
+  kiln::FilterDescriptor w_descriptor;
+  kiln::TensorDescriptor w_flat;  // the same memory as w, for adding
+  kiln::Sizes w_dims;
+  Array w, w_velocity;
+  Tensor b, b_velocity;
+  Tensor y, dy, dx;
+  kiln::ActivationDescriptor activation;
+  kiln::Plan forward_plan, activation_plan, data_plan, filter_plan, bias_plan, add_w, add_b;
+
+  Layer(const kiln::Handle& h, Memory& memory, const Tensor& input, std::int64_t filters,
+        std::int64_t side, bool with_relu, std::mt19937_64& random)
+      : handle(h),
+        x(input),
+        relu(with_relu),
+        w_descriptor(format, type, {filters, input.dims[1], side, side}),
+        w_flat(format, type, {filters, input.dims[1], side, side}),
+        w_dims{filters, input.dims[1], side, side},
+        w(memory, count_of(w_dims)),
+        w_velocity(memory, count_of(w_dims)),
+        b(memory, {1, filters, 1, 1}),
+        b_velocity(memory, {1, filters, 1, 1}),
+        y(memory, convolution.output_dims(input.descriptor, w_descriptor)),
+        dy(memory, y.dims),
+        dx(memory, input.dims),
+        activation(with_relu ? KILN_ACTIVATION_RELU : KILN_ACTIVATION_IDENTITY),
+        forward_plan(finalized({type, kilnCreateConvolutionBiasActivationForwardPlan, handle,
+                                x.descriptor, w_descriptor, convolution, nullptr, b.descriptor,
+                                activation, y.descriptor})),
+        activation_plan(finalized({type, kilnCreateActivationBackwardPlan, handle, activation,
+                                   y.descriptor, dy.descriptor, nullptr, dy.descriptor})),
+        data_plan(finalized({type, kilnCreateConvolutionBackwardDataPlan, handle, w_descriptor,
+                             dy.descriptor, convolution, dx.descriptor})),
+        filter_plan(finalized({type, kilnCreateConvolutionBackwardFilterPlan, handle, x.descriptor,
+                               dy.descriptor, convolution, w_descriptor})),
+        bias_plan(finalized(
+            {type, kilnCreateConvolutionBackwardBiasPlan, handle, dy.descriptor, b.descriptor})),
+        add_w(finalized({type, kilnCreateAddTensorPlan, handle, w_flat, w_flat})),
+        add_b(finalized({type, kilnCreateAddTensorPlan, handle, b.descriptor, b.descriptor})) {
+    // He's initialization: variance 2 / fan-in.
+    std::normal_distribution<float> normal(
+        0,
+        std::sqrt(2.0f / static_cast<float>(count_of(w_dims) / static_cast<std::size_t>(filters))));
+    std::vector<float> values(w.count());
+    for (float& value : values) value = normal(random);
+    w.upload(values);
+  }
+
+  void forward() const {
+    forward_plan.run(kilnExecuteConvolutionBiasActivationForward, handle, 1.0, x.data(), w.get(),
+                     0.0, nullptr, b.data(), y.data());
+  }
+  // From the gradient of y, which may be dy itself; dx only where someone needs it.
+  void backward(const Tensor& gradient, bool wants_dx, double rate, double momentum) {
+    if (relu)
+      activation_plan.run(kilnExecuteActivationBackward, handle, 1.0, y.data(), gradient.data(),
+                          nullptr, 0.0, dy.data());
+    if (wants_dx)
+      data_plan.run(kilnExecuteConvolutionBackwardData, handle, 1.0, w.get(), dy.data(), 0.0,
+                    dx.data());
+    filter_plan.run(kilnExecuteConvolutionBackwardFilter, handle, -rate, x.data(), dy.data(),
+                    momentum, w_velocity.get());
+    bias_plan.run(kilnExecuteConvolutionBackwardBias, handle, -rate, dy.data(), momentum,
+                  b_velocity.data());
+    add_w.run(kilnExecuteAddTensor, handle, 1.0, w_velocity.get(), 1.0, w.get());
+    add_b.run(kilnExecuteAddTensor, handle, 1.0, b_velocity.data(), 1.0, b.data());
+  }
+  void count(std::map<std::string, int>& origins) const {
+    for (const kiln::Plan* plan :
+         {&forward_plan, &activation_plan, &data_plan, &filter_plan, &bias_plan, &add_w, &add_b})
+      note(*plan, origins);
+  }
+};
+
+// Maxima of 2 x 2.
+struct Network::Pool {
+  const kiln::Handle& handle;
+  const Tensor& x;
+  Tensor& dx;
+  kiln::PoolingDescriptor pooling{{.window = {2, 2}}};
+  Tensor y;
+  kiln::Plan forward_plan, backward_plan;
+
+  Pool(const kiln::Handle& h, Memory& memory, const Tensor& input, Tensor& input_gradient)
+      : handle(h),
+        x(input),
+        dx(input_gradient),
+        y(memory, pooling.output_dims(input.descriptor)),
+        forward_plan(finalized(
+            {type, kilnCreatePoolingForwardPlan, handle, pooling, x.descriptor, y.descriptor})),
+        backward_plan(finalized({type, kilnCreatePoolingBackwardPlan, handle, pooling, y.descriptor,
+                                 x.descriptor, dx.descriptor})) {}
+
+  void forward() const {
+    forward_plan.run(kilnExecutePoolingForward, handle, 1.0, x.data(), 0.0, y.data());
+  }
+  void backward(const Tensor& dy) const {
+    backward_plan.run(kilnExecutePoolingBackward, handle, 1.0, dy.data(), x.data(), 0.0, dx.data());
+  }
+  void count(std::map<std::string, int>& origins) const {
+    note(forward_plan, origins);
+    note(backward_plan, origins);
+  }
+};
+
+// p = softmax(x); the gradient of the mean cross-entropy with respect to x is (p - t) / batch, with
+// t the labels' one-hot rows.
+struct Network::Softmax {
+  const kiln::Handle& handle;
+  const Tensor& x;
+  Tensor& dx;
+  Tensor p, targets;
+  kiln::Plan forward_plan, difference_plan;
+
+  Softmax(const kiln::Handle& h, Memory& memory, const Tensor& input, Tensor& input_gradient)
+      : handle(h),
+        x(input),
+        dx(input_gradient),
+        p(memory, input.dims),
+        targets(memory, input.dims),
+        forward_plan(finalized({type, kilnCreateSoftmaxForwardPlan, handle, KILN_SOFTMAX_ACCURATE,
+                                KILN_SOFTMAX_MODE_CHANNEL, x.descriptor, p.descriptor})),
+        difference_plan(finalized({type, kilnCreateOpTensorPlan, handle, KILN_OP_TENSOR_ADD,
+                                   p.descriptor, targets.descriptor, dx.descriptor})) {}
+
+  void forward() const {
+    forward_plan.run(kilnExecuteSoftmaxForward, handle, 1.0, x.data(), 0.0, p.data());
+  }
+  void backward(const std::vector<int>& labels) {
+    std::vector<float> rows(targets.array.count());
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      rows[i * 10 + static_cast<std::size_t>(labels[i])] = 1;
+    targets.array.upload(rows);
+    const double share = 1.0 / static_cast<double>(labels.size());
+    difference_plan.run(kilnExecuteOpTensor, handle, share, p.data(), -share, targets.data(), 0.0,
+                        dx.data());
+  }
+  void count(std::map<std::string, int>& origins) const {
+    note(forward_plan, origins);
+    note(difference_plan, origins);
+  }
+};
+
+struct Network::Input : Tensor {
+  using Tensor::Tensor;
+};
+
+Network::Network(const kiln::Handle& handle, Memory& memory, const NetworkSizes& sizes,
+                 std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  input_ = std::make_unique<Input>(memory, kiln::Sizes{sizes.batch, 1, 28, 28});
+  conv1_ = std::make_unique<Layer>(handle, memory, *input_, sizes.filters1, 5, true, random);
+  pool1_ = std::make_unique<Pool>(handle, memory, conv1_->y, conv1_->dy);
+  conv2_ = std::make_unique<Layer>(handle, memory, pool1_->y, sizes.filters2, 5, true, random);
+  pool2_ = std::make_unique<Pool>(handle, memory, conv2_->y, conv2_->dy);
+  dense1_ = std::make_unique<Layer>(handle, memory, pool2_->y, sizes.hidden, 4, true, random);
+  dense2_ = std::make_unique<Layer>(handle, memory, dense1_->y, 10, 1, false, random);
+  softmax_ = std::make_unique<Softmax>(handle, memory, dense2_->y, dense2_->dy);
+}
+
+Network::~Network() = default;
+
+std::vector<float> Network::predict(const std::vector<float>& pictures) {
+  input_->array.upload(pictures);
+  conv1_->forward();
+  pool1_->forward();
+  conv2_->forward();
+  pool2_->forward();
+  dense1_->forward();
+  dense2_->forward();
+  softmax_->forward();
+  return softmax_->p.array.download();
+}
+
+std::vector<float> Network::train(const std::vector<float>& pictures,
+                                  const std::vector<int>& labels, double rate, double momentum) {
+  std::vector<float> probabilities = predict(pictures);
+  softmax_->backward(labels);
+  // Each layer's dx is the gradient of what it read: dense2's of dense1's output, and so on down.
+  dense2_->backward(dense2_->dy, true, rate, momentum);
+  dense1_->backward(dense2_->dx, true, rate, momentum);
+  pool2_->backward(dense1_->dx);
+  conv2_->backward(conv2_->dy, true, rate, momentum);
+  pool1_->backward(conv2_->dx);
+  conv1_->backward(conv1_->dy, false, rate, momentum);
+  return probabilities;
+}
+
+std::vector<float> Network::first_filters() const { return conv1_->w.download(); }
+
+std::map<std::string, int> Network::kernel_origins() const {
+  std::map<std::string, int> origins{{"compiled", 0}, {"disk", 0}, {"memory", 0}};
+  for (const auto* layer : {conv1_.get(), conv2_.get(), dense1_.get(), dense2_.get()})
+    layer->count(origins);
+  pool1_->count(origins);
+  pool2_->count(origins);
+  softmax_->count(origins);
+  return origins;
+}
