@@ -45,6 +45,15 @@ for type in f32 f64; do
     --batch tests/problems/paper.txt || failures+=("kiln conv --dt $type")
 done
 
+for direction in dgrad wgrad; do
+  say "The paper's layers, $direction, in f32"
+  "$build/src/kiln" conv --dir "$direction" --device cuda --check --repeat 20 \
+    --batch tests/problems/paper.txt || failures+=("kiln conv --dir $direction")
+done
+
+say "The memory-bound operations against the device's own copy"
+"$build/tests/bench/bandwidth" || failures+=("bandwidth")
+
 say "What planning and executing cost the host"
 for turn in "a new process, an empty cache" "a new process, a warm cache"; do
   note "$turn:"

@@ -104,6 +104,15 @@ check_sanitized() {
   else
     failure "sanitized small problems: see $log"
   fi
+  local lists=tests/problems
+  log=$folder/line_lists.log
+  if bash tests/ops/line_list.sh "$folder/src/kiln" host conv:$lists/backward.txt \
+    pool:$lists/pooling.txt act:$lists/activation.txt softmax:$lists/softmax.txt \
+    tensor:$lists/tensor.txt tensor:$lists/reduction.txt 2>&1 | tee "$log"; then
+    passed "sanitized problems of every operation"
+  else
+    failure "sanitized problems of every operation: see $log"
+  fi
 }
 
 # Kernels that a run before this one compiled need no compilation, and the user's own stay as they are.

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(execution_refuses_bad_arguments) {
       {"handle is null"});
   bad_param(
       kilnExecuteConvolutionForward(handle, nullptr, &alpha, x.data(), w.data(), &beta, y.data()),
-      {"plan is null", "kilnCreateConvolutionForwardPlan"});
+      {"plan is null", "kilnCreate...Plan"});
   bad_param(kilnFinalizePlan(nullptr), {"plan is null"});
   succeeds(kilnDestroyPlan(nullptr));
 }

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_convolution_from_descriptor_to_result) {
   BOOST_TEST(y_data.read() == problem.expected(-1, 1, once), boost::test_tools::per_element());
 
   BOOST_TEST(plan.info().workspaceBytes == 0u);
-  BOOST_TEST(plan.text(KILN_PLAN_PROBLEM).find("--dt f64") == 0u);
+  BOOST_TEST(plan.text(KILN_PLAN_PROBLEM).find("conv --dt f64") == 0u);
   BOOST_TEST(!plan.binary().empty());
 }
 

@@ -78,7 +78,7 @@ int run(const std::string& device_name, const std::string& line) {
     });
   };
   const double bare = per_call([&] { kernel.launch(plan.launch().shape, parameters, nullptr); });
-  const double execute = per_call([&] { plan.execute(operands, 1, 0, nullptr); });
+  const double execute = per_call([&] { plan.execute(operands, {}, nullptr); });
   std::printf("launch of the bare kernel      %10.3f us\n", bare);
   std::printf("execute                        %10.3f us  (%+.3f)\n", execute, execute - bare);
   for (void* operand : operands) device->free(operand);

@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "problem/problem_line.hpp"
-#include "reference/convolution.hpp"
+#include "reference/reference.hpp"
 
 using kiln::ConvolutionLine;
 using kiln::ConvolutionProblem;
@@ -86,16 +86,11 @@ std::vector<float> flipped(const std::vector<float>& w, std::int64_t taps) {
   return out;
 }
 
-// The same elements in the order that `strides` give to dims (5 each), as doubles.
-std::vector<double> rearranged(const std::vector<float>& dense,
-                               const std::array<std::int64_t, 5>& dims,
-                               const std::array<std::int64_t, 5>& strides) {
-  std::vector<double> out(dense.size());
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(dense.size()); ++i) {
-    std::int64_t rest = i, offset = 0;
-    for (int axis = 5; axis-- > 0; rest /= dims[axis]) offset += rest % dims[axis] * strides[axis];
-    out[offset] = dense[i];
-  }
+// The same elements in the order that `strides` give to dims (5 each).
+std::vector<float> rearranged(const std::vector<float>& dense, const kiln::Operand& operand) {
+  std::vector<float> out(dense.size());
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(dense.size()); ++i)
+    out[operand.offset(i)] = dense[i];
   return out;
 }
 
@@ -135,22 +130,15 @@ void compare(const ConvolutionLine& line, std::mt19937& random, std::int64_t sam
     }
     for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
       const ConvolutionProblem problem = make_convolution(line, KILN_DATA_FLOAT, layout, mode);
-      const auto x_values = rearranged(
-          x, {line.batch, line.in_channels, line.in[0], line.in[1], line.in[2]}, problem.x_strides);
-      const auto w_values = rearranged(
-          w, {line.out_channels, group_in, line.filter[0], line.filter[1], line.filter[2]},
-          problem.w_strides);
-      const auto sums =
-          kiln::reference::forward(problem, x_values.data(), w_values.data(), indices, 2);
-      // f32 sums of K random terms; see the bound of `kiln conv --check`.
-      const double terms = static_cast<double>(group_in * taps);
+      const std::vector<kiln::Operand> operands = operands_of(problem);
+      const auto x_values = rearranged(x, operands[0]), w_values = rearranged(w, operands[1]);
+      const void* const memory[] = {x_values.data(), w_values.data(), nullptr};
+      const auto expected = kiln::reference::expect(problem, {}, memory, indices, 2);
       double worst = 0;
       std::int64_t where = -1;
       for (std::size_t i = 0; i < indices.size(); ++i) {
-        const double bound =
-            8 * 0x1p-24 * (sums[i].magnitude + std::sqrt(terms) * std::fabs(sums[i].value)) +
-            1e-300;
-        const double ratio = std::fabs(y[indices[i]] - sums[i].value) / bound;
+        const double ratio =
+            std::fabs(y[indices[i]] - expected[i].value) / (expected[i].allowed + 1e-300);
         if (ratio > worst) {
           worst = ratio;
           where = indices[i];

@@ -12,11 +12,12 @@ constexpr std::int64_t beyond = (std::int64_t{1} << 31) + 640;  // elements
 
 // Copies the elements of a small dense tensor to where `strides` spread them, or back.
 template <class Copy>
-void spread(const ConvolutionProblem& dense, const Sizes& sizes, const Strides& dense_strides,
-            const Strides& strides, const Copy& copy) {
-  for (std::int64_t i = 0; i < count_of(sizes); ++i)
-    copy(offset_of(i, sizes, strides) * static_cast<std::int64_t>(size_of(dense.type)),
-         offset_of(i, sizes, dense_strides) * static_cast<std::int64_t>(size_of(dense.type)));
+void spread(const Operand& dense, const Dims& strides, const Copy& copy) {
+  Operand wide = dense;
+  wide.strides = strides;
+  const auto bytes = static_cast<std::int64_t>(size_of(dense.type));
+  for (std::int64_t i = 0; i < dense.count(); ++i)
+    copy(wide.offset(i) * bytes, dense.offset(i) * bytes);
 }
 
 // One problem, dense and spread, must give the same y.
@@ -25,34 +26,34 @@ void check(const std::string& line, int dimension_of_x, int dimension_of_y, cons
   ConvolutionProblem wide = dense;
   if (dimension_of_x >= 0) wide.x_strides[dimension_of_x] = beyond;
   if (dimension_of_y >= 0) wide.y_strides[dimension_of_y] = beyond;
-  const ForwardCase item(dense);
+  ForwardCase item(dense);
   const HostTensor want = item.expected();
 
   const std::shared_ptr<Device> on = device();
-  const Sizes xs = x_sizes(dense), ys = y_sizes(dense);
-  const auto bytes = [&](const Sizes& sizes, const Strides& strides) {
-    return span_of(sizes, strides) * size_of(dense.type);
+  const std::vector<Operand> far = operands_of(wide);
+  const auto bytes = [](const Operand& operand) {
+    return static_cast<std::size_t>(operand.span()) * size_of(operand.type);
   };
-  const auto x_bytes = item.x.bytes(dense.type);
-  void* const x = on->allocate(bytes(xs, wide.x_strides));
-  void* const y = on->allocate(bytes(ys, wide.y_strides));
-  const DeviceBuffer w(*on, item.w.bytes(dense.type));
-  spread(dense, xs, dense.x_strides, wide.x_strides, [&](std::int64_t far, std::int64_t near) {
-    on->copy_in(static_cast<std::byte*>(x) + far, x_bytes.data() + near, size_of(dense.type));
+  const auto x_bytes = item["x"].bytes();
+  void* const x = on->allocate(bytes(far[0]));
+  void* const y = on->allocate(bytes(far[2]));
+  const DeviceBuffer w(*on, item["w"].bytes());
+  spread(item["x"].operand, wide.x_strides, [&](std::int64_t to, std::int64_t from) {
+    on->copy_in(static_cast<std::byte*>(x) + to, x_bytes.data() + from, size_of(dense.type));
   });
   Plan plan(on, wide);
   plan.finalize({.only_engine = engine});
   void* const operands[] = {x, w.address(), y};
-  plan.execute(operands, 1, 0, nullptr);
+  plan.execute(operands, {}, nullptr);
   on->synchronize(nullptr);
-  std::vector<std::byte> y_bytes(bytes(ys, dense.y_strides));
-  spread(dense, ys, dense.y_strides, wide.y_strides, [&](std::int64_t far, std::int64_t near) {
-    on->copy_out(y_bytes.data() + near, static_cast<std::byte*>(y) + far, size_of(dense.type));
+  std::vector<std::byte> y_bytes(bytes(item.result().operand));
+  spread(item.result().operand, wide.y_strides, [&](std::int64_t from, std::int64_t to) {
+    on->copy_out(y_bytes.data() + to, static_cast<std::byte*>(y) + from, size_of(dense.type));
   });
   on->free(x);
   on->free(y);
-  HostTensor got = item.y;
-  got.read(y_bytes, dense.type);
+  HostTensor got = item.result();
+  got.read(y_bytes);
   const std::string fault = difference(got, want);
   BOOST_TEST(fault.empty(), line << " x " << dimension_of_x << " y " << dimension_of_y << " "
                                  << engine << ": " << fault);

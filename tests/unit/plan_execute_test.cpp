@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_SUITE(plan_execute, Fixture)
 BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it) {
   const Plan plan = finalized(2);
   int stream = 0;
-  plan.execute(operands, 1.5, -0.25, &stream);
+  plan.execute(operands, {.alpha = 1.5, .beta = -0.25}, &stream);
   const Launch& last = device->last;
   BOOST_TEST(last.count == 1);
   BOOST_TEST(last.stream == &stream);
@@ -121,9 +121,11 @@ BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it)
         std::memcpy(expected.data() + patch.offset, &beta, sizeof beta);
         ++betas;
         break;
+      case LaunchSpec::Hole::alpha2: BOOST_ERROR("a convolution has no second input to scale");
     }
   }
-  BOOST_TEST(uses == (std::array<int, 3>{1, 1, 1}), boost::test_tools::per_element());
+  // y twice: what beta scales, and what is written.
+  BOOST_TEST(uses == (std::array<int, 3>{1, 1, 2}), boost::test_tools::per_element());
   BOOST_TEST(alphas == 1);
   BOOST_TEST(betas == 1);
   BOOST_TEST_REQUIRE(last.size == expected.size());
@@ -133,20 +135,20 @@ BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it)
 BOOST_AUTO_TEST_CASE(execution_allocates_nothing) {
   const Plan plan = finalized(2);
   const long before = test::allocation_count();
-  for (int i = 0; i < 1000; ++i) plan.execute(operands, 1, 0, nullptr);
+  for (int i = 0; i < 1000; ++i) plan.execute(operands, {}, nullptr);
   const long after = test::allocation_count();
   BOOST_TEST(after - before == 0);
   BOOST_TEST(device->last.count == 1000);
 
   // The instrument sees what an error's sentence takes.
   const long before_error = test::allocation_count();
-  BOOST_CHECK_THROW(plan.execute(std::array<void*, 3>{}, 1, 0, nullptr), Error);
+  BOOST_CHECK_THROW(plan.execute(std::array<void*, 3>{}, {}, nullptr), Error);
   BOOST_TEST((!test::counts_allocations || test::allocation_count() > before_error));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_batch_launches_nothing_and_needs_no_memory) {
   const Plan plan = finalized(0);
-  plan.execute(std::array<void*, 3>{}, 1, 0, nullptr);
+  plan.execute(std::array<void*, 3>{}, {}, nullptr);
   BOOST_TEST(device->last.count == 0);
 }
 
@@ -155,12 +157,12 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused_before_the_launch) {
   for (std::size_t i = 0; i < 3; ++i) {
     auto wrong = operands;
     wrong[i] = nullptr;
-    BOOST_CHECK_EXCEPTION(plan.execute(wrong, 1, 0, nullptr), Error, is_bad_param);
+    BOOST_CHECK_EXCEPTION(plan.execute(wrong, {}, nullptr), Error, is_bad_param);
     wrong[i] = reinterpret_cast<char*>(operands[i]) + 2;
-    BOOST_CHECK_EXCEPTION(plan.execute(wrong, 1, 0, nullptr), Error, is_bad_param);
+    BOOST_CHECK_EXCEPTION(plan.execute(wrong, {}, nullptr), Error, is_bad_param);
   }
   const Plan raw(device, pointwise(2));
-  BOOST_CHECK_EXCEPTION(raw.execute(operands, 1, 0, nullptr), Error, [](const Error& error) {
+  BOOST_CHECK_EXCEPTION(raw.execute(operands, {}, nullptr), Error, [](const Error& error) {
     return error.status() == KILN_STATUS_NOT_INITIALIZED;
   });
   BOOST_TEST(device->last.count == 0);

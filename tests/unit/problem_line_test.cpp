@@ -1,7 +1,6 @@
 #include "problem/problem_line.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -248,14 +247,14 @@ BOOST_AUTO_TEST_CASE(makes_the_problem) {
 
 // Every line of the lists is legal, survives printing, and is the line that its problem prints.
 BOOST_AUTO_TEST_CASE(the_problem_lists) {
-  int files = 0, small = 0;
-  for (const auto& file : std::filesystem::directory_iterator(KILN_PROBLEMS)) {
-    ++files;
+  int small = 0;
+  // The lists of convolutions without flags of their own.
+  for (const std::string name : {"small.txt", "paper.txt", "alexnet.txt", "resnet50.txt"}) {
     std::ostringstream text;
-    text << std::ifstream(file.path()).rdbuf();
-    const bool is_small = file.path().filename() == "small.txt";
+    text << std::ifstream(KILN_PROBLEMS "/" + name).rdbuf();
+    const bool is_small = name == "small.txt";
     for (const auto& [number, line] : kiln::problem_lines(text.str())) {
-      BOOST_TEST_INFO(file.path().filename() << ":" << number << ": " << line);
+      BOOST_TEST_INFO(name << ":" << number << ": " << line);
       ConvolutionLine parsed = parse_convolution_line(line);
       BOOST_TEST((parse_convolution_line(print_convolution_line(parsed)) == parsed));
       const kiln::ConvolutionProblem problem =
@@ -268,7 +267,6 @@ BOOST_AUTO_TEST_CASE(the_problem_lists) {
       }
     }
   }
-  BOOST_TEST(files >= 4);
   BOOST_TEST(small >= 150);
 }
 

@@ -1,0 +1,235 @@
+// The three passes of a convolution against the reference and against each other; every tile and
+// every split; gradients by differences; the fused epilogue.
+#include <boost/test/unit_test.hpp>
+
+#include "engines/implicit_gemm_fma.hpp"
+#include "engines/wgrad_fma.hpp"
+#include "forward_case.hpp"
+#include "random_tensors.hpp"
+
+namespace {
+
+using namespace test;
+
+ConvolutionOperands random_operands(RandomProblems& random, DataType type) {
+  for (;;) {
+    ConvolutionLine line;
+    line.rank = static_cast<int>(random.among(1, 3));
+    line.groups = random.coin() ? 1 : random.among(2, 4);
+    line.batch = random.among(1, 3);
+    line.in_channels = line.groups * random.among(1, 7);
+    line.out_channels = line.groups * random.among(1, 9);
+    bool legal = true;
+    for (int i = 3 - line.rank; i < 3; ++i) {
+      line.in[i] = random.among(1, 9);
+      line.filter[i] = random.among(1, 4);
+      line.stride[i] = random.among(1, 3);
+      line.dilation[i] = random.among(1, 3);
+      line.pad_before[i] = random.among(-1, 4);
+      line.pad_after[i] = random.among(-1, 4);
+      line.out[i] = output_size(line.in[i], line.pad_before[i], line.pad_after[i], line.filter[i],
+                                line.stride[i], line.dilation[i]);
+      legal = legal && line.out[i] >= 1;
+    }
+    if (!legal) continue;
+    return describe_convolution(line, type, random.coin() ? KILN_TENSOR_NCHW : KILN_TENSOR_NHWC,
+                                random.coin() ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+  }
+}
+
+double dot(const HostTensor& a, const HostTensor& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.operand.count(); ++i) sum += a.at(i) * b.at(i);
+  return sum;
+}
+
+Proposal proposal_of(const std::variant<Proposal, Refusal>& answer) {
+  return std::get<Proposal>(answer);
+}
+
+HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
+  const std::shared_ptr<Device> on = device();
+  const FoundKernel kernel = load_kernel(proposal.kernel, *on);
+  return item.run(*on, [&](std::span<void* const> operands) {
+    std::vector<std::byte> parameters = proposal.launch.parameters;
+    for (const LaunchSpec::Patch& patch : proposal.launch.patches) {
+      const void* source = patch.hole == LaunchSpec::Hole::alpha ? &item.scalars.alpha
+                           : patch.hole == LaunchSpec::Hole::beta
+                               ? &item.scalars.beta
+                               : static_cast<const void*>(&operands[patch.operand]);
+      std::memcpy(parameters.data() + patch.offset, source, 8);
+    }
+    kernel.kernel->kernel->launch(proposal.launch.shape, parameters, nullptr);
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(convolution_backward)
+
+BOOST_AUTO_TEST_CASE(random_problems_on_every_engine) {
+  RandomProblems random(1);
+  for (int turn = 0; turn < 120; ++turn) {
+    const ConvolutionOperands operands = random_operands(random, random.type());
+    const Problem dgrad = make_convolution_dgrad(operands.spec, operands.w, operands.y, operands.x);
+    const Problem wgrad = make_convolution_wgrad(operands.spec, operands.x, operands.y, operands.w);
+    for (const Problem& problem : {dgrad, wgrad}) {
+      OperationCase item(problem);
+      item.scalars = random.scalars();
+      item.fill_uniform(random.seed());
+      BOOST_TEST(check(item) == "");
+      const bool is_dgrad = problem == dgrad;
+      BOOST_TEST(check(item, is_dgrad ? "direct" : "direct_wgrad") == "");
+    }
+  }
+}
+
+// <conv(x), dy> = <x, dgrad(dy)> = <w, wgrad(x, dy)>
+BOOST_AUTO_TEST_CASE(the_passes_are_adjoint) {
+  RandomProblems random(2);
+  for (int turn = 0; turn < 60; ++turn) {
+    const ConvolutionOperands o = random_operands(random, KILN_DATA_DOUBLE);
+    OperationCase fprop(make_convolution(o.spec, o.x, o.w, o.y));
+    OperationCase dgrad(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+    OperationCase wgrad(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    fprop.fill_uniform(random.seed());
+    dgrad.fill_uniform(random.seed());
+    dgrad["w"] = fprop["w"];
+    wgrad["x"].values = fprop["x"].values;
+    wgrad["dy"].values = dgrad["dy"].values;
+    const double forward = dot(fprop.run_plan(), dgrad["dy"]);
+    const double data = dot(fprop["x"], dgrad.run_plan());
+    const double filter = dot(fprop["w"], wgrad.run_plan());
+    const double size = std::sqrt(dot(fprop["x"], fprop["x"]) * dot(fprop["w"], fprop["w"]) *
+                                  dot(dgrad["dy"], dgrad["dy"])) +
+                        1e-300;
+    BOOST_TEST(std::fabs(forward - data) / size < 1e-12);
+    BOOST_TEST(std::fabs(forward - filter) / size < 1e-12);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_differences) {
+  constexpr double step = 1e-5;
+  RandomProblems random(3);
+  for (int turn = 0; turn < 10; ++turn) {
+    const ConvolutionOperands o = random_operands(random, KILN_DATA_DOUBLE);
+    OperationCase fprop(make_convolution(o.spec, o.x, o.w, o.y));
+    fprop.fill_uniform(random.seed());
+    OperationCase dgrad(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+    dgrad.fill_uniform(random.seed());
+    dgrad["w"] = fprop["w"];
+    OperationCase wgrad(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    wgrad["x"].values = fprop["x"].values;
+    wgrad["dy"].values = dgrad["dy"].values;
+    for (const char* name : {"x", "w"}) {
+      const HostTensor gradient = name[0] == 'x' ? dgrad.run_plan() : wgrad.run_plan();
+      const std::int64_t place = random.among(0, gradient.operand.count() - 1);
+      const auto objective = [&](double shift) {
+        OperationCase moved = fprop;
+        moved[name].at(place) += shift;
+        return dot(moved.run_plan(), dgrad["dy"]);
+      };
+      const double slope = (objective(step) - objective(-step)) / (2 * step);
+      BOOST_TEST(std::fabs(slope - gradient.at(place)) < 1e-7);
+    }
+  }
+}
+
+// Exact on small integers, whatever the order of sums.
+BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
+  const std::shared_ptr<Device> on = device();
+  const int largest = on->description().largest_cluster;
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+      const ConvolutionOperands o = describe_convolution(
+          parse_convolution_line("mb3ic38ih9iw10oc70kh3ph0"), type, layout, KILN_CROSS_CORRELATION);
+      const ConvolutionProblem dgrad = make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+      const ConvolutionProblem wgrad = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+      for (const ConvolutionProblem& problem : {dgrad, wgrad}) {
+        const bool is_wgrad = problem.pass == ConvolutionPass::wgrad;
+        OperationCase item(problem);
+        item.fill_integers(5, 2);
+        const HostTensor want = item.expected();
+        const std::span<const FmaTile> whole = fma_tiles(type);
+        const std::vector<FmaTile> tiles =
+            is_wgrad ? wgrad_tiles(type) : std::vector<FmaTile>(whole.begin(), whole.end());
+        for (const FmaTile& tile : tiles)
+          for (int parts : {1, 2, 8, 16}) {
+            if (parts > largest) continue;
+            const HostTensor got = run_proposal(
+                item, proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
+                                           : propose_fma(problem, tile, on->description(), parts)));
+            BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
+          }
+      }
+    }
+}
+
+// Every phase of a strided gradient, those without a tap included.
+BOOST_AUTO_TEST_CASE(strides_and_dilations) {
+  for (const char* line :
+       {"mb2ic5ih9oc6kh1sh2", "mb2ic5ih11oc6kh3sh3ph1", "mb2ic5ih12oc6kh4sh2dh1ph2",
+        "mb2ic5ih13oc6kh2sh4dh2ph1", "mb1ic8ih30oc8kh3sh2dh3ph4", "mb2ic6ih7oc6kh3sh5ph2"})
+    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+      for (kilnConvolutionMode_t mode : {KILN_CONVOLUTION, KILN_CROSS_CORRELATION}) {
+        const ConvolutionOperands o =
+            describe_convolution(parse_convolution_line(line), KILN_DATA_FLOAT, layout, mode);
+        OperationCase item(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+        item.fill_integers(2, 3);
+        for (const char* engine : {"implicit_gemm_fma", "direct"})
+          BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "",
+                     line << " " << engine);
+      }
+}
+
+// Few output channels, in every group: depthwise filters, and the gradient of an image.
+BOOST_AUTO_TEST_CASE(sliding_windows) {
+  for (const char* line : {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
+                           "g4mb2ic12ih40oc8kh4kw7ph2pw0", "mb1ic4ih5iw140oc7kh1kw2"})
+    for (DataType type : all_types)
+      for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+        for (kilnConvolutionMode_t mode : {KILN_CONVOLUTION, KILN_CROSS_CORRELATION}) {
+          const ConvolutionOperands o =
+              describe_convolution(parse_convolution_line(line), type, layout, mode);
+          OperationCase item(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+          item.fill_integers(3, 2);
+          BOOST_TEST(difference(item.run_plan("sliding_window"), item.expected()) == "", line);
+          if (o.y.dims[1] / o.spec.groups > 4) continue;
+          OperationCase forward(make_convolution(o.spec, o.x, o.w, o.y));
+          forward.scalars.beta = 2;
+          forward.fill_integers(4, 2);
+          BOOST_TEST(difference(forward.run_plan("sliding_window"), forward.expected()) == "",
+                     line);
+        }
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_gradient_over_nothing_is_zero) {
+  const ConvolutionOperands o =
+      describe_convolution(parse_convolution_line("mb0ic5ih9oc6kh3"), KILN_DATA_FLOAT,
+                           KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+  for (const char* engine : {"wgrad_fma", "direct_wgrad"}) {
+    const OperationCase item(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    for (double value : item.run_plan(engine).values) BOOST_TEST(value == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_epilogue_adds_and_activates) {
+  RandomProblems random(6);
+  for (int mode = KILN_ACTIVATION_IDENTITY; mode <= KILN_ACTIVATION_HARD_SWISH; ++mode)
+    for (int kind = 0; kind < 4; ++kind) {
+      const ConvolutionOperands o = random_operands(random, random.type());
+      const int rank = o.y.rank;
+      Dims one_a_filter{1, o.y.dims[1], 1, 1, 1};
+      const Tensor bias = random.tensor(o.y.type, rank, one_a_filter);
+      const Tensor z = random.tensor(o.y.type, rank, o.y.dims);
+      OperationCase item(make_convolution_fused(
+          o.spec, o.x, o.w, kind & 1 ? &z : nullptr, kind & 2 ? &bias : nullptr,
+          {static_cast<kilnActivationMode_t>(mode), 0.75}, o.y));
+      item.scalars = random.scalars();
+      item.fill_uniform(random.seed());
+      BOOST_TEST(check(item) == "");
+      BOOST_TEST(check(item, "direct") == "");
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,186 @@
+// Pooling in every mode, type and layout, forward and backward; ties, NaN, windows without taps.
+#include <boost/test/unit_test.hpp>
+
+#include "random_tensors.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr kilnPoolingMode_t modes[] = {KILN_POOLING_MAX, KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+                                       KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING};
+
+PoolingSpec random_spec(RandomProblems& random, int spatial, kilnPoolingMode_t mode) {
+  PoolingSpec spec;
+  spec.spatial = spatial;
+  spec.mode = mode;
+  spec.nan = random.coin() ? KILN_PROPAGATE_NAN : KILN_NOT_PROPAGATE_NAN;
+  for (int i = 0; i < spatial; ++i) {
+    spec.window[i] = random.among(1, 4);
+    spec.stride[i] = random.among(1, 4);
+    spec.dilation[i] = random.among(1, 4) == 1 ? 2 : 1;
+    const std::int64_t extent = (spec.window[i] - 1) * spec.dilation[i] + 1;
+    spec.pad_before[i] = random.among(0, extent - 1);
+    spec.pad_after[i] = random.among(0, extent - 1);
+  }
+  return spec;
+}
+
+PoolingSpec square(kilnPoolingMode_t mode, std::int64_t window, std::int64_t stride,
+                   std::int64_t pad) {
+  PoolingSpec spec;
+  spec.spatial = 2;
+  spec.mode = mode;
+  spec.window = {window, window};
+  spec.stride = {stride, stride};
+  spec.pad_before = spec.pad_after = {pad, pad};
+  return spec;
+}
+
+Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+  Tensor out;
+  out.type = type;
+  out.rank = 4;
+  out.dims = dims;
+  out.strides = dense_strides(format, 4, dims);
+  return out;
+}
+
+Problem backward_of(const PoolingSpec& spec, const Tensor& x, DataType type) {
+  const Tensor dy = dense(type, pooling_output_dims(spec, x));
+  return make_pooling_backward(spec, dy, &x, x);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pooling)
+
+BOOST_AUTO_TEST_CASE(random_problems) {
+  RandomProblems random(1);
+  int compared = 0;
+  while (compared < 240) {
+    const int rank = static_cast<int>(random.among(3, 5));
+    const PoolingSpec spec = random_spec(random, rank - 2, modes[compared % 3]);
+    const DataType type = random.type();
+    const Tensor x = random.tensor(type, rank, random.sizes(rank));
+    Dims out{};
+    try {
+      out = pooling_output_dims(spec, x);
+    } catch (const Error&) {
+      continue;  // the window does not fit
+    }
+    const Tensor y = random.tensor(type, rank, out);
+    const Tensor dx = random.tensor(type, rank, x.dims);
+    const bool forward = compared++ % 2 == 0;
+    OperationCase item(forward ? Problem(make_pooling_forward(spec, x, y))
+                               : Problem(make_pooling_backward(spec, y, &x, dx)));
+    item.scalars = random.scalars();
+    // Few different values: many ties.
+    item.fill_integers(random.seed(), 2);
+    BOOST_TEST(check(item) == "");
+    BOOST_TEST(check(item, "pooling") == "");
+  }
+}
+
+// More than a tile of dx in every direction.
+BOOST_AUTO_TEST_CASE(gradients_of_several_tiles) {
+  for (kilnPoolingMode_t mode : modes)
+    for (DataType type : all_types)
+      for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+        for (std::int64_t stride : {1, 2, 3}) {
+          const PoolingSpec spec = square(mode, 3, stride, 1);
+          const Tensor x = dense(type, {2, 40, 19, 35}, layout);
+          const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
+          OperationCase item(make_pooling_backward(spec, y, &x, x));
+          item.fill_integers(4, 2);
+          BOOST_TEST(check(item, "pooling_backward_tiled") == "");
+        }
+}
+
+BOOST_AUTO_TEST_CASE(global_pooling) {
+  for (kilnPoolingMode_t mode : modes)
+    for (DataType type : all_types)
+      for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+        const Tensor x = dense(type, {2, 24, 7, 7}, layout);
+        const PoolingSpec spec = square(mode, 7, 1, 0);
+        OperationCase item(make_pooling_forward(spec, x, dense(type, {2, 24, 1, 1}, layout)));
+        item.fill_uniform(1);
+        BOOST_TEST(check(item) == "");
+      }
+}
+
+BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
+  for (kilnPoolingMode_t mode : modes)
+    for (kilnNanPropagation_t propagation : {KILN_PROPAGATE_NAN, KILN_NOT_PROPAGATE_NAN}) {
+      PoolingSpec spec = square(mode, 3, 2, 1);
+      spec.nan = propagation;
+      const Tensor x = dense(KILN_DATA_FLOAT, {2, 3, 9, 9});
+      const Tensor y = dense(KILN_DATA_FLOAT, pooling_output_dims(spec, x));
+      OperationCase forward(make_pooling_forward(spec, x, y));
+      forward.fill_uniform(1);
+      for (std::int64_t i : {0, 1, 9, 10, 100, 200, 201}) forward["x"].at(i) = std::nan("");
+      forward["x"].at(300) = HUGE_VAL;
+      BOOST_TEST(check(forward) == "");
+      if (mode != KILN_POOLING_MAX) continue;
+      OperationCase backward(make_pooling_backward(spec, y, &x, x));
+      backward.fill_uniform(2);
+      backward["x"].values = forward["x"].values;
+      BOOST_TEST(check(backward) == "");
+    }
+}
+
+// One element, a window of two taps around it: neither lies in x.
+BOOST_AUTO_TEST_CASE(windows_without_taps) {
+  for (kilnPoolingMode_t mode : modes) {
+    PoolingSpec spec = square(mode, 2, 1, 1);
+    spec.dilation = {2, 2};
+    const Tensor x = dense(KILN_DATA_FLOAT, {1, 2, 1, 1});
+    const Tensor y = dense(KILN_DATA_FLOAT, pooling_output_dims(spec, x));
+    OperationCase forward(make_pooling_forward(spec, x, y));
+    forward.fill_uniform(1);
+    BOOST_TEST(check(forward) == "");
+    OperationCase backward(make_pooling_backward(spec, y, &x, x));
+    backward.fill_uniform(1);
+    BOOST_TEST(check(backward) == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_differences) {
+  constexpr double step = 1e-6;
+  RandomProblems random(5);
+  for (int turn = 0; turn < 12; ++turn) {
+    const PoolingSpec spec = square(modes[turn % 3], random.among(1, 3), random.among(1, 3), 0);
+    const Tensor x = dense(KILN_DATA_DOUBLE, {1, 2, 6, 7});
+    const Tensor y = dense(KILN_DATA_DOUBLE, pooling_output_dims(spec, x));
+    OperationCase forward(make_pooling_forward(spec, x, y));
+    forward.fill_uniform(random.seed());
+    OperationCase backward(make_pooling_backward(spec, y, &x, x));
+    backward.fill_uniform(random.seed());
+    if (spec.mode == KILN_POOLING_MAX) backward["x"].values = forward["x"].values;
+    const HostTensor dx = backward.run_plan();
+    for (std::size_t i = 0; i < dx.values.size(); i += 11) {
+      const auto objective = [&](double shift) {
+        OperationCase moved = forward;
+        moved["x"].values[i] += shift;
+        const HostTensor pooled = moved.run_plan();
+        double sum = 0;
+        for (std::size_t j = 0; j < pooled.values.size(); ++j)
+          sum += pooled.values[j] * backward["dy"].values[j];
+        return sum;
+      };
+      const double slope = (objective(step) - objective(-step)) / (2 * step);
+      BOOST_TEST(std::fabs(slope - dx.values[i]) < 1e-7);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
+  const std::shared_ptr<Device> on = device();
+  const Tensor x = dense(KILN_DATA_FLOAT, {0, 3, 8, 8});
+  Plan plan(on, backward_of(square(KILN_POOLING_MAX, 2, 2, 0), x, KILN_DATA_FLOAT));
+  plan.finalize();
+  void* const nothing[] = {nullptr, nullptr, nullptr};
+  plan.execute(nothing, {}, nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,210 @@
+// Reductions over any dimensions, in any layout; the bias gradient; special values.
+#include <boost/test/unit_test.hpp>
+
+#include "placed_case.hpp"
+#include "random_tensors.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr kilnReduceTensorOp_t operations[] = {KILN_REDUCE_SUM, KILN_REDUCE_MEAN, KILN_REDUCE_MAX,
+                                               KILN_REDUCE_MIN, KILN_REDUCE_NORM2};
+constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+
+Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+  Tensor out;
+  out.type = type;
+  out.rank = 4;
+  out.dims = dims;
+  out.strides = dense_strides(format, 4, dims);
+  return out;
+}
+
+OperationCase bias_case(DataType type, const Dims& dims,
+                        kilnTensorFormat_t layout = KILN_TENSOR_NCHW) {
+  return OperationCase(
+      make_bias_gradient(dense(type, dims, layout), dense(type, {1, dims[1], 1, 1})));
+}
+
+Proposal proposal_of(const Problem& problem) {
+  std::vector<EngineRefusal> refusals;
+  return choose(problem, device()->description(), "", refusals);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(reduction)
+
+BOOST_AUTO_TEST_CASE(any_dimensions) {
+  RandomProblems random(1);
+  for (int turn = 0; turn < 250; ++turn) {
+    const int rank = static_cast<int>(random.among(3, 5));
+    const Dims dims = random.sizes(rank);
+    Dims kept = dims;
+    for (int i = 0; i < rank; ++i)
+      if (random.coin()) kept[i] = 1;
+    const DataType type = random.type();
+    const auto op = operations[turn % 5];
+    OperationCase item(
+        make_reduction(op, random.tensor(type, rank, dims), random.tensor(type, rank, kept)));
+    item.scalars = random.scalars();
+    item.fill_uniform(random.seed());
+    BOOST_TEST(check(item) == "");
+  }
+}
+
+// Every one of the 16 choices of what is reduced, exactly: sums of small integers.
+BOOST_AUTO_TEST_CASE(every_choice_of_dimensions) {
+  for (kilnTensorFormat_t layout : layouts)
+    for (int choice = 0; choice < 16; ++choice) {
+      const Dims dims{3, 8, 5, 12};
+      Dims kept = dims;
+      for (int i = 0; i < 4; ++i)
+        if (choice >> i & 1) kept[i] = 1;
+      OperationCase item(make_reduction(KILN_REDUCE_SUM, dense(KILN_DATA_FLOAT, dims, layout),
+                                        dense(KILN_DATA_FLOAT, kept, layout)));
+      item.fill_integers(static_cast<unsigned>(choice), 9);
+      BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
+    }
+}
+
+// Broadcast inputs: an element counts as often as it is met.
+BOOST_AUTO_TEST_CASE(strides_of_zero) {
+  for (int axis = 0; axis < 4; ++axis)
+    for (kilnReduceTensorOp_t op : operations) {
+      Tensor a = dense(KILN_DATA_FLOAT, {2, 8, 4, 12});
+      a.strides[axis] = 0;
+      OperationCase item(make_reduction(op, a, dense(KILN_DATA_FLOAT, {1, 8, 1, 1})));
+      item.fill_uniform(4);
+      BOOST_TEST(check(item) == "");
+    }
+}
+
+// From one term to tens of thousands, along memory and across it.
+BOOST_AUTO_TEST_CASE(any_number_of_terms) {
+  for (kilnTensorFormat_t layout : layouts)
+    for (std::int64_t width : {1, 2, 3, 4, 7, 8, 31, 33, 64, 100, 257, 1000, 4096, 40001})
+      for (kilnReduceTensorOp_t op : {KILN_REDUCE_SUM, KILN_REDUCE_MAX}) {
+        OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {2, 12, 1, width}, layout),
+                                          dense(KILN_DATA_FLOAT, {2, 12, 1, 1}, layout)));
+        item.fill_uniform(static_cast<unsigned>(width));
+        BOOST_TEST(check(item) == "");
+      }
+}
+
+// Long enough for clusters of blocks to share.
+BOOST_AUTO_TEST_CASE(bias_gradients) {
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : layouts)
+      for (const Dims& dims : {Dims{4, 96, 24, 26}, Dims{16, 10, 31, 7}, Dims{3, 1, 5, 5},
+                               Dims{1, 64, 9, 9}, Dims{200, 3, 2, 2}})
+        for (double beta : {0.0, 1.0}) {
+          OperationCase item = bias_case(type, dims, layout);
+          item.scalars.beta = beta;
+          item.fill_uniform(3);
+          BOOST_TEST(check(item) == "");
+        }
+}
+
+// A running sum in f32 would stop at 2^24; and beside it each 1 would be lost.
+BOOST_AUTO_TEST_CASE(small_terms_are_not_lost) {
+  OperationCase item(make_reduction(KILN_REDUCE_SUM, dense(KILN_DATA_FLOAT, {1, 1, 1, 1 << 18}),
+                                    dense(KILN_DATA_FLOAT, {1, 1, 1, 1})));
+  for (double& value : item["a"].values) value = 1;
+  item["a"].values[0] = 0x1p24;
+  const double want = 0x1p24 + (1 << 18) - 1;
+  BOOST_TEST(std::fabs(item.run_plan().values[0] - want) < 0.002 * (1 << 18));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
+  for (kilnTensorFormat_t layout : layouts) {
+    OperationCase item = bias_case(KILN_DATA_FLOAT, {16, 24, 40, 40}, layout);
+    item.fill_uniform(5);
+    const HostTensor first = item.run_plan();
+    for (int again = 0; again < 3; ++again) BOOST_TEST(difference(item.run_plan(), first) == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  for (kilnTensorFormat_t layout : layouts)
+    for (kilnReduceTensorOp_t op : operations)
+      for (double special : {std::nan(""), HUGE_VAL, -HUGE_VAL})
+        for (std::int64_t place : {0, 100, 431}) {
+          OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {2, 3, 8, 9}, layout),
+                                            dense(KILN_DATA_FLOAT, {2, 3, 1, 1}, layout)));
+          item.fill_uniform(9);
+          item["a"].at(place) = special;
+          BOOST_TEST(check(item) == "");
+        }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_but_infinity) {
+  for (double special : {HUGE_VAL, -HUGE_VAL})
+    for (kilnReduceTensorOp_t op : {KILN_REDUCE_MAX, KILN_REDUCE_MIN}) {
+      OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {1, 3, 3, 3}),
+                                        dense(KILN_DATA_FLOAT, {1, 3, 1, 1})));
+      for (double& value : item["a"].values) value = special;
+      for (double value : item.run_plan().values) BOOST_TEST(value == special);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_sum_of_nothing_is_zero) {
+  for (kilnReduceTensorOp_t op : {KILN_REDUCE_SUM, KILN_REDUCE_NORM2}) {
+    OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {0, 3, 8, 9}),
+                                      dense(KILN_DATA_FLOAT, {1, 3, 1, 1})));
+    const HostTensor got = item.run_plan();
+    for (std::int64_t i = 0; i < 3; ++i) BOOST_TEST(got.at(i) == 0);
+    item.scalars.beta = 0.5;
+    item.fill_uniform(1);
+    BOOST_TEST(check(item) == "");
+  }
+  // No results: nothing to write.
+  OperationCase none(make_reduction(KILN_REDUCE_MAX, dense(KILN_DATA_FLOAT, {0, 3, 8, 9}),
+                                    dense(KILN_DATA_FLOAT, {0, 3, 1, 1})));
+  BOOST_TEST(proposal_of(none.problem).launch.empty);
+  BOOST_TEST(check(none) == "");
+}
+
+BOOST_AUTO_TEST_CASE(memory_aligned_to_elements_alone) {
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : layouts) {
+      OperationCase item = bias_case(type, {3, 24, 8, 12}, layout);
+      item.fill_uniform(6);
+      BOOST_TEST(item.fault(run_shifted(item, 1)) == "");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(elements_far_apart) {
+  constexpr std::int64_t beyond = (std::int64_t{1} << 31) + 640;  // elements
+  const Tensor a = dense(KILN_DATA_HALF, {2, 3, 2, 8}), c = dense(KILN_DATA_HALF, {1, 3, 1, 1}),
+               d = dense(KILN_DATA_HALF, {2, 1, 2, 1});
+  for (int axis : {0, 1, 2})
+    for (const Tensor& out : {c, d}) {
+      OperationCase item(make_reduction(KILN_REDUCE_SUM, a, out));
+      item.fill_uniform(7);
+      Tensor far = a;
+      far.strides[axis] = beyond;
+      BOOST_TEST(item.fault(run_wide(item, make_reduction(KILN_REDUCE_SUM, far, out))) == "");
+      if (out.dims[axis] == 1) continue;
+      far = out;
+      far.strides[axis] = beyond;
+      BOOST_TEST(item.fault(run_wide(item, make_reduction(KILN_REDUCE_SUM, a, far))) == "");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
+  const auto kernel = [&](std::int64_t n, bool keep, kilnTensorFormat_t layout) {
+    return proposal_of(make_reduction(KILN_REDUCE_SUM,
+                                      dense(KILN_DATA_FLOAT, {n, 16, 9, 8}, layout),
+                                      dense(KILN_DATA_FLOAT, {keep ? n : 1, 16, 1, 1})))
+        .kernel;
+  };
+  for (kilnTensorFormat_t layout : layouts) {
+    BOOST_TEST((kernel(2, false, layout) == kernel(7, false, layout)));
+    BOOST_TEST((kernel(1, false, layout) == kernel(5000, false, layout)));
+    BOOST_TEST((kernel(2, true, layout) == kernel(7, true, layout)));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,305 @@
+// Softmax in every algorithm, mode, type and layout, by both engines; extreme values; its gradient.
+#include <boost/test/unit_test.hpp>
+#include <limits>
+
+#include "placed_case.hpp"
+#include "random_tensors.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr kilnSoftmaxAlgorithm_t algorithms[] = {KILN_SOFTMAX_FAST, KILN_SOFTMAX_ACCURATE,
+                                                 KILN_SOFTMAX_LOG};
+constexpr kilnSoftmaxMode_t modes[] = {KILN_SOFTMAX_MODE_CHANNEL, KILN_SOFTMAX_MODE_INSTANCE};
+constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+constexpr const char* both_engines[] = {"softmax", "softmax_online"};
+
+Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+  Tensor out;
+  out.type = type;
+  out.rank = 4;
+  out.dims = dims;
+  out.strides = dense_strides(format, 4, dims);
+  return out;
+}
+
+OperationCase forward_case(const Tensor& x, const Tensor& y,
+                           kilnSoftmaxAlgorithm_t algorithm = KILN_SOFTMAX_ACCURATE,
+                           kilnSoftmaxMode_t mode = KILN_SOFTMAX_MODE_CHANNEL) {
+  return OperationCase(make_softmax_forward(algorithm, mode, x, y));
+}
+OperationCase backward_case(const Tensor& y, const Tensor& dy, const Tensor& dx,
+                            kilnSoftmaxAlgorithm_t algorithm = KILN_SOFTMAX_ACCURATE,
+                            kilnSoftmaxMode_t mode = KILN_SOFTMAX_MODE_CHANNEL) {
+  return OperationCase(make_softmax_backward(algorithm, mode, y, dy, dx));
+}
+
+Proposal proposal_of(const Problem& problem, const std::string& engine = {}) {
+  std::vector<EngineRefusal> refusals;
+  return choose(problem, device()->description(), engine, refusals);
+}
+
+// The engine that takes a problem by itself, and how many blocks share a row.
+std::string way_of(const Problem& problem) {
+  const Proposal proposal = proposal_of(problem);
+  return cat(proposal.kernel.engine, " x", proposal.launch.shape.cluster);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(softmax)
+
+BOOST_AUTO_TEST_CASE(every_kind) {
+  RandomProblems random(1);
+  for (int turn = 0; turn < 12; ++turn)
+    for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
+      for (kilnSoftmaxMode_t mode : modes) {
+        const int rank = static_cast<int>(random.among(3, 5));
+        const Dims dims = random.sizes(rank);
+        const DataType type = random.type();
+        const Tensor x = random.tensor(type, rank, dims), y = random.tensor(type, rank, dims),
+                     z = random.tensor(type, rank, dims);
+        OperationCase forward = forward_case(x, y, algorithm, mode);
+        forward.scalars = random.scalars();
+        forward.fill_uniform(random.seed(), -5, 5);
+        OperationCase backward = backward_case(x, y, z, algorithm, mode);
+        backward.scalars = random.scalars();
+        backward.fill_uniform(random.seed(), -1, 1);
+        // The first engine leaves rows that registers do not hold to the second.
+        const char* const engine = turn % 2 == 0 ? "" : "softmax_online";
+        BOOST_TEST(check(forward, engine) == "");
+        BOOST_TEST(check(backward, engine) == "");
+      }
+}
+
+// From one element to some tens of thousands, along memory and across it: threads, warps, blocks
+// and clusters that share a row.
+BOOST_AUTO_TEST_CASE(rows_of_any_length) {
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
+    for (kilnTensorFormat_t layout : layouts)
+      for (std::int64_t channels : {1, 2, 3, 10, 33, 96, 129, 257, 1000, 2500, 30001}) {
+        const Tensor t = dense(type, {2, channels, 1, channels > 1000 ? 2 : 12}, layout);
+        OperationCase forward = forward_case(t, t);
+        forward.fill_uniform(2, -8, 8);
+        BOOST_TEST(check(forward) == "");
+        OperationCase backward = backward_case(t, t, t);
+        backward.fill_uniform(3, -1, 1);
+        BOOST_TEST(check(backward) == "");
+      }
+}
+
+// Rows that a cluster shares, within what its shared memory keeps and beyond.
+BOOST_AUTO_TEST_CASE(rows_of_a_whole_image) {
+  for (const Dims& dims : {Dims{2, 40, 32, 33}, Dims{1, 1000, 30, 31}, Dims{3, 7, 41, 43}}) {
+    const Tensor t = dense(KILN_DATA_FLOAT, dims);
+    for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_LOG}) {
+      OperationCase forward = forward_case(t, t, algorithm, KILN_SOFTMAX_MODE_INSTANCE);
+      forward.fill_uniform(2, -8, 8);
+      BOOST_TEST(check(forward) == "", way_of(forward.problem));
+    }
+    OperationCase backward =
+        backward_case(t, t, t, KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_MODE_INSTANCE);
+    backward.fill_uniform(3, -1, 1);
+    BOOST_TEST(check(backward) == "", way_of(backward.problem));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(long_rows_go_to_the_online_engine) {
+  const Tensor small = dense(KILN_DATA_FLOAT, {2, 96, 8, 8}),
+               wide = dense(KILN_DATA_FLOAT, {1, 2000000, 1, 1});
+  BOOST_TEST(proposal_of(forward_case(small, small).problem).kernel.engine == "softmax");
+  const Proposal online =
+      proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, KILN_SOFTMAX_MODE_CHANNEL, wide, wide));
+  BOOST_TEST(online.kernel.engine == "softmax_online");
+  if (device()->description().largest_cluster >= 8) BOOST_TEST(online.launch.shape.cluster >= 8u);
+}
+
+BOOST_AUTO_TEST_CASE(rows_add_up_to_one) {
+  for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_FAST, KILN_SOFTMAX_ACCURATE}) {
+    const Tensor t = dense(KILN_DATA_FLOAT, {2, 50, 3, 5});
+    OperationCase item = forward_case(t, t, algorithm);
+    item.fill_uniform(4, -30, 30);
+    const HostTensor y = item.run_plan();
+    for (std::int64_t n = 0; n < 2; ++n)
+      for (std::int64_t pixel = 0; pixel < 15; ++pixel) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < 50; ++c) sum += y.at((n * 50 + c) * 15 + pixel);
+        BOOST_TEST(std::fabs(sum - 1) < 1e-5);
+      }
+  }
+}
+
+// softmax(x + c) = softmax(x): small integers and their sums are exact, and so are the differences.
+BOOST_AUTO_TEST_CASE(a_shift_changes_nothing) {
+  for (const char* engine : both_engines) {
+    const Tensor t = dense(KILN_DATA_FLOAT, {2, 21, 3, 4});
+    OperationCase item = forward_case(t, t);
+    item.fill_integers(4, 20);
+    OperationCase shifted = item;
+    for (double& x : shifted["x"].values) x += 4096;
+    BOOST_TEST(difference(item.run_plan(engine), shifted.run_plan(engine)) == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(finite_for_every_finite_input) {
+  for (DataType type : all_types) {
+    const double most = type == KILN_DATA_HALF     ? 65504
+                        : type == KILN_DATA_DOUBLE ? std::numeric_limits<double>::max()
+                        : type == KILN_DATA_FLOAT  ? double{std::numeric_limits<float>::max()}
+                                                   : 0x1.fep127;
+    const Tensor t = dense(type, {1, 4, 1, 2});
+    for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
+      for (const char* engine : both_engines) {
+        OperationCase item = forward_case(t, t, algorithm);
+        // The rows: most, most, -most, 88; and -most, 0, 1, -104.
+        item["x"].values = {most, -most, most, 0, -most, 1, 88, -104};
+        const HostTensor got = item.run_plan(engine);
+        for (std::size_t i = 0; i < got.values.size(); ++i) {
+          const double value = got.values[i];
+          if (algorithm != KILN_SOFTMAX_LOG) {
+            BOOST_TEST((value >= 0 && value <= 1));
+          } else {  // a logarithm of -2 most is below the type's range
+            BOOST_TEST((value <= 0 && (std::isfinite(value) || item["x"].values[i] == -most)));
+          }
+        }
+        BOOST_TEST(got.values[0] ==
+                       (algorithm == KILN_SOFTMAX_LOG
+                            ? reference::round_to_format(-std::log(2.0), reference::format_of(type))
+                            : 0.5),
+                   boost::test_tools::tolerance(1e-6));
+      }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  const double inf = HUGE_VAL, nan = std::nan("");
+  const std::vector<std::vector<double>> rows{
+      {nan, 1, 2, 3},  {1, 2, 3, nan},        {inf, 1, 2, 3},           {inf, -inf, inf, 3},
+      {-inf, 1, 2, 3}, {-inf, -inf, -inf, 5}, {-inf, -inf, -inf, -inf}, {nan, nan, nan, nan}};
+  for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
+    for (const char* engine : both_engines)
+      for (const std::vector<double>& row : rows) {
+        const Tensor t = dense(KILN_DATA_FLOAT, {1, 4, 1, 1});
+        OperationCase item = forward_case(t, t, algorithm);
+        item["x"].values = row;
+        BOOST_TEST(check(item, engine) == "");
+      }
+  // One row's NaN is none of another's.
+  for (const char* engine : both_engines)
+    for (bool backward : {false, true}) {
+      const Tensor t = dense(KILN_DATA_FLOAT, {2, 6, 2, 4});
+      OperationCase item = backward ? backward_case(t, t, t) : forward_case(t, t);
+      item.fill_uniform(1);
+      item.tensors[0].at(13) = nan;
+      BOOST_TEST(check(item, engine) == "");
+    }
+}
+
+// The gradient of sum(dy * softmax(x)) with respect to x, by differences.
+BOOST_AUTO_TEST_CASE(gradients_are_differences) {
+  constexpr double step = 1e-6;
+  const Tensor t = dense(KILN_DATA_DOUBLE, {2, 5, 2, 3});
+  for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
+    for (kilnSoftmaxMode_t mode : modes) {
+      OperationCase forward = forward_case(t, t, algorithm, mode);
+      forward.fill_uniform(1, -2, 2);
+      OperationCase backward = backward_case(t, t, t, algorithm, mode);
+      backward.fill_uniform(2);
+      backward["y"].values = forward.run_plan().values;
+      const HostTensor dx = backward.run_plan();
+      for (std::size_t i : {0u, 7u, 23u, 59u}) {
+        const auto objective = [&](double shift) {
+          OperationCase moved = forward;
+          moved["x"].values[i] += shift;
+          const HostTensor y = moved.run_plan();
+          double sum = 0;
+          for (std::size_t j = 0; j < y.values.size(); ++j)
+            sum += y.values[j] * backward["dy"].values[j];
+          return sum;
+        };
+        const double slope = (objective(step) - objective(-step)) / (2 * step);
+        BOOST_TEST(std::fabs(slope - dx.values[i]) < 1e-7);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(in_place_and_empty) {
+  const std::shared_ptr<Device> on = device();
+  for (const char* engine : both_engines)
+    for (const Dims& dims : {Dims{2, 10, 3, 4}, Dims{1, 3000, 1, 2}, Dims{0, 4, 2, 2}}) {
+      if (dims[1] > 1000 && std::string(engine) == "softmax") continue;
+      const Tensor t = dense(KILN_DATA_FLOAT, dims);
+      OperationCase item = forward_case(t, t);
+      item.fill_uniform(1);
+      Plan plan(on, item.problem);
+      plan.finalize({.only_engine = engine});
+      const DeviceBuffer buffer(*on, item["x"].bytes());
+      void* const operands[] = {buffer.address(), buffer.address()};
+      plan.execute(operands, {}, nullptr);
+      HostTensor got = item.result();
+      got.read(buffer.read());
+      BOOST_TEST(item.fault(got) == "");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(memory_aligned_to_elements_alone) {
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : layouts)
+      for (const char* engine : both_engines) {
+        const Tensor t = dense(type, {2, 24, 4, 4}, layout);
+        OperationCase forward = forward_case(t, t);
+        forward.fill_uniform(5, -3, 3);
+        BOOST_TEST(forward.fault(run_shifted(forward, 1, engine)) == "");
+        OperationCase backward = backward_case(t, t, t);
+        backward.scalars.beta = 0.5;
+        backward.fill_uniform(6);
+        BOOST_TEST(backward.fault(run_shifted(backward, 1, engine)) == "");
+        // Aligned or not, the same operations in the same order.
+        BOOST_TEST(difference(run_shifted(forward, 1, engine), forward.run_plan(engine)) == "");
+      }
+}
+
+BOOST_AUTO_TEST_CASE(elements_far_apart) {
+  constexpr std::int64_t beyond = (std::int64_t{1} << 31) + 640;  // elements
+  const Tensor t = dense(KILN_DATA_HALF, {2, 3, 2, 8});
+  for (int axis : {0, 1, 2})
+    for (const char* engine : both_engines) {
+      OperationCase item = forward_case(t, t);
+      item.fill_uniform(7, -2, 2);
+      Tensor far = t;
+      far.strides[axis] = beyond;
+      for (bool output : {false, true}) {
+        const Problem wide = make_softmax_forward(KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_MODE_CHANNEL,
+                                                  output ? t : far, output ? far : t);
+        BOOST_TEST(item.fault(run_wide(item, wide, engine)) == "");
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
+  for (const Dims& dims : {Dims{2, 96, 10, 10}, Dims{1, 64, 60, 60}}) {
+    const Tensor t = dense(KILN_DATA_FLOAT, dims);
+    OperationCase item =
+        forward_case(t, t, KILN_SOFTMAX_ACCURATE,
+                     dims[0] == 1 ? KILN_SOFTMAX_MODE_INSTANCE : KILN_SOFTMAX_MODE_CHANNEL);
+    item.fill_uniform(5, -9, 9);
+    const HostTensor first = item.run_plan();
+    for (int again = 0; again < 3; ++again) BOOST_TEST(difference(item.run_plan(), first) == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
+  for (kilnTensorFormat_t layout : layouts)
+    for (kilnSoftmaxMode_t mode : modes)
+      for (const char* engine : both_engines) {
+        const auto kernel = [&](std::int64_t n) {
+          const Tensor t = dense(KILN_DATA_FLOAT, {n, 16, 9, 8}, layout);
+          return proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, mode, t, t), engine).kernel;
+        };
+        BOOST_TEST((kernel(2) == kernel(7)));
+        BOOST_TEST((kernel(1) == kernel(5000)));
+      }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
