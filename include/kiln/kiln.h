@@ -546,7 +546,8 @@ KILN_API kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescri
                                           const void* x, const void* beta,
                                           kilnTensorDescriptor_t dxDesc, void* dx);
 
-/* y = alpha * f(x) + beta * y. NaN gives NaN. In place: y may be x. */
+/* y = alpha * f(x) + beta * y. NaN gives NaN. In place: y may be x. f is computed to a few units in
+ * the last place of the compute type; where y has 16 bits, to 2^-14 of its value. */
 KILN_API kilnStatus_t kilnCreateActivationForwardPlan(kilnHandle_t handle,
                                                       kilnActivationDescriptor_t activationDesc,
                                                       kilnTensorDescriptor_t xDesc,

@@ -5,6 +5,8 @@
 #include "common/activation.cuh"
 #include "common/compute_type.cuh"
 
+constexpr bool BRIEF = sizeof(element_t) == 2;  // the activation's functions
+
 struct Epilogue {
   element_t* out;         // both at the block's first image and group
   const element_t* z;     // with RESIDUAL
@@ -22,7 +24,7 @@ struct Epilogue {
 
   device_inline element_t finish(compute_t sum, compute_t added) const {
     compute_t value = alpha * sum + added;
-    if constexpr (ACTIVATION != 0) value = activate<ACTIVATION>(value, coefficient);
+    if constexpr (ACTIVATION != 0) value = activate<ACTIVATION, BRIEF>(value, coefficient);
     return from_compute<element_t>(value);
   }
 

@@ -6,6 +6,8 @@
 
 enum PointwiseOperation { FILL, COPY, ACTIVATE, ACTIVATE_BACKWARD, ADD, MUL, MIN, MAX };
 
+constexpr bool BRIEF = sizeof(OUT_t) == 2 && sizeof(compute_t) == 4;  // the functions
+
 struct Operation {
   compute_t alpha, beta, alpha2, coefficient;
 
@@ -18,9 +20,9 @@ struct Operation {
   device_inline compute_t operator()(compute_t a, compute_t b) const {
     if constexpr (OPERATION == FILL) return alpha;
     if constexpr (OPERATION == COPY) return alpha * a;
-    if constexpr (OPERATION == ACTIVATE) return alpha * activate<ACTIVATION>(a, coefficient);
+    if constexpr (OPERATION == ACTIVATE) return alpha * activate<ACTIVATION, BRIEF>(a, coefficient);
     if constexpr (OPERATION == ACTIVATE_BACKWARD)
-      return alpha * activation_slope<ACTIVATION>(a, coefficient) * b;
+      return alpha * activation_slope<ACTIVATION, BRIEF>(a, coefficient) * b;
     a *= alpha, b *= alpha2;
     if constexpr (OPERATION == ADD) return a + b;
     if constexpr (OPERATION == MUL) return a * b;

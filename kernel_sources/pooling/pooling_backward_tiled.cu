@@ -2,146 +2,273 @@
 // dx in VECTOR * LANES channels of one image.
 //
 // First it works out every window that reaches into the tile once, into shared memory: what of dy
-// it hands on and, of a maximum, to which place. Then each element of dx adds up what the few
-// windows that hold it hand to it, in the order of the outputs.
+// it hands on and, of a maximum, to which of its taps. Then each thread adds up a BLOCK_H x BLOCK_W
+// block of dx: tiles and, up to a stride of two, blocks begin at multiples of the stride, so which
+// windows hold which place, and by which tap, is the same for every block and known to the
+// compiler. Windows are added up in the order of the outputs.
 #include "pooling/window.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int WINDOWS_H = TILE_WINDOWS_H, WINDOWS_W = TILE_WINDOWS_W;
+// The first window that may hold one of some places, and the number of them, counted from the
+// window that would begin PAD before the first place, whose distance to the multiple of the stride
+// before it is below PHASES.
+constexpr int first_window(int stride, int pad, int window) {
+  return -((window - 1 - pad) / stride);
+}
+constexpr int count_windows(int places, int phases, int stride, int pad, int window) {
+  return (places + phases - 2 + pad) / stride - first_window(stride, pad, window) + 1;
+}
+constexpr int FIRST_P = first_window(STRIDE_H, PAD_H, WINDOW_H);
+constexpr int FIRST_Q = first_window(STRIDE_W, PAD_W, WINDOW_W);
+constexpr int WINDOWS_H = count_windows(TILE_H, 1, STRIDE_H, PAD_H, WINDOW_H);
+constexpr int WINDOWS_W = count_windows(TILE_W, 1, STRIDE_W, PAD_W, WINDOW_W);
+constexpr int PHASES_H = BLOCK_H % STRIDE_H == 0 ? 1 : STRIDE_H;
+constexpr int PHASES_W = BLOCK_W % STRIDE_W == 0 ? 1 : STRIDE_W;
+constexpr int HOLDERS_H = count_windows(BLOCK_H, PHASES_H, STRIDE_H, PAD_H, WINDOW_H);
+constexpr int HOLDERS_W = count_windows(BLOCK_W, PHASES_W, STRIDE_W, PAD_W, WINDOW_W);
+
+// Windows of a block in one piece, as far as the text does not grow too long.
+constexpr int HOLDERS_UNROLL =
+    HOLDERS_H * HOLDERS_W * BLOCK_H * BLOCK_W * VECTOR <= 600 ? HOLDERS_H : 1;
+
+using Gradient = Pack<element_t, VECTOR>;
+using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
+constexpr unsigned char NO_TAP = 255;
+// An average's divisor differs from window to window.
+constexpr bool SHARES = MODE == 2 && !INSIDE;
+
+// Shared memory: gradients, then what a maximum chose, or an average's shares.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
-constexpr int PLACES = MODE == 0 ? WINDOWS * VECTOR : 1;
-constexpr u32 PLACES_AT = (WINDOWS * VECTOR * sizeof(compute_t) + 15) / 16 * 16;
+constexpr int CHOICES = MODE == 0 ? WINDOWS : 0, SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
+constexpr u32 SECOND_OFFSET = (WINDOWS * sizeof(Gradient) + 15) / 16 * 16;
+static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(compute_t) ==
+                  SHARED_BYTES,
+              "host and device must agree");
 
-// The first output whose window reaches place `at` or beyond.
-device_inline int first_output(int at, int stride, int pad, int window) {
-  const int low = at + pad - (window - 1);
-  return low <= 0
-             ? 0
-             : static_cast<int>((static_cast<u32>(low) + stride - 1) / static_cast<u32>(stride));
-}
-// The last output whose window begins at place `at` or before.
-device_inline int last_output(int at, int stride, int pad, int outputs) {
-  const int last = static_cast<int>(static_cast<u32>(at + pad) / static_cast<u32>(stride));
-  return last < outputs ? last : outputs - 1;
+// Few taps are kept in registers between the search for the maximum and that for its place.
+constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
+constexpr int UNROLL_H = SMALL ? WINDOW_H : 1, UNROLL_W = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;
+
+// Calls visit(number, values) for the taps of a window, in their order or from the last. A tap
+// beyond x's edge stands for its neighbour at the edge: that changes no maximum.
+template <bool REVERSE, class Visit>
+device_inline void for_taps(const element_t* x, bool aligned, const Window& window,
+                            const Visit& visit) {
+  const auto inside = [](const Taps& taps, int tap) {
+    if constexpr (INSIDE) return tap;
+    return tap < taps.begin ? taps.begin : (tap < taps.end ? tap : taps.end - 1);
+  };
+  const element_t* const first = x + (static_cast<offset_t>(window.h.first) * X_STRIDE_H +
+                                      static_cast<offset_t>(window.w.first) * X_STRIDE_W);
+#pragma unroll UNROLL_H
+  for (int i = 0; i < WINDOW_H; ++i) {
+    const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i);
+#pragma unroll UNROLL_W
+    for (int j = 0; j < WINDOW_W; ++j) {
+      const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j);
+      compute_t values[VECTOR];
+      load_vector(
+          first + (static_cast<offset_t>(r) * X_STRIDE_H + static_cast<offset_t>(s) * X_STRIDE_W),
+          aligned, values);
+      visit(r * WINDOW_W + s, values);
+    }
+  }
 }
 
-// Where each channel's first maximal tap lies: its place in the plane; -1: no tap counts.
-device_inline void find_maxima(const element_t* x, bool aligned, const Window& window,
-                               int (&places)[VECTOR]) {
+// Each channel's first maximal tap.
+device_inline Choice choose(const element_t* x, bool aligned, const Window& window) {
   compute_t best[VECTOR];
 #pragma unroll
-  for (int i = 0; i < VECTOR; ++i) places[i] = -1, best[i] = 0;
-#pragma unroll(WINDOW_H <= 3 ? WINDOW_H : 1)
-  for (int r = 0; r < WINDOW_H; ++r) {
-    if (!INSIDE && (r < window.h.begin || r >= window.h.end)) continue;
-    const int h = window.h.first + r;
-    const element_t* const row = x + static_cast<offset_t>(h) * X_STRIDE_H +
-                                 static_cast<offset_t>(window.w.first) * X_STRIDE_W;
-#pragma unroll(WINDOW_W <= 4 ? WINDOW_W : 1)
-    for (int s = 0; s < WINDOW_W; ++s) {
-      if (!INSIDE && (s < window.w.begin || s >= window.w.end)) continue;
-      compute_t value[VECTOR];
-      load_vector(row + static_cast<offset_t>(s) * X_STRIDE_W, aligned, value);
-      const int place = h * IN_W + window.w.first + s;
+  for (int i = 0; i < VECTOR; ++i) best[i] = -math_infinity<compute_t>();
+  for_taps<false>(x, aligned, window, [&](int, const compute_t(&values)[VECTOR]) {
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      best[i] = PROPAGATE_NAN ? math_max_nan(best[i], values[i]) : math_max(best[i], values[i]);
+  });
+  int tap[VECTOR];
+  bool nan = false;
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) tap[i] = NO_TAP, nan = nan || best[i] != best[i];
+  for_taps<true>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      if (values[i] == best[i]) tap[i] = number;
+  });
+  if (nan) {
+    for_taps<true>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
 #pragma unroll
       for (int i = 0; i < VECTOR; ++i)
-        if (replaces(value[i], best[i], places[i] >= 0)) best[i] = value[i], places[i] = place;
+        if (best[i] != best[i] && values[i] != values[i]) tap[i] = number;
+    });
+  }
+  Choice choice;
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) choice.element[i] = static_cast<unsigned char>(tap[i]);
+  return choice;
+}
+
+// The part of an image that a block looks at.
+struct Tile {
+  int h, w, c;  // its first place and channel
+  i64 n;
+
+  // Blocks in order: tiles along the width, along the height, runs of channels, images.
+  device_inline Tile() {
+    const u32 rest = DIVIDE(DIV_TILES_W, block_x());
+    w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
+    const u32 next = DIVIDE(DIV_TILES_H, rest);
+    h = static_cast<int>(rest - next * DIV_TILES_H) * TILE_H;
+    const u32 image = DIVIDE(DIV_RUNS, next);
+    c = static_cast<int>(next - image * DIV_RUNS) * (VECTOR * LANES);
+    n = image;
+  }
+};
+
+device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gradient* gradients,
+                              Choice* choices, compute_t* shares) {
+  const element_t* const dy = static_cast<const element_t*>(params.dy) + tile.n * Y_STRIDE_N +
+                              static_cast<i64>(tile.c) * Y_STRIDE_C;
+  const element_t* const x = static_cast<const element_t*>(params.x) + tile.n * X_STRIDE_N +
+                             static_cast<i64>(tile.c) * X_STRIDE_C;
+  const bool dy_aligned = is_aligned<element_t, VECTOR>(params.dy);
+  const bool x_aligned = is_aligned<element_t, VECTOR>(params.x);
+  const int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
+#pragma unroll 1
+  for (int index = thread_x(); index < WINDOWS; index += THREADS) {
+    const int lane = index % LANES, at = index / LANES;
+    const int p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
+    const bool present = p >= 0 && p < OUT_H && q >= 0 && q < OUT_W;
+    Gradient gradient;
+    Choice choice;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      gradient.element[i] = from_compute<element_t>(0), choice.element[i] = NO_TAP;
+    const Window window(0, p, q);
+    if (present && tile.c + lane * VECTOR < CHANNELS) {
+      gradient = load_pack<VECTOR>(
+          dy + (static_cast<offset_t>(p) * Y_STRIDE_H + static_cast<offset_t>(q) * Y_STRIDE_W +
+                lane * static_cast<offset_t>(VECTOR * Y_STRIDE_C)),
+          dy_aligned);
+      if constexpr (MODE == 0)
+        choice = choose(x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C), x_aligned, window);
     }
+    gradients[index] = gradient;
+    if constexpr (MODE == 0) choices[index] = choice;
+    if constexpr (SHARES)
+      if (lane == 0) shares[at] = present ? compute_t(1) / compute_t(window.divisor()) : 0;
   }
 }
 
-KILN_KERNEL(pooling_backward_tiled, 256, 2, PoolingParams, params) {
-  compute_t* const gradients = shared_array<compute_t, WINDOWS * VECTOR>(0);
-  int* const places = shared_array<int, PLACES>(PLACES_AT);
+// A block of dx: its sums, and the way to memory.
+struct Block {
+  compute_t sums[BLOCK_H][BLOCK_W][VECTOR];
 
-  // Blocks in order: tiles along the width, along the height, runs of channels, images.
-  u32 rest = DIVIDE(DIV_TILES_W, block_x());
-  const int first_w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
-  u32 next = DIVIDE(DIV_TILES_H, rest);
-  const int first_h = static_cast<int>(rest - next * DIV_TILES_H) * TILE_H;
-  const u32 n = DIVIDE(DIV_RUNS, next);
-  const int first_c = static_cast<int>(next - n * DIV_RUNS) * (VECTOR * LANES);
-
-  const element_t* const dy = static_cast<const element_t*>(params.dy) +
-                              static_cast<i64>(n) * Y_STRIDE_N +
-                              static_cast<i64>(first_c) * Y_STRIDE_C;
-  const element_t* const x = static_cast<const element_t*>(params.x) +
-                             static_cast<i64>(n) * X_STRIDE_N +
-                             static_cast<i64>(first_c) * X_STRIDE_C;
-  const bool dy_aligned = is_aligned<element_t, VECTOR>(params.dy);
-  const bool x_aligned = is_aligned<element_t, VECTOR>(params.x);
-  const int first_p = first_output(first_h, STRIDE_H, PAD_H, WINDOW_H);
-  const int first_q = first_output(first_w, STRIDE_W, PAD_W, WINDOW_W);
-
-#pragma unroll 1
-  for (int index = thread_x(); index < WINDOWS; index += THREADS) {
-    const int lane = index % LANES, window_index = index / LANES;
-    const int p = first_p + window_index / WINDOWS_W, q = first_q + window_index % WINDOWS_W;
-    if (p >= OUT_H || q >= OUT_W || first_c + lane * VECTOR >= CHANNELS) continue;
-    compute_t gradient[VECTOR];
-    load_vector(dy + (static_cast<offset_t>(p) * Y_STRIDE_H +
-                      static_cast<offset_t>(q) * Y_STRIDE_W + lane * (VECTOR * Y_STRIDE_C)),
-                dy_aligned, gradient);
-    const Window window(0, p, q);
-    if constexpr (MODE == 0) {
-      int at[VECTOR];
-      find_maxima(x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C), x_aligned, window, at);
+  // The block that begins `h` rows and `w` places into the tile.
+  device_inline void add_up(int h, int w, int lane, const Gradient* gradients,
+                            const Choice* choices, const compute_t* shares) {
+    // Several steps from a multiple of the stride, if blocks do not begin there.
+    const int phase_h = PHASES_H == 1 ? 0 : h % STRIDE_H;
+    const int phase_w = PHASES_W == 1 ? 0 : w % STRIDE_W;
+    const int row = h / STRIDE_H, column = w / STRIDE_W;
 #pragma unroll
-      for (int i = 0; i < VECTOR; ++i) places[i * WINDOWS + index] = at[i];
-    } else {
-      const int divisor = window.divisor();
-      const compute_t share = divisor == 0 ? compute_t(0) : compute_t(1) / compute_t(divisor);
+    for (int i = 0; i < BLOCK_H; ++i)
 #pragma unroll
-      for (int i = 0; i < VECTOR; ++i) gradient[i] *= share;
-    }
+      for (int j = 0; j < BLOCK_W; ++j)
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) gradients[i * WINDOWS + index] = gradient[i];
+        for (int k = 0; k < VECTOR; ++k) sums[i][j][k] = 0;
+#pragma unroll HOLDERS_UNROLL
+    for (int p = 0; p < HOLDERS_H; ++p)
+#pragma unroll
+      for (int q = 0; q < HOLDERS_W; ++q) {
+        const int at = (row + p) * WINDOWS_W + column + q;
+        const Gradient gradient = gradients[at * LANES + lane];
+        Choice choice;
+        if constexpr (MODE == 0) choice = choices[at * LANES + lane];
+        const compute_t share = SHARES ? shares[at] : compute_t(1);
+        // The tap by which this window holds the block's first place.
+        const int r0 = phase_h + PAD_H - (p + FIRST_P) * STRIDE_H;
+        const int s0 = phase_w + PAD_W - (q + FIRST_Q) * STRIDE_W;
+#pragma unroll
+        for (int i = 0; i < BLOCK_H; ++i)
+#pragma unroll
+          for (int j = 0; j < BLOCK_W; ++j) {
+            const int r = r0 + i, s = s0 + j;
+            if (r < 0 || r >= WINDOW_H || s < 0 || s >= WINDOW_W) continue;
+#pragma unroll
+            for (int k = 0; k < VECTOR; ++k) {
+              const compute_t value = to_compute(gradient.element[k]);
+              if constexpr (MODE != 0)
+                sums[i][j][k] += SHARES ? value * share : value;
+              else if (choice.element[k] == r * WINDOW_W + s)
+                sums[i][j][k] += value;
+            }
+          }
+      }
   }
+};
+
+// COUNT elements of dx that lie side by side.
+template <int COUNT>
+device_inline void finish(element_t* to, bool aligned, compute_t alpha, compute_t beta,
+                          compute_t (&sums)[COUNT]) {
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) sums[i] *= alpha;
+  if (beta != compute_t(0)) {
+    compute_t before[COUNT];
+    load_vector(to, aligned, before);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) sums[i] += beta * before[i];
+  }
+  store_vector(to, aligned, sums);
+}
+
+KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
+  Gradient* const gradients = shared_array<Gradient, WINDOWS>(0);
+  Choice* choices = nullptr;
+  compute_t* shares = nullptr;
+  if constexpr (MODE == 0) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
+  if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
+
+  const Tile tile;
+  do_windows(params, tile, gradients, choices, shares);
   block_barrier();
 
-  const compute_t alpha = static_cast<compute_t>(params.alpha);
+  // What all windows share of an average goes into alpha.
+  constexpr compute_t SHARE =
+      MODE == 0 || SHARES ? compute_t(1) : compute_t(1) / compute_t(WINDOW_H * WINDOW_W);
+  const compute_t alpha = static_cast<compute_t>(params.alpha) * SHARE;
   const compute_t beta = static_cast<compute_t>(params.beta);
-  element_t* const dx = static_cast<element_t*>(params.out) + static_cast<i64>(n) * OUT_STRIDE_N +
-                        static_cast<i64>(first_c) * OUT_STRIDE_C;
-  const bool dx_aligned = is_aligned<element_t, VECTOR>(params.out);
+  element_t* const dx = static_cast<element_t*>(params.out) + tile.n * OUT_STRIDE_N +
+                        static_cast<i64>(tile.c) * OUT_STRIDE_C;
+  constexpr int BLOCKS_H = TILE_H / BLOCK_H, BLOCKS_W = TILE_W / BLOCK_W;
+  constexpr bool ALONG_W = VECTOR == 1 && ROWS_ALIGNED;  // a block's row is one access
+  const bool aligned = is_aligned < element_t, ALONG_W ? BLOCK_W : VECTOR > (params.out);
 #pragma unroll 1
-  for (int index = thread_x(); index < TILE_H * TILE_W * LANES; index += THREADS) {
-    const int lane = index % LANES, pixel = index / LANES;
-    const int h = first_h + pixel / TILE_W, w = first_w + pixel % TILE_W;
-    if (h >= IN_H || w >= IN_W || first_c + lane * VECTOR >= CHANNELS) continue;
-    const int here = h * IN_W + w;
-    const int p_begin = first_output(h, STRIDE_H, PAD_H, WINDOW_H) - first_p;
-    const int p_end = last_output(h, STRIDE_H, PAD_H, OUT_H) - first_p;
-    const int q_begin = first_output(w, STRIDE_W, PAD_W, WINDOW_W) - first_q;
-    const int q_end = last_output(w, STRIDE_W, PAD_W, OUT_W) - first_q;
-    compute_t sum[VECTOR];
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i) sum[i] = 0;
-#pragma unroll(HOLDERS_H)
-    for (int i = 0; i < HOLDERS_H; ++i) {
-      const int p = p_begin + i;
-      if (p > p_end) break;
-#pragma unroll(HOLDERS_W)
-      for (int j = 0; j < HOLDERS_W; ++j) {
-        const int q = q_begin + j;
-        if (q > q_end) break;
-        const int at = (p * WINDOWS_W + q) * LANES + lane;
-#pragma unroll
-        for (int k = 0; k < VECTOR; ++k)
-          if (MODE != 0 || places[k * WINDOWS + at] == here) sum[k] += gradients[k * WINDOWS + at];
-      }
-    }
+  for (int index = thread_x(); index < BLOCKS_H * BLOCKS_W * LANES; index += THREADS) {
+    const int lane = index % LANES, at = index / LANES;
+    const int in_h = at / BLOCKS_W * BLOCK_H, in_w = at % BLOCKS_W * BLOCK_W;
+    const int h = tile.h + in_h, w = tile.w + in_w;
+    if (h >= IN_H || w >= IN_W || tile.c + lane * VECTOR >= CHANNELS) continue;
+    Block block;
+    block.add_up(in_h, in_w, lane, gradients, choices, shares);
     element_t* const to =
         dx + (static_cast<offset_t>(h) * OUT_STRIDE_H + static_cast<offset_t>(w) * OUT_STRIDE_W +
               lane * static_cast<offset_t>(VECTOR * OUT_STRIDE_C));
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) sum[i] *= alpha;
-    if (beta != compute_t(0)) {
-      compute_t before[VECTOR];
-      load_vector(to, dx_aligned, before);
+    for (int i = 0; i < BLOCK_H; ++i) {
+      if (i > 0 && h + i >= IN_H) break;
+      element_t* const row = to + i * OUT_STRIDE_H;
+      if constexpr (ALONG_W) {
+        compute_t line[BLOCK_W];
 #pragma unroll
-      for (int i = 0; i < VECTOR; ++i) sum[i] += beta * before[i];
+        for (int j = 0; j < BLOCK_W; ++j) line[j] = block.sums[i][j][0];
+        finish(row, aligned, alpha, beta, line);
+      } else {
+#pragma unroll
+        for (int j = 0; j < BLOCK_W; ++j)
+          if (j == 0 || w + j < IN_W)
+            finish(row + j * OUT_STRIDE_W, aligned, alpha, beta, block.sums[i][j]);
+      }
     }
-    store_vector(to, dx_aligned, sum);
   }
 }

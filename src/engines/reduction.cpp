@@ -53,15 +53,15 @@ BlockLayout choose_layout(const Reduction& reduction, const DeviceDescription& d
     return layout;
   }
   // Threads along what is kept: no narrower than the 32 bytes that memory comes in, few of them
-  // idle, and narrow enough that the largest clusters together have a block for every
-  // multiprocessor.
+  // idle, and narrow enough that the largest clusters together have a block for two of three
+  // multiprocessors: with fewer bytes a line, the cache would look up lines more often than it can.
   const std::int64_t kept = reduction.combining.kept_vectors();
   const auto clusters = [&](int tx) { return divide_up(results, tx); };
   const auto idle = [&](int tx) { return divide_up(kept, tx) * tx - kept; };
   layout.tx = std::min(32, power_at_least(kept));
   while (layout.tx > 1 && layout.tx * reduction.vector_bytes() > 32 &&
          (idle(layout.tx) * 8 > kept ||
-          clusters(layout.tx) * device.largest_cluster < device.multiprocessors))
+          3 * clusters(layout.tx) * device.largest_cluster < 2 * device.multiprocessors))
     layout.tx /= 2;
   // Few blocks take more threads, so that the loads under way are as many.
   const std::int64_t blocks = clusters(layout.tx) * device.largest_cluster;

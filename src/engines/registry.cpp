@@ -7,6 +7,7 @@
 #include "engines/implicit_gemm_fma.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
+#include "engines/pooling_backward_tiled.hpp"
 #include "engines/reduction.hpp"
 #include "engines/sliding_window.hpp"
 #include "engines/softmax.hpp"

@@ -57,6 +57,48 @@ int vector_of(DataType type, const Axis& along, const Axis& across, const std::v
   return count;
 }
 
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+struct Tile {
+  std::int64_t a = 0, b = 0;
+  std::int64_t pitch = 0;    // elements from row to row in shared memory: whole 128 bytes
+  std::int64_t lanes_a = 0;  // vectors that a warp writes side by side
+  std::int64_t bytes = 0;
+};
+
+// The tile whose runs in memory are long, which is filled, and of which there are enough.
+Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, int vector_b,
+                 const DeviceDescription& device) {
+  constexpr std::int64_t usual_images = 32, most_bytes = 32 << 10;
+  const auto in_size = static_cast<std::int64_t>(size_of(in));
+  const auto out_size = static_cast<std::int64_t>(size_of(out));
+  const std::int64_t chip = std::int64_t{5} * device.multiprocessors;  // blocks at a time
+  Tile best;
+  double least = 0;
+  for (const std::int64_t a : {16, 32, 64, 96, 128, 192, 256})
+    for (const std::int64_t b : {32, 64, 96, 128, 192, 256}) {
+      Tile tile{a, b};
+      tile.pitch = ceil_div(b * in_size, 128) * 128 / in_size;
+      tile.bytes = a * tile.pitch * in_size;
+      tile.lanes_a = std::min<std::int64_t>(32, 128 / (vector_a * out_size));
+      while (a % (vector_a * tile.lanes_a) != 0) tile.lanes_a /= 2;
+      if (tile.bytes > most_bytes || b % vector_b != 0 || b % (32 / tile.lanes_a) != 0) continue;
+      // A run that begins anywhere touches a part of one sector more than it fills.
+      const auto run = [](std::int64_t elements, std::int64_t size) {
+        return 1 + 24 / static_cast<double>(elements * size);
+      };
+      const double runs =
+          run(std::min(a, plane.a.size), out_size) + run(std::min(b, plane.b.size), in_size);
+      const std::int64_t tiles = usual_images * ceil_div(plane.a.size, a) *
+                                 ceil_div(plane.b.size, b) * plane.others[0].size *
+                                 plane.others[1].size;
+      const double waves = std::max(1.0, static_cast<double>(tiles) / static_cast<double>(chip));
+      const double cost = waves * static_cast<double>(a * b + 1024) * runs;
+      if (best.a == 0 || cost < least) best = tile, least = cost;
+    }
+  return best;
+}
+
 }  // namespace
 
 bool TransposeEngine::is_for(const Problem& problem) const {
@@ -65,33 +107,30 @@ bool TransposeEngine::is_for(const Problem& problem) const {
 }
 
 std::variant<Proposal, Refusal> TransposeEngine::propose(const Problem& any,
-                                                         const DeviceDescription&) const {
+                                                         const DeviceDescription& device) const {
   const auto& problem = std::get<PointwiseProblem>(any);
   auto found = find_plane(problem);
   if (auto* refusal = std::get_if<Refusal>(&found)) return *refusal;
   const Plane& plane = std::get<Plane>(found);
   const PointwiseProblem::View &in = problem.views[0], &out = problem.views[1];
 
-  // 8 KB of the wider operand a tile, or more, so that enough of them are in flight.
-  const std::size_t widest = std::max(size_of(in.type), size_of(out.type));
-  const std::int64_t tile_a = 32, tile_b = widest == 2 ? 128 : 64;
   const int vector_a = vector_of(out.type, plane.a, plane.b, plane.others, out.strides[0], 1);
   const int vector_b = vector_of(in.type, plane.b, plane.a, plane.others, in.strides[0], 0);
+  const Tile tile = choose_tile(plane, in.type, out.type, vector_a, vector_b, device);
 
   KernelSpec spec;
   spec.engine = "transpose";
   spec.file = "pointwise/transpose.cu";
   spec.entry = "transpose";
-  spec.tile = cat(tile_a, "x", tile_b, ", ", vector_b, " read and ", vector_a,
+  spec.tile = cat(tile.a, "x", tile.b, ", ", vector_b, " read and ", vector_a,
                   " written an access, 256 threads");
   const DataType compute = problem.compute_type();
-  spec.shared_memory =
-      static_cast<std::uint32_t>(tile_a * tile_b) * static_cast<std::uint32_t>(size_of(compute));
+  spec.shared_memory = static_cast<std::uint32_t>(tile.bytes);
   const auto add = [&](std::string name, auto value) {
     spec.constants.push_back({std::move(name), value, ""});
   };
-  const auto tiles = [](std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; };
-  const std::int64_t tiles_a = tiles(plane.a.size, tile_a), tiles_b = tiles(plane.b.size, tile_b);
+  const std::int64_t tiles_a = ceil_div(plane.a.size, tile.a),
+                     tiles_b = ceil_div(plane.b.size, tile.b);
   const std::int64_t blocks =
       tiles_a * tiles_b * plane.others[0].size * plane.others[1].size * problem.dims[0];
   if (blocks > limit32)
@@ -99,8 +138,13 @@ std::variant<Proposal, Refusal> TransposeEngine::propose(const Problem& any,
   add("compute_t", kernel_type(compute));
   add("IN0_t", kernel_type(in.type));
   add("OUT_t", kernel_type(out.type));
-  add("TILE_A", tile_a);
-  add("TILE_B", tile_b);
+  add("TILE_A", tile.a);
+  add("TILE_B", tile.b);
+  add("PITCH", tile.pitch);
+  add("LANES_A", tile.lanes_a);
+  add("MIN_BLOCKS", std::int64_t{size_of(compute) == 8 ? 4 : 6});
+  const std::int64_t reach = std::max(tile.a * plane.a.strides[0], tile.b * plane.b.strides[1]);
+  add("offset_t", TypeName{2 * reach > limit32 ? "long long" : "int"});
   add("VECTOR_A", std::int64_t{vector_a});
   add("VECTOR_B", std::int64_t{vector_b});
   add("SIZE_A", plane.a.size);

@@ -171,6 +171,7 @@ Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const
   const double slope = std::max(1.2, activation.coefficient);
   out.allowed = slope * (out.allowed + 8 * u * std::fabs(out.value)) + 4 * u;
   out.value = activate(activation, out.value);
+  out.allowed += brief_error(problem.type) * std::fabs(out.value);
   return out;
 }
 

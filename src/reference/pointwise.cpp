@@ -32,7 +32,8 @@ Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2]
     case PointwiseOp::copy: return rounded(s.alpha * in[0], std::fabs(s.alpha * in[0]));
     case PointwiseOp::activation: {
       const double f = activate(p.activation, in[0]), value = s.alpha * f;
-      const double error = condition(p.activation, in[0]) * u * std::fabs(value);
+      const double error =
+          (condition(p.activation, in[0]) * u + brief_error(p.output().type)) * std::fabs(value);
       return {value, error + std::fabs(s.alpha) * 0x1p-120, std::fabs(value)};
     }
     case PointwiseOp::activation_backward: {
@@ -42,8 +43,8 @@ Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2]
       const double dy = s.alpha * in[1], value = slope * dy;
       // Slopes are sums of terms of size 1, or of the coefficient.
       const double size = std::fabs(slope) + 1.2 + p.activation.coefficient;
-      return {value,
-              condition(p.activation, std::fmin(std::fabs(in[0]), 6)) * u * size * std::fabs(dy),
+      const double error = condition(p.activation, std::fmin(std::fabs(in[0]), 6)) * u;
+      return {value, (error + brief_error(p.output().type)) * size * std::fabs(dy),
               std::fabs(dy) * size};
     }
     case PointwiseOp::add: {

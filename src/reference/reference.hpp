@@ -65,5 +65,8 @@ double activate(const Activation& activation, double x);
 double activation_gradient(const Activation& activation, double x);
 // The derivative from the function's value, for modes with gradient_from_output().
 double activation_gradient_from_output(const Activation& activation, double y);
+// What a kernel's functions may err by, beside a few roundoffs, as a share of their value: where a
+// result has 16 bits they are brief.
+double brief_error(DataType result);
 
 }  // namespace kiln::reference

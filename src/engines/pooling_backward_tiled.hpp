@@ -1,0 +1,16 @@
+// The gradient of pooling in two dimensions, a tile of dx a block.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class PoolingBackwardTiledEngine final : public Engine {
+ public:
+  const char* name() const override { return "pooling_backward_tiled"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln
