@@ -47,13 +47,12 @@ struct Functions {
   device_inline static T tanh(T x) {
     if constexpr (!BRIEF) return math_tanh(x);
     const T small = x * (T(1) - x * x * T(1.0 / 3));
-    const T power = math_fast_exp(T(-2) * math_abs(x));
-    const T large = (T(1) - power) * math_reciprocal(T(1) + power);
-    return math_abs(x) < T(0.03125) ? small : (x < T(0) ? -large : large);
+    const T large = T(1) - T(2) * math_fast_reciprocal(T(1) + math_fast_exp(T(2) * x));
+    return math_abs(x) < T(0.03125) ? small : large;
   }
   template <class T>
   device_inline static T sigmoid(T x) {
-    return math_reciprocal(T(1) + exp(-x));
+    return BRIEF ? math_fast_reciprocal(T(1) + exp(-x)) : math_reciprocal(T(1) + exp(-x));
   }
   // The normal distribution: (1 + erf(x / sqrt 2)) / 2. `density`: exp(-x^2 / 2).
   template <class T>
@@ -61,7 +60,7 @@ struct Functions {
     if constexpr (!BRIEF) return T(0.5) * math_erfc(x * T(-0.70710678118654752));
     // The tail over the density as a polynomial of t = 1 / (1 + 0.38 |x|), fitted by iterated
     // weighted least squares for |x| up to 14: 3.6e-5 of the value.
-    const T t = math_reciprocal(T(1) + T(0.38) * math_abs(x));
+    const T t = math_fast_reciprocal(T(1) + T(0.38) * math_abs(x));
     const T tail = density * t *
                    (T(0.15122586895700313) +
                     t * (T(0.157823064770614) +

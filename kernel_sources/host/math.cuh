@@ -34,3 +34,5 @@ device_inline float math_fast_exp(float x) { return __builtin_expf(x); }
 device_inline double math_fast_exp(double x) { return __builtin_exp(x); }
 device_inline float math_fast_log(float x) { return __builtin_logf(x); }
 device_inline double math_fast_log(double x) { return __builtin_log(x); }
+device_inline float math_fast_reciprocal(float x) { return 1 / x; }
+device_inline double math_fast_reciprocal(double x) { return 1 / x; }

@@ -37,15 +37,14 @@ struct View {
     return at.n * N + static_cast<i64>(at.a0) * S0 + static_cast<i64>(at.a1) * S1 +
            static_cast<i64>(at.a2) * S2 + static_cast<i64>(at.a3) * S3;
   }
-  device_inline static void load(const void* base, i64 at, bool aligned, compute_t (&out)[VECTOR]) {
+  using Elements = Pack<T, VECTOR>;
+  device_inline static Elements load(const void* base, i64 at, bool aligned) {
     const T* const from = static_cast<const T*>(base) + at;
-    if constexpr (INNER == 1) {
-      load_vector(from, aligned, out);
-    } else {
-      const compute_t value = convert_in<compute_t>(*from);
+    if constexpr (INNER == 1) return load_pack<VECTOR>(from, aligned);
+    Elements same;
 #pragma unroll
-      for (int i = 0; i < VECTOR; ++i) out[i] = value;
-    }
+    for (int i = 0; i < VECTOR; ++i) same.element[i] = *from;
+    return same;
   }
   device_inline static bool aligned(const void* base) {
     return INNER != 1 || is_aligned<T, VECTOR>(base);
@@ -57,19 +56,22 @@ using Second =
     View<IN1_t, IN1_STRIDE_N, IN1_STRIDE_0, IN1_STRIDE_1, IN1_STRIDE_2, IN1_STRIDE_3, IN1_INNER>;
 using Result = View<OUT_t, OUT_STRIDE_N, OUT_STRIDE_0, OUT_STRIDE_1, OUT_STRIDE_2, OUT_STRIDE_3, 1>;
 
-// The vectors of one thread.
+// COUNT of a thread's vectors, from the one `number` on.
+template <int COUNT>
 struct Work {
-  i64 in0[UNROLL], in1[UNROLL], out[UNROLL];
-  bool valid[UNROLL];
-  compute_t a[UNROLL][VECTOR], b[UNROLL][VECTOR], before[UNROLL][VECTOR];
+  i64 in0[COUNT], in1[COUNT], out[COUNT];
+  bool valid[COUNT];
+  First::Elements a[COUNT];
+  Second::Elements b[COUNT];
+  Result::Elements before[COUNT];
 
-  device_inline void locate(const PointwiseParams& params) {
+  device_inline void locate(const PointwiseParams& params, int number) {
     const u64 first = static_cast<u64>(block_x()) * (THREADS * UNROLL);
     if constexpr (LINEAR) {
       const u64 vectors = static_cast<u64>(params.images) * IMAGE_ELEMENTS / VECTOR;
 #pragma unroll
-      for (int u = 0; u < UNROLL; ++u) {
-        const u64 i = first + u * THREADS + thread_x();
+      for (int u = 0; u < COUNT; ++u) {
+        const u64 i = first + (number + u) * THREADS + thread_x();
         valid[u] = i < vectors;
         out[u] = static_cast<i64>(i * VECTOR);
         in0[u] = IN0_INNER ? out[u] : 0;
@@ -79,8 +81,9 @@ struct Work {
       const u64 image = DIVIDE(BLOCK_DIV_IMAGE, first);
       const index_t begin = static_cast<index_t>(first - image * BLOCK_DIV_IMAGE);
 #pragma unroll
-      for (int u = 0; u < UNROLL; ++u) {
-        const Place place = place_of(static_cast<i64>(image), begin + (u * THREADS + thread_x()));
+      for (int u = 0; u < COUNT; ++u) {
+        const Place place =
+            place_of(static_cast<i64>(image), begin + ((number + u) * THREADS + thread_x()));
         valid[u] = place.n < params.images;
         out[u] = Result::offset(place);
         in0[u] = First::offset(place);
@@ -91,30 +94,41 @@ struct Work {
 
   device_inline void load(const PointwiseParams& params, bool aligned, bool reads_output) {
 #pragma unroll
-    for (int u = 0; u < UNROLL; ++u) {
+    for (int u = 0; u < COUNT; ++u) {
       if (!valid[u]) continue;
-      if constexpr (INPUTS > 0) First::load(params.in[0], in0[u], aligned, a[u]);
-      if constexpr (INPUTS > 1) Second::load(params.in[1], in1[u], aligned, b[u]);
-      if (reads_output) Result::load(params.out, out[u], aligned, before[u]);
+      if constexpr (INPUTS > 0) a[u] = First::load(params.in[0], in0[u], aligned);
+      if constexpr (INPUTS > 1) b[u] = Second::load(params.in[1], in1[u], aligned);
+      if (reads_output) before[u] = Result::load(params.out, out[u], aligned);
     }
   }
 
   device_inline void store(const PointwiseParams& params, const Operation& operation,
                            bool aligned) const {
 #pragma unroll
-    for (int u = 0; u < UNROLL; ++u) {
+    for (int u = 0; u < COUNT; ++u) {
       if (!valid[u]) continue;
       compute_t result[VECTOR];
 #pragma unroll
       for (int i = 0; i < VECTOR; ++i) {
-        result[i] =
-            operation(INPUTS > 0 ? a[u][i] : compute_t(0), INPUTS > 1 ? b[u][i] : compute_t(0));
-        if (operation.beta != compute_t(0)) result[i] += operation.beta * before[u][i];
+        const compute_t x = INPUTS > 0 ? convert_in<compute_t>(a[u].element[i]) : compute_t(0);
+        const compute_t y = INPUTS > 1 ? convert_in<compute_t>(b[u].element[i]) : compute_t(0);
+        result[i] = operation(x, y);
+        if (operation.beta != compute_t(0))
+          result[i] += operation.beta * convert_in<compute_t>(before[u].element[i]);
       }
       store_vector(static_cast<OUT_t*>(params.out) + out[u], aligned, result);
     }
   }
 };
+
+template <int COUNT>
+device_inline void do_vectors(const PointwiseParams& params, const Operation& operation, int number,
+                              bool aligned) {
+  Work<COUNT> work;
+  work.locate(params, number);
+  work.load(params, aligned, operation.beta != compute_t(0));
+  work.store(params, operation, aligned);
+}
 
 // What LINEAR vectors leave over at the end: fewer than VECTOR elements, one a thread.
 device_inline void do_rest(const PointwiseParams& params, const Operation& operation) {
@@ -132,14 +146,18 @@ device_inline void do_rest(const PointwiseParams& params, const Operation& opera
   *out = convert_out<OUT_t>(result);
 }
 
-KILN_KERNEL(pointwise, 256, 1, PointwiseParams, params) {
+constexpr int MIN_BLOCKS = sizeof(compute_t) == 8 ? 2 : 4;
+
+KILN_KERNEL(pointwise, 256, MIN_BLOCKS, PointwiseParams, params) {
   const Operation operation(params);
   const bool aligned = Result::aligned(params.out) &&
                        (INPUTS < 1 || First::aligned(params.in[0])) &&
                        (INPUTS < 2 || Second::aligned(params.in[1]));
-  Work work;
-  work.locate(params);
-  work.load(params, aligned, operation.beta != compute_t(0));
-  work.store(params, operation, aligned);
+  if (VECTOR == 1 || aligned) {
+    do_vectors<UNROLL>(params, operation, 0, true);
+  } else {  // one at a time: element by element they would take too many registers
+#pragma unroll 1
+    for (int u = 0; u < UNROLL; ++u) do_vectors<1>(params, operation, u, false);
+  }
   if constexpr (LINEAR && VECTOR > 1) do_rest(params, operation);
 }

@@ -13,6 +13,7 @@
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 constexpr int UNIT = 16 / sizeof(IN0_t);  // elements
+constexpr int RUNS_B = TILE_B / VECTOR_B;
 static_assert(PITCH % (8 * UNIT) == 0 && PITCH >= TILE_B);
 
 device_inline int tile_index(int a, int b) {
@@ -45,28 +46,38 @@ struct Tile {
   }
 };
 
-device_inline void read_tile(const Tile& tile, bool aligned, IN0_t* shared) {
-  constexpr int RUNS_B = TILE_B / VECTOR_B;
-  constexpr int READS = (TILE_A * RUNS_B + THREADS - 1) / THREADS;
-  Pack<IN0_t, VECTOR_B> packs[READS];
+// COUNT of a thread's accesses, from the one numbered `number` on.
+template <int COUNT>
+device_inline void read(const Tile& tile, bool aligned, int number, IN0_t* shared) {
+  Pack<IN0_t, VECTOR_B> packs[COUNT];
   const auto place = [&](int i, int& a, int& b) {
-    const int at = i * THREADS + thread_x();
+    const int at = (number + i) * THREADS + thread_x();
     a = at / RUNS_B, b = at % RUNS_B * VECTOR_B;
     return (TILE_A * RUNS_B % THREADS == 0 || a < TILE_A) && tile.a + a < SIZE_A &&
            tile.b + b < SIZE_B;
   };
 #pragma unroll
-  for (int i = 0; i < READS; ++i) {
+  for (int i = 0; i < COUNT; ++i) {
     int a, b;
     if (place(i, a, b))
       packs[i] =
           load_pack<VECTOR_B>(tile.in + static_cast<offset_t>(a) * IN0_STRIDE_A + b, aligned);
   }
 #pragma unroll
-  for (int i = 0; i < READS; ++i) {
+  for (int i = 0; i < COUNT; ++i) {
     int a, b;
     if (place(i, a, b))
       *reinterpret_cast<Pack<IN0_t, VECTOR_B>*>(shared + tile_index(a, b)) = packs[i];
+  }
+}
+
+device_inline void read_tile(const Tile& tile, bool aligned, IN0_t* shared) {
+  constexpr int READS = (TILE_A * RUNS_B + THREADS - 1) / THREADS;
+  if (aligned || VECTOR_B == 1) {
+    read<READS>(tile, true, 0, shared);
+  } else {  // one at a time: element by element they would take too many registers
+#pragma unroll 1
+    for (int i = 0; i < READS; ++i) read<1>(tile, false, i, shared);
   }
 }
 

@@ -12,10 +12,10 @@
 // The first window that may hold one of some places, and the number of them, counted from the
 // window that would begin PAD before the first place, whose distance to the multiple of the stride
 // before it is below PHASES.
-constexpr int first_window(int stride, int pad, int window) {
+device_inline constexpr int first_window(int stride, int pad, int window) {
   return -((window - 1 - pad) / stride);
 }
-constexpr int count_windows(int places, int phases, int stride, int pad, int window) {
+device_inline constexpr int count_windows(int places, int phases, int stride, int pad, int window) {
   return (places + phases - 2 + pad) / stride - first_window(stride, pad, window) + 1;
 }
 constexpr int FIRST_P = first_window(STRIDE_H, PAD_H, WINDOW_H);
@@ -45,13 +45,13 @@ static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(
                   SHARED_BYTES,
               "host and device must agree");
 
-// Few taps are kept in registers between the search for the maximum and that for its place.
 constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
-constexpr int UNROLL_H = SMALL ? WINDOW_H : 1, UNROLL_W = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;
+constexpr int ROWS = SMALL ? WINDOW_H : 1,
+              COLUMNS = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;  // unrolled
 
 // Calls visit(number, values) for the taps of a window, in their order or from the last. A tap
 // beyond x's edge stands for its neighbour at the edge: that changes no maximum.
-template <bool REVERSE, class Visit>
+template <bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
 device_inline void for_taps(const element_t* x, bool aligned, const Window& window,
                             const Visit& visit) {
   const auto inside = [](const Taps& taps, int tap) {
@@ -80,22 +80,25 @@ device_inline Choice choose(const element_t* x, bool aligned, const Window& wind
   compute_t best[VECTOR];
 #pragma unroll
   for (int i = 0; i < VECTOR; ++i) best[i] = -math_infinity<compute_t>();
-  for_taps<false>(x, aligned, window, [&](int, const compute_t(&values)[VECTOR]) {
+  for_taps<false, ROWS, COLUMNS>(x, aligned, window, [&](int, const compute_t(&values)[VECTOR]) {
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i)
       best[i] = PROPAGATE_NAN ? math_max_nan(best[i], values[i]) : math_max(best[i], values[i]);
   });
+  // One channel's few taps stay in registers; those of several are read again, from the cache.
+  if constexpr (VECTOR > 1) x = opaque(x);
   int tap[VECTOR];
   bool nan = false;
 #pragma unroll
   for (int i = 0; i < VECTOR; ++i) tap[i] = NO_TAP, nan = nan || best[i] != best[i];
-  for_taps<true>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
+  for_taps<true, ROWS, COLUMNS>(x, aligned, window,
+                                [&](int number, const compute_t(&values)[VECTOR]) {
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-      if (values[i] == best[i]) tap[i] = number;
-  });
+                                  for (int i = 0; i < VECTOR; ++i)
+                                    if (values[i] == best[i]) tap[i] = number;
+                                });
   if (nan) {
-    for_taps<true>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
+    for_taps<true, 1, 1>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
 #pragma unroll
       for (int i = 0; i < VECTOR; ++i)
         if (best[i] != best[i] && values[i] != values[i]) tap[i] = number;
@@ -131,31 +134,53 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
   const element_t* const x = static_cast<const element_t*>(params.x) + tile.n * X_STRIDE_N +
                              static_cast<i64>(tile.c) * X_STRIDE_C;
   const bool dy_aligned = is_aligned<element_t, VECTOR>(params.dy);
-  const bool x_aligned = is_aligned<element_t, VECTOR>(params.x);
+  const bool x_aligned = VECTOR == 1 || is_aligned<element_t, VECTOR>(params.x);
   const int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
+  const auto output = [&](int at, int& p, int& q) {
+    p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
+    return p >= 0 && p < OUT_H && q >= 0 && q < OUT_W;
+  };
+  // A maximum's taps are many loads at a time; an average has but the gradient's own.
+  constexpr int BATCH = MODE == 0 ? 1 : 4;
 #pragma unroll 1
-  for (int index = thread_x(); index < WINDOWS; index += THREADS) {
-    const int lane = index % LANES, at = index / LANES;
-    const int p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
-    const bool present = p >= 0 && p < OUT_H && q >= 0 && q < OUT_W;
-    Gradient gradient;
-    Choice choice;
+  for (int first = thread_x(); first < WINDOWS; first += BATCH * THREADS) {
+    Gradient gradient[BATCH];
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-      gradient.element[i] = from_compute<element_t>(0), choice.element[i] = NO_TAP;
-    const Window window(0, p, q);
-    if (present && tile.c + lane * VECTOR < CHANNELS) {
-      gradient = load_pack<VECTOR>(
+    for (int u = 0; u < BATCH; ++u) {
+      const int index = first + u * THREADS, lane = index % LANES;
+#pragma unroll
+      for (int i = 0; i < VECTOR; ++i) gradient[u].element[i] = from_compute<element_t>(0);
+      int p, q;
+      if ((BATCH > 1 && index >= WINDOWS) || !output(index / LANES, p, q) ||
+          tile.c + lane * VECTOR >= CHANNELS)
+        continue;
+      gradient[u] = load_pack<VECTOR>(
           dy + (static_cast<offset_t>(p) * Y_STRIDE_H + static_cast<offset_t>(q) * Y_STRIDE_W +
                 lane * static_cast<offset_t>(VECTOR * Y_STRIDE_C)),
           dy_aligned);
-      if constexpr (MODE == 0)
-        choice = choose(x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C), x_aligned, window);
     }
-    gradients[index] = gradient;
-    if constexpr (MODE == 0) choices[index] = choice;
-    if constexpr (SHARES)
-      if (lane == 0) shares[at] = present ? compute_t(1) / compute_t(window.divisor()) : 0;
+#pragma unroll
+    for (int u = 0; u < BATCH; ++u) {
+      const int index = first + u * THREADS, lane = index % LANES, at = index / LANES;
+      if (BATCH > 1 && index >= WINDOWS) break;
+      gradients[index] = gradient[u];
+      int p, q;
+      const bool present = output(at, p, q);
+      if constexpr (MODE == 0) {
+        Choice choice;
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) choice.element[i] = NO_TAP;
+        if (present && tile.c + lane * VECTOR < CHANNELS) {
+          const element_t* const from = x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C);
+          const Window window(0, p, q);
+          choice = x_aligned ? choose(from, true, window) : choose(from, false, window);
+        }
+        choices[index] = choice;
+      }
+      if constexpr (SHARES)
+        if (lane == 0)
+          shares[at] = present ? compute_t(1) / compute_t(Window(0, p, q).divisor()) : 0;
+    }
   }
 }
 
@@ -242,7 +267,8 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
                         static_cast<i64>(tile.c) * OUT_STRIDE_C;
   constexpr int BLOCKS_H = TILE_H / BLOCK_H, BLOCKS_W = TILE_W / BLOCK_W;
   constexpr bool ALONG_W = VECTOR == 1 && ROWS_ALIGNED;  // a block's row is one access
-  const bool aligned = is_aligned < element_t, ALONG_W ? BLOCK_W : VECTOR > (params.out);
+  constexpr int ACCESS = ALONG_W ? BLOCK_W : VECTOR;
+  const bool aligned = is_aligned<element_t, ACCESS>(params.out);
 #pragma unroll 1
   for (int index = thread_x(); index < BLOCKS_H * BLOCKS_W * LANES; index += THREADS) {
     const int lane = index % LANES, at = index / LANES;

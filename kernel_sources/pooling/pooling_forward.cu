@@ -38,6 +38,27 @@ struct Outputs {
         for (int i = 0; i < VECTOR; ++i) result[o][i] = combine(result[o][i], joined[i]);
   }
 
+  device_inline void add_all(const element_t* x, bool aligned, const Window& window) {
+#pragma unroll
+    for (int o = 0; o < ROWS; ++o)
+#pragma unroll
+      for (int i = 0; i < VECTOR; ++i) result[o][i] = nothing();
+#pragma unroll 1
+    for (int t = window.d.begin; t < window.d.end; ++t) {
+      const element_t* const plane =
+          x + static_cast<offset_t>(window.d.first + t * DILATION_D) * X_STRIDE_D +
+          static_cast<offset_t>(window.w.first) * X_STRIDE_W;
+#pragma unroll UNROLL_H
+      for (int r = 0; r < UNION_H; ++r) {
+        int h = window.h.first + r * DILATION_H;
+        if (!INSIDE && (h < 0 || h >= IN_H)) continue;
+        // Below x's last row there are but outputs that do not exist: any row will do.
+        if (INSIDE && r >= WINDOW_H && h >= IN_H) h = IN_H - 1;
+        add_row(plane + static_cast<offset_t>(h) * X_STRIDE_H, aligned, window.w, r);
+      }
+    }
+  }
+
   device_inline void finish(int o, element_t* y, bool aligned, const Window& window,
                             compute_t alpha, compute_t beta) {
     const int divisor = window.divisor();
@@ -57,34 +78,20 @@ struct Outputs {
   }
 };
 
-KILN_KERNEL(pooling_forward, 256, 1, PoolingParams, params) {
+KILN_KERNEL(pooling_forward, 256, 4, PoolingParams, params) {
   const Place place = thread_place();
   if (place.n >= params.images) return;
   const int first_p = place.h * ROWS;
   const element_t* const x = static_cast<const element_t*>(params.x) + place.n * X_STRIDE_N +
                              static_cast<i64>(place.c) * (CHANNELS_INNER ? VECTOR : X_STRIDE_C);
-  const bool x_aligned = is_aligned<element_t, VECTOR>(params.x);
   const Window window(place.d, first_p, place.w);
 
   Outputs outputs;
-#pragma unroll
-  for (int o = 0; o < ROWS; ++o)
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i) outputs.result[o][i] = nothing();
-#pragma unroll 1
-  for (int t = window.d.begin; t < window.d.end; ++t) {
-    const element_t* const plane =
-        x + static_cast<offset_t>(window.d.first + t * DILATION_D) * X_STRIDE_D +
-        static_cast<offset_t>(window.w.first) * X_STRIDE_W;
-#pragma unroll UNROLL_H
-    for (int r = 0; r < UNION_H; ++r) {
-      int h = window.h.first + r * DILATION_H;
-      if (!INSIDE && (h < 0 || h >= IN_H)) continue;
-      // Below x's last row there are but outputs that do not exist: any row will do.
-      if (INSIDE && r >= WINDOW_H && h >= IN_H) h = IN_H - 1;
-      outputs.add_row(plane + static_cast<offset_t>(h) * X_STRIDE_H, x_aligned, window.w, r);
-    }
-  }
+  // The branch around all loads, so that they stay together.
+  if (VECTOR == 1 || is_aligned<element_t, VECTOR>(params.x))
+    outputs.add_all(x, true, window);
+  else
+    outputs.add_all(x, false, window);
 
   const compute_t alpha = static_cast<compute_t>(params.alpha);
   const compute_t beta = static_cast<compute_t>(params.beta);

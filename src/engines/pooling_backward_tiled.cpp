@@ -38,14 +38,17 @@ struct Tile {
   std::int64_t shared_bytes = 0;
 };
 
-// A dimension's places that one thread takes: blocks begin at multiples of the stride up to 2.
-std::int64_t block_of(const PoolingProblem& problem, int i) {
-  return problem.stride[i] <= 2 ? 2 : 1;
+// A dimension's places that one thread takes: blocks begin at multiples of the stride up to 2. Of
+// one channel's average a thread has registers for more of them.
+std::int64_t block_of(const PoolingProblem& problem, int vector, int i) {
+  if (problem.stride[i] > 2) return 1;
+  const bool max = problem.mode == KILN_POOLING_MAX;
+  return vector == 1 && !max && i == 1 && problem.in[i] >= 8 ? 4 : 2;
 }
 
 Tile make_tile(const PoolingProblem& problem, int vector, std::int64_t h, std::int64_t w,
                std::int64_t lanes, bool inside) {
-  Tile tile{h, w, block_of(problem, 1), block_of(problem, 2), lanes};
+  Tile tile{h, w, block_of(problem, vector, 1), block_of(problem, vector, 2), lanes};
   const auto windows = [&](int i, std::int64_t places) {
     const std::int64_t before = (problem.window[i] - 1 - problem.pad[i]) / problem.stride[i];
     return (places - 1 + problem.pad[i]) / problem.stride[i] + before + 1;
@@ -95,7 +98,9 @@ double cost(const PoolingProblem& problem, int vector, const Tile& tile,
 Tile choose_tile(const PoolingProblem& problem, int vector, bool inside,
                  const DeviceDescription& device) {
   // Tiles begin at multiples of the stride, and end with a block.
-  const auto unit = [&](int i) { return problem.stride[i] <= 2 ? 2 : problem.stride[i]; };
+  const auto unit = [&](int i) {
+    return problem.stride[i] <= 2 ? block_of(problem, vector, i) : problem.stride[i];
+  };
   const auto sizes = [&](int i, std::int64_t most) {
     std::vector<std::int64_t> out;
     for (std::int64_t parts = 1; parts <= 64; ++parts) {
@@ -140,7 +145,8 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   const int vector = pooling_channel_vector(problem, operands);
   const bool channels_inner = result.strides[1] == 1 && vector > 1;
   KernelSpec spec = pooling_kernel(problem, result, vector, channels_inner, 1, 1);
-  const Tile tile = choose_tile(problem, vector, every_tap_inside(problem), device);
+  const bool inside = every_tap_inside(problem);
+  const Tile tile = choose_tile(problem, vector, inside, device);
   if (tile.h == 0) return Refusal{"the windows of no tile fit into shared memory"};
 
   spec.engine = "pooling_backward_tiled";
@@ -159,7 +165,7 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   add("BLOCK_W", tile.block_w);
   add("LANES", tile.lanes);
   add("SHARED_BYTES", tile.shared_bytes);
-  add("MIN_BLOCKS", std::int64_t{vector == 1 ? 5 : 3});
+  add("MIN_BLOCKS", std::int64_t{vector == 1 ? 5 : inside ? 3 : 2});
   const bool rows_aligned = result.strides[4] == 1 && problem.in[2] % tile.block_w == 0 &&
                             result.strides[0] % tile.block_w == 0 &&
                             result.strides[1] % tile.block_w == 0 &&

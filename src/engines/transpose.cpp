@@ -82,6 +82,8 @@ Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, in
       tile.bytes = a * tile.pitch * in_size;
       tile.lanes_a = std::min<std::int64_t>(32, 128 / (vector_a * out_size));
       while (a % (vector_a * tile.lanes_a) != 0) tile.lanes_a /= 2;
+      // A thread's accesses wait in registers.
+      if (a * b > 8 * 256 * vector_b && a * b > 4096) continue;
       if (tile.bytes > most_bytes || b % vector_b != 0 || b % (32 / tile.lanes_a) != 0) continue;
       // A run that begins anywhere touches a part of one sector more than it fills.
       const auto run = [](std::int64_t elements, std::int64_t size) {
@@ -142,7 +144,7 @@ std::variant<Proposal, Refusal> TransposeEngine::propose(const Problem& any,
   add("TILE_B", tile.b);
   add("PITCH", tile.pitch);
   add("LANES_A", tile.lanes_a);
-  add("MIN_BLOCKS", std::int64_t{size_of(compute) == 8 ? 4 : 6});
+  add("MIN_BLOCKS", std::int64_t{3});
   const std::int64_t reach = std::max(tile.a * plane.a.strides[0], tile.b * plane.b.strides[1]);
   add("offset_t", TypeName{2 * reach > limit32 ? "long long" : "int"});
   add("VECTOR_A", std::int64_t{vector_a});
