@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <random>
 #include <stdexcept>
@@ -16,6 +17,21 @@
 namespace kiln::cache::test {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+bool full_counts() {
+  const char* const value = std::getenv("KILN_TEST_FULL");
+  return value && std::strcmp(value, "1") == 0;
+}
+
+}  // namespace
+
+int count(int by_default, int full) { return full_counts() ? full : by_default; }
+
+void report(const std::string& figures) {
+  if (full_counts()) std::cout << figures << std::endl;
+}
 
 ScratchDirectory::ScratchDirectory() {
   std::string name = (fs::temp_directory_path() / "kiln-test-XXXXXX").string();
@@ -118,6 +134,7 @@ int start_child(const std::function<int()>& body) {
   if (child == 0) {
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
       std::signal(signal, SIG_DFL);
+    alarm(static_cast<unsigned>(count(120, 1800)));
     int status = 255;
     try {
       status = body();

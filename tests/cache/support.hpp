@@ -14,6 +14,12 @@
 
 namespace kiln::cache::test {
 
+// How much a test does: a little by default, so that the program takes seconds; with
+// KILN_TEST_FULL=1 as much as the cache promises (README.md in this folder).
+int count(int by_default, int full);
+// A line of figures, printed in a full run.
+void report(const std::string& figures);
+
 using Bytes = std::vector<std::byte>;
 
 class ScratchDirectory {
@@ -54,7 +60,8 @@ void make_older(const std::string& path, int seconds);
 mode_t mode_of(const std::string& path);                        // the permission bits
 std::vector<std::string> files_below(const std::string& path);  // all but directories
 
-// Runs `body` in a forked process; its result is the exit status. In it, no Boost.Test macros.
+// Runs `body` in a forked process; its result is the exit status. In it, no Boost.Test macros. One
+// that takes minutes has hung, and is ended by SIGALRM.
 int in_child(const std::function<int()>& body);
 int start_child(const std::function<int()>& body);  // the process number
 int wait_for(int child);                            // 128 + signal if one ended it
