@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_longer_file_is_corrupt) {
 BOOST_AUTO_TEST_CASE(colliding_keys_never_get_each_others_entry) {
   for (const int digits : {2, 0}) {
     DiskStore small(scratch.path("digits" + std::to_string(digits)), warnings.sink(), digits);
-    constexpr int keys = 600;
+    const int keys = count(200, 600);
     for (int i = 0; i < keys; ++i) small.put(sample_key(i), vouched_entry(i, 1));
     for (int i = 0; i < keys; ++i) {
       const Lookup lookup = small.get(sample_key(i));
@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(colliding_keys_never_get_each_others_entry) {
     BOOST_TEST(counters.hits == small.list().size());
     BOOST_TEST(counters.hits <= (digits == 2 ? 256u : 1u));
     BOOST_TEST(counters.hits >= 1u);
-    BOOST_TEST(counters.collisions == keys - counters.hits);
+    BOOST_TEST(counters.collisions == static_cast<unsigned>(keys) - counters.hits);
+    BOOST_TEST(counters.collisions >= 1u);
     // The producer's hash is cut too: same content, same file name, another compiler.
     if (digits == 0) {
       small.put(sample_key(7, "compiler A"), sample_entry("A"));

@@ -98,6 +98,22 @@ BOOST_AUTO_TEST_CASE(each_system_call_of_a_publish_may_fail) {
   report(std::to_string(faults) + " faults in publishing");
 }
 
+// A quota or a network file system may say only at the end that the bytes did not arrive.
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_closed_is_not_published) {
+  KILN_REQUIRE_FAILING_CALLS();
+  const Trace whole = trace(prepare, publish);
+  KILN_REQUIRE_TRACING(whole);
+  const auto write = std::ranges::find(whole.calls, SYS_write);
+  const auto close = std::find(write, whole.calls.end(), SYS_close);
+  BOOST_REQUIRE((close != whole.calls.end()));
+  const int at = static_cast<int>(close - whole.calls.begin());
+  for (const int error : {ENOSPC, EDQUOT, EIO, EINTR}) {
+    const Trace failed = trace(prepare, publish, {Interference::fail, at, error});
+    BOOST_TEST(failed.status == 1);
+    check_left(failed.status, false);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(each_write_of_a_publish_may_be_short) {
   KILN_REQUIRE_FAILING_CALLS();
   const Trace whole = trace(prepare, publish);

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <random>
 #include <stdexcept>
@@ -17,21 +16,6 @@
 namespace kiln::cache::test {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-bool full_counts() {
-  const char* const value = std::getenv("KILN_TEST_FULL");
-  return value && std::strcmp(value, "1") == 0;
-}
-
-}  // namespace
-
-int count(int by_default, int full) { return full_counts() ? full : by_default; }
-
-void report(const std::string& figures) {
-  if (full_counts()) std::cout << figures << std::endl;
-}
 
 ScratchDirectory::ScratchDirectory() {
   std::string name = (fs::temp_directory_path() / "kiln-test-XXXXXX").string();

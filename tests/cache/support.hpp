@@ -11,14 +11,12 @@
 #include <vector>
 
 #include "cache/disk_store.hpp"
+#include "support/counts.hpp"
 
 namespace kiln::cache::test {
 
-// How much a test does: a little by default, so that the program takes seconds; with
-// KILN_TEST_FULL=1 as much as the cache promises (README.md in this folder).
-int count(int by_default, int full);
-// A line of figures, printed in a full run.
-void report(const std::string& figures);
+using kiln_test::count;
+using kiln_test::report;
 
 using Bytes = std::vector<std::byte>;
 
