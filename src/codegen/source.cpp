@@ -3,18 +3,47 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
+#include <system_error>
+#include <utility>
 
 #include "codegen/embedded.hpp"
+#include "core/config.hpp"
 #include "core/error.hpp"
 
 namespace kiln {
 namespace {
 
-std::string_view kernel_file(std::string_view path) {
+namespace fs = std::filesystem;
+
+// An engineer's own version of a kernel file, if there is one (KILN_KERNEL_SOURCE_DIR). Read anew
+// for each text, so that the text, and with it the cache's key, is always what the file says.
+std::optional<std::string> edited_file(std::string_view path) {
+  const std::string& folder = config().kernel_source_dir;
+  if (folder.empty()) return std::nullopt;
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    fail(KILN_STATUS_BAD_PARAM, "KILN_KERNEL_SOURCE_DIR is ", folder,
+         "; expected a folder like kernel_sources/, with the files to be taken from it");
+  const std::string name = cat(folder, "/", path);
+  if (!fs::exists(name, ignored)) return std::nullopt;
+  std::ifstream file;
+  if (fs::is_regular_file(name, ignored)) file.open(name, std::ios::binary);
+  if (!file.is_open())
+    fail(KILN_STATUS_BAD_PARAM, name, ", which KILN_KERNEL_SOURCE_DIR stands for, cannot be read");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+std::string kernel_file(std::string_view path) {
+  if (auto edited = edited_file(path)) return std::move(*edited);
   for (const EmbeddedFile& file : embedded_files())
-    if (file.path == path) return file.text;
+    if (file.path == path) return std::string(file.text);
   fail(KILN_STATUS_INTERNAL_ERROR, "kernel_sources/", path, " is not embedded in the library");
 }
 
