@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   std::unique_ptr<Operation> operation;
-  std::string line, stage = "spec", engine, output;
+  std::string line, stage = "spec", engine, output, sources;
   std::string architectures;                 // separated by ','
   std::pair<std::string, std::string> diff;  // empty: none
 };
@@ -81,10 +81,23 @@ std::string stages(const Options& options) {
   return text;
 }
 
+std::string sources(const Options& options) {
+  const std::vector<std::string> given = architectures_of(options);
+  if (options.line.empty() || given.size() > 1 || !options.diff.first.empty())
+    throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
+  return write_sources(options.sources, parse_line(*options.operation, options.line).problem,
+                       architecture_of(given.empty() ? default_architecture() : given.front()),
+                       options.engine);
+}
+
 int run(const Options& options) {
   check_engine(options.engine);
   if (options.stage == "cubin" && options.output.empty() && isatty(STDOUT_FILENO)) {
     throw UsageError("a cubin is not for a terminal; expected -o FILE, or a pipe");
+  }
+  if (!options.sources.empty()) {
+    std::cout << sources(options) << std::flush;
+    return 0;
   }
   const std::string text = options.diff.first.empty() ? stages(options) : difference(options);
   if (options.output.empty()) {
@@ -119,6 +132,11 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
       .add_option("--diff", options->diff,
                   "What differs between two problems, or with a PROBLEM between two architectures")
       ->type_name("A B");
+  command
+      .add_option("--sources", options->sources,
+                  "Write the kernel's files into this folder, to be edited and then taken from it "
+                  "by KILN_KERNEL_SOURCE_DIR")
+      ->type_name("FOLDER");
   add_line_info_flag(command);
   command.add_option("--engine", options->engine, "Use this engine alone");
   command.add_option("-o", options->output, "Write there instead of to standard output")

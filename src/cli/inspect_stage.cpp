@@ -1,6 +1,9 @@
 #include "cli/inspect_stage.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <regex>
+#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/disassemble.hpp"
@@ -87,6 +90,27 @@ std::string stage_text(const std::string& stage, const Problem& problem,
   if (stage == "sass") return disassemble(image->binary);
   if (stage == "resources") return print_resources(proposal, *image, device);
   return {reinterpret_cast<const char*>(image->binary.data()), image->binary.size()};
+}
+
+std::string write_sources(const std::string& folder, const Problem& problem,
+                          const DeviceDescription& device, const std::string& engine) {
+  std::vector<EngineRefusal> refusals;
+  const KernelSpec spec = choose(problem, device, engine, refusals).kernel;
+  std::string report;
+  for (const SourceFile& source : source_files(spec, device.kind)) {
+    const std::filesystem::path path = std::filesystem::path(folder) / source.path;
+    std::error_code error;
+    const bool kept = std::filesystem::exists(path, error);
+    if (!kept) {
+      std::filesystem::create_directories(path.parent_path(), error);
+      std::ofstream file(path, std::ios::binary);
+      file << source.text;
+      file.close();
+      if (!file) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", path.string());
+    }
+    report += cat(kept ? "kept     " : "written  ", path.string(), "\n");
+  }
+  return report;
 }
 
 std::string comparable(const std::string& stage, const std::string& text) {

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -44,6 +43,9 @@ std::string kernel_file(std::string_view path) {
   if (auto edited = edited_file(path)) return std::move(*edited);
   for (const EmbeddedFile& file : embedded_files())
     if (file.path == path) return std::string(file.text);
+  if (const std::string& folder = config().kernel_source_dir; !folder.empty())
+    fail(KILN_STATUS_BAD_PARAM, "a kernel includes ", path, ", which is neither in ", folder,
+         " (KILN_KERNEL_SOURCE_DIR) nor in the library");
   fail(KILN_STATUS_INTERNAL_ERROR, "kernel_sources/", path, " is not embedded in the library");
 }
 
@@ -55,25 +57,35 @@ std::optional<std::string_view> included_path(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
-void expand(std::string_view text, kilnDeviceKind_t kind, std::set<std::string>& seen,
-            std::string& out) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end);
-    if (line.starts_with("#pragma once")) continue;
-    const auto path = included_path(line);
-    if (!path) {
-      out += line;
-      continue;
+// The text with each file in the place of its first #include; `files` are those taken, in order.
+struct Expansion {
+  kilnDeviceKind_t kind;
+  std::string text;
+  std::vector<SourceFile> files;
+
+  void append(std::string_view rest) {
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+      const std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(end);
+      if (line.starts_with("#pragma once")) continue;
+      if (const auto path = included_path(line))
+        append_file(std::string(*path));
+      else
+        text += line;
     }
-    std::string file(*path);
-    if (file.starts_with("target/")) file.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
-    if (!seen.insert(file).second) continue;
-    out += cat("// ---- ", file, "\n");
-    expand(kernel_file(file), kind, seen, out);
   }
-}
+
+  void append_file(std::string path) {
+    if (path.starts_with("target/")) path.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
+    for (const SourceFile& file : files)
+      if (file.path == path) return;
+    text += cat("// ---- ", path, "\n");
+    const std::string content = kernel_file(path);
+    files.push_back({path, content});
+    append(content);
+  }
+};
 
 std::string hex(std::uint32_t value) {
   char text[32];
@@ -164,10 +176,15 @@ TypeName kernel_type(DataType type) {
 }
 
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind) {
-  std::set<std::string> seen;
-  std::string out;
-  expand(text, kind, seen, out);
-  return out;
+  Expansion expansion{kind, "", {}};
+  expansion.append(text);
+  return std::move(expansion.text);
+}
+
+std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t kind) {
+  Expansion expansion{kind, "", {}};
+  expansion.append_file(spec.file);
+  return std::move(expansion.files);
 }
 
 std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind) {

@@ -273,6 +273,16 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   BOOST_TEST(compiled.status == 0);
   BOOST_TEST(contains(compiled.out, "  compiled "));  // not the old kernel from the cache
 
+  std::string speaking = kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm_fma.cu");
+  const std::size_t body = speaking.find("{\n", speaking.find("KILN_KERNEL(implicit_gemm_fma"));
+  BOOST_REQUIRE(body != std::string::npos);
+  speaking.insert(body + 2, "  if (thread_x() == 0) printf(\"block %u\\n\", block_x());\n");
+  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", speaking);
+  const Finished spoken = kiln({"conv", "--device", "host", "--check", tiny});
+  BOOST_TEST(spoken.status == 0);
+  BOOST_TEST(contains(spoken.out, "block 0\n"));
+  fs::remove(kiln.directory / "edited/conv/implicit_gemm_fma.cu");
+
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "absent";
   const Finished absent = kiln(command);
   BOOST_TEST(absent.status == 2);
@@ -281,6 +291,37 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   fs::remove(kiln.directory / "edited/conv/epilogue.cuh");
   fs::create_directories(kiln.directory / "edited/conv/epilogue.cuh");
   BOOST_TEST(contains(kiln(command).err, "epilogue.cuh, which KILN_KERNEL_SOURCE_DIR stands for"));
+}
+
+BOOST_AUTO_TEST_CASE(kernel_files_to_edit) {
+  Kiln kiln;
+  const std::string folder = kiln.directory / "mine";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--sources", folder};
+  const Finished first = kiln(command);
+  BOOST_TEST(first.status == 0);
+  BOOST_REQUIRE(first.lines().size() > 5u);
+  for (const std::string& line : first.lines()) {
+    BOOST_REQUIRE(line.starts_with("written  " + folder + "/"));
+    const std::string path = line.substr(9);
+    BOOST_TEST(kiln_test::read(path) ==
+               kiln_test::read(KILN_KERNEL_SOURCES + path.substr(folder.size())));
+  }
+  // What was edited is not lost, and is what the kernel is made of.
+  kiln.directory.write("mine/conv/implicit_gemm_fma.cu", "#include \"conv/absent.cuh\"\n");
+  const Finished again = kiln(command);
+  BOOST_TEST(again.status == 0);
+  BOOST_TEST(contains(again.out, "kept     " + folder + "/conv/implicit_gemm_fma.cu\n"));
+  BOOST_TEST(!contains(again.out, "written"));
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = folder;
+  const Finished broken = kiln({"inspect", tiny, "--arch", "host", "--emit", "source"});
+  BOOST_TEST(broken.status == 2);
+  BOOST_TEST(contains(broken.err, "a kernel includes conv/absent.cuh, which is neither in "));
+  kiln.environment.erase("KILN_KERNEL_SOURCE_DIR");
+
+  BOOST_TEST(kiln({"inspect", "--sources", folder}).status == 2);
+  BOOST_TEST(kiln({"inspect", tiny, "--sources", folder, "--arch", "sm_80,sm_90"}).status == 2);
+  const std::string file = kiln.directory.write("file", "");
+  BOOST_TEST(contains(kiln({"inspect", tiny, "--sources", file}).err, "cannot write " + file));
 }
 
 // The flag and the variable are one thing, and the working directory is no part of the code.
