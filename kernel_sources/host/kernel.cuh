@@ -11,6 +11,8 @@ using u64 = unsigned long long;
 
 #define device_inline inline
 
+extern "C" int printf(const char* format, ...);  // CUDA C++ has it built in
+
 // One a fiber would do, but all fibers of an operating-system thread share theirs.
 static thread_local kiln::host::Context* kiln_context;
 

@@ -1,12 +1,14 @@
 #include "cli/device_options.hpp"
 
 #include <charconv>
+#include <cstdlib>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln::cli {
+
 void check_engine(const std::string& name) {
   if (name.empty()) return;
   std::string names;
@@ -41,6 +43,13 @@ std::shared_ptr<Device> device_of(const std::string& name) {
 
 DeviceDescription architecture_of(const std::string& arch) {
   return arch == "host" ? open_host_device()->description() : known_architecture(arch);
+}
+
+void add_line_info_flag(CLI::App& app) {
+  // The environment is read when the first command runs, which is after this.
+  app.add_flag_callback(
+      "--lineinfo", [] { setenv("KILN_LINEINFO", "1", 1); },
+      "Kernels carry the lines of their text, for profilers; kept apart in the cache");
 }
 
 }  // namespace kiln::cli

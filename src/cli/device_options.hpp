@@ -1,6 +1,7 @@
 // Devices, architectures and engines as the command line names them.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -17,5 +18,8 @@ std::shared_ptr<Device> device_of(const std::string& name);
 
 // The description behind --arch: "sm_80", or "host". Throws BAD_PARAM.
 DeviceDescription architecture_of(const std::string& arch);
+
+// --lineinfo: the same as KILN_LINEINFO=1.
+void add_line_info_flag(CLI::App& app);
 
 }  // namespace kiln::cli

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
+#include "cli/scratch_folder.hpp"
 #include "compile/run_program.hpp"
 #include "core/error.hpp"
 
@@ -26,38 +26,6 @@ std::string find_tool(const std::string& name) {
   return "";
 }
 
-// A private directory with the cubin in it, for as long as this lives.
-class CubinFile {
- public:
-  explicit CubinFile(std::span<const std::byte> cubin) {
-    std::string name = (fs::temp_directory_path() / "kiln-XXXXXX").string();
-    if (!mkdtemp(name.data())) {
-      fail(KILN_STATUS_EXECUTION_FAILED, "cannot make a directory like ", name);
-    }
-    directory_ = name;
-    std::ofstream file(path(), std::ios::binary);
-    file.write(reinterpret_cast<const char*>(cubin.data()),
-               static_cast<std::streamsize>(cubin.size()));
-    file.close();
-    if (!file) {
-      remove();
-      fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", path());
-    }
-  }
-  CubinFile(const CubinFile&) = delete;
-  CubinFile& operator=(const CubinFile&) = delete;
-  ~CubinFile() { remove(); }
-
-  std::string path() const { return (directory_ / "kernel.cubin").string(); }
-
- private:
-  void remove() {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
-  fs::path directory_;
-};
-
 }  // namespace
 
 std::string disassemble(std::span<const std::byte> cubin) {
@@ -71,8 +39,8 @@ std::string disassemble(std::span<const std::byte> cubin) {
          "neither nvdisasm nor cuobjdump is on PATH or in the CUDA toolkit; expected one of them "
          "to print SASS");
   }
-  const CubinFile file(cubin);
-  command.push_back(file.path());
+  const ScratchFolder folder;
+  command.push_back(folder.write("kernel.cubin", cubin));
   ProgramResult result = run_program(command);
   if (!result.succeeded) {
     fail(KILN_STATUS_EXECUTION_FAILED, command[0], " failed (", result.ending,

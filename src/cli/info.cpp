@@ -61,6 +61,9 @@ void print_environment() {
       {"KILN_CACHE_DIR", "where kernels are kept; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
       {"KILN_NVRTC", "the libnvrtc file to use; else it is searched for"},
       {"KILN_HOST_CXX", "the C++ compiler of the host device; else the one Kiln was built with"},
+      {"KILN_LINEINFO", "1: kernels carry the lines of their text, for profilers"},
+      {"KILN_DUMP_DIR", "gets source, PTX and machine code of every kernel"},
+      {"KILN_KERNEL_SOURCE_DIR", "kernel files there take the place of the library's own"},
       {"KILN_LOG", "off, error, warn, info, debug or trace; else warn"},
       {"KILN_LOG_FILE", "where the log goes; else standard error"},
   };

@@ -1,25 +1,35 @@
-// kiln inspect: the kernel of a problem at every stage of its making. Needs no GPU.
+// kiln inspect: the kernel of a problem at every stage of its making, and what differs between two.
+// Needs no GPU.
 #include <unistd.h>
 
 #include <fstream>
 #include <iostream>
+#include <sstream>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/device_options.hpp"
-#include "cli/disassemble.hpp"
+#include "cli/diff.hpp"
+#include "cli/inspect_stage.hpp"
 #include "cli/operation.hpp"
-#include "codegen/source.hpp"
 #include "core/error.hpp"
-#include "engines/engine.hpp"
-#include "plan/kernel_store.hpp"
 
 namespace kiln::cli {
 namespace {
 
 struct Options {
   std::unique_ptr<Operation> operation;
-  std::string line, stage = "spec", arch, engine, output;
+  std::string line, stage = "spec", engine, output, sources;
+  std::string architectures;                 // separated by ','
+  std::pair<std::string, std::string> diff;  // empty: none
 };
+
+std::vector<std::string> architectures_of(const Options& options) {
+  std::vector<std::string> names;
+  std::istringstream stream(options.architectures);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
+}
 
 std::string default_architecture() {
   std::string why;
@@ -27,39 +37,57 @@ std::string default_architecture() {
   return devices.empty() ? "sm_90a" : devices[0].arch;
 }
 
-std::string print_spec(const Problem& problem, const Proposal& proposal,
-                       const DeviceDescription& device) {
-  const KernelSpec& kernel = proposal.kernel;
-  const LaunchShape& shape = proposal.launch.shape;
-  return cat("problem        ", kiln::text_of(problem), "\narchitecture   ", device.arch,
-             "\nengine         ", kernel.engine, "\ntile           ", kernel.tile,
-             "\nkernel         ", kernel.entry, " of ", kernel.file, "\ngrid           ",
-             join(shape.grid, " x "), " blocks of ", join(shape.block, " x "), " threads",
-             shape.cluster > 1 ? cat(", clusters of ", shape.cluster) : "", "\nshared memory  ",
-             kernel.shared_memory, " bytes a block\nalignment      ", kernel.alignment,
-             " bytes\n\n", print_constants(kernel));
+std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
+  std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
+                                architecture_of(arch), options.engine);
+  if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
+  return text;
 }
 
-std::string text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// `--diff A B`: two architectures for one problem, or two problems for one architecture.
+std::string difference(const Options& options) {
+  if (options.stage == "cubin")
+    throw UsageError("--diff is for text; expected --emit spec, source, ptx, sass or resources");
+  const auto is_architecture = [](const std::string& word) {
+    return word == "host" || word.starts_with("sm_");
+  };
+  const auto& [before, after] = options.diff;
+  const bool of_architectures = is_architecture(before) && is_architecture(after);
+  const std::vector<std::string> given = architectures_of(options);
+  if (of_architectures ? options.line.empty() || !given.empty()
+                       : !options.line.empty() || given.size() > 1)
+    throw UsageError(
+        "--diff takes two architectures and a PROBLEM, or two problems and at most one --arch");
+  const auto side = [&](const std::string& name) {
+    const std::string text =
+        of_architectures
+            ? text_of(options, options.line, name)
+            : text_of(options, name, given.empty() ? default_architecture() : given.front());
+    return LabelledText{name, comparable(options.stage, text)};
+  };
+  return unified_diff(side(before), side(after));
 }
 
-std::string stage_of(const Options& options) {
-  const Problem problem = parse_line(*options.operation, options.line).problem;
-  const DeviceDescription device =
-      architecture_of(options.arch.empty() ? default_architecture() : options.arch);
-  std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose(problem, device, options.engine, refusals);
-  if (options.stage == "spec") return print_spec(problem, proposal, device);
-  if (options.stage == "source") return generate_source(proposal.kernel, device.kind);
-  if (device.kind == KILN_DEVICE_HOST && options.stage != "cubin") {
-    throw UsageError(cat("the host device has no ", options.stage,
-                         "; expected --emit spec, source or cubin (its shared object)"));
-  }
-  const auto image = make_image(proposal.kernel, device.kind, device.arch).image;
-  if (options.stage == "ptx") return image->ptx;
-  if (options.stage == "cubin") return text_of(image->binary);
-  return disassemble(image->binary);
+std::string stages(const Options& options) {
+  if (options.line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
+  const std::vector<std::string> given = architectures_of(options);
+  if (given.empty()) return text_of(options, options.line, default_architecture());
+  if (given.size() > 1 && options.stage != "spec" && options.stage != "resources")
+    throw UsageError(cat("--arch is ", options.architectures, "; --emit ", options.stage,
+                         " takes one architecture, spec and resources take several"));
+  std::string text;
+  for (const std::string& arch : given)
+    text += cat(text.empty() ? "" : "\n", text_of(options, options.line, arch));
+  return text;
+}
+
+std::string sources(const Options& options) {
+  const std::vector<std::string> given = architectures_of(options);
+  if (options.line.empty() || given.size() > 1 || !options.diff.first.empty())
+    throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
+  return write_sources(options.sources, parse_line(*options.operation, options.line).problem,
+                       architecture_of(given.empty() ? default_architecture() : given.front()),
+                       options.engine);
 }
 
 int run(const Options& options) {
@@ -67,8 +95,11 @@ int run(const Options& options) {
   if (options.stage == "cubin" && options.output.empty() && isatty(STDOUT_FILENO)) {
     throw UsageError("a cubin is not for a terminal; expected -o FILE, or a pipe");
   }
-  std::string text = stage_of(options);
-  if (options.stage != "cubin" && !text.empty() && text.back() != '\n') text += '\n';
+  if (!options.sources.empty()) {
+    std::cout << sources(options) << std::flush;
+    return 0;
+  }
+  const std::string text = options.diff.first.empty() ? stages(options) : difference(options);
   if (options.output.empty()) {
     std::cout << text << std::flush;
     if (!std::cout) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write to standard output");
@@ -89,12 +120,24 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   auto options = std::make_shared<Options>();
   command
       .add_option("--emit", options->stage,
-                  "spec: engine, tile, constants; source: the generated text; ptx; cubin; sass, "
-                  "through nvdisasm or cuobjdump")
-      ->check(CLI::IsMember({"spec", "source", "ptx", "cubin", "sass"}))
+                  "spec: engine, tile, key, constants; source: the generated text; ptx; cubin; "
+                  "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
+                  "spills, occupancy")
+      ->check(CLI::IsMember(stage_names))
       ->capture_default_str();
-  command.add_option("--arch", options->arch,
-                     "sm_XX or host (default: the first GPU's, else sm_90a)");
+  command.add_option("--arch", options->architectures,
+                     "sm_XX or host (default: the first GPU's, else sm_90a); spec and resources "
+                     "take several separated by ','");
+  command
+      .add_option("--diff", options->diff,
+                  "What differs between two problems, or with a PROBLEM between two architectures")
+      ->type_name("A B");
+  command
+      .add_option("--sources", options->sources,
+                  "Write the kernel's files into this folder, to be edited and then taken from it "
+                  "by KILN_KERNEL_SOURCE_DIR")
+      ->type_name("FOLDER");
+  add_line_info_flag(command);
   command.add_option("--engine", options->engine, "Use this engine alone");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       ->type_name("FILE");
@@ -114,7 +157,7 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
     sub.footer(operation->line_help());
     sub.fallthrough();
     operation->add_flags(sub);
-    sub.add_option("PROBLEM", options->line, "One problem, as described below")->required();
+    sub.add_option("PROBLEM", options->line, "One problem, as described below");
     sub.callback([=] { inspect(options, operation); });
   }
   const std::shared_ptr<Operation> conv = std::move(operations().front());
@@ -123,9 +166,7 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   command.add_option("PROBLEM", options->line, "One problem, as described below");
   command.require_subcommand(0, 1);
   command.callback([=, &command] {
-    if (!command.get_subcommands().empty()) return;
-    if (options->line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
-    inspect(options, conv);
+    if (command.get_subcommands().empty()) inspect(options, conv);
   });
 }
 

@@ -159,6 +159,7 @@ void add_prewarm_command(CLI::App& app, Run& run_command) {
       ->delimiter(',')
       ->check(CLI::IsMember(layout_names))
       ->capture_default_str();
+  add_line_info_flag(command);
   command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
 }
 

@@ -3,18 +3,49 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
-#include <set>
+#include <system_error>
+#include <utility>
 
 #include "codegen/embedded.hpp"
+#include "core/config.hpp"
 #include "core/error.hpp"
 
 namespace kiln {
 namespace {
 
-std::string_view kernel_file(std::string_view path) {
+namespace fs = std::filesystem;
+
+// An engineer's own version of a kernel file, if there is one (KILN_KERNEL_SOURCE_DIR). Read anew
+// for each text, so that the text, and with it the cache's key, is always what the file says.
+std::optional<std::string> edited_file(std::string_view path) {
+  const std::string& folder = config().kernel_source_dir;
+  if (folder.empty()) return std::nullopt;
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    fail(KILN_STATUS_BAD_PARAM, "KILN_KERNEL_SOURCE_DIR is ", folder,
+         "; expected a folder like kernel_sources/, with the files to be taken from it");
+  const std::string name = cat(folder, "/", path);
+  if (!fs::exists(name, ignored)) return std::nullopt;
+  std::ifstream file;
+  if (fs::is_regular_file(name, ignored)) file.open(name, std::ios::binary);
+  if (!file.is_open())
+    fail(KILN_STATUS_BAD_PARAM, name, ", which KILN_KERNEL_SOURCE_DIR stands for, cannot be read");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+std::string kernel_file(std::string_view path) {
+  if (auto edited = edited_file(path)) return std::move(*edited);
   for (const EmbeddedFile& file : embedded_files())
-    if (file.path == path) return file.text;
+    if (file.path == path) return std::string(file.text);
+  if (const std::string& folder = config().kernel_source_dir; !folder.empty())
+    fail(KILN_STATUS_BAD_PARAM, "a kernel includes ", path, ", which is neither in ", folder,
+         " (KILN_KERNEL_SOURCE_DIR) nor in the library");
   fail(KILN_STATUS_INTERNAL_ERROR, "kernel_sources/", path, " is not embedded in the library");
 }
 
@@ -26,25 +57,35 @@ std::optional<std::string_view> included_path(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
-void expand(std::string_view text, kilnDeviceKind_t kind, std::set<std::string>& seen,
-            std::string& out) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end);
-    if (line.starts_with("#pragma once")) continue;
-    const auto path = included_path(line);
-    if (!path) {
-      out += line;
-      continue;
+// The text with each file in the place of its first #include; `files` are those taken, in order.
+struct Expansion {
+  kilnDeviceKind_t kind;
+  std::string text;
+  std::vector<SourceFile> files;
+
+  void append(std::string_view rest) {
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+      const std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(end);
+      if (line.starts_with("#pragma once")) continue;
+      if (const auto path = included_path(line))
+        append_file(std::string(*path));
+      else
+        text += line;
     }
-    std::string file(*path);
-    if (file.starts_with("target/")) file.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
-    if (!seen.insert(file).second) continue;
-    out += cat("// ---- ", file, "\n");
-    expand(kernel_file(file), kind, seen, out);
   }
-}
+
+  void append_file(std::string path) {
+    if (path.starts_with("target/")) path.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
+    for (const SourceFile& file : files)
+      if (file.path == path) return;
+    text += cat("// ---- ", path, "\n");
+    const std::string content = kernel_file(path);
+    files.push_back({path, content});
+    append(content);
+  }
+};
 
 std::string hex(std::uint32_t value) {
   char text[32];
@@ -135,10 +176,15 @@ TypeName kernel_type(DataType type) {
 }
 
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind) {
-  std::set<std::string> seen;
-  std::string out;
-  expand(text, kind, seen, out);
-  return out;
+  Expansion expansion{kind, "", {}};
+  expansion.append(text);
+  return std::move(expansion.text);
+}
+
+std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t kind) {
+  Expansion expansion{kind, "", {}};
+  expansion.append_file(spec.file);
+  return std::move(expansion.files);
 }
 
 std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind) {

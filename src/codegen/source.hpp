@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/kernel_spec.hpp"
 
@@ -12,6 +13,12 @@ namespace kiln {
 // The text the compiler gets. `#include "..."` lines of kernel_sources/ are expanded in place, each
 // file once; "target/..." becomes cuda/... or host/... by the kind of device.
 std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind);
+
+// The kernel files that go into that text, in order.
+struct SourceFile {
+  std::string path, text;  // path: below kernel_sources/
+};
+std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t kind);
 
 // The same expansion for any text, for tests that bring kernels of their own.
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind);

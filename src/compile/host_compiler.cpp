@@ -133,6 +133,12 @@ std::optional<std::string> first_line(const std::string& program, const char* qu
   return line;
 }
 
+// gcc begins its version with the name that it was called by, which is a place and no build.
+std::string without_name(const std::string& version, const std::string& path) {
+  const std::string name = fs::path(path).filename().string() + " ";
+  return version.starts_with(name) ? "gcc " + version.substr(name.size()) : version;
+}
+
 struct Found {
   std::shared_ptr<const Compiler> compiler;
   std::string why;
@@ -168,7 +174,7 @@ std::shared_ptr<const Compiler> find_host_compiler_among(std::span<const std::st
     const auto machine = version ? first_line(path, "-dumpmachine") : std::nullopt;
     if (machine)
       return std::make_shared<HostCompiler>(
-          path, cat(*version, " ", *machine, sanitized ? " +asan" : ""));
+          path, cat(without_name(*version, path), " ", *machine, sanitized ? " +asan" : ""));
     reasons.push_back(cat(path, ": does not answer --version and -dumpmachine"));
   }
   why = cat("no C++ compiler: ", join(reasons, "; "));

@@ -2,11 +2,14 @@
 #include <dlfcn.h>
 #include <nvrtc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include "compile/compiler.hpp"
 #include "compile/elf_build_id.hpp"
@@ -137,9 +140,12 @@ class Nvrtc final : public Compiler {
     const Api& nvrtc = api();
     const auto start = std::chrono::steady_clock::now();
     Program program(nvrtc);
-    check(
-        nvrtc.create(&program.handle, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr),
-        "nvrtcCreateProgram");
+    // Line information holds the text's path, to which NVRTC adds the working directory of a
+    // relative one. The code may not depend on a place, and profilers look for the name alone in
+    // the folders they are told of.
+    const std::string path = "/kiln/" + name;
+    check(nvrtc.create(&program.handle, source.c_str(), path.c_str(), 0, nullptr, nullptr),
+          "nvrtcCreateProgram");
     std::vector<const char*> arguments;
     for (const std::string& option : options) arguments.push_back(option.c_str());
     // NVRTC keeps a cache of its own since 12.9. Kiln's is the one that is explained and bounded,
@@ -180,18 +186,30 @@ class Nvrtc final : public Compiler {
   std::string identify() const {
     std::string id = elf_build_id(path_.string());
     if (id.empty()) {
-      const std::string ptx = compile("", "banner", options("sm_80")).ptx;
+      const std::string ptx = compile("", "banner.cu", options("sm_80")).ptx;
       return cat("nvrtc ", ptx.substr(0, ptx.find(".version")));
     }
     std::error_code ignored;
     const fs::path real = fs::canonical(path_, ignored);
-    std::string builtins;
+    const std::string release = release_of(real.filename().string(), "libnvrtc.so.");
+    std::set<std::string> builtins;  // in an order that is not the folder's
     for (const auto& file : fs::directory_iterator(real.parent_path(), ignored)) {
+      constexpr std::string_view prefix = "libnvrtc-builtins.so.";
       const std::string name = file.path().filename().string();
-      if (name.starts_with("libnvrtc-builtins.so.") && !file.is_symlink())
-        builtins += "+" + elf_build_id(file.path().string());
+      if (!name.starts_with(prefix) || file.is_symlink()) continue;
+      // Other releases' builtins may lie beside it.
+      if ((release_of(name, prefix) + ".").starts_with(release.empty() ? "" : release + "."))
+        builtins.insert(elf_build_id(file.path().string()));
     }
-    return cat("nvrtc ", path_.extension().string().substr(1), " ", id, builtins);
+    return cat("nvrtc ", id, builtins.empty() ? "" : "+", join(builtins, "+"));
+  }
+
+  // "13.0" of "libnvrtc.so.13.0.88", "13" of "libnvrtc.so.13", "" of any other name.
+  static std::string release_of(const std::string& name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return "";
+    const std::string version = name.substr(prefix.size());
+    return version.substr(0,
+                          version.find('.', std::min(version.find('.'), version.size() - 1) + 1));
   }
 
   fs::path path_;
@@ -203,7 +221,10 @@ class Nvrtc final : public Compiler {
 }  // namespace
 
 std::vector<std::string> nvrtc_options(const std::string& arch) {
-  return {"--gpu-architecture=" + arch, "--std=c++17", "--diag-suppress=177"};
+  std::vector<std::string> options = {"--gpu-architecture=" + arch, "--std=c++17",
+                                      "--diag-suppress=177"};
+  if (config().line_info) options.emplace_back("--generate-line-info");
+  return options;
 }
 
 std::shared_ptr<const Compiler> find_nvrtc(std::string& why) {

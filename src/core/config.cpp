@@ -28,6 +28,10 @@ Config read() {
   config.cache_dir = default_cache_dir();
   config.nvrtc_path = variable("KILN_NVRTC");
   config.host_cxx = variable("KILN_HOST_CXX");
+  config.kernel_source_dir = variable("KILN_KERNEL_SOURCE_DIR");
+  config.dump_dir = variable("KILN_DUMP_DIR");
+  const std::string line_info = variable("KILN_LINEINFO");
+  config.line_info = !line_info.empty() && line_info != "0";
   return config;
 }
 

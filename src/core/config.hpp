@@ -12,6 +12,10 @@ struct Config {
       cache_dir;  // KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty: none
   std::string nvrtc_path;  // KILN_NVRTC: the libnvrtc file to use; empty: search
   std::string host_cxx;  // KILN_HOST_CXX: the host device's C++ compiler; empty: the one built with
+  // KILN_KERNEL_SOURCE_DIR: kernel files there take the place of the embedded ones; empty: none
+  std::string kernel_source_dir;
+  std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: nowhere
+  bool line_info = false;  // KILN_LINEINFO=1: kernels carry the lines of their text
 };
 
 const Config& config();

@@ -7,6 +7,7 @@
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "plan/dump.hpp"
 #include "plan/single_flight.hpp"
 
 namespace kiln {
@@ -148,6 +149,10 @@ cache::DiskStore& kernel_cache() {
   return *store;
 }
 
+cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch) {
+  return make_key(generate_source(spec, kind), arch, toolchain(kind, arch));
+}
+
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching) {
   FoundImage out;
@@ -166,6 +171,7 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
     out.times.lookup = watch.lap();
     if (found.entry && found.entry->find("binary")) {
       out.image = from_entry(std::move(image), std::move(*found.entry));
+      dump(*out.image);
       out.origin = KILN_KERNEL_DISK;
       return out;
     }
@@ -175,7 +181,9 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
   }
   if (!tools.compiler) no_compiler(kind, key, tools.why_not);
 
-  Compiled compiled = tools.compiler->compile(image.source, spec.entry, tools.options);
+  dump(image);  // a text that does not compile is worth reading, too
+  Compiled compiled =
+      tools.compiler->compile(image.source, source_name(spec, arch, image.key), tools.options);
   out.times.compile = compiled.milliseconds;
   out.origin = KILN_KERNEL_COMPILED;
   if (caching != Caching::bypass)
@@ -185,6 +193,7 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
   image.binary = std::move(compiled.binary);
   image.ptx = std::move(compiled.ptx);
   image.log = std::move(compiled.log);
+  dump(image);
   out.image = std::make_shared<const KernelImage>(std::move(image));
   return out;
 }

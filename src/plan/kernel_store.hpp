@@ -47,6 +47,9 @@ struct FoundImage {
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching = Caching::use);
 
+// What the disk cache knows that code by: hashed from everything that decides its bytes.
+cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch);
+
 struct FoundKernel {
   std::shared_ptr<const LoadedKernel> kernel;
   kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;

@@ -118,6 +118,7 @@ int start_child(const std::function<int()>& body) {
   if (child == 0) {
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
       std::signal(signal, SIG_DFL);
+    alarm(static_cast<unsigned>(count(120, 1800)));
     int status = 255;
     try {
       status = body();

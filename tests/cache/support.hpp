@@ -11,8 +11,12 @@
 #include <vector>
 
 #include "cache/disk_store.hpp"
+#include "support/counts.hpp"
 
 namespace kiln::cache::test {
+
+using kiln_test::count;
+using kiln_test::report;
 
 using Bytes = std::vector<std::byte>;
 
@@ -54,7 +58,8 @@ void make_older(const std::string& path, int seconds);
 mode_t mode_of(const std::string& path);                        // the permission bits
 std::vector<std::string> files_below(const std::string& path);  // all but directories
 
-// Runs `body` in a forked process; its result is the exit status. In it, no Boost.Test macros.
+// Runs `body` in a forked process; its result is the exit status. In it, no Boost.Test macros. One
+// that takes minutes has hung, and is ended by SIGALRM.
 int in_child(const std::function<int()>& body);
 int start_child(const std::function<int()>& body);  // the process number
 int wait_for(int child);                            // 128 + signal if one ended it

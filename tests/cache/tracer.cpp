@@ -37,9 +37,17 @@ void set_result(int child, int error) {
   registers.rax = static_cast<unsigned long long>(-static_cast<long long>(error));
   ptrace(PTRACE_SETREGS, child, nullptr, &registers);
 }
+void cut_transfer(int child, int bytes) {
+  user_regs_struct registers;
+  ptrace(PTRACE_GETREGS, child, nullptr, &registers);
+  if (registers.orig_rax != SYS_read && registers.orig_rax != SYS_write) return;
+  registers.rdx = std::min(registers.rdx, static_cast<unsigned long long>(bytes));
+  ptrace(PTRACE_SETREGS, child, nullptr, &registers);
+}
 #else
 void skip_call(int) {}
 void set_result(int, int) {}
+void cut_transfer(int, int) {}
 #endif
 
 int ended(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
@@ -96,7 +104,9 @@ Trace trace(const std::function<void()>& prepare, const std::function<int()>& wa
       counted = markers == 1 && call != marker && !manages_memory(call);
       if (counted) result.calls.push_back(call);
     }
-    if (!counted || static_cast<int>(result.calls.size()) != interference.at + 1) continue;
+    const int at = static_cast<int>(result.calls.size()) - 1;
+    if (!counted || at < interference.at || (at > interference.at && !interference.onwards))
+      continue;
     switch (interference.kind) {
       case Interference::none: break;
       case Interference::kill_before:
@@ -106,7 +116,10 @@ Trace trace(const std::function<void()>& prepare, const std::function<int()>& wa
         if (!entering) kill(child, SIGKILL);
         break;
       case Interference::fail:
-        entering ? skip_call(child) : set_result(child, interference.error);
+        entering ? skip_call(child) : set_result(child, interference.value);
+        break;
+      case Interference::cut:
+        if (entering) cut_transfer(child, interference.value);
         break;
     }
   }

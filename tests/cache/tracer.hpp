@@ -8,9 +8,11 @@
 namespace kiln::cache::test {
 
 struct Interference {
-  enum { none, kill_before, kill_after, fail } kind = none;
-  int at = 0;     // which system call of the watched part, from 0
-  int error = 0;  // for `fail`: the call does nothing and returns this errno value
+  enum { none, kill_before, kill_after, fail, cut } kind = none;
+  int at = 0;            // which system call of the watched part, from 0
+  int value = 0;         // fail: the errno value of a call that does nothing; cut: the most bytes
+                         // that a read or write transfers
+  bool onwards = false;  // that call and all that follow
 };
 
 struct Trace {
@@ -23,7 +25,20 @@ struct Trace {
 Trace trace(const std::function<void()>& prepare, const std::function<int()>& watched,
             Interference interference = {});
 
-// Whether `fail` can be had on this kind of machine.
+// Leaves a test case where the system forbids tracing.
+#define KILN_REQUIRE_TRACING(trace)                                           \
+  if (!(trace).possible) {                                                    \
+    BOOST_TEST_MESSAGE("skipped: this system lets no process trace another"); \
+    return;                                                                   \
+  }
+
+// Whether `fail` and `cut` can be had on this kind of machine.
 bool can_fail_calls();
+
+#define KILN_REQUIRE_FAILING_CALLS()                                                           \
+  if (!can_fail_calls()) {                                                                     \
+    BOOST_TEST_MESSAGE("skipped: failing system calls cannot be had on this kind of machine"); \
+    return;                                                                                    \
+  }
 
 }  // namespace kiln::cache::test

@@ -1,4 +1,4 @@
-// Every command but conv.
+// Every command but conv and inspect.
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
@@ -62,92 +62,6 @@ BOOST_AUTO_TEST_CASE(info_tells_of_the_cache) {
   const Finished finished = kiln({"info"});
   BOOST_TEST(contains(finished.out, kiln.directory / "cache"));
   BOOST_TEST(contains(finished.out, "entries          1, "));
-}
-
-BOOST_AUTO_TEST_CASE(inspect_needs_no_gpu) {
-  const Kiln kiln;
-  const Finished spec = kiln({"inspect", tiny, "--arch", "sm_80"});
-  BOOST_TEST(spec.status == 0);
-  BOOST_TEST(contains(spec.out, "architecture   sm_80\n"));
-  BOOST_TEST(contains(spec.out, "g1mb2_ic3ih6iw6_oc4oh6ow6"));
-  BOOST_TEST(contains(spec.out, "mulhi(n, "));  // a magic divisor
-
-  const Finished cuda = kiln({"inspect", tiny, "--emit", "source", "--arch", "sm_90"});
-  const Finished host = kiln({"inspect", tiny, "--emit", "source", "--arch", "host"});
-  BOOST_TEST(cuda.status == 0);
-  BOOST_TEST(host.status == 0);
-  BOOST_TEST(contains(cuda.out, "__global__"));
-  BOOST_TEST(!contains(host.out, "__global__"));
-  BOOST_TEST(!contains(cuda.out, "#include \""));  // self-contained
-
-  // A default architecture where there is no GPU.
-  BOOST_TEST(contains(kiln({"inspect", tiny}).out, "architecture   sm_90a\n"));
-}
-
-BOOST_AUTO_TEST_CASE(inspect_writes_machine_code_to_files_alone) {
-  const Kiln kiln;
-  const std::string path = kiln.directory / "kernel.so";
-  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "cubin"};
-  std::vector<std::string> to_file = command;
-  to_file.insert(to_file.end(), {"-o", path});
-  BOOST_TEST(kiln(to_file).status == 0);
-  BOOST_TEST(
-      kiln_test::read(path).starts_with("\x7f"
-                                        "ELF"));
-  BOOST_TEST(kiln(command).out == kiln_test::read(path));  // a pipe or a file will do
-  const Finished terminal = kiln.on_terminal(command);
-  BOOST_TEST(terminal.status == 2);
-  BOOST_TEST(terminal.out == "");
-  BOOST_TEST(contains(terminal.err, "expected -o FILE"));
-
-  to_file.back() = kiln.directory / "absent/kernel.so";
-  BOOST_TEST(contains(kiln(to_file).err, "cannot write"));
-}
-
-BOOST_AUTO_TEST_CASE(inspect_says_what_it_cannot_do) {
-  Kiln kiln;
-  const Finished architecture = kiln({"inspect", tiny, "--arch", "sm_12"});
-  BOOST_TEST(architecture.status == 2);
-  BOOST_TEST(contains(architecture.err, "sm_80"));  // what it knows
-  BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3", "--emit", "everything"}).status == 2);
-  const Finished typo = kiln({"inspect", "ic3ih6oc4kq3"});
-  BOOST_TEST(typo.status == 2);
-  BOOST_TEST(contains(typo.err, "column 10"));
-  BOOST_TEST(contains(kiln({"inspect", tiny, "--arch", "host", "--emit", "ptx"}).err, "no ptx"));
-
-  kiln.environment["KILN_NVRTC"] = "/nonexistent/libnvrtc.so";
-  const Finished compiler = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
-  BOOST_TEST(compiler.status == 1);
-  BOOST_TEST(contains(compiler.err, "/nonexistent/libnvrtc.so"));
-}
-
-// Where there is NVRTC: the stages behind it, and a disassembler of our own on PATH.
-BOOST_AUTO_TEST_CASE(inspect_compiles_for_any_architecture) {
-  Kiln kiln;
-  const Finished ptx = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
-  if (ptx.status != 0 && contains(ptx.err, "there is no NVRTC")) {
-    BOOST_TEST_MESSAGE("skipped: " << ptx.err);
-    return;
-  }
-  BOOST_TEST(ptx.status == 0);
-  BOOST_TEST(contains(ptx.out, ".target sm_80"));
-
-  const std::string tool = kiln.directory.write(
-      "nvdisasm", "#!/bin/sh\nhead -c 4 \"$1\"; echo; echo disassembled; exit $KILN_TEST_STATUS\n");
-  BOOST_REQUIRE(chmod(tool.c_str(), 0700) == 0);
-  kiln.environment["PATH"] = (kiln.directory / "") + ":" + kiln.environment["PATH"];
-  kiln.environment["KILN_TEST_STATUS"] = "0";
-  const std::vector<std::string> command{"inspect", tiny, "--arch", "sm_80", "--emit", "sass"};
-  const Finished sass = kiln(command);
-  BOOST_TEST_INFO(sass.err);
-  BOOST_TEST(sass.status == 0);
-  BOOST_TEST(sass.out ==
-             "\x7f"
-             "ELF\ndisassembled\n");
-  kiln.environment["KILN_TEST_STATUS"] = "3";
-  const Finished failed = kiln(command);
-  BOOST_TEST(failed.status == 1);
-  BOOST_TEST(contains(failed.err, "exit status 3"));
 }
 
 BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {

@@ -47,6 +47,7 @@ class Kiln {
   // Sends SIGINT once something stands on standard output.
   Finished interrupted(const std::vector<std::string>& arguments) const;
 
+  std::string program = KILN_PROGRAM;
   std::map<std::string, std::string> environment;
   TemporaryDirectory directory;
 

@@ -1,0 +1,20 @@
+// What a cubin says of its kernel: read from the ELF file, without driver or tools.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace kiln {
+
+struct KernelResources {
+  int registers = 0;      // per thread
+  int local_memory = 0;   // bytes per thread: the stack, which spilled registers go to
+  int shared_memory = 0;  // static, bytes per block
+  int code_bytes = 0;
+};
+
+// Throws INTERNAL_ERROR if `cubin` is no cubin with a kernel of that name.
+KernelResources resources_of(std::span<const std::byte> cubin, const std::string& entry);
+
+}  // namespace kiln

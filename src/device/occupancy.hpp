@@ -1,0 +1,26 @@
+// How many blocks of a kernel a multiprocessor holds at once.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.hpp"
+
+namespace kiln {
+
+struct BlockNeeds {
+  int threads = 0;
+  int registers = 0;      // per thread
+  int shared_memory = 0;  // static and dynamic, bytes
+};
+
+struct Occupancy {
+  int blocks = 0;          // per multiprocessor
+  int warps = 0;           // in them
+  int most_warps = 0;      // that the multiprocessor could hold
+  const char* limit = "";  // "registers", "shared memory", "threads", "blocks": what rules out more
+};
+
+// As the driver reckons it with the largest carve-out of shared memory.
+Occupancy occupancy_of(const BlockNeeds& block, const DeviceDescription& device);
+
+}  // namespace kiln

@@ -1,0 +1,362 @@
+// kiln inspect, and what the environment lets an engineer see and change of a kernel.
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <map>
+
+#include "run_kiln.hpp"
+
+using kiln_test::Finished;
+using kiln_test::Kiln;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string tiny = "mb2_ic3ih6_oc4_kh3ph1_n\"tiny\"";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(inspect)
+
+BOOST_AUTO_TEST_CASE(needs_no_gpu) {
+  const Kiln kiln;
+  const Finished spec = kiln({"inspect", tiny, "--arch", "sm_80"});
+  BOOST_TEST(spec.status == 0);
+  BOOST_TEST(contains(spec.out, "architecture   sm_80\n"));
+  BOOST_TEST(contains(spec.out, "g1mb2_ic3ih6iw6_oc4oh6ow6"));
+  BOOST_TEST(contains(spec.out, "mulhi(n, "));  // a magic divisor
+
+  const Finished cuda = kiln({"inspect", tiny, "--emit", "source", "--arch", "sm_90"});
+  const Finished host = kiln({"inspect", tiny, "--emit", "source", "--arch", "host"});
+  BOOST_TEST(cuda.status == 0);
+  BOOST_TEST(host.status == 0);
+  BOOST_TEST(contains(cuda.out, "__global__"));
+  BOOST_TEST(!contains(host.out, "__global__"));
+  BOOST_TEST(!contains(cuda.out, "#include \""));  // self-contained
+
+  // A default architecture where there is no GPU.
+  BOOST_TEST(contains(kiln({"inspect", tiny}).out, "architecture   sm_90a\n"));
+}
+
+BOOST_AUTO_TEST_CASE(writes_machine_code_to_files_alone) {
+  const Kiln kiln;
+  const std::string path = kiln.directory / "kernel.so";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "cubin"};
+  std::vector<std::string> to_file = command;
+  to_file.insert(to_file.end(), {"-o", path});
+  BOOST_TEST(kiln(to_file).status == 0);
+  BOOST_TEST(
+      kiln_test::read(path).starts_with("\x7f"
+                                        "ELF"));
+  BOOST_TEST(kiln(command).out == kiln_test::read(path));  // a pipe or a file will do
+  const Finished terminal = kiln.on_terminal(command);
+  BOOST_TEST(terminal.status == 2);
+  BOOST_TEST(terminal.out == "");
+  BOOST_TEST(contains(terminal.err, "expected -o FILE"));
+
+  to_file.back() = kiln.directory / "absent/kernel.so";
+  BOOST_TEST(contains(kiln(to_file).err, "cannot write"));
+}
+
+BOOST_AUTO_TEST_CASE(says_what_it_cannot_do) {
+  Kiln kiln;
+  const Finished architecture = kiln({"inspect", tiny, "--arch", "sm_12"});
+  BOOST_TEST(architecture.status == 2);
+  BOOST_TEST(contains(architecture.err, "sm_80"));  // what it knows
+  BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3", "--emit", "everything"}).status == 2);
+  const Finished typo = kiln({"inspect", "ic3ih6oc4kq3"});
+  BOOST_TEST(typo.status == 2);
+  BOOST_TEST(contains(typo.err, "column 10"));
+  BOOST_TEST(contains(kiln({"inspect", tiny, "--arch", "host", "--emit", "ptx"}).err, "no ptx"));
+
+  kiln.environment["KILN_NVRTC"] = "/nonexistent/libnvrtc.so";
+  const Finished compiler = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
+  BOOST_TEST(compiler.status == 1);
+  BOOST_TEST(contains(compiler.err, "/nonexistent/libnvrtc.so"));
+}
+
+// Where there is NVRTC: the stages behind it, and a disassembler of our own on PATH.
+BOOST_AUTO_TEST_CASE(compiles_for_any_architecture) {
+  Kiln kiln;
+  const Finished ptx = kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"});
+  if (ptx.status != 0 && contains(ptx.err, "there is no NVRTC")) {
+    BOOST_TEST_MESSAGE("skipped: " << ptx.err);
+    return;
+  }
+  BOOST_TEST(ptx.status == 0);
+  BOOST_TEST(contains(ptx.out, ".target sm_80"));
+
+  const std::string tool = kiln.directory.write(
+      "nvdisasm", "#!/bin/sh\nhead -c 4 \"$1\"; echo; echo disassembled; exit $KILN_TEST_STATUS\n");
+  BOOST_REQUIRE(chmod(tool.c_str(), 0700) == 0);
+  kiln.environment["PATH"] = (kiln.directory / "") + ":" + kiln.environment["PATH"];
+  kiln.environment["KILN_TEST_STATUS"] = "0";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "sm_80", "--emit", "sass"};
+  const Finished sass = kiln(command);
+  BOOST_TEST_INFO(sass.err);
+  BOOST_TEST(sass.status == 0);
+  BOOST_TEST(sass.out ==
+             "\x7f"
+             "ELF\ndisassembled\n");
+  kiln.environment["KILN_TEST_STATUS"] = "3";
+  const Finished failed = kiln(command);
+  BOOST_TEST(failed.status == 1);
+  BOOST_TEST(contains(failed.err, "exit status 3"));
+}
+
+// Two problems, or two architectures.
+BOOST_AUTO_TEST_CASE(diff) {
+  const Kiln kiln;
+  const std::string wide = "mb2_ic3ih6_oc4_kh5ph2";
+  const Finished problems =
+      kiln({"inspect", "--arch", "sm_80", "--emit", "source", "--diff", tiny, wide});
+  BOOST_TEST_INFO(problems.err);
+  BOOST_TEST(problems.status == 0);
+  BOOST_TEST(problems.out.starts_with("--- " + tiny + "\n+++ " + wide + "\n@@ "));
+  BOOST_TEST(contains(problems.out, "\n-constexpr int FILTER_R[] = {3};\n"));
+  BOOST_TEST(contains(problems.out, "\n+constexpr int FILTER_R[] = {5};\n"));
+  BOOST_TEST(!contains(problems.out, "\n-constexpr int CHANNELS"));
+
+  const Finished architectures = kiln({"inspect", tiny, "--diff", "sm_80", "sm_90a"});
+  BOOST_TEST(architectures.status == 0);
+  BOOST_TEST(contains(architectures.out, "\n-architecture   sm_80\n+architecture   sm_90a\n"));
+
+  const std::string pool = "mb2ic3ih6kh2";
+  const Finished operation =
+      kiln({"inspect", "pool", "--diff", pool, "mb2ic3ih6kh3", "--arch", "host"});
+  BOOST_TEST(contains(operation.out, "\n+problem        pool"));
+
+  // A new batch is the same kernel: nothing differs, and nothing is said.
+  const Finished same = kiln({"inspect", "--emit", "source", "--arch", "sm_80", "--diff",
+                              "mb1ic64ih14oc128kh3ph1", "mb4096ic64ih14oc128kh3ph1"});
+  BOOST_TEST(same.status == 0);
+  BOOST_TEST(same.out == "");
+
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--diff", tiny, wide, pool},
+      {"--diff", "sm_80", "sm_90a"},
+      {"--diff", tiny},
+      {"--diff", tiny, wide, "--emit", "cubin"},
+      {"--diff", tiny, wide, "--arch", "sm_80,sm_90a"}};
+  for (const std::vector<std::string>& arguments : wrong) {
+    std::vector<std::string> command{"inspect"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Finished finished = kiln(command);
+    BOOST_TEST(finished.status == 2);
+    BOOST_TEST(contains(finished.err, "--diff"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(several_architectures) {
+  const Kiln kiln;
+  const Finished spec = kiln({"inspect", tiny, "--arch", "sm_80,sm_90a"});
+  BOOST_TEST(spec.status == 0);
+  BOOST_TEST(contains(spec.out, "architecture   sm_80\n"));
+  BOOST_TEST(contains(spec.out, "\n\nproblem"));
+  BOOST_TEST(contains(spec.out, "architecture   sm_90a\n"));
+  const Finished source = kiln({"inspect", tiny, "--arch", "sm_80,sm_90a", "--emit", "source"});
+  BOOST_TEST(source.status == 2);
+  BOOST_TEST(contains(source.err, "--arch is sm_80,sm_90a"));
+}
+
+BOOST_AUTO_TEST_CASE(resources) {
+  Kiln kiln;
+  const Finished finished =
+      kiln({"inspect", "softmax", "16x1000x1x1", "--arch", "sm_80,sm_90a", "--emit", "resources"});
+  if (finished.status != 0 && contains(finished.err, "there is no NVRTC")) {
+    BOOST_TEST_MESSAGE("skipped: " << finished.err);
+    return;
+  }
+  BOOST_TEST_INFO(finished.out << finished.err);
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(contains(finished.out, "architecture   sm_80 (A100)\nkernel         softmax "));
+  BOOST_TEST(contains(finished.out, "architecture   sm_90a (H100 / H200)\n"));
+  BOOST_TEST(contains(finished.out, "\nspills         none\n"));
+  BOOST_TEST(contains(finished.out, "\nshared memory  0 bytes static, 64 dynamic a block\n"));
+  BOOST_TEST(contains(finished.out, "\nthreads        256 a block\n"));
+  BOOST_TEST(contains(finished.out,
+                      "64 of 64 warps (100%) a multiprocessor; more are ruled out by threads"));
+  const Finished host = kiln({"inspect", tiny, "--arch", "host", "--emit", "resources"});
+  BOOST_TEST(host.status == 2);
+  BOOST_TEST(contains(host.err, "no resources"));
+
+  // A kernel that has more to keep than registers.
+  fs::create_directories(kiln.directory / "edited/conv");
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
+  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", R"(
+extern "C" __global__ void __launch_bounds__(1024, 2) implicit_gemm_fma(double* p) {
+  double v[64];
+  for (int i = 0; i < 64; ++i) v[i] = p[i * 1024 + threadIdx.x];
+  __syncthreads();
+  for (int i = 0; i < 64; ++i) p[i * 1024 + threadIdx.x] = v[i] * v[63 - i];
+})");
+  const std::string spilling =
+      kiln({"inspect", tiny, "--arch", "sm_80", "--emit", "resources"}).out;
+  BOOST_TEST_INFO(spilling);
+  BOOST_TEST(contains(spilling, "\nregisters      32 a thread\n"));
+  BOOST_TEST(contains(spilling, " bytes stored, "));
+  BOOST_TEST(!contains(spilling, "\nlocal memory   0 bytes"));
+}
+
+// Everything that is compiled, and what is found in the cache, under names that say what it is.
+BOOST_AUTO_TEST_CASE(dump) {
+  Kiln kiln;
+  kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump/below";
+  BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 0);
+  const auto files = [&] {
+    std::map<std::string, std::string> found;
+    for (const auto& file : fs::directory_iterator(kiln.directory / "dump/below"))
+      found[file.path().filename()] = kiln_test::read(file.path());
+    return found;
+  };
+  const auto first = files();
+  BOOST_REQUIRE(first.size() == 2u);
+  const auto& [source_file, source] = *first.begin();
+  BOOST_TEST(source_file.starts_with("implicit_gemm_fma-"));
+  BOOST_TEST(source_file.ends_with(".cpp"));
+  BOOST_TEST(contains(source_file, "-host-"));
+  BOOST_TEST(source == kiln({"inspect", tiny, "--arch", "host", "--emit", "source"}).out);
+  const auto& [binary_file, binary] = *first.rbegin();
+  BOOST_TEST(binary_file == source_file.substr(0, source_file.size() - 3) + "so");
+  BOOST_TEST((binary == kiln({"inspect", tiny, "--arch", "host", "--emit", "cubin"}).out));
+
+  // From the cache, too.
+  fs::remove_all(kiln.directory / "dump");
+  BOOST_TEST(contains(kiln({"conv", "--device", "host", tiny}).out, "  disk "));
+  BOOST_TEST((files() == first));
+
+  // A folder that cannot be written costs a warning.
+  kiln.environment["KILN_DUMP_DIR"] = kiln.directory.write("file", "") + "/below";
+  const Finished finished = kiln({"conv", "--device", "host", tiny, "ic3ih6oc4kh3"});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(contains(finished.err, "KILN_DUMP_DIR is "));
+  BOOST_TEST(finished.err.find("KILN_DUMP_DIR") == finished.err.rfind("KILN_DUMP_DIR"));
+}
+
+BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
+  Kiln kiln;
+  fs::create_directories(kiln.directory / "edited/conv");
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
+  kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump";
+  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", "this is no kernel\n");
+  BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 1);
+  BOOST_REQUIRE(!fs::is_empty(kiln.directory / "dump"));
+  const auto file = fs::directory_iterator(kiln.directory / "dump")->path();
+  BOOST_TEST(contains(kiln_test::read(file), "\nthis is no kernel\n"));
+}
+
+// An edited kernel takes the place of the embedded one; the other files stay the library's.
+BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
+  Kiln kiln;
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "source"};
+  const std::string before = kiln(command).out;
+  fs::create_directories(kiln.directory / "edited/conv");
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
+  BOOST_TEST(kiln(command).out == before);  // no file there yet
+  const std::string original = kiln_test::read(KILN_KERNEL_SOURCES "/conv/epilogue.cuh");
+  BOOST_REQUIRE(!original.empty());
+  kiln.directory.write("edited/conv/epilogue.cuh", original);
+  BOOST_TEST(kiln(command).out == before);  // the same text, so the same key
+  BOOST_TEST(kiln({"conv", "--device", "host", "--check", tiny}).status == 0);
+
+  kiln.directory.write("edited/conv/epilogue.cuh", original + "// edited");
+  const std::string after = kiln(command).out;
+  BOOST_TEST(after.size() == before.size() + 10);
+  BOOST_TEST(contains(after, "\n// edited\n"));
+  const Finished compiled = kiln({"conv", "--device", "host", "--check", tiny});
+  BOOST_TEST(compiled.status == 0);
+  BOOST_TEST(contains(compiled.out, "  compiled "));  // not the old kernel from the cache
+
+  std::string speaking = kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm_fma.cu");
+  const std::size_t body = speaking.find("{\n", speaking.find("KILN_KERNEL(implicit_gemm_fma"));
+  BOOST_REQUIRE(body != std::string::npos);
+  speaking.insert(body + 2, "  if (thread_x() == 0) printf(\"block %u\\n\", block_x());\n");
+  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", speaking);
+  const Finished spoken = kiln({"conv", "--device", "host", "--check", tiny});
+  BOOST_TEST(spoken.status == 0);
+  BOOST_TEST(contains(spoken.out, "block 0\n"));
+  fs::remove(kiln.directory / "edited/conv/implicit_gemm_fma.cu");
+
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "absent";
+  const Finished absent = kiln(command);
+  BOOST_TEST(absent.status == 2);
+  BOOST_TEST(contains(absent.err, "KILN_KERNEL_SOURCE_DIR is " + (kiln.directory / "absent")));
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
+  fs::remove(kiln.directory / "edited/conv/epilogue.cuh");
+  fs::create_directories(kiln.directory / "edited/conv/epilogue.cuh");
+  BOOST_TEST(contains(kiln(command).err, "epilogue.cuh, which KILN_KERNEL_SOURCE_DIR stands for"));
+}
+
+BOOST_AUTO_TEST_CASE(kernel_files_to_edit) {
+  Kiln kiln;
+  const std::string folder = kiln.directory / "mine";
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--sources", folder};
+  const Finished first = kiln(command);
+  BOOST_TEST(first.status == 0);
+  BOOST_REQUIRE(first.lines().size() > 5u);
+  for (const std::string& line : first.lines()) {
+    BOOST_REQUIRE(line.starts_with("written  " + folder + "/"));
+    const std::string path = line.substr(9);
+    BOOST_TEST(kiln_test::read(path) ==
+               kiln_test::read(KILN_KERNEL_SOURCES + path.substr(folder.size())));
+  }
+  // What was edited is not lost, and is what the kernel is made of.
+  kiln.directory.write("mine/conv/implicit_gemm_fma.cu", "#include \"conv/absent.cuh\"\n");
+  const Finished again = kiln(command);
+  BOOST_TEST(again.status == 0);
+  BOOST_TEST(contains(again.out, "kept     " + folder + "/conv/implicit_gemm_fma.cu\n"));
+  BOOST_TEST(!contains(again.out, "written"));
+  kiln.environment["KILN_KERNEL_SOURCE_DIR"] = folder;
+  const Finished broken = kiln({"inspect", tiny, "--arch", "host", "--emit", "source"});
+  BOOST_TEST(broken.status == 2);
+  BOOST_TEST(contains(broken.err, "a kernel includes conv/absent.cuh, which is neither in "));
+  kiln.environment.erase("KILN_KERNEL_SOURCE_DIR");
+
+  BOOST_TEST(kiln({"inspect", "--sources", folder}).status == 2);
+  BOOST_TEST(kiln({"inspect", tiny, "--sources", folder, "--arch", "sm_80,sm_90"}).status == 2);
+  const std::string file = kiln.directory.write("file", "");
+  BOOST_TEST(contains(kiln({"inspect", tiny, "--sources", file}).err, "cannot write " + file));
+}
+
+// The flag and the variable are one thing, and the working directory is no part of the code.
+BOOST_AUTO_TEST_CASE(line_information) {
+  Kiln kiln;
+  const std::vector<std::string> command{"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"};
+  const Finished plain = kiln(command);
+  if (plain.status != 0 && contains(plain.err, "there is no NVRTC")) {
+    BOOST_TEST_MESSAGE("skipped: " << plain.err);
+    return;
+  }
+  BOOST_TEST(!contains(plain.out, ".loc"));
+  std::vector<std::string> flagged = command;
+  flagged.emplace_back("--lineinfo");
+  const Finished lines = kiln(flagged);
+  BOOST_TEST(lines.status == 0);
+  BOOST_TEST(contains(lines.out, ".loc\t1 "));
+  const std::size_t file = lines.out.find(".file\t1 \"/kiln/");
+  BOOST_REQUIRE(file != std::string::npos);
+  const std::string name = lines.out.substr(file + 15, lines.out.find('"', file + 15) - file - 15);
+  kiln.environment["KILN_LINEINFO"] = "1";
+  kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump";
+  BOOST_TEST((kiln(command).out == lines.out));
+  BOOST_TEST(fs::exists(kiln.directory / "dump/" + name), name);  // where a profiler finds it
+  kiln.environment["KILN_LINEINFO"] = "0";
+  BOOST_TEST((kiln(command).out == plain.out));
+
+  // Pre-warmed with the flag, it is found by whoever sets the variable.
+  const std::string problems = kiln.directory.write("problems", "ic3ih6oc4kh3\n");
+  BOOST_TEST(kiln({"prewarm", problems, "--arch", "sm_80", "--lineinfo"}).status == 0);
+  BOOST_TEST(kiln({"prewarm", problems, "--arch", "sm_80"}).lines().back() ==
+             "1 compiled, 0 already there, 0 failed");
+  kiln.environment["KILN_LINEINFO"] = "1";
+  BOOST_TEST(kiln({"prewarm", problems, "--arch", "sm_80"}).lines().back() ==
+             "0 compiled, 1 already there, 0 failed");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
