@@ -91,6 +91,14 @@ typedef enum KILN_ENUM_BASE {
   KILN_CROSS_CORRELATION = 1 /* the filter as it lies, as the frameworks have it */
 } kilnConvolutionMode_t;
 
+/* How products of f32 are computed; of the other types DEFAULT and TF32 are the same. */
+typedef enum KILN_ENUM_BASE {
+  KILN_MATH_DEFAULT = 0, /* tensor cores where the error is no worse than that of f32 fused
+                            multiply-adds (f32: three products of 11-bit parts), else as STRICT */
+  KILN_MATH_STRICT = 1,  /* fused multiply-adds of the tensors' compute type alone */
+  KILN_MATH_TF32 = 2     /* f32 elements may be cut to 11 bits before they are multiplied */
+} kilnMathMode_t;
+
 typedef enum KILN_ENUM_BASE {
   KILN_PROPAGATE_NAN = 0,    /* a NaN among the elements looked at is the result */
   KILN_NOT_PROPAGATE_NAN = 1 /* NaNs are passed over: the maximum of the others */
@@ -269,6 +277,12 @@ KILN_API kilnStatus_t kilnSetConvolutionGroupCount(kilnConvolutionDescriptor_t d
                                                    int64_t groupCount);
 KILN_API kilnStatus_t kilnGetConvolutionGroupCount(kilnConvolutionDescriptor_t descriptor,
                                                    int64_t* groupCount);
+
+/* The math mode, KILN_MATH_DEFAULT until set. Errors: BAD_PARAM (null, unknown mode). */
+KILN_API kilnStatus_t kilnSetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
+                                                 kilnMathMode_t mathMode);
+KILN_API kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
+                                                 kilnMathMode_t* mathMode);
 
 /* The sizes of y = conv(x, w): dims[0] = N, dims[1] = K, then per spatial dimension
  *   (in + padBefore + padAfter - ((filter - 1) * dilation + 1)) / stride + 1, rounded down.

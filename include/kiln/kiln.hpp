@@ -143,6 +143,7 @@ struct ConvolutionFields {
   std::int64_t groups = 1;
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   kilnDataType_t compute_type = KILN_DATA_FLOAT;
+  kilnMathMode_t math = KILN_MATH_DEFAULT;
 };
 
 class ConvolutionDescriptor
@@ -163,6 +164,7 @@ class ConvolutionDescriptor
                                          fields.pad_after.data(), fields.stride.data(),
                                          fields.dilation.data(), fields.mode, fields.compute_type));
     check(kilnSetConvolutionGroupCount(get(), fields.groups));
+    check(kilnSetConvolutionMathMode(get(), fields.math));
   }
 
   kilnDataType_t compute_type() const {

@@ -7,6 +7,8 @@ namespace kiln::host {
 
 struct Context;
 
+inline constexpr unsigned most_exchanged = 64;  // bytes of one lane
+
 // One for each operating-system thread that runs blocks. The scheduler writes the coordinates anew
 // before each fiber resumes; the rest stays for the launch. A call may suspend the fiber that makes
 // it, and returns on the same operating-system thread; after a defect it does not return at all.
@@ -19,6 +21,9 @@ struct Context {
   void (*cluster_barrier)(Context*);
   // Offers `value` and gives what `source_lane` (0 to 31) of the warp offered.
   unsigned long long (*warp_shuffle)(Context*, unsigned long long value, unsigned source_lane);
+  // Offers `bytes` (at most most_exchanged) and gives what lanes 0 to 31 offered, side by side; it
+  // stays until the warp's next exchange.
+  const void* (*warp_exchange)(Context*, const void* mine, unsigned bytes);
   unsigned (*lane)(Context*);
 
   void* (*shared_array)(Context*, unsigned offset, unsigned bytes);

@@ -21,7 +21,7 @@ void check_range(const char* name, int64_t value, int64_t least) {
   }
 }
 
-// Groups are set on their own, before or after everything else.
+// Groups and the math mode are set on their own, before or after everything else.
 void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
          const int64_t* pad_after, const int64_t* stride, const int64_t* dilation,
          kilnConvolutionMode_t mode, kilnDataType_t compute_type) {
@@ -38,6 +38,7 @@ void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
   std::copy_n(stride, count, spec.stride.begin());
   std::copy_n(dilation, count, spec.dilation.begin());
   spec.groups = target.spec.groups;
+  spec.math = target.spec.math;
   spec.mode = mode;
   spec.compute_type = compute_type;
   kiln::check_convolution(spec);
@@ -139,6 +140,24 @@ kilnStatus_t kilnGetConvolutionGroupCount(kilnConvolutionDescriptor_t descriptor
     auto& source = checked(descriptor, "descriptor");
     check_pointer(groupCount, "groupCount", "where to store the count");
     *groupCount = source.spec.groups;
+  });
+}
+
+kilnStatus_t kilnSetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
+                                        kilnMathMode_t mathMode) {
+  return guarded([&] {
+    auto& target = checked(descriptor, "descriptor");
+    kiln::check_math(mathMode);
+    target.spec.math = mathMode;
+  });
+}
+
+kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
+                                        kilnMathMode_t* mathMode) {
+  return guarded([&] {
+    auto& source = checked(descriptor, "descriptor");
+    check_pointer(mathMode, "mathMode", "where to store the mode");
+    *mathMode = source.spec.math;
   });
 }
 

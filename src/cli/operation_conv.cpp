@@ -37,6 +37,11 @@ class ConvOperation final : public Operation {
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
         ->check(CLI::IsMember({"xcorr", "conv"}))
         ->capture_default_str();
+    app.add_option("--math", math_,
+                   "default: tensor cores where they err no more than f32 does; strict: fused "
+                   "multiply-adds alone; tf32: f32 cut to 11 bits")
+        ->check(CLI::IsMember({"default", "strict", "tf32"}))
+        ->capture_default_str();
     app.add_flag("--bias", bias_, "Add a bias (fwd)");
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd)");
     app.add_option("--act", activation_, "Activation of the sum (fwd), such as relu");
@@ -48,6 +53,9 @@ class ConvOperation final : public Operation {
     ConvolutionOperands o = describe_convolution(
         parse_convolution_line(text), type_of(type, 0, 1), layout_of(layout, 0, 1),
         mode_ == "conv" ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+    o.spec.math = math_ == "strict" ? KILN_MATH_STRICT
+                  : math_ == "tf32" ? KILN_MATH_TF32
+                                    : KILN_MATH_DEFAULT;
     Tensor z = o.y, bias = o.y;
     for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? o.y.dims[1] : 1;
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
@@ -76,7 +84,7 @@ class ConvOperation final : public Operation {
   }
 
  private:
-  std::string direction_ = "fwd", mode_ = "xcorr", activation_ = "identity";
+  std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default", activation_ = "identity";
   bool bias_ = false, residual_ = false;
   double coefficient_ = 0;
   StrideOptions strides_{{"x", "w", "y", "z"}};

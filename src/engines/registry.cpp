@@ -4,7 +4,7 @@
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
-#include "engines/implicit_gemm_fma.hpp"
+#include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
 #include "engines/pooling_backward_tiled.hpp"
@@ -13,14 +13,16 @@
 #include "engines/softmax.hpp"
 #include "engines/softmax_online.hpp"
 #include "engines/transpose.hpp"
-#include "engines/wgrad_fma.hpp"
+#include "engines/wgrad_gemm.hpp"
 
 namespace kiln {
 
 std::span<const Engine* const> engines() {
+  static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
   static const DirectEngine direct;
+  static const WgradMmaEngine wgrad_mma;
   static const WgradFmaEngine wgrad_fma;
   static const DirectWgradEngine direct_wgrad;
   static const PoolingBackwardTiledEngine pooling_backward_tiled;
@@ -30,10 +32,11 @@ std::span<const Engine* const> engines() {
   static const TransposeEngine transpose;
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
-  static const Engine* const list[] = {&implicit_gemm_fma, &sliding_window, &direct,
-                                       &wgrad_fma,         &direct_wgrad,   &pooling_backward_tiled,
-                                       &pooling,           &softmax,        &softmax_online,
-                                       &transpose,         &pointwise,      &reduction};
+  static const Engine* const list[] = {
+      &implicit_gemm_mma, &implicit_gemm_fma, &sliding_window, &direct,
+      &wgrad_mma,         &wgrad_fma,         &direct_wgrad,   &pooling_backward_tiled,
+      &pooling,           &softmax,           &softmax_online, &transpose,
+      &pointwise,         &reduction};
   return list;
 }
 

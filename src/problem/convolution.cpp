@@ -133,6 +133,8 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
     problem.dilation[i + missing] = spec.dilation[i];
   }
   problem.mode = spec.mode;
+  const bool as_default = spec.math == KILN_MATH_TF32 && x.type != KILN_DATA_FLOAT;
+  problem.math = as_default ? KILN_MATH_DEFAULT : spec.math;
   problem.x_strides = make_operand("x", x).strides;
   problem.w_strides = make_operand("w", w).strides;
   problem.y_strides = make_operand("y", y).strides;
@@ -196,6 +198,13 @@ void check_convolution(const ConvolutionSpec& spec) {
   }
   if (spec.groups < 1) {
     fail(KILN_STATUS_BAD_PARAM, "groupCount is ", spec.groups, "; expected at least 1");
+  }
+}
+
+void check_math(kilnMathMode_t math) {
+  if (math != KILN_MATH_DEFAULT && math != KILN_MATH_STRICT && math != KILN_MATH_TF32) {
+    fail(KILN_STATUS_BAD_PARAM, "mathMode is ", static_cast<int>(math),
+         "; expected 0 (default), 1 (strict) or 2 (tf32)");
   }
 }
 
@@ -332,6 +341,8 @@ std::string to_line(const ConvolutionProblem& problem) {
   if (problem.type != KILN_DATA_FLOAT) flags += cat("--dt ", name_of(problem.type), " ");
   if (nearest.layout == KILN_TENSOR_NHWC) flags += "--layout nhwc ";
   if (problem.mode == KILN_CONVOLUTION) flags += "--mode conv ";
+  if (problem.math != KILN_MATH_DEFAULT)
+    flags += problem.math == KILN_MATH_STRICT ? "--math strict " : "--math tf32 ";
   const ConvolutionEpilogue& epilogue = problem.epilogue;
   if (epilogue.bias) flags += "--bias ";
   if (epilogue.residual) flags += "--residual ";

@@ -21,6 +21,7 @@ struct ConvolutionSpec {
   std::int64_t groups = 1;
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   DataType compute_type = KILN_DATA_FLOAT;
+  kilnMathMode_t math = KILN_MATH_DEFAULT;
 
   friend bool operator==(const ConvolutionSpec&, const ConvolutionSpec&) = default;
 };
@@ -62,7 +63,8 @@ struct ConvolutionProblem {
   Spatial pad{};                  // before; the padding after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
-  ConvolutionEpilogue epilogue;  // of fprop
+  kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 of f32 alone
+  ConvolutionEpilogue epilogue;             // of fprop
 
   // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
   Dims x_strides{}, w_strides{}, y_strides{}, z_strides{};
@@ -88,6 +90,7 @@ std::int64_t output_size(std::int64_t in, std::int64_t pad_before, std::int64_t 
 
 // Checks a convolution descriptor's own fields. Throws BAD_PARAM.
 void check_convolution(const ConvolutionSpec& spec);
+void check_math(kilnMathMode_t math);
 
 // What the caller calls the three tensors, for the sentences of errors.
 struct ConvolutionNames {

@@ -165,6 +165,8 @@ Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const
   out.scale = alpha * sum.magnitude + added;
   out.allowed = alpha * c * u * (sum.magnitude + std::sqrt(terms_of_output(problem)) * size) +
                 4 * u * (alpha * size + added);
+  // Either factor may have lost all but 11 bits.
+  if (problem.math == KILN_MATH_TF32) out.allowed += alpha * 0x1p-9 * sum.magnitude;
   const Activation& activation = problem.epilogue.activation;
   if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
   // The slope of every activation lies within this; its own arithmetic errs a few roundoffs more.

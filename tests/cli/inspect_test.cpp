@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(resources) {
   // A kernel that has more to keep than registers.
   fs::create_directories(kiln.directory / "edited/conv");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
-  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", R"(
+  kiln.directory.write("edited/conv/implicit_gemm.cuh", R"(
 extern "C" __global__ void __launch_bounds__(1024, 2) implicit_gemm_fma(double* p) {
   double v[64];
   for (int i = 0; i < 64; ++i) v[i] = p[i * 1024 + threadIdx.x];
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
   fs::create_directories(kiln.directory / "edited/conv");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
   kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump";
-  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", "this is no kernel\n");
+  kiln.directory.write("edited/conv/implicit_gemm.cuh", "this is no kernel\n");
   BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 1);
   BOOST_REQUIRE(!fs::is_empty(kiln.directory / "dump"));
   const auto file = fs::directory_iterator(kiln.directory / "dump")->path();
@@ -273,15 +273,15 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   BOOST_TEST(compiled.status == 0);
   BOOST_TEST(contains(compiled.out, "  compiled "));  // not the old kernel from the cache
 
-  std::string speaking = kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm_fma.cu");
+  std::string speaking = kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm.cuh");
   const std::size_t body = speaking.find("{\n", speaking.find("KILN_KERNEL(implicit_gemm_fma"));
   BOOST_REQUIRE(body != std::string::npos);
   speaking.insert(body + 2, "  if (thread_x() == 0) printf(\"block %u\\n\", block_x());\n");
-  kiln.directory.write("edited/conv/implicit_gemm_fma.cu", speaking);
+  kiln.directory.write("edited/conv/implicit_gemm.cuh", speaking);
   const Finished spoken = kiln({"conv", "--device", "host", "--check", tiny});
   BOOST_TEST(spoken.status == 0);
   BOOST_TEST(contains(spoken.out, "block 0\n"));
-  fs::remove(kiln.directory / "edited/conv/implicit_gemm_fma.cu");
+  fs::remove(kiln.directory / "edited/conv/implicit_gemm.cuh");
 
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "absent";
   const Finished absent = kiln(command);
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(kernel_files_to_edit) {
                kiln_test::read(KILN_KERNEL_SOURCES + path.substr(folder.size())));
   }
   // What was edited is not lost, and is what the kernel is made of.
-  kiln.directory.write("mine/conv/implicit_gemm_fma.cu", "#include \"conv/absent.cuh\"\n");
+  kiln.directory.write("mine/conv/implicit_gemm.cuh", "#include \"conv/absent.cuh\"\n");
   const Finished again = kiln(command);
   BOOST_TEST(again.status == 0);
   BOOST_TEST(contains(again.out, "kept     " + folder + "/conv/implicit_gemm_fma.cu\n"));

@@ -2,8 +2,8 @@
 // every split; gradients by differences; the fused epilogue.
 #include <boost/test/unit_test.hpp>
 
-#include "engines/implicit_gemm_fma.hpp"
-#include "engines/wgrad_fma.hpp"
+#include "engines/implicit_gemm.hpp"
+#include "engines/wgrad_gemm.hpp"
 #include "forward_case.hpp"
 #include "random_tensors.hpp"
 
@@ -150,15 +150,16 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
         OperationCase item(problem);
         item.fill_integers(5, 2);
         const HostTensor want = item.expected();
-        const std::span<const FmaTile> whole = fma_tiles(type);
-        const std::vector<FmaTile> tiles =
-            is_wgrad ? wgrad_tiles(type) : std::vector<FmaTile>(whole.begin(), whole.end());
-        for (const FmaTile& tile : tiles)
+        std::vector<GemmTile> tiles = all_tiles(problem);
+        if (is_wgrad)
+          for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
+        for (const GemmTile& tile : tiles)
           for (int parts : {1, 2, 8, 16}) {
             if (parts > largest) continue;
             const HostTensor got = run_proposal(
-                item, proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
-                                           : propose_fma(problem, tile, on->description(), parts)));
+                item,
+                proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
+                                     : propose_gemm(problem, tile, on->description(), parts)));
             BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
           }
       }

@@ -1,6 +1,7 @@
 // One forward convolution on small integers, compared for equality.
 #pragma once
 
+#include "engines/gemm_tile.hpp"
 #include "operation_case.hpp"
 #include "problem/problem_line.hpp"
 
@@ -18,5 +19,18 @@ struct ForwardCase : OperationCase {
     (*this)["w"].fill_integers(seed + 1, 2);
   }
 };
+
+// The tiles of the FMA units, and of the tensor cores with short sums and long ones.
+inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
+  const std::span<const GemmTile> fma = fma_tiles(problem.type);
+  std::vector<GemmTile> tiles(fma.begin(), fma.end());
+  for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32})
+    for (std::int64_t reduction : {1000, 10000}) {
+      if (problem.type != KILN_DATA_FLOAT && math == KILN_MATH_TF32) continue;
+      problem.math = math;
+      for (const GemmTile& tile : mma_tiles(problem, reduction)) tiles.push_back(tile);
+    }
+  return tiles;
+}
 
 }  // namespace test

@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "engines/implicit_gemm_fma.hpp"
+#include "engines/implicit_gemm.hpp"
 #include "forward_case.hpp"
 
 namespace {
@@ -106,6 +106,48 @@ BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
   plan.execute(nothing, {}, nullptr);
 }
 
+// On the tensor cores an infinity meets the rests of numbers that have none.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
+  for (DataType type : all_types)
+    for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
+      ConvolutionProblem problem = problem_of("mb2ic16ih8iw8oc20kh3ph0", type);
+      problem.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
+      ForwardCase item(problem);
+      item["x"].at(20) = std::nan("");
+      item["x"].at(300) = std::numeric_limits<double>::infinity();
+      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+      item["w"].at(777) = std::numeric_limits<double>::infinity();
+      for (const char* tensor : {"x", "w"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      check_exact(item, cat(name_of(type), " math ", static_cast<int>(math)), "implicit_gemm_mma");
+    }
+}
+
+// The three products err no more than f32 itself does: by the root of the mean square, against f64.
+BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
+  const auto error = [](kilnMathMode_t math, const char* line, const char* engine) {
+    ConvolutionProblem problem = problem_of(line);
+    problem.math = math;
+    OperationCase item(problem);
+    item.fill_uniform(11);
+    const HostTensor got = item.run_plan(engine), want = item.expected();
+    double squares = 0, size = 0;
+    for (std::size_t i = 0; i < got.values.size(); ++i) {
+      squares += (got.values[i] - want.values[i]) * (got.values[i] - want.values[i]);
+      size += want.values[i] * want.values[i];
+    }
+    return std::sqrt(squares / size);
+  };
+  for (const char* line : {"mb1ic16ih6oc16kh3", "mb1ic64ih6oc16kh3", "mb1ic256ih6oc16kh5"}) {
+    const double split = error(KILN_MATH_DEFAULT, line, "implicit_gemm_mma");
+    const double strict = error(KILN_MATH_STRICT, line, "implicit_gemm_fma");
+    const double cut = error(KILN_MATH_TF32, line, "implicit_gemm_mma");
+    BOOST_TEST(split <= 1.1 * strict, line << ": " << split << " against " << strict);
+    BOOST_TEST(cut < 1e-3);
+    BOOST_TEST(cut > 1e-5, "tf32 is as good as f32: it was not cut");
+  }
+}
+
 // Every tile, with the reduction in one part and in several: the same sums.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   const std::shared_ptr<Device> on = device();
@@ -116,10 +158,10 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
       const ConvolutionProblem problem = problem_of("mb2ic19ih9iw10oc70kh3ph1", type, layout);
       const ForwardCase item(problem);
       const HostTensor want = item.expected();
-      for (const FmaTile& tile : fma_tiles(type))
+      for (const GemmTile& tile : all_tiles(problem))
         for (int parts : {1, 2, 5, 8}) {
           if (parts > 1 && !clusters) continue;
-          auto answer = propose_fma(problem, tile, on->description(), parts);
+          auto answer = propose_gemm(problem, tile, on->description(), parts);
           const auto& proposal = std::get<Proposal>(answer);
           const FoundKernel kernel = load_kernel(proposal.kernel, *on);
           const HostTensor got = item.run(*on, [&](std::span<void* const> operands) {

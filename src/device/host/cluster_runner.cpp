@@ -48,6 +48,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
       launch_(launch),
       stacks_(stacks),
       threads_(std::size_t{launch.block_threads} * launch.shape.cluster),
+      exchanges_((launch.block_threads + warp_threads - 1) / warp_threads * launch.shape.cluster),
       orders_(make_orders(threads_.size())) {
   for (unsigned block = 0; block < launch.shape.cluster; ++block)
     memories_.emplace_back(launch.shape.shared_memory);
@@ -140,6 +141,8 @@ bool ClusterRunner::release_warps(Group block) {
       offered.fill(~0ull);
       std::ranges::transform(warp, offered.begin(), &Thread::value);
       for (Thread& thread : warp) thread.value = offered[thread.source_lane];
+    } else if (all(warp, Wait::warp_exchange)) {
+      exchange(warp);
     } else if (!all(warp, Wait::warp_barrier)) {
       continue;
     }
@@ -147,6 +150,22 @@ bool ClusterRunner::release_warps(Group block) {
     released = true;
   }
   return released;
+}
+
+ClusterRunner::Exchange& ClusterRunner::exchange_of(const Thread& thread) {
+  const std::size_t warps = (launch_.block_threads + warp_threads - 1) / warp_threads;
+  return exchanges_[thread.block * warps + thread.index / warp_threads];
+}
+
+// What lanes offer lies on their stacks, which change once they go on.
+void ClusterRunner::exchange(Group warp) {
+  Exchange& all = exchange_of(warp.front());
+  all.bytes.fill(std::byte{0xff});
+  std::byte* to = all.bytes.data();
+  for (const Thread& thread : warp) {
+    std::memcpy(to, thread.offered, thread.offered_bytes);
+    to += thread.offered_bytes;
+  }
 }
 
 // Also takes the shared memory from blocks that have exited while their cluster goes on.
@@ -163,10 +182,11 @@ bool ClusterRunner::all_exited() {
 }
 
 void ClusterRunner::report_deadlock() {
-  constexpr std::array<std::pair<Wait, const char*>, 5> places{{
+  constexpr std::array<std::pair<Wait, const char*>, 6> places{{
       {Wait::block_barrier, " wait at block_barrier"},
       {Wait::warp_barrier, " wait at warp_barrier"},
       {Wait::warp_shuffle, " wait at a warp shuffle"},
+      {Wait::warp_exchange, " wait at a warp exchange"},
       {Wait::cluster_barrier, " wait at cluster_barrier"},
       {Wait::exited, " have exited"},
   }};
@@ -226,6 +246,14 @@ void ClusterRunner::fill_table() {
     thread.source_lane = source_lane;
     runner.wait_for(Wait::warp_shuffle);
     return thread.value;
+  };
+  warp_exchange = [](Context* context, const void* mine, unsigned bytes) -> const void* {
+    auto& runner = *static_cast<ClusterRunner*>(context);
+    Thread& thread = *runner.running_;
+    thread.offered = mine;
+    thread.offered_bytes = std::min(bytes, most_exchanged);
+    runner.wait_for(Wait::warp_exchange);
+    return runner.exchange_of(thread).bytes.data();
   };
   lane = [](Context* context) {
     return static_cast<ClusterRunner*>(context)->running_->index % warp_threads;

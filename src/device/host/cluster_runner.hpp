@@ -43,6 +43,7 @@ class ClusterRunner : private Context {
     block_barrier,
     warp_barrier,
     warp_shuffle,
+    warp_exchange,
     cluster_barrier,
     exited
   };
@@ -61,10 +62,16 @@ class ClusterRunner : private Context {
     unsigned index;  // within the block, x fastest
     std::array<unsigned, 3> position;
     Wait wait;
-    unsigned source_lane;           // of a shuffle
-    unsigned long long value;       // offered, then received
+    unsigned source_lane;      // of a shuffle
+    unsigned long long value;  // offered, then received
+    const void* offered;       // of an exchange
+    unsigned offered_bytes;
     std::uint32_t open_group;       // the group of async copies not yet committed
     std::vector<AsyncCopy> copies;  // issued and not landed, oldest first
+  };
+
+  struct alignas(16) Exchange {
+    std::array<std::byte, std::size_t{32} * most_exchanged> bytes;
   };
 
   // A run of threads that wait for each other: a warp, a block, the cluster.
@@ -76,6 +83,8 @@ class ClusterRunner : private Context {
   void run_thread(Thread& thread);
   bool release_waiting();
   bool release_warps(Group block);
+  void exchange(Group warp);
+  Exchange& exchange_of(const Thread& thread);
   bool all_exited();
   [[noreturn]] void report_deadlock();
   [[noreturn]] void report(unsigned block, std::string_view what) const;
@@ -93,6 +102,7 @@ class ClusterRunner : private Context {
   const FiberStacks& stacks_;
   std::vector<BlockMemory> memories_;  // one a block
   std::vector<Thread> threads_;        // block by block, x fastest
+  std::vector<Exchange> exchanges_;    // one a warp, block by block
   std::vector<std::vector<std::uint32_t>> orders_;
   std::uint64_t first_block_x_ = 0;
   Thread* running_ = nullptr;

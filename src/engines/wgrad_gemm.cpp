@@ -1,4 +1,4 @@
-#include "engines/wgrad_fma.hpp"
+#include "engines/wgrad_gemm.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -15,21 +15,21 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
 // without a tile, smaller ones are computed by several slices of a block.
-constexpr FmaTile sliced_tiles[] = {
+constexpr GemmTile sliced_tiles[] = {
     {96, 64, 8, 12, 8, 4, 1, 0, 0.66, 4},
     {64, 64, 8, 8, 8, 4, 2, 90, 0.78, 4},
     {32, 64, 8, 4, 8, 4, 2, 90, 0.60, 4},
 };
-constexpr FmaTile sliced_double_tiles[] = {
+constexpr GemmTile sliced_double_tiles[] = {
     {32, 64, 8, 8, 8, 3, 1, 0, 0.62, 8},
     {32, 32, 8, 4, 4, 3, 1, 0, 0.50, 4},
 };
-constexpr FmaTile sliced_half_tiles[] = {
+constexpr GemmTile sliced_half_tiles[] = {
     {64, 64, 8, 8, 8, 2, 2, 90, 0.70, 4},
     {32, 64, 8, 4, 8, 2, 2, 90, 0.58, 4},
 };
 
-std::int64_t tiles_of(const ConvolutionProblem& problem, const FmaTile& tile) {
+std::int64_t tiles_of(const ConvolutionProblem& problem, const GemmTile& tile) {
   const std::int64_t columns = problem.group_in() * problem.taps();
   return ceil_div(problem.group_out(), tile.m) * ceil_div(columns, tile.n) * problem.groups;
 }
@@ -38,7 +38,7 @@ bool channels_inner(const Gather& gather) {
   return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
 }
 
-bool wide_offsets(const Gather& gather, const FmaTile& tile) {
+bool wide_offsets(const Gather& gather, const GemmTile& tile) {
   const Gather::Phase& phase = gather.phases.front();
   std::int64_t margin = 0;
   for (int i = 0; i < 3; ++i)
@@ -55,15 +55,15 @@ bool wide_offsets(const Gather& gather, const FmaTile& tile) {
   return std::max({x, dy, dw}) > limit32;
 }
 
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const FmaTile& tile,
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
   const bool x_lanes_on_k = !channels_inner(gather);
   const bool dy_lanes_on_k = gather.out_strides[1] != 1 || gather.rows == 1;
-  const FmaStages stages(tile, problem.type, dy_lanes_on_k, x_lanes_on_k);
+  const GemmStages stages(tile, problem.type, dy_lanes_on_k, x_lanes_on_k);
   KernelSpec spec;
-  spec.engine = "wgrad_fma";
-  spec.file = "conv/wgrad_fma.cu";
-  spec.entry = "wgrad_fma";
+  spec.engine = tile.mma() ? "wgrad_mma" : "wgrad_fma";
+  spec.file = cat("conv/", spec.engine, ".cu");
+  spec.entry = "wgrad_gemm";
   spec.tile = describe(tile);
   spec.shared_memory = stages.bytes(tile, problem.type);
   spec.alignment = size_of(problem.type);
@@ -87,7 +87,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   for (const char* name : {"offset_t", "out_offset_t"})
     add(name, TypeName{wide ? "long long" : "int"});
   add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
-  add_fma_constants(spec.constants, tile, stages, problem.type, device);
+  add_gemm_constants(spec.constants, tile, stages, problem.type, device);
   add("X_LANES_ON_K", x_lanes_on_k);
   add("DY_LANES_ON_K", dy_lanes_on_k);
   add("LINES_ALONG_M", false);
@@ -110,27 +110,34 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
+struct Choice {
+  GemmTile tile;
+  double score;  // the share of the device's products that count
+};
+
 // The tile that keeps most of the device busy with products that count, were the reduction long.
-FmaTile choose_wgrad_tile(const ConvolutionProblem& problem, const DeviceDescription& device) {
+Choice choose_wgrad_tile(const ConvolutionProblem& problem, const std::vector<GemmTile>& tiles,
+                         const DeviceDescription& device) {
   constexpr std::int64_t long_reduction = 1 << 20;
   const std::int64_t columns = problem.group_in() * problem.taps();
-  const auto score = [&](const FmaTile& tile) {
-    const std::int64_t tiles = tiles_of(problem, tile);
+  const auto score = [&](const GemmTile& tile) {
+    const std::int64_t count = tiles_of(problem, tile);
     const double filled = static_cast<double>(problem.group_out() * columns * problem.groups) /
-                          static_cast<double>(tiles * tile.m * tile.n);
-    const int parts = choose_reduction_parts(tile, tiles, long_reduction, device, true);
-    return tile.efficiency * filled * busy_share(tile, tiles, parts, device);
+                          static_cast<double>(count * tile.m * tile.n);
+    const int parts = choose_reduction_parts(tile, count, long_reduction, device, true);
+    return tile.efficiency * filled * busy_share(tile, count, parts, device);
   };
-  const std::vector<FmaTile> tiles = wgrad_tiles(problem.type);
-  return *std::max_element(tiles.begin(), tiles.end(),
-                           [&](const FmaTile& a, const FmaTile& b) { return score(a) < score(b); });
+  Choice best{tiles.front(), 0};
+  for (const GemmTile& tile : tiles)
+    if (const double now = score(tile); now > best.score) best = {tile, now};
+  return best;
 }
 
 }  // namespace
 
-std::vector<FmaTile> wgrad_tiles(DataType type) {
-  const std::span<const FmaTile> whole = fma_tiles(type);
-  std::vector<FmaTile> tiles(whole.begin(), whole.end());
+std::vector<GemmTile> wgrad_tiles(DataType type) {
+  const std::span<const GemmTile> whole = fma_tiles(type);
+  std::vector<GemmTile> tiles(whole.begin(), whole.end());
   const auto add = [&](const auto& more) {
     tiles.insert(tiles.end(), std::begin(more), std::end(more));
   };
@@ -144,7 +151,7 @@ std::vector<FmaTile> wgrad_tiles(DataType type) {
 }
 
 std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
-                                              const FmaTile& tile, const DeviceDescription& device,
+                                              const GemmTile& tile, const DeviceDescription& device,
                                               int parts) {
   const Gather gather = make_gather(problem);
   const std::int64_t columns = gather.channels * gather.most_taps();
@@ -173,20 +180,54 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
   return out;
 }
 
-bool WgradFmaEngine::is_for(const Problem& problem) const {
+namespace {
+
+bool is_wgrad(const Problem& problem) {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
 }
 
+// A group's filters are the rows of a tile: with few of them, most of every tile is idle.
+std::string refusal(const ConvolutionProblem& problem, std::int64_t least) {
+  if (problem.group_out() >= least) return "";
+  return cat(problem.group_out(), " filters a group; below ", least,
+             " nearly all of a tile would be idle");
+}
+
+}  // namespace
+
+bool WgradMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
+std::variant<Proposal, Refusal> WgradMmaEngine::propose(const Problem& any,
+                                                        const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  // Of a usual batch: the actual one has no say in the kernel.
+  const std::int64_t reduction = 32 * problem.out_pixels();
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  constexpr std::int64_t least_filters = 16;
+  if (std::string reason = refusal(problem, least_filters); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Choice choice = choose_wgrad_tile(problem, mma_tiles(problem, reduction), device);
+  // What the tensor cores gain, measured on large problems. Slices of smaller tiles may yet keep so
+  // much more of the device busy that they win.
+  const double gain = choice.tile.split ? 1.2 : 2;
+  const Choice other = choose_wgrad_tile(problem, wgrad_tiles(problem.type), device);
+  if (other.score > gain * choice.score)
+    return Refusal{"smaller tiles on the FMA units keep more of the device busy"};
+  return propose_wgrad(problem, choice.tile, device);
+}
+
+bool WgradFmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
 std::variant<Proposal, Refusal> WgradFmaEngine::propose(const Problem& any,
                                                         const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  // A group's filters are the rows of a tile: with few of them, most of every tile is idle.
   constexpr std::int64_t least_filters = 4;
-  if (problem.group_out() < least_filters)
-    return Refusal{cat(problem.group_out(), " filters a group; below ", least_filters,
-                       " nearly all of a tile would be idle")};
-  return propose_wgrad(problem, choose_wgrad_tile(problem, device), device);
+  if (std::string reason = refusal(problem, least_filters); !reason.empty())
+    return Refusal{std::move(reason)};
+  return propose_wgrad(problem, choose_wgrad_tile(problem, wgrad_tiles(problem.type), device).tile,
+                       device);
 }
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
-// A TILE_M x TILE_N tile of a matrix product on the FMA units: each thread accumulates THREAD_M x
-// THREAD_N sums in registers from operand tiles in shared memory, [TILE_K][TILE_M] and
-// [TILE_K][TILE_N], rows PITCH_M and PITCH_N apart.
+// A TILE_M x TILE_N tile of a matrix product: each thread accumulates THREAD_M x THREAD_N sums in
+// registers from operand tiles in shared memory, [TILE_K][TILE_M] and [TILE_K][TILE_N], rows
+// PITCH_M and PITCH_N apart. fma_multiply.cuh and mma_multiply.cuh are two ways to do so.
 //
 // A tile's reduction may be shared by SLICES slices of a block, SLICE_THREADS threads each, which
 // take turns at its steps of TILE_K, and by the blocks of a cluster, which take a run of steps
@@ -22,14 +22,18 @@ device_inline int last_slot(int slot) { return (slot == 0 ? STAGES : slot) - 1; 
 device_inline int slice() { return SLICES == 1 ? 0 : thread_x() / SLICE_THREADS; }
 device_inline int slice_thread() { return SLICES == 1 ? thread_x() : thread_x() % SLICE_THREADS; }
 
-// A warp is 4 x 8 threads; a thread's rows and columns are runs of VECTOR, 4 (8) runs apart, so
-// that a warp's 16-byte reads of an operand row are free of bank conflicts.
-constexpr int RUNS_M = THREAD_M / VECTOR;
-constexpr int RUNS_N = THREAD_N / VECTOR;
-constexpr int WARP_M = 4 * THREAD_M;
-constexpr int WARP_N = 8 * THREAD_N;
+// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M side by side, and from one
+// run to the next all lanes' runs lie between; its columns likewise.
+constexpr int WARP_M = LANES_M * THREAD_M;
+constexpr int WARP_N = LANES_N * THREAD_N;
+static_assert(LANES_M * LANES_N == 32);
 static_assert((TILE_M / WARP_M) * (TILE_N / WARP_N) * 32 == SLICE_THREADS);
 static_assert(TILE_M % WARP_M == 0 && TILE_N % WARP_N == 0 && TILE_K % 8 == 0);
+static_assert(THREAD_M % RUN_M == 0 && THREAD_N % RUN_N == 0);
+
+// Where a thread's row or column i lies from its first one on.
+device_inline constexpr int row_step(int i) { return i / RUN_M * (LANES_M * RUN_M) + i % RUN_M; }
+device_inline constexpr int column_step(int i) { return i / RUN_N * (LANES_N * RUN_N) + i % RUN_N; }
 
 struct Position {  // of a thread's first element in the tile
   int m, n;
@@ -37,58 +41,20 @@ struct Position {  // of a thread's first element in the tile
 device_inline Position thread_position(int thread) {
   constexpr int WARPS_N = TILE_N / WARP_N;
   const int warp = thread / 32, lane = thread % 32;
-  return {warp / WARPS_N * WARP_M + lane / 8 * VECTOR, warp % WARPS_N * WARP_N + lane % 8 * VECTOR};
+  return {warp / WARPS_N * WARP_M + lane / LANES_N * RUN_M,
+          warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-struct alignas(16) Run {
-  compute_t element[VECTOR];
-};
-
-struct Fragment {  // one row of each operand
-  compute_t m[THREAD_M], n[THREAD_N];
-
-  device_inline void load(const compute_t* tile_m, const compute_t* tile_n, int k) {
-#pragma unroll
-    for (int i = 0; i < RUNS_M; ++i) {
-      const Run run = *reinterpret_cast<const Run*>(tile_m + k * PITCH_M + i * 4 * VECTOR);
-#pragma unroll
-      for (int j = 0; j < VECTOR; ++j) m[i * VECTOR + j] = run.element[j];
-    }
-#pragma unroll
-    for (int i = 0; i < RUNS_N; ++i) {
-      const Run run = *reinterpret_cast<const Run*>(tile_n + k * PITCH_N + i * 8 * VECTOR);
-#pragma unroll
-      for (int j = 0; j < VECTOR; ++j) n[i * VECTOR + j] = run.element[j];
-    }
-  }
-};
-
-struct Accumulator {
+// A thread's sums. Accumulator, which the ways to multiply define, is one.
+struct Sums {
   compute_t sum[THREAD_M][THREAD_N];
 
-  device_inline Accumulator() {
+  device_inline Sums() { clear(); }
+  device_inline void clear() {
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
       for (int j = 0; j < THREAD_N; ++j) sum[i][j] = 0;
-  }
-
-  device_inline void multiply(const Fragment& fragment) {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sum[i][j] += fragment.m[i] * fragment.n[j];
-  }
-
-  // Adds one stage. The next row's operands are on their way while one row is multiplied.
-  device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n) {
-    Fragment fragment[2];
-    fragment[0].load(tile_m, tile_n, 0);
-#pragma unroll
-    for (int k = 0; k < TILE_K; ++k) {
-      if (k + 1 < TILE_K) fragment[(k + 1) % 2].load(tile_m, tile_n, k + 1);
-      multiply(fragment[k % 2]);
-    }
   }
 };
 
@@ -98,8 +64,11 @@ struct Accumulator {
 // is always the first, and the others move up.
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
+// Elements of a line that lie side by side, as far as one access takes them.
+constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
+constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
-device_inline void take_line(Accumulator& sums, compute_t (&line)[LINE]) {
+device_inline void take_line(Sums& sums, compute_t (&line)[LINE]) {
 #pragma unroll
   for (int i = 0; i < LINE; ++i) line[i] = LINES_ALONG_M ? sums.sum[i][0] : sums.sum[0][i];
   if constexpr (LINES_ALONG_M) {
@@ -123,7 +92,7 @@ static_assert(BATCH >= 1);
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
 // once, each part a share of them. The stages of the main loop, `exchange`, are free by then.
 template <class Store>
-device_inline void reduce_and_store(Accumulator& sums, compute_t* exchange, const Store& store) {
+device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store& store) {
   const bool shared = SLICES > 1 || cluster_size() > 1;
   if (shared) cluster_barrier();  // no part reads its stages any more
 #pragma unroll 1

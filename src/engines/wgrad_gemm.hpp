@@ -2,9 +2,17 @@
 #pragma once
 
 #include "engines/engine.hpp"
-#include "engines/fma_tile.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
+
+class WgradMmaEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_mma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
 
 class WgradFmaEngine final : public Engine {
  public:
@@ -15,12 +23,12 @@ class WgradFmaEngine final : public Engine {
 };
 
 // All tiles that a filter gradient of a type may take.
-std::vector<FmaTile> wgrad_tiles(DataType type);
+std::vector<GemmTile> wgrad_tiles(DataType type);
 
 // The proposal of one tile, whichever the engine would choose; `parts` of the reduction, 0 to
 // choose.
 std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
-                                              const FmaTile& tile, const DeviceDescription& device,
+                                              const GemmTile& tile, const DeviceDescription& device,
                                               int parts = 0);
 
 }  // namespace kiln

@@ -1,12 +1,12 @@
-#include "engines/implicit_gemm_fma.hpp"
+#include "engines/implicit_gemm.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "conv/gather_params.h"
 #include "core/text.hpp"
-#include "engines/fma_tile.hpp"
 #include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 namespace {
@@ -21,7 +21,7 @@ bool channels_inner(const Gather& gather) {
 }
 
 // Tiles of one place differ in their work, and smaller ones spread it more evenly.
-constexpr FmaTile place_tile{128, 64, 8, 8, 8, 4, 4, 90, 0.92};
+constexpr GemmTile place_tile{128, 64, 8, 8, 8, 4, 4, 90, 0.92};
 
 // Beyond this share of products with padding, tiles hold one place of many images, and skip the
 // taps that lie outside the source there.
@@ -81,7 +81,7 @@ bool output_runs_along_rows(const Gather& gather, int vector) {
 }
 
 // Offsets are taken from the first image of a tile; a tile touches this many.
-std::int64_t images_of_tile(const Gather& gather, const FmaTile& tile) {
+std::int64_t images_of_tile(const Gather& gather, const GemmTile& tile) {
   std::int64_t least = limit32;
   for (const Gather::Phase& phase : gather.phases) least = std::min(least, phase.out_pixels());
   return tile.n / least + 2;
@@ -93,7 +93,7 @@ std::int64_t images_of_tile(const Gather& gather, const FmaTile& tile) {
 struct Widths {
   bool source, out;
 };
-Widths wide_offsets(const Gather& gather, const FmaTile& tile, const Dims& z_strides) {
+Widths wide_offsets(const Gather& gather, const GemmTile& tile, const Dims& z_strides) {
   const std::int64_t images = images_of_tile(gather, tile);
   std::int64_t margin = 0;
   const Spatial taps = gather.largest_taps();
@@ -122,17 +122,17 @@ Widths wide_offsets(const Gather& gather, const FmaTile& tile, const Dims& z_str
           std::max(out(gather.out_strides), out(z_strides)) > limit32};
 }
 
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const FmaTile& tile,
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
   const bool inner = images_inner(gather), fixed = fixed_geometry(gather);
   // Images far apart are reached along the reduction, where neighbouring taps are side by side.
   const bool pixel_lanes_on_k = channels_inner(gather) || inner;
   const bool row_lanes_on_k = gather.w_row != 1 || gather.rows == 1;
-  const FmaStages stages(tile, problem.type, row_lanes_on_k, pixel_lanes_on_k);
+  const GemmStages stages(tile, problem.type, row_lanes_on_k, pixel_lanes_on_k);
   KernelSpec spec;
-  spec.engine = "implicit_gemm_fma";
-  spec.file = "conv/implicit_gemm_fma.cu";
-  spec.entry = "implicit_gemm_fma";
+  spec.engine = tile.mma() ? "implicit_gemm_mma" : "implicit_gemm_fma";
+  spec.file = cat("conv/", spec.engine, ".cu");
+  spec.entry = "implicit_gemm";
   spec.tile = describe(tile);
   spec.shared_memory = stages.bytes(tile, problem.type);
   spec.alignment = size_of(problem.type);
@@ -160,7 +160,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
-  add_fma_constants(spec.constants, tile, stages, problem.type, device);
+  add_gemm_constants(spec.constants, tile, stages, problem.type, device);
   add("PIXEL_LANES_ON_K", pixel_lanes_on_k);
   add("FILTER_LANES_ON_K", row_lanes_on_k);
   const std::int64_t step = fixed ? filter_step(gather) : 0;
@@ -197,8 +197,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
 
 }  // namespace
 
-std::variant<Proposal, Refusal> propose_fma(const ConvolutionProblem& problem, const FmaTile& tile,
-                                            const DeviceDescription& device, int parts) {
+std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
+                                             const GemmTile& tile, const DeviceDescription& device,
+                                             int parts) {
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (gather.most_pixels() > limit32 - 2 * tile.n)
@@ -237,26 +238,55 @@ std::variant<Proposal, Refusal> propose_fma(const ConvolutionProblem& problem, c
   return out;
 }
 
-bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const {
+namespace {
+
+std::int64_t rows_of(const ConvolutionProblem& problem) {
+  return problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
+}
+
+bool gathers(const Problem& problem) {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
 }
 
+// A group's channels of the output are the rows of a tile: with few of them, most of every tile is
+// idle.
+std::string refusal(std::int64_t rows, std::int64_t least) {
+  if (rows >= least) return "";
+  return cat(rows, " output channels a group; below ", least,
+             " nearly all of a tile would be idle");
+}
+
+}  // namespace
+
+bool ImplicitGemmMmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
+
+std::variant<Proposal, Refusal> ImplicitGemmMmaEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  constexpr std::int64_t least_rows = 16;
+  if (std::string reason = refusal(rows_of(problem), least_rows); !reason.empty())
+    return Refusal{std::move(reason)};
+  return propose_gemm(problem, choose_gemm_tile(mma_tiles(problem, reduction), rows_of(problem)),
+                      device);
+}
+
+bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
+
 std::variant<Proposal, Refusal> ImplicitGemmFmaEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  // A group's channels of the output are the rows of a tile: with few of them, most of every tile
-  // is idle.
   constexpr std::int64_t least_rows = 4;
-  const std::int64_t rows =
-      problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
-  if (rows < least_rows)
-    return Refusal{cat(rows, " output channels a group; below ", least_rows,
-                       " nearly all of a tile would be idle")};
-  const FmaTile tile = choose_fma_tile(problem.type, rows);
+  if (std::string reason = refusal(rows_of(problem), least_rows); !reason.empty())
+    return Refusal{std::move(reason)};
+  const GemmTile tile = choose_gemm_tile(fma_tiles(problem.type), rows_of(problem));
   const bool uneven = problem.type == KILN_DATA_FLOAT && tile.m == place_tile.m &&
                       images_inner(make_gather(problem));
-  return propose_fma(problem, uneven ? place_tile : tile, device);
+  return propose_gemm(problem, uneven ? place_tile : tile, device);
 }
 
 }  // namespace kiln

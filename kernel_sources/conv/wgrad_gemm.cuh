@@ -1,0 +1,116 @@
+// Filter gradient as an implicit matrix product. Whoever includes this has chosen the way to
+// multiply: fma_multiply.cuh or mma_multiply.cuh.
+//
+// A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw. The
+// reduction over all pixels of dy is long, and the tiles are few: slices of a block and blocks of a
+// cluster share it, and add their parts up in a fixed order.
+#pragma once
+
+#include "conv/epilogue.cuh"
+#include "conv/gemm_tile.cuh"
+#include "conv/wgrad_loader.cuh"
+#include "conv/wgrad_params.h"
+#include "target/shared_memory.cuh"
+
+// Where a thread's sums go: a line is a filter, its elements are columns.
+struct GradientStore {
+  int first_filter, first_column;
+  offset_t along[LINE];
+
+  device_inline GradientStore(int filter, int column, const TapBox& taps)
+      : first_filter(filter), first_column(column) {
+#pragma unroll
+    for (int i = 0; i < LINE; ++i) along[i] = filter_offset(taps.decode(column_of(i)));
+  }
+
+  device_inline int column_of(int i) const { return first_column + column_step(i); }
+
+  device_inline void store(const compute_t (&line)[LINE], int index,
+                           const Epilogue& epilogue) const {
+    const int filter = first_filter + row_step(index);
+    if (filter >= ROWS) return;
+    const i64 base = static_cast<i64>(filter) * W_STRIDE_ROW;
+#pragma unroll
+    for (int i = 0; i < LINE; ++i) {
+      const i64 at = base + along[i];
+      if (column_of(i) < COLUMNS) epilogue.store_one(at, at, line[i], compute_t(0));
+    }
+  }
+};
+
+KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) {
+  compute_t* const all_stages = shared_array<compute_t, SLICES * STAGES * STAGE>(0);
+  compute_t* const stages = all_stages + slice() * (STAGES * STAGE);
+
+  // Blocks in order: parts of the reduction, tiles of columns, tiles of filters, groups.
+  const u32 rank = cluster_rank(), parts = cluster_size();
+  const u32 tile = block_x() / parts;
+  const u32 filter_tile = DIVIDE(DIV_TILES_N, tile);
+  const int first_column = (tile - filter_tile * DIV_TILES_N) * TILE_N;
+  const u32 group = DIVIDE(DIV_TILES_M, filter_tile);
+  const int first_filter = (filter_tile - group * DIV_TILES_M) * TILE_M;
+
+  const TapBox taps = taps_of_tile(PixelOrigin{0, 0, 0, 0}, 0, 0);
+  ColumnLoader columns(static_cast<const element_t*>(params.x) +
+                           static_cast<i64>(group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
+                       taps, first_column);
+  GradientLoader gradients(static_cast<const element_t*>(params.dy) +
+                               static_cast<i64>(group) * (static_cast<i64>(ROWS) * OUT_STRIDE_ROW),
+                           first_filter);
+
+  // A block's part is a run of steps, in which its slices take turns.
+  const u32 pixels = static_cast<u32>(params.pixels);
+  const u32 steps = (pixels + TILE_K - 1) / TILE_K;
+  const u32 turns = (steps + parts * SLICES - 1) / (parts * SLICES);
+  const u32 first_step = rank * turns * SLICES + slice();
+  const u64 part_end = static_cast<u64>(rank + 1) * turns * SLICES * TILE_K;
+  const u32 end = part_end < pixels ? static_cast<u32>(part_end) : pixels;
+  const auto load = [&](u32 turn, int slot) {
+    columns.load(first_step + turn * SLICES, end, stages + slot * STAGE + STAGE_M);
+    gradients.load(first_step + turn * SLICES, end, stages + slot * STAGE);
+  };
+  const auto store = [&](int slot) {
+    columns.store(stages + slot * STAGE + STAGE_M);
+    gradients.store(stages + slot * STAGE);
+  };
+
+  constexpr int AHEAD = STAGES - 1;  // turns in flight
+  const Position position = thread_position(slice_thread());
+  Accumulator sums;
+#pragma unroll 1
+  do {
+#pragma unroll 1
+    for (u32 turn = 0; turn < AHEAD; ++turn) {
+      if (turn < turns) {
+        load(turn, turn);
+        store(turn);
+      }
+      async_commit();
+    }
+
+    int slot = 0;
+#pragma unroll 1
+    for (u32 turn = 0; turn < turns; ++turn) {
+      async_wait<AHEAD - 1>();
+      block_barrier();  // this turn's tiles have landed for all; the slot read last turn is free
+      const bool more = turn + AHEAD < turns;
+      if (more) load(turn + AHEAD, last_slot(slot));
+      async_commit();
+      sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
+      if (more) store(last_slot(slot));
+      slot = slot + 1 == STAGES ? 0 : slot + 1;
+    }
+  } while (sums.finish(all_stages));
+
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.dw) + static_cast<i64>(group) * W_STRIDE_GROUP;
+  epilogue.z = epilogue.out;
+  epilogue.bias = nullptr;
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coefficient = 0;
+  const GradientStore target(first_filter + position.m, first_column + position.n, taps);
+  reduce_and_store(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
+    target.store(line, index, epilogue);
+  });
+}

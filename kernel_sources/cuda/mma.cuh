@@ -1,0 +1,52 @@
+// Products of small matrices by a warp, on the tensor cores (from sm_80 on).
+// kernel_sources/host/mma.cuh gives the same names.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// c += a b, 16 x 8 over 8. Lane l, with g = l / 4 and t = l % 4, holds
+//   of a  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
+//   of b  (t, g), (t + 4, g)
+//   of c  (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
+// All 32 lanes take part. f32: the low 13 bits of a and b are not looked at, and sums are rounded
+// toward zero. f64: fused multiply-adds one after the other.
+device_inline void mma_16x8x8(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+        "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+#endif
+}
+
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
+device_inline void mma_8x8x4(double& c0, double& c1, double a, double b) {
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(c0), "+d"(c1)
+               : "d"(a), "d"(b));
+}
+#endif
+device_inline void mma_16x8x8(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#elif __CUDA_ARCH__ >= 800
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    mma_8x8x4(c[0], c[1], a[2 * k], b[k]);
+    mma_8x8x4(c[2], c[3], a[2 * k + 1], b[k]);
+  }
+#endif
+}
+
+// The part of x that mma_16x8x8 looks at.
+device_inline float tf32_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
+device_inline double tf32_of(double x) { return x; }
+// What mma_16x8x8 looks at as x rounded to nearest. NaN may become a number.
+device_inline float tf32_round(float x) { return __uint_as_float(__float_as_uint(x) + 0x1000u); }
+device_inline double tf32_round(double x) { return x; }

@@ -1,0 +1,32 @@
+// Forward propagation and data gradient as an implicit matrix product, on the tensor cores and on
+// the FMA units.
+#pragma once
+
+#include "engines/engine.hpp"
+#include "engines/gemm_tile.hpp"
+
+namespace kiln {
+
+class ImplicitGemmMmaEngine final : public Engine {
+ public:
+  const char* name() const override { return "implicit_gemm_mma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+class ImplicitGemmFmaEngine final : public Engine {
+ public:
+  const char* name() const override { return "implicit_gemm_fma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+};
+
+// The proposal of one tile, whichever the engine would choose; `parts` of the reduction, 0 to
+// choose.
+std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
+                                             const GemmTile& tile, const DeviceDescription& device,
+                                             int parts = 0);
+
+}  // namespace kiln
