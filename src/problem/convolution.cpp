@@ -248,7 +248,7 @@ std::vector<Operand> operands_of(const ConvolutionProblem& p) {
   }
   std::vector<Operand> operands{{"x", p.type, p.x_dims(), p.x_strides},
                                 {"w", p.type, p.w_dims(), p.w_strides}};
-  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides});
+  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides, false, true});
   if (p.epilogue.bias) {
     operands.push_back({"bias", p.type, {1, p.out_channels, 1, 1, 1}, {0, p.bias_stride}});
   }
