@@ -347,6 +347,20 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   bad_param(s.fused(*s.y, TensorDesc(f64, {1, 6, 1, 1}), s.relu), {"biasDesc has data type f64"});
 }
 
+// A data gradient has as many phases as there are positions modulo the stride.
+BOOST_AUTO_TEST_CASE(strides_of_very_many_phases_find_no_engine) {
+  const TestHandle handle;
+  const auto f32 = KILN_DATA_FLOAT;
+  const TensorDesc dx(f32, {1, 1, 1000, 1000}), dy(f32, {1, 1, 2, 2});
+  const FilterDesc w(f32, {1, 1, 3, 3});
+  const ConvolutionDesc convolution({0, 0}, {0, 0}, {900, 900}, {1, 1});
+  kilnPlan_t plan = nullptr;
+  succeeds(kilnCreateConvolutionBackwardDataPlan(handle, w, dy, convolution, dx, &plan));
+  fails(kilnFinalizePlan(plan), KILN_STATUS_NOT_SUPPORTED,
+        {"strides are 1x900x900 for a dx of 1x1000x1000", "at most 65536 phases"});
+  succeeds(kilnDestroyPlan(plan));
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
   Shapes s(KILN_DATA_FLOAT);
   s.x.dims[0] = s.y.dims[0] = 0;

@@ -260,6 +260,23 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
     bad_param(reduce(op, empty, channel), {"aDesc: dims[0] is 0; expected at least 1", "no value"});
 }
 
+// Legal, but more than engines reckon with: refused when the plan is finalized.
+BOOST_AUTO_TEST_CASE(tensors_beyond_any_memory_find_no_engine) {
+  const TestHandle handle;
+  const std::int64_t big = std::int64_t{1} << 25;
+  const TensorDesc vast(f32, {1, big, big, 1}),
+      spread(f32, {1, 2, 1, 1}, Sizes{1, big * big * 8, 1, 1}), none(f32, {0, big, big, 1});
+  const auto refused = [&](kilnTensorDescriptor_t y, std::initializer_list<const char*> parts) {
+    kilnPlan_t plan = nullptr;
+    succeeds(kilnCreateSetTensorPlan(handle, y, &plan));
+    fails(kilnFinalizePlan(plan), KILN_STATUS_NOT_SUPPORTED, parts);
+    succeeds(kilnDestroyPlan(plan));
+  };
+  refused(vast, {"y has 1125899906842624 elements", "expected at most 2^48"});
+  refused(none, {"y has 1125899906842624 elements", "expected at most 2^48"});
+  refused(spread, {"y has a stride of 9007199254740992", "expected at most 2^52"});
+}
+
 BOOST_AUTO_TEST_CASE(nan_in_minima_and_maxima) {
   const TestHandle handle;
   const TensorDesc t(f32, {1, 1, 1, 3}), scalar(f32, {1, 1, 1, 1});

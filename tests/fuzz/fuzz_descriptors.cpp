@@ -44,6 +44,7 @@ class Scene {
       require(succeeded(kilnGetPlanText(plan, KILN_PLAN_PROBLEM, &line)));
       require(std::strstr(line, "ic") != nullptr);
       require(!succeeded(kilnGetPlanText(plan, KILN_PLAN_SOURCE, &line)));
+      ask_engines(plan);
       require(succeeded(kilnDestroyPlan(plan)));
     } else {
       require(plan == nullptr);

@@ -53,6 +53,7 @@ class Scene {
     require(succeeded(kilnGetPlanText(plan, KILN_PLAN_PROBLEM, &line)));
     require(std::strlen(line) > 10);
     require(!succeeded(execute(in.byte() % operation_count, plan)));
+    ask_engines(plan);
     require(succeeded(kilnDestroyPlan(plan)));
   }
 

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
+#include "api/objects.hpp"
+#include "engines/engine.hpp"
 #include "kiln/kiln.h"
 
 namespace fuzz {
@@ -76,6 +79,37 @@ inline kilnHandle_t handle() {
     return out;
   }();
   return instance;
+}
+
+// Every engine, on a GPU's description and on the host's: it refuses with a reason, or proposes
+// what can be launched.
+inline void ask_engines(kilnPlan_t plan) {
+  static const kiln::DeviceDescription devices[] = {kiln::known_architecture("sm_90a"),
+                                                    kiln::known_architecture("sm_75"),
+                                                    handle()->device->description()};
+  const kiln::Problem& problem = plan->plan.problem();
+  for (const kiln::DeviceDescription& device : devices) {
+    for (const kiln::Engine* engine : kiln::engines()) {
+      if (!engine->is_for(problem)) continue;
+      std::vector<kiln::EngineRefusal> refusals;
+      kiln::Proposal proposal;
+      try {
+        proposal = kiln::choose(problem, device, engine->name(), refusals);
+      } catch (const kiln::Error& error) {
+        require(error.status() == KILN_STATUS_NOT_SUPPORTED);
+        continue;
+      }
+      const auto& [kernel, launch] = proposal;
+      const auto& [x, y, z] = launch.shape.block;
+      require(x > 0 && y > 0 && z > 0 && x * y * z <= 1024);
+      require(kernel.shared_memory <= static_cast<std::uint32_t>(device.shared_memory_per_block));
+      require(launch.parameters.size() <= 256);
+      if (launch.empty) continue;
+      for (const std::uint32_t blocks : launch.shape.grid) require(blocks > 0);
+      require(launch.shape.grid[0] <= 0x7fffffff);
+      require(launch.shape.grid[1] <= 0xffff && launch.shape.grid[2] <= 0xffff);
+    }
+  }
 }
 
 // Any sizes, dense or with any strides; what was set reads back.
