@@ -180,15 +180,17 @@ BOOST_AUTO_TEST_CASE(flags_of_a_batch_line) {
                            "--dt f64 --mode max mb2ic3_ih7_kh3\n"
                            "--mode mean mb2ic3_ih7_kh3\n"
                            "--mode avg_include\tmb2ic3_ih7_kh3 mb2ic3_ih7_kh3\n"
-                           "--mode max mb2ic3_ih7_kq3\n");
+                           "--mode max mb2ic3_ih7_kq3\n"
+                           "--help mb2ic3_ih7_kh3\n"
+                           "--mode avg_include\t\n");
   const Finished finished =
       kiln(host("pool", {"--json", "--dt", "f16", "--mode", "avg_exclude", "--batch", path}));
   BOOST_TEST_INFO(finished.out << finished.err);
   BOOST_TEST(finished.status == 1);
-  BOOST_TEST(finished.err == "3 passed, 0 failed, 3 refused\n");
+  BOOST_TEST(finished.err == "3 passed, 0 failed, 5 refused\n");
   std::vector<nlohmann::json> results;
   for (const std::string& line : finished.lines()) results.push_back(nlohmann::json::parse(line));
-  BOOST_REQUIRE(results.size() == 6u);
+  BOOST_REQUIRE(results.size() == 8u);
   BOOST_TEST(results[0]["problem"] ==
              "--mode avg_exclude --dt f16 mb2ic3_ih7iw7oh4ow4_kh3kw3_sh2sw2_ph1pw1_dh0dw0");
   BOOST_TEST(results[0]["name"] == "first");
@@ -207,6 +209,8 @@ BOOST_AUTO_TEST_CASE(flags_of_a_batch_line) {
   BOOST_TEST(contains(results[3]["reason"].get<std::string>(), "mean"));
   BOOST_TEST(contains(results[4]["reason"].get<std::string>(), "the line's flags: "));
   BOOST_TEST(contains(results[5]["reason"].get<std::string>(), "\"kq\" begins no entry"));
+  BOOST_TEST(contains(results[6]["reason"].get<std::string>(), "not expected: --help"));
+  BOOST_TEST(contains(results[7]["reason"].get<std::string>(), "PROBLEM is required"));
 }
 
 // What --json calls the problem is a line of a batch, and with its command one of prewarm: the
