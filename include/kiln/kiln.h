@@ -548,7 +548,8 @@ KILN_API kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescri
                                           const void* x, const void* beta,
                                           kilnTensorDescriptor_t dxDesc, void* dx);
 
-/* y = alpha * f(x) + beta * y. NaN gives NaN. In place: y may be x. */
+/* y = alpha * f(x) + beta * y. NaN gives NaN, and an infinity what f tends to; but -infinity gives
+ * NaN in GELU_ERF, GELU_TANH, SILU and HARD_SWISH. In place: y may be x. */
 KILN_API kilnStatus_t kilnCreateActivationForwardPlan(kilnHandle_t handle,
                                                       kilnActivationDescriptor_t activationDesc,
                                                       kilnTensorDescriptor_t xDesc,
