@@ -92,12 +92,17 @@ check_sanitized() {
   local folder=$build/sanitize type log
   configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
-  compile "$folder" kiln_cli test_unit
+  compile "$folder" kiln_cli test_unit replay_descriptors replay_operations replay_problem_line
   if "$folder/tests/unit/test_unit" --log_level=warning; then
     passed "sanitized unit tests"
   else
     failure "sanitized unit tests"
   fi
+  local target replayed=1
+  for target in descriptors operations problem_line; do
+    "$folder/tests/fuzz/replay_$target" "tests/fuzz/corpus/$target" 20000 || replayed=0
+  done
+  if ((replayed)); then passed "sanitized fuzz replays"; else failure "sanitized fuzz replays"; fi
   local log=$folder/small_problems.log
   if bash tests/ops/problem_list.sh "$folder/src/kiln" host tests/problems/small.txt 1 2>&1 | tee "$log"; then
     passed "sanitized small problems"

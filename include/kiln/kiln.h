@@ -433,7 +433,9 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
  * descriptors span, aligned to their element size. All tensors of an operation have one data type,
  * but for kilnTransformTensor. No two elements of an output may share an address; inputs may
  * broadcast (stride 0). The output must not overlap an input, unless "in place" below allows it to
- * be that very tensor, with the same strides. An empty batch is legal.
+ * be that very tensor, with the same sizes, strides and type. Execution refuses an overlap that is
+ * certain from the addresses (equal ones, or where both tensors are without gaps); others, such as
+ * those of interleaved tensors, are the caller's to avoid. An empty batch is legal.
  *
  * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a handle of another
  * device, a plan of another operation), NOT_INITIALIZED (a descriptor never set, a plan not
@@ -560,8 +562,9 @@ KILN_API kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescri
                                           const void* x, const void* beta,
                                           kilnTensorDescriptor_t dxDesc, void* dx);
 
-/* y = alpha * f(x) + beta * y. NaN gives NaN. In place: y may be x. f is computed to a few units in
- * the last place of the compute type; where y has 16 bits, to 2^-14 of its value. */
+/* y = alpha * f(x) + beta * y. NaN gives NaN, and an infinity what f tends to; but -infinity gives
+ * NaN in GELU_ERF, GELU_TANH, SILU and HARD_SWISH. In place: y may be x. f is computed to a few
+ * units in the last place of the compute type; where y has 16 bits, to 2^-14 of its value. */
 KILN_API kilnStatus_t kilnCreateActivationForwardPlan(kilnHandle_t handle,
                                                       kilnActivationDescriptor_t activationDesc,
                                                       kilnTensorDescriptor_t xDesc,
@@ -579,7 +582,7 @@ KILN_API kilnStatus_t kilnActivationForward(kilnHandle_t handle,
 /* dx = alpha * f'(x) * dy + beta * dx. f' is taken from y for IDENTITY, SIGMOID, RELU, TANH,
  * CLIPPED_RELU, LEAKY_RELU and ELU, whose forward pass may thus have been in place, and from x for
  * the others: the one not needed, descriptor and pointer, may be null. At a corner of f the
- * derivative is that of the left side. In place: dx may be dy. */
+ * derivative is that of the left side. In place: dx may be dy, or the one of y and x needed. */
 KILN_API kilnStatus_t kilnCreateActivationBackwardPlan(
     kilnHandle_t handle, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
     kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc,
@@ -627,7 +630,7 @@ KILN_API kilnStatus_t kilnSoftmaxBackward(kilnHandle_t handle, kilnSoftmaxAlgori
                                           const void* beta, kilnTensorDescriptor_t dxDesc,
                                           void* dx);
 
-/* y = alpha * x + beta * y, between any strides and any types. */
+/* y = alpha * x + beta * y, between any strides and any types. In place: y may be x. */
 KILN_API kilnStatus_t kilnCreateTransformTensorPlan(kilnHandle_t handle,
                                                     kilnTensorDescriptor_t xDesc,
                                                     kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
@@ -638,7 +641,8 @@ KILN_API kilnStatus_t kilnTransformTensor(kilnHandle_t handle, const void* alpha
                                           kilnTensorDescriptor_t xDesc, const void* x,
                                           const void* beta, kilnTensorDescriptor_t yDesc, void* y);
 
-/* y = alpha * x + beta * y, where each size of x is that of y, or 1: then it is broadcast. */
+/* y = alpha * x + beta * y, where each size of x is that of y, or 1: then it is broadcast. In
+ * place: y may be x. */
 KILN_API kilnStatus_t kilnCreateAddTensorPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
                                               kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
 KILN_API kilnStatus_t kilnExecuteAddTensor(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,

@@ -123,8 +123,10 @@ kilnStatus_t kilnActivationBackward(kilnHandle_t handle, kilnActivationDescripto
                                     kilnTensorDescriptor_t dyDesc, const void* dy,
                                     kilnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                     kilnTensorDescriptor_t dxDesc, void* dx) {
-  const bool from_y =
-      activationDesc == nullptr || kiln::gradient_from_output(activationDesc->activation.mode);
+  // Of what is no descriptor, the call below will say so.
+  bool from_y = true;
+  if (activationDesc != nullptr && activationDesc->mark.is(kilnActivationStruct::mark_value))
+    from_y = kiln::gradient_from_output(activationDesc->activation.mode);
   const Argument saved = from_y ? Argument{"y", y} : Argument{"x", x};
   return run_at_once(handle, {.alpha = alpha, .beta = beta}, {saved, {"dy", dy}, {"dx", dx}},
                      [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); });

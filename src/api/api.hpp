@@ -10,6 +10,7 @@
 #include "kiln/kiln.h"
 #include "problem/activation.hpp"
 #include "problem/convolution.hpp"
+#include "problem/fit.hpp"
 #include "problem/pooling.hpp"
 #include "problem/tensor.hpp"
 
@@ -67,6 +68,13 @@ inline void check_at_least(std::int64_t least, std::int64_t value, const char* n
   }
 }
 
+// For the setters of two dimensions, whose fields have names of their own.
+inline void check_range(const char* name, std::int64_t value, std::int64_t least) {
+  if (value < least || value > most_of_field) {
+    fail(KILN_STATUS_BAD_PARAM, name, " is ", value, "; expected ", least, " to ", most_of_field);
+  }
+}
+
 // kilnCreate...Descriptor and kilnDestroy...; destroying null does nothing.
 template <class Object>
 kilnStatus_t create(Object** object, const char* name) noexcept {
@@ -84,9 +92,8 @@ kilnStatus_t destroy(Object* object, const char* name) noexcept {
   });
 }
 
-// Tensors (Role::tensor: N may be 0) and filters from and to the caller's arrays. Reading refuses
-// null arrays and a rank out of range before it touches them. Throws BAD_PARAM.
-enum class Role { tensor, filter };
+// Tensors and filters from and to the caller's arrays. Reading refuses null arrays and a rank out
+// of range before it touches them. Throws BAD_PARAM.
 Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
                     const std::int64_t* strides);
 Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,

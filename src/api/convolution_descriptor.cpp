@@ -5,21 +5,13 @@
 
 using kiln::api::check_at_least;
 using kiln::api::check_pointer;
+using kiln::api::check_range;
 using kiln::api::checked;
 using kiln::api::create;
 using kiln::api::destroy;
 using kiln::api::guarded;
 
 namespace {
-
-constexpr int64_t most = INT32_MAX;
-
-// The two-dimensional setter's own names for the fields.
-void check_range(const char* name, int64_t value, int64_t least) {
-  if (value < least || value > most) {
-    kiln::fail(KILN_STATUS_BAD_PARAM, name, " is ", value, "; expected ", least, " to ", most);
-  }
-}
 
 // Groups and the math mode are set on their own, before or after everything else.
 void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
@@ -85,8 +77,8 @@ kilnStatus_t kilnSetConvolution2dDescriptor(kilnConvolutionDescriptor_t descript
                                             kilnDataType_t computeType) {
   return guarded([&] {
     auto& target = checked(descriptor, "descriptor");
-    check_range("padH", padH, -most);
-    check_range("padW", padW, -most);
+    check_range("padH", padH, -kiln::most_of_field);
+    check_range("padW", padW, -kiln::most_of_field);
     check_range("strideH", strideH, 1);
     check_range("strideW", strideW, 1);
     check_range("dilationH", dilationH, 1);

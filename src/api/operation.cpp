@@ -22,16 +22,16 @@ void execute(const Plan& plan, const ScalarArguments& scalars,
   };
   Scalars values;
   values.alpha = read(scalars.alpha, scalars.alpha_name);
-  values.beta = read(scalars.beta, "beta");
-  if (scalars.alpha2 != nullptr) values.alpha2 = read(scalars.alpha2, "alpha2");
+  values.beta = read(scalars.beta, scalars.beta_name);
+  values.alpha2 = read(scalars.alpha2, "alpha2");
   std::array<void*, most_operands> operands{};
+  std::array<const char*, most_operands> names{};
   std::size_t count = 0;
   for (const Argument& argument : arguments) {
-    if (plan.finalized() && !plan.launch().empty)
-      check_pointer(argument.address, argument.name, "a device address");
+    names[count] = argument.name;
     operands[count++] = const_cast<void*>(argument.address);
   }
-  plan.execute(std::span(operands).first(count), values, stream);
+  plan.execute(std::span(operands).first(count), values, stream, std::span(names).first(count));
 }
 
 kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,

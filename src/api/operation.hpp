@@ -26,12 +26,16 @@ kilnStatus_t create_plan(const char* operation, kilnHandle_t handle, kilnPlan_t*
   });
 }
 
-// Host values as a caller gives them: in the order alpha, beta, alpha2; null where there is none.
+// As float and as double: all bytes are 0.
+inline constexpr double zero = 0;
+
+// Host values as a caller gives them, and the names that kiln.h gives them.
 struct ScalarArguments {
   const void* alpha = nullptr;
   const void* beta = nullptr;
-  const void* alpha2 = nullptr;
+  const void* alpha2 = &zero;  // of operations that have none
   const char* alpha_name = "alpha";
+  const char* beta_name = "beta";
 };
 
 // Runs a finalized plan on operands in the order of operands_of(problem). No allocation, no lock,

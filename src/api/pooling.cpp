@@ -78,7 +78,10 @@ kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescriptor_t po
                                  const void* alpha, kilnTensorDescriptor_t dyDesc, const void* dy,
                                  kilnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                  kilnTensorDescriptor_t dxDesc, void* dx) {
-  const bool max = poolingDesc == nullptr || poolingDesc->spec.mode == KILN_POOLING_MAX;
+  // Of what is no descriptor, the call below will say so.
+  bool max = true;
+  if (poolingDesc != nullptr && poolingDesc->mark.is(kilnPoolingStruct::mark_value))
+    max = poolingDesc->spec.mode == KILN_POOLING_MAX;
   return run_backward(max, dy, x, dx, [&](std::initializer_list<Argument> arguments) {
     return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments,
                        [&] { return make_backward(poolingDesc, dyDesc, xDesc, dxDesc); });

@@ -5,19 +5,13 @@
 
 using kiln::api::check_at_least;
 using kiln::api::check_pointer;
+using kiln::api::check_range;
 using kiln::api::checked;
 using kiln::api::create;
 using kiln::api::destroy;
 using kiln::api::guarded;
 
 namespace {
-
-constexpr int64_t most = INT32_MAX;
-
-void check_range(const char* name, int64_t value, int64_t least) {
-  if (value < least || value > most)
-    kiln::fail(KILN_STATUS_BAD_PARAM, name, " is ", value, "; expected ", least, " to ", most);
-}
 
 void set(kilnPoolingStruct& target, kilnPoolingMode_t mode, kilnNanPropagation_t nan, int count,
          const int64_t* window, const int64_t* pad_before, const int64_t* pad_after,

@@ -1,6 +1,7 @@
 // Tensor descriptors. A setter that fails leaves its descriptor as it was.
 #include "api/api.hpp"
 
+using kiln::Role;
 using kiln::api::check_at_least;
 using kiln::api::checked;
 using kiln::api::create;
@@ -8,7 +9,6 @@ using kiln::api::destroy;
 using kiln::api::guarded;
 using kiln::api::read_dense;
 using kiln::api::read_strided;
-using kiln::api::Role;
 using kiln::api::write_tensor;
 
 kilnStatus_t kilnCreateTensorDescriptor(kilnTensorDescriptor_t* descriptor) {

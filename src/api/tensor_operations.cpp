@@ -5,13 +5,7 @@ using kiln::api::create_plan;
 using kiln::api::execute_plan;
 using kiln::api::run_at_once;
 using kiln::api::tensor_of;
-
-namespace {
-
-// As float and as double: all bytes are 0.
-constexpr double zero = 0;
-
-}  // namespace
+using kiln::api::zero;
 
 kilnStatus_t kilnCreateTransformTensorPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
                                            kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
@@ -80,12 +74,13 @@ kilnStatus_t kilnCreateScaleTensorPlan(kilnHandle_t handle, kilnTensorDescriptor
 
 kilnStatus_t kilnExecuteScaleTensor(kilnHandle_t handle, kilnPlan_t plan, void* y,
                                     const void* alpha) {
-  return execute_plan("ScaleTensor", handle, plan, {.alpha = &zero, .beta = alpha}, {{"y", y}});
+  return execute_plan("ScaleTensor", handle, plan,
+                      {.alpha = &zero, .beta = alpha, .beta_name = "alpha"}, {{"y", y}});
 }
 
 kilnStatus_t kilnScaleTensor(kilnHandle_t handle, kilnTensorDescriptor_t yDesc, void* y,
                              const void* alpha) {
-  return run_at_once(handle, {.alpha = &zero, .beta = alpha}, {{"y", y}},
+  return run_at_once(handle, {.alpha = &zero, .beta = alpha, .beta_name = "alpha"}, {{"y", y}},
                      [&] { return kiln::make_fill(tensor_of(yDesc, "yDesc")); });
 }
 

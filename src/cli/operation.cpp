@@ -55,6 +55,7 @@ Parsed parse_line(const Operation& defaults, const std::string& text) {
   if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
   const std::unique_ptr<Operation> own = defaults.clone();
   CLI::App app;
+  app.set_help_flag();  // a line has none
   std::string line;
   own->add_flags(app);
   app.add_option("PROBLEM", line)->required();

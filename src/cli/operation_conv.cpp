@@ -63,11 +63,11 @@ class ConvOperation final : public Operation {
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
     strides_.apply(z, "z");
-    if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
     const bool fused = bias_ || residual_ || activation_ != "identity";
     if (direction_ != "fwd" && fused)
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
            "; expected fwd with --bias, --residual or --act");
+    if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
     if (direction_ == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
     Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};

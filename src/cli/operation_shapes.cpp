@@ -11,6 +11,18 @@ constexpr const char* shape_help =
     "  16x64x112x112\n"
     "  16x64x112x112:1x64x1x1";
 
+// An input of which some sizes are 1 where the result's are not, as one of the result's sizes: how
+// text_of() writes strides of 0.
+Tensor broadcast(const Tensor& tensor, const Tensor& result) {
+  Tensor out = tensor;
+  for (int i = 0; i < out.rank; ++i) {
+    if (out.dims[i] != 1 || result.dims[i] == 1) continue;
+    out.dims[i] = result.dims[i];
+    out.strides[i] = 0;
+  }
+  return out;
+}
+
 class ShapeOperation : public Operation {
  public:
   explicit ShapeOperation(const std::vector<std::string>& names) : strides_(names) {}
@@ -84,11 +96,12 @@ class ActOperation final : public ShapeOperation {
            "gelu_tanh, silu, softplus or hard_swish");
     if (!backward()) {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
-      return make_activation_forward(activation, t[0], t[1]);
+      return make_activation_forward(activation, broadcast(t[0], t[1]), t[1]);
     }
     const bool from_output = gradient_from_output(activation.mode);
     const std::vector<Tensor> t = tensors(line, {from_output ? "y" : "x", "dy", "dx"});
-    return make_activation_backward(activation, t[0], from_output ? "yDesc" : "xDesc", t[1], t[2]);
+    return make_activation_backward(activation, broadcast(t[0], t[2]),
+                                    from_output ? "yDesc" : "xDesc", broadcast(t[1], t[2]), t[2]);
   }
 
  private:
@@ -166,7 +179,8 @@ class TensorOperation final : public ShapeOperation {
     if (op_ == "fill") return make_fill(tensors(line, {"y"})[0]);
     if (op_ == "copy") {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
-      return t[0].dims == t[1].dims ? make_transform(t[0], t[1]) : make_add(t[0], t[1]);
+      return t[0].type == t[1].type ? make_add(t[0], t[1])
+                                    : make_transform(broadcast(t[0], t[1]), t[1]);
     }
     for (int i = 0; i < 4; ++i) {
       if (op_ != binary[i]) continue;

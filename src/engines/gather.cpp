@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "conv/gather_params.h"
 #include "conv/wgrad_params.h"
-#include "core/text.hpp"
+#include "core/error.hpp"
 
 namespace kiln {
 namespace {
@@ -31,6 +32,18 @@ std::int64_t floor_modulo(std::int64_t a, std::int64_t positive) {
   return (a % positive + positive) % positive;
 }
 
+// The x from 0 to below modulus with a x = 1 (modulo modulus), for a without a common divisor; 0
+// for a modulus of 1.
+std::int64_t inverse_modulo(std::int64_t a, std::int64_t modulus) {
+  std::int64_t x = 0, next = 1, rest = modulus, other = a % modulus;
+  while (other != 0) {
+    const std::int64_t quotient = rest / other;
+    rest = std::exchange(other, rest - quotient * other);
+    x = std::exchange(next, x - quotient * next);
+  }
+  return floor_modulo(x, modulus);
+}
+
 // The pixels of dx at `residue` modulo the stride.
 AxisPhase dgrad_axis(const ConvolutionProblem& problem, int i, std::int64_t residue) {
   const std::int64_t stride = problem.stride[i], dilation = problem.dilation[i];
@@ -38,9 +51,11 @@ AxisPhase dgrad_axis(const ConvolutionProblem& problem, int i, std::int64_t resi
   AxisPhase phase{(problem.in[i] - residue + stride - 1) / stride, 0, 0, 0, residue};
   if (residue >= problem.in[i]) phase.pixels = 0;
   const std::int64_t distance = residue + problem.pad[i];  // from tap 0 of output 0
-  std::int64_t first = 0;
-  while (first < tap_step && floor_modulo(distance - first * dilation, stride) != 0) ++first;
-  if (first == tap_step || first >= problem.filter[i]) return phase;
+  // The first tap with distance - first * dilation a multiple of the stride.
+  if (distance % common != 0) return phase;
+  const std::int64_t first = floor_modulo(distance / common, tap_step) *
+                             inverse_modulo(dilation / common, tap_step) % tap_step;
+  if (first >= problem.filter[i]) return phase;
   phase.taps = (problem.filter[i] - 1 - first) / tap_step + 1;
   phase.origin = (distance - first * dilation) / stride;
   phase.first_tap = first;
@@ -102,9 +117,21 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
     gather.w_tap[i] = w_strides[i] * (problem.stride[i] / common);
     gather.out_strides[2 + i] *= problem.stride[i];
   }
-  for (std::int64_t d = 0; d < std::min(problem.stride[0], problem.in[0]); ++d)
-    for (std::int64_t h = 0; h < std::min(problem.stride[1], problem.in[1]); ++h)
-      for (std::int64_t w = 0; w < std::min(problem.stride[2], problem.in[2]); ++w)
+  // Every phase is a row of constants of the kernel.
+  constexpr std::int64_t most_phases = 65536;
+  Spatial phases;
+  std::int64_t count = 1;
+  for (int i = 0; i < 3; ++i) {
+    phases[i] = std::min(problem.stride[i], problem.in[i]);
+    if (phases[i] > most_phases / count)
+      fail(KILN_STATUS_NOT_SUPPORTED, "strides are ", join(problem.stride, "x"), " for a dx of ",
+           join(problem.in, "x"), "; expected a data gradient of at most ", most_phases,
+           " phases, positions modulo the stride");
+    count *= phases[i];
+  }
+  for (std::int64_t d = 0; d < phases[0]; ++d)
+    for (std::int64_t h = 0; h < phases[1]; ++h)
+      for (std::int64_t w = 0; w < phases[2]; ++w)
         gather.phases.push_back(combine(
             w_strides, out_strides,
             {dgrad_axis(problem, 0, d), dgrad_axis(problem, 1, h), dgrad_axis(problem, 2, w)}));
@@ -114,17 +141,21 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
   return gather;
 }
 
-// Pairs of pixel and tap along one dimension that meet the source.
-std::int64_t live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
-  std::int64_t live = 0;
-  for (std::int64_t tap = 0; tap < phase.taps[i]; ++tap) {
+// Pairs of pixel and tap along one dimension that meet the source; of very many taps, as a sample
+// of them has it.
+double live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
+  const std::int64_t every = std::max<std::int64_t>(phase.taps[i] / 1024, 1);
+  std::int64_t live = 0, looked_at = 0;
+  for (std::int64_t tap = 0; tap < phase.taps[i]; tap += every, ++looked_at) {
     // 0 <= o * stride + at < source
     const std::int64_t at = phase.origin[i] + tap * gather.step[i], stride = gather.stride[i];
     const std::int64_t first = at >= 0 ? 0 : (-at + stride - 1) / stride;
     const std::int64_t end = at >= gather.source[i] ? 0 : (gather.source[i] - 1 - at) / stride + 1;
     live += std::max<std::int64_t>(0, std::min(end, phase.pixels[i]) - first);
   }
-  return live;
+  if (every == 1) return static_cast<double>(live);
+  return static_cast<double>(live) / static_cast<double>(looked_at) *
+         static_cast<double>(phase.taps[i]);
 }
 
 }  // namespace
@@ -156,7 +187,7 @@ double Gather::padding_waste() const {
   for (const Phase& phase : phases) {
     all += static_cast<double>(phase.out_pixels()) * static_cast<double>(phase.tap_count());
     double inside = 1;
-    for (int i = 0; i < 3; ++i) inside *= static_cast<double>(live_pairs(*this, phase, i));
+    for (int i = 0; i < 3; ++i) inside *= live_pairs(*this, phase, i);
     live += inside;
   }
   return live > 0 ? all / live - 1 : 0;

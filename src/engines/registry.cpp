@@ -1,5 +1,7 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
@@ -40,8 +42,30 @@ std::span<const Engine* const> engines() {
   return list;
 }
 
+namespace {
+
+// Engines multiply sizes and strides without a thought of overflow. An empty batch counts as one
+// image, whose kernel is that of every batch.
+void check_extent(const Problem& problem) {
+  constexpr std::int64_t most_elements = std::int64_t{1} << 48;
+  constexpr std::int64_t most_stride = std::int64_t{1} << 52;
+  for (Operand& operand : operands_of(problem)) {
+    operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
+    if (operand.count() > most_elements)
+      fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
+           " has ", operand.count(), " elements; expected at most 2^48");
+    for (const std::int64_t stride : operand.strides)
+      if (stride > most_stride)
+        fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
+             " has a stride of ", stride, "; expected at most 2^52");
+  }
+}
+
+}  // namespace
+
 Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
                 std::vector<EngineRefusal>& refusals) {
+  check_extent(problem);
   for (const Engine* engine : engines()) {
     if (!only.empty() && only != engine->name()) continue;
     if (!engine->is_for(problem)) continue;

@@ -29,7 +29,7 @@ const char* origin_name(kilnKernelOrigin_t origin) {
 Plan::Plan(std::shared_ptr<Device> device, Problem problem)
     : device_(std::move(device)),
       problem_(std::move(problem)),
-      operands_(operands_of(problem_)),
+      places_(places_of(operands_of(problem_))),
       scalar_type_(kiln::scalar_type(problem_)) {}
 
 void Plan::finalize(const FinalizeOptions& options) {
@@ -61,19 +61,18 @@ void Plan::finalize(const FinalizeOptions& options) {
                   " ms"));
 }
 
-void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void* stream) const {
+void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void* stream,
+                   std::span<const char* const> names) const {
   if (!kernel_) fail(KILN_STATUS_NOT_INITIALIZED, "the plan is not finalized");
   if (launch_.empty) return;
+  check_operands(operands, names);
   std::array<std::byte, most_parameter_bytes> parameters;
   std::memcpy(parameters.data(), launch_.parameters.data(), launch_.parameters.size());
   for (const LaunchSpec::Patch& patch : launch_.patches) {
     std::byte* const target = parameters.data() + patch.offset;
     const auto put = [&](const auto& value) { std::memcpy(target, &value, sizeof value); };
     switch (patch.hole) {
-      case LaunchSpec::Hole::operand:
-        check_operand(operands[patch.operand], patch.operand);
-        put(operands[patch.operand]);
-        break;
+      case LaunchSpec::Hole::operand: put(operands[patch.operand]); break;
       case LaunchSpec::Hole::alpha: put(scalars.alpha); break;
       case LaunchSpec::Hole::beta: put(scalars.beta); break;
       case LaunchSpec::Hole::alpha2: put(scalars.alpha2); break;
@@ -82,13 +81,40 @@ void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void
   kernel_->kernel->launch(launch_.shape, {parameters.data(), launch_.parameters.size()}, stream);
 }
 
-void Plan::check_operand(const void* address, std::size_t index) const {
-  const char* const name = operands_[index].name;
-  if (!address) fail(KILN_STATUS_BAD_PARAM, name, " is null; expected a device address");
-  const std::size_t alignment = std::max(alignment_, size_of(operands_[index].type));
-  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0)
-    fail(KILN_STATUS_BAD_PARAM, name, " is at ", reinterpret_cast<std::uintptr_t>(address),
-         "; expected a multiple of ", alignment);
+std::vector<Plan::Place> Plan::places_of(const std::vector<Operand>& operands) {
+  std::vector<Place> places;
+  for (const Operand& operand : operands) {
+    const std::size_t element = size_of(operand.type);
+    std::size_t certain = operand.count() == 0 ? 0 : element;
+    if (operand.contiguous()) certain = static_cast<std::size_t>(operand.span()) * element;
+    places.push_back(
+        {operand.name, element, certain, operand.in_place && operand.same_places(operands.back())});
+  }
+  return places;
+}
+
+void Plan::check_operands(std::span<void* const> operands,
+                          std::span<const char* const> names) const {
+  const auto name = [&](std::size_t i) { return names.empty() ? places_[i].name : names[i]; };
+  const auto address = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(operands[i]); };
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].certain == 0) continue;  // of an empty batch
+    if (address(i) == 0)
+      fail(KILN_STATUS_BAD_PARAM, name(i), " is null; expected a device address");
+    const std::size_t alignment = std::max(alignment_, places_[i].element);
+    if (address(i) % alignment != 0)
+      fail(KILN_STATUS_BAD_PARAM, name(i), " is at ", address(i), "; expected a multiple of ",
+           alignment);
+  }
+  const std::size_t last = places_.size() - 1;
+  for (std::size_t i = 0; i < last; ++i) {
+    if (places_[i].in_place && address(i) == address(last)) continue;
+    if (address(i) < address(last) + places_[last].certain &&
+        address(last) < address(i) + places_[i].certain)
+      fail(KILN_STATUS_BAD_PARAM, name(last), " is at ", address(last), ", where it overlaps ",
+           name(i), " at ", address(i), "; expected a result apart from it",
+           places_[i].in_place ? ", or at the same address" : "");
+  }
 }
 
 const KernelSpec& Plan::spec() const { return kernel_->image->spec; }

@@ -29,10 +29,12 @@ class Plan {
   void finalize(const FinalizeOptions& options = {});
   bool finalized() const { return kernel_ != nullptr; }
 
-  // Operands in the order of operands_of(problem). Packs arguments and launches: no allocation, no
-  // lock, no text. Throws EXECUTION_FAILED, BAD_PARAM (null or misaligned operand;
-  // NOT_INITIALIZED).
-  void execute(std::span<void* const> operands, const Scalars& scalars, void* stream) const;
+  // Operands in the order of operands_of(problem), in errors under the caller's names for them, if
+  // given. Packs arguments and launches: no allocation, no lock, no text. Throws EXECUTION_FAILED,
+  // NOT_INITIALIZED, BAD_PARAM (an operand that is null or misaligned, or a result that surely
+  // shares elements with an input and is not in place).
+  void execute(std::span<void* const> operands, const Scalars& scalars, void* stream,
+               std::span<const char* const> names = {}) const;
 
   const Device& device() const { return *device_; }
   const Problem& problem() const { return problem_; }
@@ -48,11 +50,19 @@ class Plan {
   double finalize_milliseconds() const { return finalize_milliseconds_; }
 
  private:
-  void check_operand(const void* address, std::size_t index) const;
+  // What execute() must know of an operand.
+  struct Place {
+    const char* name;
+    std::size_t element;  // bytes
+    std::size_t certain;  // bytes from its address on that surely belong to it
+    bool in_place;        // the result may be at its address
+  };
+  static std::vector<Place> places_of(const std::vector<Operand>& operands);
+  void check_operands(std::span<void* const> operands, std::span<const char* const> names) const;
 
   std::shared_ptr<Device> device_;
   Problem problem_;
-  std::vector<Operand> operands_;
+  std::vector<Place> places_;
   kilnDataType_t scalar_type_;
   LaunchSpec launch_;
   std::size_t alignment_ = 1;

@@ -1,31 +1,20 @@
 #include "problem/convolution.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "core/error.hpp"
+#include "problem/fit.hpp"
 #include "problem/problem_line.hpp"
 
 namespace kiln {
 
 namespace {
 
-std::string sizes_text(const Tensor& tensor) {
-  return join(std::span(tensor.dims).first(tensor.rank), "x");
-}
-
-void check_int32(const char* field, int index, std::int64_t value, std::int64_t least) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (value < least || value > most) {
-    fail(KILN_STATUS_BAD_PARAM, field, "[", index, "] is ", value, "; expected ", least, " to ",
-         most);
-  }
-}
-
-void check_set(const Tensor& tensor, const char* name) {
-  if (tensor.rank == 0) {
-    fail(KILN_STATUS_NOT_INITIALIZED, name, " was created but never set; expected sizes and type");
+void check_output_channels(const ConvolutionSpec& spec, const Tensor& w, const char* name) {
+  if (w.dims[0] % spec.groups != 0) {
+    fail(KILN_STATUS_BAD_PARAM, name, " has ", w.dims[0],
+         " output channels (dims[0]); expected a multiple of groupCount ", spec.groups);
   }
 }
 
@@ -33,23 +22,11 @@ void check_set(const Tensor& tensor, const char* name) {
 void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                   const ConvolutionNames& names) {
   check_convolution(spec);
-  check_set(x, names.x);
-  check_set(w, names.w);
-  check_tensor(x, names.x, true);
-  check_tensor(w, names.w, false);
-  const int rank = spec.spatial + 2;
-  if (x.rank != rank) {
-    fail(KILN_STATUS_BAD_PARAM, names.x, " has ", x.rank, " dimensions; expected ", rank,
-         ", for convDesc has ", spec.spatial, " of space");
-  }
-  if (w.rank != rank) {
-    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.rank, " dimensions; expected ", rank, ", as ",
-         names.x, " has");
-  }
-  if (w.type != x.type) {
-    fail(KILN_STATUS_BAD_PARAM, names.w, " has data type ", name_of(w.type), "; expected ",
-         name_of(x.type), ", as ", names.x, " has");
-  }
+  check_given(x, names.x);
+  check_given(w, names.w, Role::filter);
+  check_space(x, names.x, spec.spatial, "convDesc");
+  check_space(w, names.w, spec.spatial, "convDesc");
+  check_same_type(w, names.w, x, names.x);
   if (spec.compute_type != compute_type(x.type)) {
     fail(KILN_STATUS_BAD_PARAM, "computeType is ", name_of(spec.compute_type), "; expected ",
          name_of(compute_type(x.type)), " for tensors of ", name_of(x.type));
@@ -63,10 +40,7 @@ void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
          x.dims[1] / spec.groups, ", the ", x.dims[1], " channels of ", names.x,
          " over groupCount ", spec.groups);
   }
-  if (w.dims[0] % spec.groups != 0) {
-    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[0],
-         " output channels (dims[0]); expected a multiple of groupCount ", spec.groups);
-  }
+  check_output_channels(spec, w, names.w);
 }
 
 struct Axes {
@@ -81,37 +55,21 @@ Axes dense_axes(const ConvolutionProblem& problem, kilnTensorFormat_t format) {
           dense_operand_strides(format, problem.y_dims())};
 }
 
-void check_output(const Tensor& tensor, const char* name) {
-  if (overlaps_itself(tensor)) {
-    fail(KILN_STATUS_BAD_PARAM, name, ": strides are ",
-         join(std::span(tensor.strides).first(tensor.rank), ":"), " for sizes ", sizes_text(tensor),
-         "; expected strides by which no two elements of the output share an address");
-  }
-}
-
-void check_like_x(const Tensor& tensor, const char* name, const Tensor& x, const char* x_name) {
-  if (tensor.type != x.type) {
-    fail(KILN_STATUS_BAD_PARAM, name, " has data type ", name_of(tensor.type), "; expected ",
-         name_of(x.type), ", as ", x_name, " has");
-  }
-}
-
 // The problem of three tensors that fit, whichever of them is computed.
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
   const Dims out = forward_output_dims(spec, x, w, names);
-  check_set(y, names.y);
-  check_tensor(y, names.y, true);
-  check_like_x(y, names.y, x, names.x);
+  check_given(y, names.y);
+  check_same_type(y, names.y, x, names.x);
   if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
     fail(KILN_STATUS_BAD_PARAM, names.y, " has sizes ", sizes_text(y), "; the convolution ",
          pass == ConvolutionPass::dgrad ? cat("of ", names.x, " ") : "", "gives ",
          join(std::span(out).first(x.rank), "x"));
   }
   switch (pass) {
-    case ConvolutionPass::fprop: check_output(y, names.y); break;
-    case ConvolutionPass::dgrad: check_output(x, names.x); break;
-    case ConvolutionPass::wgrad: check_output(w, names.w); break;
+    case ConvolutionPass::fprop: check_writable(y, names.y); break;
+    case ConvolutionPass::dgrad: check_writable(x, names.x); break;
+    case ConvolutionPass::wgrad: check_writable(w, names.w); break;
   }
 
   ConvolutionProblem problem;
@@ -139,18 +97,6 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
   problem.w_strides = make_operand("w", w).strides;
   problem.y_strides = make_operand("y", y).strides;
   return problem;
-}
-
-void check_bias(const Tensor& bias, const Tensor& x, const Tensor& w) {
-  check_set(bias, "biasDesc");
-  check_tensor(bias, "biasDesc", false);
-  check_like_x(bias, "biasDesc", x, "xDesc");
-  Dims expected{1, w.dims[0], 1, 1, 1};
-  if (bias.rank != x.rank ||
-      !std::equal(bias.dims.begin(), bias.dims.begin() + x.rank, expected.begin())) {
-    fail(KILN_STATUS_BAD_PARAM, "biasDesc has sizes ", sizes_text(bias), "; expected ",
-         join(std::span(expected).first(x.rank), "x"), ", one element a filter");
-  }
 }
 
 }  // namespace
@@ -181,12 +127,11 @@ void check_convolution(const ConvolutionSpec& spec) {
   if (spec.spatial < 1 || spec.spatial > 3) {
     fail(KILN_STATUS_BAD_PARAM, "arrayLength is ", spec.spatial, "; expected 1, 2 or 3");
   }
-  constexpr std::int64_t least_pad = -std::numeric_limits<std::int32_t>::max();
   for (int i = 0; i < spec.spatial; ++i) {
-    check_int32("padBefore", i, spec.pad_before[i], least_pad);
-    check_int32("padAfter", i, spec.pad_after[i], least_pad);
-    check_int32("stride", i, spec.stride[i], 1);
-    check_int32("dilation", i, spec.dilation[i], 1);
+    check_field("padBefore", i, spec.pad_before[i], -most_of_field);
+    check_field("padAfter", i, spec.pad_after[i], -most_of_field);
+    check_field("stride", i, spec.stride[i], 1);
+    check_field("dilation", i, spec.dilation[i], 1);
   }
   if (spec.mode != KILN_CONVOLUTION && spec.mode != KILN_CROSS_CORRELATION) {
     fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(spec.mode),
@@ -230,15 +175,12 @@ Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Ten
 Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                             const std::int64_t* extra) {
   check_convolution(spec);
-  check_set(x, "xDesc");
-  check_set(w, "wDesc");
-  const int rank = spec.spatial + 2;
-  for (const auto& [tensor, name] : {std::pair{&x, "xDesc"}, std::pair{&w, "wDesc"}}) {
-    if (tensor->rank != rank) {
-      fail(KILN_STATUS_BAD_PARAM, name, " has ", tensor->rank, " dimensions; expected ", rank,
-           ", for convDesc has ", spec.spatial, " of space");
-    }
-  }
+  check_given(x, "xDesc");
+  check_given(w, "wDesc", Role::filter);
+  check_space(x, "xDesc", spec.spatial, "convDesc");
+  check_space(w, "wDesc", spec.spatial, "convDesc");
+  check_same_type(w, "wDesc", x, "xDesc");
+  check_output_channels(spec, w, "wDesc");
   if (x.dims[1] != w.dims[0]) {
     fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.dims[1], " channels (dims[1]); expected ",
          w.dims[0], ", the first size of wDesc");
@@ -277,18 +219,14 @@ ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Ten
   problem.epilogue = {bias != nullptr, z != nullptr,
                       make_activation(activation.mode, activation.coefficient)};
   if (z != nullptr) {
-    check_set(*z, "zDesc");
-    check_tensor(*z, "zDesc", true);
-    check_like_x(*z, "zDesc", x, "xDesc");
-    if (z->rank != y.rank ||
-        !std::equal(z->dims.begin(), z->dims.begin() + y.rank, y.dims.begin())) {
-      fail(KILN_STATUS_BAD_PARAM, "zDesc has sizes ", sizes_text(*z), "; expected ", sizes_text(y),
-           ", as yDesc has");
-    }
+    check_given(*z, "zDesc");
+    check_same_type(*z, "zDesc", y, "yDesc");
+    check_same_sizes(*z, "zDesc", y, "yDesc");
     problem.z_strides = make_operand("z", *z).strides;
   }
   if (bias != nullptr) {
-    check_bias(*bias, x, w);
+    check_given(*bias, "biasDesc");
+    check_one_a_channel(*bias, "biasDesc", y, "yDesc");
     problem.bias_stride = make_operand("bias", *bias).strides[1];
   }
   return problem;
@@ -319,7 +257,7 @@ std::vector<Operand> operands_of(const ConvolutionProblem& p) {
   }
   std::vector<Operand> operands{{"x", p.type, p.x_dims(), p.x_strides},
                                 {"w", p.type, p.w_dims(), p.w_strides}};
-  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides});
+  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides, false, true});
   if (p.epilogue.bias) {
     operands.push_back({"bias", p.type, {1, p.out_channels, 1, 1, 1}, {0, p.bias_stride}});
   }

@@ -21,10 +21,33 @@ std::string sizes_text(const Tensor& tensor) {
   return join(std::span(tensor.dims).first(static_cast<std::size_t>(tensor.rank)), "x");
 }
 
-void check_given(const Tensor& tensor, const char* name) {
+void check_field(const char* field, int index, std::int64_t value, std::int64_t least,
+                 std::int64_t most) {
+  if (value < least || value > most)
+    fail(KILN_STATUS_BAD_PARAM, field, "[", index, "] is ", value, "; expected ", least, " to ",
+         most);
+}
+
+void check_given(const Tensor& tensor, const char* name, Role role) {
   if (tensor.rank == 0)
     fail(KILN_STATUS_NOT_INITIALIZED, name, " was created but never set; expected sizes and type");
-  check_tensor(tensor, name, true);
+  check_tensor(tensor, name, role == Role::tensor);
+}
+
+void check_space(const Tensor& tensor, const char* name, int spatial, const char* descriptor_name) {
+  if (tensor.rank != spatial + 2)
+    fail(KILN_STATUS_BAD_PARAM, name, " has ", tensor.rank, " dimensions; expected ", spatial + 2,
+         ", for ", descriptor_name, " has ", spatial, " of space");
+}
+
+void check_one_a_channel(const Tensor& tensor, const char* name, const Tensor& other,
+                         const char* other_name) {
+  check_same_type(tensor, name, other, other_name);
+  Tensor expected = other;
+  for (int i = 0; i < other.rank; ++i) expected.dims[i] = i == 1 ? other.dims[1] : 1;
+  if (tensor.rank != other.rank || sizes_text(tensor) != sizes_text(expected))
+    fail(KILN_STATUS_BAD_PARAM, name, " has sizes ", sizes_text(tensor), "; expected ",
+         sizes_text(expected), ", one element a channel of ", other_name);
 }
 
 void check_same_type(const Tensor& tensor, const char* name, const Tensor& other,

@@ -1,5 +1,9 @@
 #include "problem/operand.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "core/text.hpp"
 
 namespace kiln {
@@ -37,6 +41,26 @@ std::string Operand::coordinates(std::int64_t index) const {
   Dims at;
   for (int i = KILN_DIM_MAX; i-- > 0; index /= dims[i]) at[i] = index % dims[i];
   return join(at, ",");
+}
+
+bool Operand::contiguous() const {
+  std::array<std::pair<std::int64_t, std::int64_t>, KILN_DIM_MAX> axes;  // stride, size
+  for (int i = 0; i < KILN_DIM_MAX; ++i) axes[i] = {dims[i] > 1 ? strides[i] : 0, dims[i]};
+  std::sort(axes.begin(), axes.end());
+  std::int64_t next = 1;
+  for (const auto& [stride, size] : axes) {
+    if (stride == 0) continue;
+    if (stride != next) return false;
+    next *= size;
+  }
+  return true;
+}
+
+bool Operand::same_places(const Operand& other) const {
+  if (type != other.type || dims != other.dims) return false;
+  for (int i = 0; i < KILN_DIM_MAX; ++i)
+    if (dims[i] > 1 && strides[i] != other.strides[i]) return false;
+  return true;
 }
 
 std::vector<bool> Operand::members() const {

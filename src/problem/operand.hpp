@@ -14,11 +14,18 @@ struct Operand {
   DataType type = KILN_DATA_FLOAT;
   Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
   bool written = false;    // the result: the last operand of an operation, and the only one written
+  bool in_place = false;  // an input that the result may be, where both are of one type and strides
 
   std::int64_t count() const;  // of elements
   std::int64_t span() const;   // elements of memory from the first to the last one addressed
   std::int64_t offset(std::int64_t index) const;      // of the element numbered densely
   std::string coordinates(std::int64_t index) const;  // of that element: "0,3,0,7,9"
+
+  // Every element of the span belongs to the tensor; broadcast or not.
+  bool contiguous() const;
+
+  // Every element lies where the other has it, in the same type.
+  bool same_places(const Operand& other) const;
 
   // Which elements of the span belong to the tensor; empty if all do.
   std::vector<bool> members() const;

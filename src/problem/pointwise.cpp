@@ -128,7 +128,7 @@ std::vector<Operand> operands_of(const PointwiseProblem& problem) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PointwiseProblem::View& view = problem.views[i];
     const bool written = i + 1 == names.size();
-    Operand operand{names[i], view.type, problem.dims, view.strides, written};
+    Operand operand{names[i], view.type, problem.dims, view.strides, written, !written};
     for (int axis = 0; axis < KILN_DIM_MAX; ++axis)
       if (!written && view.strides[axis] == 0 && operand.dims[axis] != 0) operand.dims[axis] = 1;
     operands.push_back(operand);

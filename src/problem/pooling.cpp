@@ -1,7 +1,6 @@
 #include "problem/pooling.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/error.hpp"
 #include "problem/fit.hpp"
@@ -10,13 +9,6 @@
 
 namespace kiln {
 namespace {
-
-void check_range(const char* field, int index, std::int64_t value, std::int64_t least,
-                 std::int64_t most) {
-  if (value < least || value > most)
-    fail(KILN_STATUS_BAD_PARAM, field, "[", index, "] is ", value, "; expected ", least, " to ",
-         most);
-}
 
 std::int64_t extent(const PoolingSpec& spec, int i) {
   return (spec.window[i] - 1) * spec.dilation[i] + 1;
@@ -28,7 +20,7 @@ PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name
   check_given(x, x_name);
   check_given(y, y_name);
   check_same_type(y, y_name, x, x_name);
-  const Dims out = pooling_output_dims(spec, x);
+  const Dims out = pooling_output_dims(spec, x, x_name);
   Tensor expected = x;
   expected.dims = out;
   if (y.rank != x.rank || y.dims != expected.dims)
@@ -59,7 +51,6 @@ Dims strides_of(const Tensor& tensor) { return make_operand("", tensor).strides;
 }  // namespace
 
 void check_pooling(const PoolingSpec& spec) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (spec.spatial == 0)
     fail(KILN_STATUS_NOT_INITIALIZED,
          "poolingDesc was created but never set; expected window, padding and stride");
@@ -72,27 +63,26 @@ void check_pooling(const PoolingSpec& spec) {
     fail(KILN_STATUS_BAD_PARAM, "nanPropagation is ", static_cast<int>(spec.nan),
          "; expected 0 (propagate) or 1 (do not)");
   for (int i = 0; i < spec.spatial; ++i) {
-    check_range("window", i, spec.window[i], 1, most);
-    check_range("stride", i, spec.stride[i], 1, most);
-    check_range("dilation", i, spec.dilation[i], 1, most);
-    check_range("padBefore", i, spec.pad_before[i], 0, std::min(extent(spec, i) - 1, most));
-    check_range("padAfter", i, spec.pad_after[i], 0, std::min(extent(spec, i) - 1, most));
+    check_field("window", i, spec.window[i], 1);
+    check_field("stride", i, spec.stride[i], 1);
+    check_field("dilation", i, spec.dilation[i], 1);
+    const std::int64_t most_pad = std::min(extent(spec, i) - 1, most_of_field);
+    check_field("padBefore", i, spec.pad_before[i], 0, most_pad);
+    check_field("padAfter", i, spec.pad_after[i], 0, most_pad);
   }
 }
 
-Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x) {
+Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x, const char* x_name) {
   check_pooling(spec);
-  check_given(x, "xDesc");
-  if (x.rank != spec.spatial + 2)
-    fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.rank, " dimensions; expected ", spec.spatial + 2,
-         ", for poolingDesc has ", spec.spatial, " of space");
+  check_given(x, x_name);
+  check_space(x, x_name, spec.spatial, "poolingDesc");
   Dims dims{x.dims[0], x.dims[1]};
   for (int i = 0; i < spec.spatial; ++i) {
     dims[i + 2] = output_size(x.dims[i + 2], spec.pad_before[i], spec.pad_after[i], spec.window[i],
                               spec.stride[i], spec.dilation[i]);
     if (dims[i + 2] < 1)
       fail(KILN_STATUS_BAD_PARAM, "window[", i, "] is ", spec.window[i], " with dilation ",
-           spec.dilation[i], "; expected one that fits into xDesc's dims[", i + 2, "] ",
+           spec.dilation[i], "; expected one that fits into ", x_name, "'s dims[", i + 2, "] ",
            x.dims[i + 2], " with padding ", spec.pad_before[i], " and ", spec.pad_after[i]);
   }
   return dims;

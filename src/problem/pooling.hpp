@@ -49,7 +49,7 @@ struct PoolingProblem {
 void check_pooling(const PoolingSpec& spec);
 
 // The sizes of y: {N, C, space...}. Throws BAD_PARAM naming the field that does not fit.
-Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x);
+Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x, const char* x_name = "xDesc");
 
 // Check everything against everything and make the canonical value. Throw BAD_PARAM. x is looked
 // at, and may be given, for a maximum alone.

@@ -52,11 +52,7 @@ ReductionProblem make_reduction(kilnReduceTensorOp_t op, const Tensor& a, const 
 ReductionProblem make_bias_gradient(const Tensor& dy, const Tensor& db) {
   check_given(dy, "dyDesc");
   check_given(db, "dbDesc");
-  Tensor expected = dy;
-  for (int i = 0; i < dy.rank; ++i) expected.dims[i] = i == 1 ? dy.dims[1] : 1;
-  if (db.rank != dy.rank || db.dims != expected.dims)
-    fail(KILN_STATUS_BAD_PARAM, "dbDesc has sizes ", sizes_text(db), "; expected ",
-         sizes_text(expected), ", one element a channel of dyDesc");
+  check_one_a_channel(db, "dbDesc", dy, "dyDesc");
   return make(KILN_REDUCE_SUM, dy, "dyDesc", db, "dbDesc");
 }
 

@@ -63,7 +63,7 @@ std::vector<std::vector<std::int64_t>> parse_shapes(std::string_view line, std::
            ", as the first shape has");
     if (at == end) return shapes;
     if (*at != ':') wrong("'x' and another size, ':' and another shape, or the end");
-    if (shapes.size() == most) wrong(cat("at most ", most, " shapes"));
+    if (shapes.size() == most) wrong(cat("at most ", most, most == 1 ? " shape" : " shapes"));
     shapes.emplace_back();
     ++at;
   }

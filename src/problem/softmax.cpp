@@ -65,9 +65,10 @@ SoftmaxProblem make_softmax_backward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftm
 
 std::vector<Operand> operands_of(const SoftmaxProblem& p) {
   if (!p.backward)
-    return {{"x", p.type, p.dims, p.x_strides}, {"y", p.type, p.dims, p.y_strides, true}};
+    return {{"x", p.type, p.dims, p.x_strides, false, true},
+            {"y", p.type, p.dims, p.y_strides, true}};
   return {{"y", p.type, p.dims, p.y_strides},
-          {"dy", p.type, p.dims, p.dy_strides},
+          {"dy", p.type, p.dims, p.dy_strides, false, true},
           {"dx", p.type, p.dims, p.dx_strides, true}};
 }
 

@@ -14,6 +14,12 @@ inline void succeeds(kilnStatus_t status) {
                                                         << ": " << kilnGetLastErrorMessage());
 }
 
+inline void message_has(const char* part) {
+  const std::string message = kilnGetLastErrorMessage();
+  BOOST_TEST(message.find(part) != std::string::npos,
+             "\"" << part << "\" is missing in: " << message);
+}
+
 // The call failed with `expected`, and its message holds every part: the field, its value, what was
 // expected.
 inline void fails(kilnStatus_t status, kilnStatus_t expected,
@@ -22,10 +28,7 @@ inline void fails(kilnStatus_t status, kilnStatus_t expected,
   BOOST_TEST(status == expected, kilnGetErrorString(status)
                                      << " instead of " << kilnGetErrorString(expected)
                                      << "; last message: " << message);
-  for (const char* part : parts) {
-    BOOST_TEST(message.find(part) != std::string::npos,
-               "\"" << part << "\" is missing in: " << message);
-  }
+  for (const char* part : parts) message_has(part);
 }
 
 inline void bad_param(kilnStatus_t status, std::initializer_list<const char*> parts) {

@@ -1,11 +1,12 @@
-// Any text at all: a problem line is read or refused with BAD_PARAM, and what is read survives
-// printing.
+// Any text at all: a problem line of any operation is read or refused with BAD_PARAM, and what is
+// read survives printing.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "problem/problem_line.hpp"
+#include "problem/shape_line.hpp"
 
 namespace {
 
@@ -40,6 +41,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             make_convolution(line, type, layout, KILN_CROSS_CORRELATION);
         require(problem.in_channels == line.in_channels && problem.out == line.out);
       }
+    }
+  });
+  expect_bad_param_alone([&] {
+    const kiln::ConvolutionLine line = kiln::parse_pooling_line(text);
+    require(line.in_channels == line.out_channels);
+    require(kiln::parse_pooling_line(kiln::print_pooling_line(line)) == line);
+  });
+  expect_bad_param_alone([&] {
+    const auto shapes = kiln::parse_shapes(text, 3);
+    require(!shapes.empty() && shapes.size() <= 3);
+    for (const auto& shape : shapes) {
+      require(shape.size() == shapes[0].size() && shape.size() >= 3 && shape.size() <= 5);
+      for (const std::int64_t extent : shape) require(extent >= 0);
     }
   });
   return 0;

@@ -1,32 +1,17 @@
 // The reference's softmax and its gradient against oneDNN's.
-#include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <dnnl.hpp>
-#include <random>
-#include <unordered_map>
-
-#include "reference/reference.hpp"
+#include "onednn.hpp"
 
 using namespace kiln;
 
 namespace {
 
-using Memory = dnnl::memory;
+using onednn::cpu;
+using onednn::execute;
+using onednn::Memory;
 
 // {N, C, inner}: softmax over an image takes it as one pixel of C * inner channels.
 Memory::desc layout(std::int64_t n, std::int64_t c, std::int64_t inner) {
   return {{n, c, inner}, Memory::data_type::f32, Memory::dims{c * inner, inner, 1}};
-}
-
-const dnnl::engine& cpu() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-void execute(const dnnl::primitive& primitive, const std::unordered_map<int, Memory>& arguments) {
-  dnnl::stream stream(cpu());
-  primitive.execute(stream, arguments);
-  stream.wait();
 }
 
 // oneDNN 3 has one softmax with algorithms, and describes it in one step; 2.6 has two primitives.
@@ -79,57 +64,36 @@ void backward(bool log, const Memory::desc& desc, float* y, float* dy, float* dx
 }
 #endif
 
-std::vector<float> random_values(std::mt19937& random, std::int64_t count, float low, float high) {
-  std::uniform_real_distribution<float> uniform(low, high);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = uniform(random);
-  return values;
-}
-
-// Within some times what the reference allows a kernel in f32: oneDNN's vectorized logarithm errs
-// by more than the compiler's own.
-void compare(const SoftmaxProblem& problem, const std::vector<const void*>& memory,
-             const std::vector<float>& got) {
-  std::vector<std::int64_t> indices(got.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
-  const auto expected = reference::expect(problem, {}, memory, indices, 2);
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    worst = std::fmax(worst, std::fabs(got[i] - expected[i].value) / expected[i].allowed);
-  BOOST_TEST(worst <= 4.0, to_line(problem) << ": " << worst << " times the error allowed");
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(softmax_onednn)
 
 BOOST_AUTO_TEST_CASE(random_problems) {
-  std::mt19937 random(5);
-  const auto among = [&](std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-  };
+  onednn::Random random(5);
   for (int turn = 0; turn < 120; ++turn) {
     Tensor t;
-    t.rank = static_cast<int>(among(3, 5));
+    t.rank = static_cast<int>(random.among(3, 5));
     std::int64_t count = 1, inner = 1;
     for (int i = 0; i < t.rank; ++i) {
-      t.dims[i] = among(1, i == 1 ? 70 : 7);
+      t.dims[i] = random.among(1, i == 1 ? 70 : 7);
       count *= t.dims[i];
       if (i > 1) inner *= t.dims[i];
     }
     t.strides = dense_strides(KILN_TENSOR_NCHW, t.rank, t.dims);
-    const bool log = among(0, 1) == 1, instance = among(0, 1) == 1;
+    const bool log = random.coin(), instance = random.coin();
     const auto kind = log ? KILN_SOFTMAX_LOG : KILN_SOFTMAX_ACCURATE;
     const auto mode = instance ? KILN_SOFTMAX_MODE_INSTANCE : KILN_SOFTMAX_MODE_CHANNEL;
     const Memory::desc desc =
         instance ? layout(t.dims[0], t.dims[1] * inner, 1) : layout(t.dims[0], t.dims[1], inner);
 
-    std::vector<float> x = random_values(random, count, -6, 6), y(x.size()), dx(x.size());
+    // oneDNN's vectorized logarithm errs by more than the compiler's own.
+    std::vector<float> x = random.values(static_cast<std::size_t>(count), -6, 6), y(x.size()),
+                       dx(x.size());
     forward(log, desc, x.data(), y.data());
-    compare(make_softmax_forward(kind, mode, t, t), {x.data(), nullptr}, y);
-    std::vector<float> dy = random_values(random, count, -1, 1);
+    onednn::compare(make_softmax_forward(kind, mode, t, t), {x.data()}, y, 4);
+    std::vector<float> dy = random.values(x.size());
     backward(log, desc, y.data(), dy.data(), dx.data());
-    compare(make_softmax_backward(kind, mode, t, t, t), {y.data(), dy.data(), nullptr}, dx);
+    onednn::compare(make_softmax_backward(kind, mode, t, t, t), {y.data(), dy.data()}, dx, 4);
   }
 }
 

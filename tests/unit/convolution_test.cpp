@@ -5,22 +5,13 @@
 #include <limits>
 #include <string>
 
-#include "core/error.hpp"
 #include "problem/problem_line.hpp"
+#include "problem_support.hpp"
 
 using namespace kiln;
+using test::tensor;
 
 namespace {
-
-Tensor tensor(int rank, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW,
-              DataType type = KILN_DATA_FLOAT) {
-  Tensor out;
-  out.type = type;
-  out.rank = rank;
-  out.dims = dims;
-  out.strides = dense_strides(format, rank, dims);
-  return out;
-}
 
 ConvolutionSpec spec(int spatial) {
   ConvolutionSpec out;

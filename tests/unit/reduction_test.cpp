@@ -4,32 +4,14 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "core/error.hpp"
 #include "engines/block_layout.hpp"
+#include "problem_support.hpp"
 
 using namespace kiln;
+using test::fault_of;
+using test::tensor;
 
 namespace {
-
-Tensor tensor(int rank, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW,
-              DataType type = KILN_DATA_FLOAT) {
-  Tensor out;
-  out.type = type;
-  out.rank = rank;
-  out.dims = dims;
-  out.strides = dense_strides(format, rank, dims);
-  return out;
-}
-
-template <class Make>
-std::string fault_of(const Make& make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no fault";
-}
 
 // What a sum of a dense tensor over all but its channels is made of.
 Combining bias_combining(const Dims& dims, kilnTensorFormat_t format) {

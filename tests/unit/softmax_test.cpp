@@ -4,37 +4,20 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "core/error.hpp"
+#include "problem_support.hpp"
 
 using namespace kiln;
+using test::fault_of;
+using test::names_of;
+using test::tensor;
 
 namespace {
-
-Tensor tensor(int rank, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW,
-              DataType type = KILN_DATA_FLOAT) {
-  Tensor out;
-  out.type = type;
-  out.rank = rank;
-  out.dims = dims;
-  out.strides = dense_strides(format, rank, dims);
-  return out;
-}
 
 SoftmaxProblem forward(const Tensor& x, const Tensor& y) {
   return make_softmax_forward(KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_MODE_CHANNEL, x, y);
 }
 SoftmaxProblem backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
   return make_softmax_backward(KILN_SOFTMAX_LOG, KILN_SOFTMAX_MODE_INSTANCE, y, dy, dx);
-}
-
-template <class Make>
-std::string fault_of(const Make& make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no fault";
 }
 
 }  // namespace
@@ -75,13 +58,8 @@ BOOST_AUTO_TEST_CASE(lines_say_what_is_not_usual) {
 
 BOOST_AUTO_TEST_CASE(operands_in_the_order_of_execution) {
   const Tensor t = tensor(4, {2, 3, 4, 5});
-  const auto names = [](const std::vector<Operand>& operands) {
-    std::string text;
-    for (const Operand& operand : operands) text += cat(operand.name, operand.written ? "! " : " ");
-    return text;
-  };
-  BOOST_TEST(names(operands_of(forward(t, t))) == "x y! ");
-  BOOST_TEST(names(operands_of(backward(t, t, t))) == "y dy dx! ");
+  BOOST_TEST(names_of(operands_of(forward(t, t))) == "x y!");
+  BOOST_TEST(names_of(operands_of(backward(t, t, t))) == "y dy dx!");
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {

@@ -1,0 +1,387 @@
+// The gradients of a convolution, the transposed convolution, and the fused forward pass.
+#include "operation_check.hpp"
+
+using namespace test;
+
+namespace {
+
+ConvolutionSpec spec_of(DataType type, kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  ConvolutionSpec spec;
+  spec.spatial = 2;
+  spec.pad_before = {1, 0};
+  spec.pad_after = {2, 1};
+  spec.stride = {2, 1, 1};
+  spec.dilation = {1, 2, 1};
+  spec.groups = 2;
+  spec.mode = mode;
+  spec.compute_type = compute_type(type);
+  return spec;
+}
+
+// Tensors that fit that convolution.
+struct Shapes {
+  Tensor x, w, y, bias;
+  explicit Shapes(DataType type, kilnTensorFormat_t format = KILN_TENSOR_NCHW)
+      : x(tensor(type, {2, 4, 9, 8}, format)),
+        w(tensor(type, {6, 2, 3, 2}, format)),
+        y(tensor(type, {2, 6, 5, 7}, format)),
+        bias(tensor(type, {1, 6, 1, 1}, format)) {}
+};
+
+void check_data_gradient(const ConvolutionSpec& spec, const Shapes& s) {
+  const auto c = describe(spec);
+  const auto w = describe_filter(s.w);
+  const auto dy = describe(s.y), dx = describe(s.x);
+  check(make_convolution_dgrad(spec, s.w, s.y, s.x),
+        {.operation = "ConvolutionBackwardData",
+         .names = {"w", "dy", "dx"},
+         .create =
+             [=](kilnHandle_t h, kilnPlan_t* plan) {
+               return kilnCreateConvolutionBackwardDataPlan(h, *w, *dy, *c, *dx, plan);
+             },
+         .execute = usual_execute<2>(kilnExecuteConvolutionBackwardData),
+         .immediate =
+             [=](kilnHandle_t h, const Arguments& a) {
+               return kilnConvolutionBackwardData(h, a.alpha, *w, a.at[0], *dy, a.at[1], *c, a.beta,
+                                                  *dx, a.at[2]);
+             }});
+}
+
+void check_filter_gradient(const ConvolutionSpec& spec, const Shapes& s) {
+  const auto c = describe(spec);
+  const auto dw = describe_filter(s.w);
+  const auto dy = describe(s.y), x = describe(s.x);
+  check(make_convolution_wgrad(spec, s.x, s.y, s.w),
+        {.operation = "ConvolutionBackwardFilter",
+         .names = {"x", "dy", "dw"},
+         .create =
+             [=](kilnHandle_t h, kilnPlan_t* plan) {
+               return kilnCreateConvolutionBackwardFilterPlan(h, *x, *dy, *c, *dw, plan);
+             },
+         .execute = usual_execute<2>(kilnExecuteConvolutionBackwardFilter),
+         .immediate =
+             [=](kilnHandle_t h, const Arguments& a) {
+               return kilnConvolutionBackwardFilter(h, a.alpha, *x, a.at[0], *dy, a.at[1], *c,
+                                                    a.beta, *dw, a.at[2]);
+             }});
+}
+
+void check_bias_gradient(const Shapes& s) {
+  const auto dy = describe(s.y), db = describe(s.bias);
+  check(make_bias_gradient(s.y, s.bias),
+        {.operation = "ConvolutionBackwardBias",
+         .names = {"dy", "db"},
+         .create =
+             [=](kilnHandle_t h, kilnPlan_t* plan) {
+               return kilnCreateConvolutionBackwardBiasPlan(h, *dy, *db, plan);
+             },
+         .execute = usual_execute<1>(kilnExecuteConvolutionBackwardBias),
+         .immediate =
+             [=](kilnHandle_t h, const Arguments& a) {
+               return kilnConvolutionBackwardBias(h, a.alpha, *dy, a.at[0], a.beta, *db, a.at[1]);
+             }});
+}
+
+void check_transposed(const ConvolutionSpec& spec, const Shapes& s) {
+  const auto c = describe(spec);
+  const auto w = describe_filter(s.w);
+  const auto x = describe(s.y), y = describe(s.x);
+  check(make_convolution_dgrad(spec, s.w, s.y, s.x),
+        {.operation = "ConvolutionTransposed",
+         .names = {"w", "x", "y"},
+         .create =
+             [=](kilnHandle_t h, kilnPlan_t* plan) {
+               return kilnCreateConvolutionTransposedPlan(h, *x, *w, *c, *y, plan);
+             },
+         .execute =
+             [](kilnHandle_t h, kilnPlan_t plan, const Arguments& a) {
+               return kilnExecuteConvolutionTransposed(h, plan, a.alpha, a.at[1], a.at[0], a.beta,
+                                                       a.at[2]);
+             },
+         .immediate =
+             [=](kilnHandle_t h, const Arguments& a) {
+               return kilnConvolutionTransposed(h, a.alpha, *x, a.at[1], *w, a.at[0], *c, a.beta,
+                                                *y, a.at[2]);
+             }});
+}
+
+void check_fused(const ConvolutionSpec& spec, const Shapes& s, const Activation& activation,
+                 const Tensor* residual, bool biased) {
+  const auto c = describe(spec);
+  const auto w = describe_filter(s.w);
+  const auto x = describe(s.x), y = describe(s.y), f = describe(s.bias);
+  const auto z_desc = residual != nullptr ? describe(*residual) : nullptr;
+  const auto act = describe(activation);
+  const kilnTensorDescriptor_t z =
+      residual != nullptr ? static_cast<kilnTensorDescriptor_t>(*z_desc) : nullptr;
+  const kilnTensorDescriptor_t bias = biased ? static_cast<kilnTensorDescriptor_t>(*f) : nullptr;
+  Calls calls{.operation = "ConvolutionBiasActivationForward", .names = {"x", "w"}};
+  if (residual != nullptr) calls.names.emplace_back("z");
+  if (biased) calls.names.emplace_back("bias");
+  calls.names.emplace_back("y");
+  if (residual != nullptr && residual->strides == s.y.strides) calls.in_place = {"z"};
+  calls.create = [=](kilnHandle_t h, kilnPlan_t* plan) {
+    return kilnCreateConvolutionBiasActivationForwardPlan(h, *x, *w, *c, z, bias, *act, *y, plan);
+  };
+  const auto z_of = [=](const Arguments& a) { return z != nullptr ? a.at[2] : nullptr; };
+  const auto bias_of = [=](const Arguments& a) {
+    return bias != nullptr ? a.at[a.at.size() - 2] : nullptr;
+  };
+  calls.execute = [=](kilnHandle_t h, kilnPlan_t plan, const Arguments& a) {
+    return kilnExecuteConvolutionBiasActivationForward(h, plan, a.alpha, a.at[0], a.at[1], a.beta,
+                                                       z_of(a), bias_of(a), a.at.back());
+  };
+  calls.immediate = [=, keep = z_desc](kilnHandle_t h, const Arguments& a) {
+    return kilnConvolutionBiasActivationForward(h, a.alpha, *x, a.at[0], *w, a.at[1], *c, a.beta, z,
+                                                z_of(a), bias, bias_of(a), *act, *y, a.at.back());
+  };
+  check(
+      make_convolution_fused(spec, s.x, s.w, residual, biased ? &s.bias : nullptr, activation, s.y),
+      calls);
+}
+
+// Every descriptor of the five, each replaceable, and what each operation says of them.
+struct Scene {
+  Shapes s{KILN_DATA_FLOAT};
+  std::shared_ptr<const TensorDesc> x = describe(s.x), y = describe(s.y), bias = describe(s.bias);
+  std::shared_ptr<const FilterDesc> w = describe_filter(s.w);
+  std::shared_ptr<const ConvolutionDesc> c = describe(spec_of(KILN_DATA_FLOAT));
+  ActivationDesc relu{KILN_ACTIVATION_RELU};
+
+  kilnStatus_t dgrad(kilnFilterDescriptor_t w_desc, kilnTensorDescriptor_t dy,
+                     kilnConvolutionDescriptor_t conv, kilnTensorDescriptor_t dx) const {
+    return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
+      return kilnCreateConvolutionBackwardDataPlan(h, w_desc, dy, conv, dx, plan);
+    });
+  }
+  kilnStatus_t wgrad(kilnTensorDescriptor_t x_desc, kilnTensorDescriptor_t dy,
+                     kilnConvolutionDescriptor_t conv, kilnFilterDescriptor_t dw) const {
+    return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
+      return kilnCreateConvolutionBackwardFilterPlan(h, x_desc, dy, conv, dw, plan);
+    });
+  }
+  kilnStatus_t bgrad(kilnTensorDescriptor_t dy, kilnTensorDescriptor_t db) const {
+    return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
+      return kilnCreateConvolutionBackwardBiasPlan(h, dy, db, plan);
+    });
+  }
+  kilnStatus_t transposed(kilnTensorDescriptor_t x_desc, kilnFilterDescriptor_t w_desc,
+                          kilnConvolutionDescriptor_t conv, kilnTensorDescriptor_t y_desc) const {
+    return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
+      return kilnCreateConvolutionTransposedPlan(h, x_desc, w_desc, conv, y_desc, plan);
+    });
+  }
+  kilnStatus_t fused(kilnTensorDescriptor_t z, kilnTensorDescriptor_t bias_desc,
+                     kilnActivationDescriptor_t activation) const {
+    return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
+      return kilnCreateConvolutionBiasActivationForwardPlan(h, *x, *w, *c, z, bias_desc, activation,
+                                                            *y, plan);
+    });
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(convolution_passes)
+
+BOOST_AUTO_TEST_CASE(data_gradient) {
+  check_data_gradient(spec_of(KILN_DATA_FLOAT), Shapes(KILN_DATA_FLOAT));
+  check_data_gradient(spec_of(KILN_DATA_DOUBLE, KILN_CONVOLUTION),
+                      Shapes(KILN_DATA_DOUBLE, KILN_TENSOR_NHWC));
+  Shapes gaps(KILN_DATA_HALF);
+  gaps.x.strides = {700, 1, 60, 5};
+  check_data_gradient(spec_of(KILN_DATA_HALF), gaps);
+}
+
+BOOST_AUTO_TEST_CASE(filter_gradient) {
+  check_filter_gradient(spec_of(KILN_DATA_FLOAT), Shapes(KILN_DATA_FLOAT));
+  check_filter_gradient(spec_of(KILN_DATA_DOUBLE, KILN_CONVOLUTION),
+                        Shapes(KILN_DATA_DOUBLE, KILN_TENSOR_NHWC));
+  Shapes gaps(KILN_DATA_BFLOAT16);
+  gaps.w.strides = {40, 15, 5, 2};
+  check_filter_gradient(spec_of(KILN_DATA_BFLOAT16), gaps);
+}
+
+BOOST_AUTO_TEST_CASE(bias_gradient) {
+  check_bias_gradient(Shapes(KILN_DATA_FLOAT));
+  check_bias_gradient(Shapes(KILN_DATA_DOUBLE, KILN_TENSOR_NHWC));
+  check_bias_gradient(Shapes(KILN_DATA_HALF));
+}
+
+BOOST_AUTO_TEST_CASE(transposed) {
+  check_transposed(spec_of(KILN_DATA_FLOAT), Shapes(KILN_DATA_FLOAT, KILN_TENSOR_NHWC));
+  check_transposed(spec_of(KILN_DATA_DOUBLE), Shapes(KILN_DATA_DOUBLE));
+}
+
+BOOST_AUTO_TEST_CASE(fused_with_and_without_residual_and_bias) {
+  const Shapes s(KILN_DATA_FLOAT), wide(KILN_DATA_DOUBLE, KILN_TENSOR_NHWC);
+  const auto f32 = spec_of(KILN_DATA_FLOAT), f64 = spec_of(KILN_DATA_DOUBLE);
+  check_fused(f32, s, {KILN_ACTIVATION_RELU, 0}, &s.y, true);
+  check_fused(f32, s, {KILN_ACTIVATION_IDENTITY, 0}, &s.y, false);
+  check_fused(f32, s, {KILN_ACTIVATION_LEAKY_RELU, 0.25}, nullptr, true);
+  check_fused(f32, s, {KILN_ACTIVATION_TANH, 0}, nullptr, false);
+  Tensor z = wide.y;
+  z.strides = {0, 1, 42, 6};  // one image for the whole batch, and another layout than y
+  check_fused(f64, wide, {KILN_ACTIVATION_GELU_ERF, 0}, &z, true);
+}
+
+BOOST_AUTO_TEST_CASE(output_sizes_of_the_transposed_convolution) {
+  const Scene scene;
+  std::int64_t dims[5];
+  const auto ask = [&](kilnTensorDescriptor_t x, kilnFilterDescriptor_t w,
+                       kilnConvolutionDescriptor_t c, const std::int64_t* extra, int rank = 4) {
+    return kilnGetConvolutionTransposedOutputDim(c, x, w, extra, rank, dims);
+  };
+  // (5 - 1) * 2 + 3 - 1 - 2 = 8, and 7 - 1 + 3 - 0 - 1 = 8: of the two heights whose convolution
+  // has 5 rows, 8 and 9, output padding chooses the larger.
+  succeeds(ask(*scene.y, *scene.w, *scene.c, nullptr));
+  BOOST_TEST(Sizes(dims, dims + 4) == (Sizes{2, 4, 8, 8}));
+  const std::int64_t extra[] = {1, 0};
+  succeeds(ask(*scene.y, *scene.w, *scene.c, extra));
+  BOOST_TEST(Sizes(dims, dims + 4) == (Sizes{2, 4, 9, 8}));
+
+  const TensorDesc unset;
+  const ConvolutionDesc unset_convolution;
+  const std::int64_t too_much[] = {0, 1}, negative[] = {-1, 0};
+  bad_param(ask(nullptr, *scene.w, *scene.c, nullptr), {"xDesc is null"});
+  bad_param(ask(*scene.y, nullptr, *scene.c, nullptr), {"wDesc is null"});
+  bad_param(ask(*scene.y, *scene.w, nullptr, nullptr), {"convDesc is null"});
+  fails(ask(unset, *scene.w, *scene.c, nullptr), KILN_STATUS_NOT_INITIALIZED,
+        {"xDesc", "never set"});
+  fails(ask(*scene.y, *scene.w, unset_convolution, nullptr), KILN_STATUS_NOT_INITIALIZED,
+        {"convDesc", "never set"});
+  bad_param(ask(*scene.y, *scene.w, *scene.c, too_much),
+            {"outputPadding[1] is 1; expected 0 to 0, below the stride"});
+  bad_param(ask(*scene.y, *scene.w, *scene.c, negative),
+            {"outputPadding[0] is -1; expected 0 to 1"});
+  bad_param(ask(*scene.y, *scene.w, *scene.c, nullptr, 3), {"nbDims is 3; expected 4"});
+  bad_param(
+      kilnGetConvolutionTransposedOutputDim(*scene.c, *scene.y, *scene.w, nullptr, 4, nullptr),
+      {"dims is null"});
+  bad_param(ask(*scene.x, *scene.w, *scene.c, nullptr),
+            {"xDesc has 4 channels (dims[1]); expected 6, the first size of wDesc"});
+  bad_param(ask(*scene.y, FilterDesc(KILN_DATA_DOUBLE, {6, 2, 3, 2}), *scene.c, nullptr),
+            {"wDesc has data type f64; expected f32, as xDesc has"});
+  bad_param(ask(TensorDesc(KILN_DATA_FLOAT, {2, 6, 5}), *scene.w, *scene.c, nullptr),
+            {"xDesc has 3 dimensions; expected 4, for convDesc has 2 of space"});
+  const ConvolutionDesc shrunk({9, 9}, {9, 9}, {1, 1}, {1, 1});
+  bad_param(ask(*scene.y, *scene.w, shrunk, nullptr), {"xDesc: dims[2] is 5", "padding 9 and 9"});
+  // Groups that do not divide the filters, however many.
+  const ConvolutionDesc grouped({0, 0}, {0, 0}, {1, 1}, {1, 1}, std::int64_t{1} << 62);
+  bad_param(ask(*scene.y, *scene.w, grouped, nullptr),
+            {"wDesc has 6 output channels", "multiple of groupCount 4611686018427387904"});
+}
+
+BOOST_AUTO_TEST_CASE(null_and_unset_descriptors) {
+  const Scene s;
+  const TensorDesc unset;
+  const FilterDesc unset_filter;
+  const ConvolutionDesc unset_convolution;
+  const ActivationDesc unset_activation;
+  bad_param(s.dgrad(nullptr, *s.y, *s.c, *s.x), {"wDesc is null"});
+  bad_param(s.dgrad(*s.w, nullptr, *s.c, *s.x), {"dyDesc is null"});
+  bad_param(s.dgrad(*s.w, *s.y, nullptr, *s.x), {"convDesc is null"});
+  bad_param(s.dgrad(*s.w, *s.y, *s.c, nullptr), {"dxDesc is null"});
+  bad_param(s.wgrad(nullptr, *s.y, *s.c, *s.w), {"xDesc is null"});
+  bad_param(s.wgrad(*s.x, nullptr, *s.c, *s.w), {"dyDesc is null"});
+  bad_param(s.wgrad(*s.x, *s.y, nullptr, *s.w), {"convDesc is null"});
+  bad_param(s.wgrad(*s.x, *s.y, *s.c, nullptr), {"dwDesc is null"});
+  bad_param(s.bgrad(nullptr, *s.bias), {"dyDesc is null"});
+  bad_param(s.bgrad(*s.y, nullptr), {"dbDesc is null"});
+  bad_param(s.transposed(nullptr, *s.w, *s.c, *s.x), {"xDesc is null"});
+  bad_param(s.transposed(*s.y, nullptr, *s.c, *s.x), {"wDesc is null"});
+  bad_param(s.transposed(*s.y, *s.w, nullptr, *s.x), {"convDesc is null"});
+  bad_param(s.transposed(*s.y, *s.w, *s.c, nullptr), {"yDesc is null"});
+  bad_param(s.fused(*s.y, *s.bias, nullptr), {"activationDesc is null"});
+  const auto never = [](kilnStatus_t status, const char* name) {
+    fails(status, KILN_STATUS_NOT_INITIALIZED, {name, "was created but never set"});
+  };
+  never(s.dgrad(unset_filter, *s.y, *s.c, *s.x), "wDesc");
+  never(s.dgrad(*s.w, unset, *s.c, *s.x), "dyDesc");
+  never(s.dgrad(*s.w, *s.y, unset_convolution, *s.x), "convDesc");
+  never(s.dgrad(*s.w, *s.y, *s.c, unset), "dxDesc");
+  never(s.wgrad(*s.x, *s.y, *s.c, unset_filter), "dwDesc");
+  never(s.bgrad(unset, *s.bias), "dyDesc");
+  never(s.bgrad(*s.y, unset), "dbDesc");
+  never(s.transposed(unset, *s.w, *s.c, *s.x), "xDesc");
+  never(s.transposed(*s.y, *s.w, *s.c, unset), "yDesc");
+  never(s.fused(unset, *s.bias, s.relu), "zDesc");
+  never(s.fused(*s.y, unset, s.relu), "biasDesc");
+  never(s.fused(*s.y, *s.bias, unset_activation), "activationDesc");
+}
+
+// The sentence is in the names of the function that was called.
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
+  const Scene s;
+  const auto f32 = KILN_DATA_FLOAT, f64 = KILN_DATA_DOUBLE;
+  const TensorDesc tall(f32, {2, 6, 6, 7}), narrow(f32, {2, 5, 9, 8}), line(f32, {2, 6, 5}),
+      wide(f64, {2, 6, 5, 7}), three(f32, {1, 3, 1, 1});
+  bad_param(s.dgrad(*s.w, tall, *s.c, *s.x),
+            {"dyDesc has sizes 2x6x6x7; the convolution of dxDesc gives 2x6x5x7"});
+  bad_param(s.dgrad(*s.w, line, *s.c, *s.x), {"dyDesc has sizes 2x6x5; the convolution of dxDesc"});
+  bad_param(s.dgrad(*s.w, wide, *s.c, *s.x), {"dyDesc has data type f64; expected f32, as dxDesc"});
+  bad_param(s.dgrad(*s.w, *s.y, *s.c, narrow), {"dxDesc has 5 channels", "groupCount 2"});
+  bad_param(s.dgrad(*s.w, *s.y, *s.c, TensorDesc(f32, {2, 4, 9, 8}, Sizes{0, 72, 8, 1})),
+            {"dxDesc: strides are 0:72:8:1", "share an address"});
+  bad_param(s.wgrad(*s.x, tall, *s.c, *s.w),
+            {"dyDesc has sizes 2x6x6x7; the convolution gives 2x6x5x7"});
+  bad_param(s.wgrad(*s.x, *s.y, *s.c, FilterDesc(f32, {6, 3, 3, 2})),
+            {"dwDesc has 3 input channels", "expected 2", "xDesc"});
+  bad_param(s.wgrad(*s.x, *s.y, *s.c, FilterDesc(f64, {6, 2, 3, 2})), {"dwDesc has data type f64"});
+  bad_param(s.wgrad(*s.x, *s.y, *s.c, FilterDesc(f32, {6, 2, 3, 2}, Sizes{0, 6, 2, 1})),
+            {"dwDesc: strides are 0:6:2:1", "share an address"});
+  bad_param(s.wgrad(*s.x, *s.y, *s.c, FilterDesc(f32, {6, 2, 13, 2})),
+            {"dwDesc: dims[2] is 13", "xDesc's dims[2] 9"});
+  bad_param(s.bgrad(*s.y, three),
+            {"dbDesc has sizes 1x3x1x1; expected 1x6x1x1, one element a channel of dyDesc"});
+  bad_param(s.bgrad(*s.y, TensorDesc(f64, {1, 6, 1, 1})), {"dbDesc has data type f64"});
+  bad_param(s.bgrad(*s.y, TensorDesc(f32, {1, 6, 1, 1}, Sizes{6, 0, 1, 1})),
+            {"dbDesc: strides are 6:0:1:1"});
+  bad_param(s.transposed(tall, *s.w, *s.c, *s.x),
+            {"xDesc has sizes 2x6x6x7; the convolution of yDesc gives 2x6x5x7"});
+  bad_param(s.transposed(*s.y, *s.w, *s.c, narrow), {"yDesc has 5 channels"});
+  bad_param(s.fused(tall, *s.bias, s.relu), {"zDesc has sizes 2x6x6x7; expected 2x6x5x7"});
+  bad_param(s.fused(wide, *s.bias, s.relu), {"zDesc has data type f64; expected f32"});
+  bad_param(s.fused(*s.y, three, s.relu),
+            {"biasDesc has sizes 1x3x1x1; expected 1x6x1x1, one element a channel of yDesc"});
+  bad_param(s.fused(*s.y, TensorDesc(f64, {1, 6, 1, 1}), s.relu), {"biasDesc has data type f64"});
+}
+
+// A data gradient has as many phases as there are positions modulo the stride.
+BOOST_AUTO_TEST_CASE(strides_of_very_many_phases_find_no_engine) {
+  const TestHandle handle;
+  const auto f32 = KILN_DATA_FLOAT;
+  const TensorDesc dx(f32, {1, 1, 1000, 1000}), dy(f32, {1, 1, 2, 2});
+  const FilterDesc w(f32, {1, 1, 3, 3});
+  const ConvolutionDesc convolution({0, 0}, {0, 0}, {900, 900}, {1, 1});
+  kilnPlan_t plan = nullptr;
+  succeeds(kilnCreateConvolutionBackwardDataPlan(handle, w, dy, convolution, dx, &plan));
+  fails(kilnFinalizePlan(plan), KILN_STATUS_NOT_SUPPORTED,
+        {"strides are 1x900x900 for a dx of 1x1000x1000", "at most 65536 phases"});
+  succeeds(kilnDestroyPlan(plan));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
+  Shapes s(KILN_DATA_FLOAT);
+  s.x.dims[0] = s.y.dims[0] = 0;
+  const ConvolutionSpec spec = spec_of(KILN_DATA_FLOAT);
+  const TestHandle handle;
+  const float one = 1, zero = 0;
+  const Buffer<float> dw(std::vector<float>(72, 5)), db(std::vector<float>(6, 5));
+  const auto x = describe(s.x), y = describe(s.y), bias = describe(s.bias);
+  const auto w = describe_filter(s.w);
+  const auto c = describe(spec);
+  // No images: nothing to write, and gradients that are sums of nothing.
+  succeeds(kilnConvolutionBackwardData(handle, &one, *w, dw.data(), *y, nullptr, *c, &zero, *x,
+                                       nullptr));
+  succeeds(kilnConvolutionBackwardFilter(handle, &one, *x, nullptr, *y, nullptr, *c, &one, *w,
+                                         dw.data()));
+  BOOST_TEST(dw.read() == std::vector<float>(72, 5), boost::test_tools::per_element());
+  succeeds(kilnConvolutionBackwardFilter(handle, &one, *x, nullptr, *y, nullptr, *c, &zero, *w,
+                                         dw.data()));
+  BOOST_TEST(dw.read() == std::vector<float>(72, 0), boost::test_tools::per_element());
+  succeeds(kilnConvolutionBackwardBias(handle, &one, *y, nullptr, &zero, *bias, db.data()));
+  BOOST_TEST(db.read() == std::vector<float>(6, 0), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,251 @@
+// Any values in any order: the descriptors and plans of the operations beyond the forward
+// convolution either succeed or refuse with a status and a sentence, and a plan that was never
+// finalized is executed by nobody. No kernel is made.
+#include "input.hpp"
+
+namespace {
+
+using namespace fuzz;  // NOLINT(google-build-using-namespace)
+
+class Scene {
+ public:
+  Scene() {
+    for (auto& tensor : tensors_) require(succeeded(kilnCreateTensorDescriptor(&tensor)));
+    require(succeeded(kilnCreateFilterDescriptor(&w_)) &&
+            succeeded(kilnCreateConvolutionDescriptor(&convolution_)) &&
+            succeeded(kilnCreatePoolingDescriptor(&pooling_)) &&
+            succeeded(kilnCreateActivationDescriptor(&activation_)));
+  }
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+  ~Scene() {
+    for (auto tensor : tensors_) kilnDestroyTensorDescriptor(tensor);
+    kilnDestroyFilterDescriptor(w_);
+    kilnDestroyConvolutionDescriptor(convolution_);
+    kilnDestroyPoolingDescriptor(pooling_);
+    kilnDestroyActivationDescriptor(activation_);
+  }
+
+  void step(Input& in) {
+    switch (in.byte() % 12) {
+      case 0: set_tensor(in, tensors_[in.byte() % tensor_count]); break;
+      case 1: set_filter(in, w_); break;
+      case 2: set_convolution(in, convolution_); break;
+      case 3: succeeded(kilnSetConvolutionGroupCount(convolution_, in.number())); break;
+      case 4: set_pooling(in); break;
+      case 5: set_activation(in); break;
+      case 6: fit_tensor(in); break;
+      case 7: fit_pooled(in); break;
+      case 8: fit_convolved(in); break;
+      case 9: fit_transposed(in); break;
+      default: make_plan(in);
+    }
+  }
+
+  void make_plan(Input& in) {
+    const int operation = in.byte() % operation_count;
+    kilnPlan_t plan = nullptr;
+    if (!succeeded(create(operation, in, &plan))) {
+      require(plan == nullptr);
+      return;
+    }
+    const char* line = nullptr;
+    require(succeeded(kilnGetPlanText(plan, KILN_PLAN_PROBLEM, &line)));
+    require(std::strlen(line) > 10);
+    require(!succeeded(execute(in.byte() % operation_count, plan)));
+    ask_engines(plan);
+    require(succeeded(kilnDestroyPlan(plan)));
+  }
+
+ private:
+  static constexpr int tensor_count = 5;
+  static constexpr int operation_count = 17;
+
+  // One of the tensors, rarely null.
+  kilnTensorDescriptor_t tensor(Input& in) {
+    const int which = in.byte();
+    return which > 250 ? nullptr : tensors_[which % tensor_count];
+  }
+
+  kilnStatus_t create(int operation, Input& in, kilnPlan_t* plan) {
+    const kilnTensorDescriptor_t a = tensor(in), b = tensor(in), c = tensor(in), d = tensor(in);
+    const auto algorithm = in.enumerator<kilnSoftmaxAlgorithm_t>(3);
+    const auto mode = in.enumerator<kilnSoftmaxMode_t>(2);
+    const auto h = handle();
+    switch (operation) {
+      case 0: return kilnCreateConvolutionBackwardDataPlan(h, w_, a, convolution_, b, plan);
+      case 1: return kilnCreateConvolutionBackwardFilterPlan(h, a, b, convolution_, w_, plan);
+      case 2: return kilnCreateConvolutionBackwardBiasPlan(h, a, b, plan);
+      case 3: return kilnCreateConvolutionTransposedPlan(h, a, w_, convolution_, b, plan);
+      case 4:
+        return kilnCreateConvolutionBiasActivationForwardPlan(h, a, w_, convolution_, b, c,
+                                                              activation_, d, plan);
+      case 5: return kilnCreatePoolingForwardPlan(h, pooling_, a, b, plan);
+      case 6: return kilnCreatePoolingBackwardPlan(h, pooling_, a, b, c, plan);
+      case 7: return kilnCreateActivationForwardPlan(h, activation_, a, b, plan);
+      case 8: return kilnCreateActivationBackwardPlan(h, activation_, a, b, c, d, plan);
+      case 9: return kilnCreateSoftmaxForwardPlan(h, algorithm, mode, a, b, plan);
+      case 10: return kilnCreateSoftmaxBackwardPlan(h, algorithm, mode, a, b, c, plan);
+      case 11: return kilnCreateTransformTensorPlan(h, a, b, plan);
+      case 12: return kilnCreateAddTensorPlan(h, a, b, plan);
+      case 13: return kilnCreateSetTensorPlan(h, a, plan);
+      case 14: return kilnCreateScaleTensorPlan(h, a, plan);
+      case 15: return kilnCreateOpTensorPlan(h, in.enumerator<kilnOpTensorOp_t>(4), a, b, c, plan);
+      default:
+        return kilnCreateReduceTensorPlan(h, in.enumerator<kilnReduceTensorOp_t>(5), a, b, plan);
+    }
+  }
+
+  // Of any operation: the plan is of another, or was never finalized.
+  static kilnStatus_t execute(int operation, kilnPlan_t plan) {
+    const double one = 1;
+    double element = 0;
+    void* const p = &element;
+    const auto h = handle();
+    switch (operation) {
+      case 0: return kilnExecuteConvolutionBackwardData(h, plan, &one, p, p, &one, p);
+      case 1: return kilnExecuteConvolutionBackwardFilter(h, plan, &one, p, p, &one, p);
+      case 2: return kilnExecuteConvolutionBackwardBias(h, plan, &one, p, &one, p);
+      case 3: return kilnExecuteConvolutionTransposed(h, plan, &one, p, p, &one, p);
+      case 4:
+        return kilnExecuteConvolutionBiasActivationForward(h, plan, &one, p, p, &one, p, p, p);
+      case 5: return kilnExecutePoolingForward(h, plan, &one, p, &one, p);
+      case 6: return kilnExecutePoolingBackward(h, plan, &one, p, p, &one, p);
+      case 7: return kilnExecuteActivationForward(h, plan, &one, p, &one, p);
+      case 8: return kilnExecuteActivationBackward(h, plan, &one, p, p, p, &one, p);
+      case 9: return kilnExecuteSoftmaxForward(h, plan, &one, p, &one, p);
+      case 10: return kilnExecuteSoftmaxBackward(h, plan, &one, p, p, &one, p);
+      case 11: return kilnExecuteTransformTensor(h, plan, &one, p, &one, p);
+      case 12: return kilnExecuteAddTensor(h, plan, &one, p, &one, p);
+      case 13: return kilnExecuteSetTensor(h, plan, p, &one);
+      case 14: return kilnExecuteScaleTensor(h, plan, p, &one);
+      case 15: return kilnExecuteOpTensor(h, plan, &one, p, &one, p, &one, p);
+      default: return kilnExecuteReduceTensor(h, plan, &one, p, &one, p);
+    }
+  }
+
+  void set_pooling(Input& in) {
+    const auto mode = in.enumerator<kilnPoolingMode_t>(3);
+    const auto nan = in.enumerator<kilnNanPropagation_t>(2);
+    const int count = in.rank() - 2;
+    const auto window = in.numbers();
+    auto before = in.numbers(), after = in.numbers();
+    const auto stride = in.numbers(), dilation = in.numbers();
+    const std::uint8_t how = in.byte();
+    // Padding is below the window's extent, or the setter goes no further.
+    for (std::size_t i = 0; how % 4 != 0 && i < 3; ++i)
+      if (window[i] > 0) before[i] %= window[i], after[i] %= window[i];
+    if (!succeeded(kilnSetPoolingNdDescriptor(pooling_, mode, nan, count, window.data(),
+                                              before.data(), how % 2 == 0 ? nullptr : after.data(),
+                                              stride.data(),
+                                              how % 8 < 4 ? nullptr : dilation.data())))
+      return;
+    int got_count = 0;
+    kilnPoolingMode_t got_mode{};
+    Input::Array got{};
+    require(succeeded(kilnGetPoolingNdDescriptor(pooling_, 3, &got_mode, nullptr, &got_count,
+                                                 got.data(), nullptr, nullptr, nullptr, nullptr)));
+    require(got_count == count && got_mode == mode);
+    for (int i = 0; i < count; ++i) require(got[i] == window[i]);
+  }
+
+  void set_activation(Input& in) {
+    const auto mode = in.enumerator<kilnActivationMode_t>(12);
+    double coefficient = static_cast<double>(in.number()) / 16;
+    if (in.byte() > 240) {
+      const std::int64_t bits = in.number();
+      std::memcpy(&coefficient, &bits, sizeof coefficient);
+    }
+    succeeded(kilnSetActivationDescriptor(activation_, mode, coefficient));
+  }
+
+  struct Read {
+    bool set = false;
+    int rank = 0;
+    kilnDataType_t type{};
+    Input::Array dims{}, strides{};
+  };
+  static Read read(kilnTensorDescriptor_t tensor) {
+    Read r;
+    r.set = succeeded(kilnGetTensorNdDescriptor(tensor, KILN_DIM_MAX, &r.type, &r.rank,
+                                                r.dims.data(), r.strides.data()));
+    return r;
+  }
+  static void write(Input& in, kilnTensorDescriptor_t to, const Read& r) {
+    switch (in.byte() % 4) {
+      case 0:
+        succeeded(kilnSetTensorNdDescriptor(to, r.type, r.rank, r.dims.data(), r.strides.data()));
+        break;
+      case 1:
+        succeeded(kilnSetTensorNdDescriptorEx(to, KILN_TENSOR_NHWC, r.type, r.rank, r.dims.data()));
+        break;
+      default:
+        succeeded(kilnSetTensorNdDescriptorEx(to, KILN_TENSOR_NCHW, r.type, r.rank, r.dims.data()));
+    }
+  }
+
+  // Like another tensor, with some of its sizes 1, in another type now and then.
+  void fit_tensor(Input& in) {
+    Read r = read(tensors_[in.byte() % tensor_count]);
+    if (!r.set) return;
+    const std::uint8_t ones = in.byte();
+    for (int i = 0; i < r.rank; ++i)
+      if (ones % 2 == 1 && (ones >> (i + 1) & 1) != 0) r.dims[i] = 1;
+    if (in.byte() > 200) r.type = in.enumerator<kilnDataType_t>(4);
+    write(in, tensors_[in.byte() % tensor_count], r);
+  }
+
+  // Of the sizes that pooling a tensor gives.
+  void fit_pooled(Input& in) {
+    const kilnTensorDescriptor_t x = tensors_[in.byte() % tensor_count];
+    Read r = read(x);
+    if (!r.set || !succeeded(kilnGetPoolingForwardOutputDim(pooling_, x, r.rank, r.dims.data())))
+      return;
+    for (int i = 1; i < r.rank; ++i) require(r.dims[i] >= 1);
+    write(in, tensors_[in.byte() % tensor_count], r);
+  }
+
+  // A filter that goes with a tensor, and the sizes that convolving it gives.
+  void fit_convolved(Input& in) {
+    const kilnTensorDescriptor_t x = tensors_[in.byte() % tensor_count];
+    Read r = read(x);
+    if (!r.set) return;
+    std::int64_t groups = 1;
+    require(succeeded(kilnGetConvolutionGroupCount(convolution_, &groups)));
+    Input::Array filter = in.numbers();
+    filter[1] = r.dims[1] / groups;
+    succeeded(kilnSetFilterNdDescriptor(w_, r.type, KILN_TENSOR_NCHW, r.rank, filter.data()));
+    if (!succeeded(kilnGetConvolutionForwardOutputDim(convolution_, x, w_, r.rank, r.dims.data())))
+      return;
+    write(in, tensors_[in.byte() % tensor_count], r);
+  }
+
+  void fit_transposed(Input& in) {
+    const kilnTensorDescriptor_t x = tensors_[in.byte() % tensor_count];
+    Read r = read(x);
+    if (!r.set) return;
+    const Input::Array extra = in.numbers();
+    if (!succeeded(kilnGetConvolutionTransposedOutputDim(
+            convolution_, x, w_, in.byte() % 2 == 0 ? nullptr : extra.data(), r.rank,
+            r.dims.data())))
+      return;
+    for (int i = 1; i < r.rank; ++i) require(r.dims[i] >= 1);
+    write(in, tensors_[in.byte() % tensor_count], r);
+  }
+
+  std::array<kilnTensorDescriptor_t, tensor_count> tensors_{};
+  kilnFilterDescriptor_t w_ = nullptr;
+  kilnConvolutionDescriptor_t convolution_ = nullptr;
+  kilnPoolingDescriptor_t pooling_ = nullptr;
+  kilnActivationDescriptor_t activation_ = nullptr;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input in(data, size);
+  Scene scene;
+  for (int steps = 0; steps < 24 && !in.empty(); ++steps) scene.step(in);
+  scene.make_plan(in);
+  return 0;
+}

@@ -1,0 +1,115 @@
+// The reference's pooling and its gradient against oneDNN's.
+#include "onednn.hpp"
+
+using namespace kiln;
+
+namespace {
+
+using onednn::compare;
+using onednn::elements;
+using onednn::layout;
+using onednn::Memory;
+using onednn::wrap;
+
+#if DNNL_VERSION_MAJOR >= 3
+using Forward = dnnl::pooling_forward;
+using Backward = dnnl::pooling_backward;
+#else
+using Forward = dnnl::pooling_v2_forward;  // the one with dilation
+using Backward = dnnl::pooling_v2_backward;
+#endif
+
+dnnl::algorithm algorithm_of(kilnPoolingMode_t mode) {
+  switch (mode) {
+    case KILN_POOLING_MAX: return dnnl::algorithm::pooling_max;
+    case KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING:
+      return dnnl::algorithm::pooling_avg_include_padding;
+    case KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING: break;
+  }
+  return dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+struct PoolingCase {
+  PoolingSpec spec;
+  Tensor x, y;
+
+  Memory::dims space(const Spatial& sizes, std::int64_t offset = 0) const {
+    Memory::dims dims;
+    for (int i = 0; i < spec.spatial; ++i) dims.push_back(sizes[i] + offset);
+    return dims;
+  }
+
+  Forward::primitive_desc forward() const {
+    return onednn::describe_forward<Forward>(
+        dnnl::prop_kind::forward_training, algorithm_of(spec.mode), layout(x), layout(y),
+        space(spec.stride), space(spec.window), space(spec.dilation, -1), space(spec.pad_before),
+        space(spec.pad_after));
+  }
+  Backward::primitive_desc backward() const {
+    return onednn::describe_backward<Backward>(forward(), algorithm_of(spec.mode), layout(x),
+                                               layout(y), space(spec.stride), space(spec.window),
+                                               space(spec.dilation, -1), space(spec.pad_before),
+                                               space(spec.pad_after));
+  }
+};
+
+// False if it has a window without an element, of which oneDNN makes something of its own.
+bool draw(onednn::Random& random, kilnPoolingMode_t mode, PoolingCase& item) {
+  PoolingSpec& spec = item.spec;
+  spec = {};
+  spec.mode = mode;
+  spec.spatial = static_cast<int>(random.among(1, 3));
+  Dims dims{random.among(1, 3), random.among(1, 20)};
+  for (int i = 0; i < spec.spatial; ++i) {
+    spec.window[i] = random.among(1, 4);
+    spec.dilation[i] = random.among(0, 3) == 0 ? random.among(1, 3) : 1;
+    const std::int64_t reach = (spec.window[i] - 1) * spec.dilation[i];
+    spec.pad_before[i] = random.among(0, reach);
+    spec.pad_after[i] = random.among(0, reach);
+    spec.stride[i] = random.among(1, 3);
+    dims[i + 2] = random.among(1, 11);
+    const std::int64_t room = dims[i + 2] + spec.pad_before[i] + spec.pad_after[i] - reach - 1;
+    if (room < 0 || dims[i + 2] < spec.dilation[i]) return false;
+    // oneDNN wants the padding after to be what the output reads.
+    spec.pad_after[i] -= room % spec.stride[i];
+    if (spec.pad_after[i] < 0) return false;
+  }
+  item.x = random.tensor(spec.spatial + 2, dims);
+  item.y = random.tensor(spec.spatial + 2, pooling_output_dims(spec, item.x));
+  item.y.strides = dense_strides(item.x.strides[1] == 1 ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW,
+                                 item.y.rank, item.y.dims);
+  return true;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pooling_onednn)
+
+BOOST_AUTO_TEST_CASE(random_problems) {
+  onednn::Random random(7);
+  int compared = 0;
+  while (compared < 300) {
+    PoolingCase item;
+    if (!draw(random, static_cast<kilnPoolingMode_t>(compared % 3), item)) continue;
+    ++compared;
+    const bool max = item.spec.mode == KILN_POOLING_MAX;
+    std::vector<float> x = random.values(elements(item.x)), y(elements(item.y));
+    const auto forward = item.forward();
+    const Memory workspace(forward.workspace_desc(), onednn::cpu());
+    onednn::execute(Forward(forward), {{DNNL_ARG_SRC, wrap(layout(item.x), x)},
+                                       {DNNL_ARG_DST, wrap(layout(item.y), y)},
+                                       {DNNL_ARG_WORKSPACE, workspace}});
+    compare(make_pooling_forward(item.spec, item.x, item.y), {x.data()}, y, 2);
+
+    std::vector<float> dy = random.values(elements(item.y)), dx(elements(item.x));
+    onednn::execute(Backward(item.backward()), {{DNNL_ARG_DIFF_DST, wrap(layout(item.y), dy)},
+                                                {DNNL_ARG_DIFF_SRC, wrap(layout(item.x), dx)},
+                                                {DNNL_ARG_WORKSPACE, workspace}});
+    std::vector<const void*> inputs{dy.data()};
+    if (max) inputs.push_back(x.data());
+    compare(make_pooling_backward(item.spec, item.y, max ? &item.x : nullptr, item.x), inputs, dx,
+            2);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,41 @@
+// What the tests of problems share.
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+#include "problem/operand.hpp"
+
+namespace test {
+
+inline kiln::Tensor tensor(int rank, const kiln::Dims& dims,
+                           kilnTensorFormat_t format = KILN_TENSOR_NCHW,
+                           kilnDataType_t type = KILN_DATA_FLOAT) {
+  kiln::Tensor out;
+  out.type = type;
+  out.rank = rank;
+  out.dims = dims;
+  out.strides = kiln::dense_strides(format, rank, dims);
+  return out;
+}
+
+// The sentence of what make() throws.
+template <class Make>
+std::string fault_of(const Make& make) {
+  try {
+    make();
+  } catch (const kiln::Error& error) {
+    return error.what();
+  }
+  return "no fault";
+}
+
+// "dy x dx!": the operands' names, the result marked.
+inline std::string names_of(const std::vector<kiln::Operand>& operands) {
+  std::string text;
+  for (const kiln::Operand& operand : operands)
+    text += kiln::cat(text.empty() ? "" : " ", operand.name, operand.written ? "!" : "");
+  return text;
+}
+
+}  // namespace test
