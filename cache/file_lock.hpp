@@ -27,6 +27,8 @@ class FileLock {
   Turn ask();
   bool wait(std::chrono::milliseconds patience);  // true: mine
 
+  bool held() const { return held_; }
+
   void remove();  // the file, which others may wait on: they then look again and find the work done
 
   std::vector<std::byte> read(std::size_t most) const;   // from the beginning; empty: in vain

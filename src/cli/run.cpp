@@ -44,15 +44,6 @@ Scalars scalars_of(const Scalars& given, DataType type) {
           static_cast<float>(given.alpha2)};
 }
 
-const char* name_of(kilnKernelOrigin_t origin) {
-  switch (origin) {
-    case KILN_KERNEL_COMPILED: return "compiled";
-    case KILN_KERNEL_MEMORY: return "memory";
-    case KILN_KERNEL_DISK: return "disk";
-  }
-  return "?";
-}
-
 void describe_plan(const Plan& plan, RunResult& result) {
   result.engine = plan.spec().engine;
   result.tile = plan.spec().tile;
