@@ -21,12 +21,6 @@ struct Options {
   std::string line, stage = "spec", arch, engine, output;
 };
 
-std::string default_architecture() {
-  std::string why;
-  const auto devices = list_cuda_devices(why);
-  return devices.empty() ? "sm_90a" : devices[0].arch;
-}
-
 std::string print_spec(const Problem& problem, const Proposal& proposal,
                        const DeviceDescription& device) {
   const KernelSpec& kernel = proposal.kernel;

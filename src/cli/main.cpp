@@ -41,6 +41,7 @@ int run_program(int argc, char** argv) {
   add_inspect_command(app, run);
   add_prewarm_command(app, run);
   add_cache_command(app, run);
+  add_bundle_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -49,8 +50,8 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm or "
-        "cache; see kiln --help");
+        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm, "
+        "cache or bundle; see kiln --help");
   }
   return run();
 }

@@ -174,7 +174,7 @@ nlohmann::ordered_json RunResult::to_json() const {
   json["engine"] = engine;
   json["tile"] = tile;
   json["architecture"] = architecture;
-  json["kernel_source"] = name_of(origin);
+  json["kernel_source"] = kiln::name_of(origin);
   json["compile_ms"] = times.compile;
   json["load_ms"] = times.load;
   json["lookup_ms"] = times.lookup;
