@@ -47,6 +47,10 @@ class Kiln {
   // Sends SIGINT once something stands on standard output.
   Finished interrupted(const std::vector<std::string>& arguments) const;
 
+  // Goes on at once; `name` tells its output files from others'. The process number.
+  int start_apart(const std::vector<std::string>& arguments, const std::string& name) const;
+  Finished wait_for(int process, const std::string& name) const;
+
   std::map<std::string, std::string> environment;
   TemporaryDirectory directory;
 
