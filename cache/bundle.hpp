@@ -3,9 +3,9 @@
 //
 //   header       64 bytes: magic "KILNBNDL", version, zeros
 //   entries      each as its own file would be (entry_format.hpp), back to back
+//   provenance   text (JSON) of whoever made the bundle
 //   index        a hash table in pages of 4 KiB, each with a checksum: content hash, producer hash,
 //                offset, size
-//   provenance   text (JSON) of whoever made the bundle
 //   trailer      128 bytes: where all that lies, the file's size, checksums, magic "KILNDONE"
 //
 // The trailer is the mark of completeness: a file without one, or of another size than it says, is

@@ -47,13 +47,13 @@ bool BundleWriter::add(std::span<const std::byte> entry) {
 std::string BundleWriter::finish(std::string_view provenance) {
   BundleLayout layout;
   layout.entries = records_.size();
-  layout.pages = pages_for(layout.entries);
-  layout.index_at = written_;
-  write(encode_index(records_, layout.pages));
   layout.provenance_at = written_;
   layout.provenance_bytes = provenance.size();
   layout.provenance_digest = hash128(std::as_bytes(std::span(provenance)));
   write(std::as_bytes(std::span(provenance)));
+  layout.pages = pages_for(layout.entries);
+  layout.index_at = written_;
+  write(encode_index(records_, layout.pages));
   layout.file_bytes = written_ + bundle_trailer_bytes;
   write(encode_trailer(layout));
   // Unlike an entry of the cache, a bundle is carried elsewhere: it is to be on the disk whole.

@@ -201,10 +201,9 @@ nlohmann::ordered_json RunResult::to_json() const {
 }
 
 void set_error(RunResult& result, const Error& error) {
-  const bool refused = error.status() == KILN_STATUS_BAD_PARAM ||
-                       error.status() == KILN_STATUS_NOT_SUPPORTED ||
-                       error.status() == KILN_STATUS_NO_COMPILER ||
-                       error.status() == KILN_STATUS_NOT_CACHED;
+  const bool refused =
+      error.status() == KILN_STATUS_BAD_PARAM || error.status() == KILN_STATUS_NOT_SUPPORTED ||
+      error.status() == KILN_STATUS_NO_COMPILER || error.status() == KILN_STATUS_NOT_CACHED;
   result.status = refused ? Status::refused : Status::failed;
   result.reason = error.what();
 }
