@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cache/private_directory.hpp"
 #include "core/config.hpp"
 #include "core/log.hpp"
 #include "core/quantity.hpp"
@@ -68,7 +69,9 @@ Bundles open_bundles() {
       !beside.empty() && std::filesystem::exists(beside, ignored))
     paths.push_back(beside);
   Bundles bundles;
-  for (const std::string& path : paths) {
+  for (const std::string& named : paths) {
+    // Opened again for each hit, whatever the working directory is then.
+    const std::string path = cache::settled_path(named);
     std::string why;
     if (auto bundle = cache::Bundle::open(path, why))
       bundles.push_back(std::move(bundle));
@@ -83,9 +86,10 @@ bool is_worse(cache::Miss miss, cache::Miss than) {
   return than == cache::Miss::absent && miss != cache::Miss::absent;
 }
 
-CachedKernel find_in_layers(const cache::Key& key) {
+CachedKernel find_in(Layers layers, const cache::Key& key) {
+  static const Bundles none;
   CachedKernel found;
-  for (const auto& bundle : kernel_bundles()) {
+  for (const auto& bundle : layers == Layers::all ? kernel_bundles() : none) {
     cache::Lookup lookup = bundle->get(key, &found.other_producer);
     if (lookup.entry && lookup.entry->find("binary"))
       return {std::move(lookup), KILN_KERNEL_BUNDLE, false};
@@ -135,11 +139,11 @@ std::string bundle_beside_library() {
   return error ? "" : file.parent_path() / "kiln.bundle";
 }
 
-CachedKernel find_kernel(const cache::Key& key) {
-  CachedKernel found = find_in_layers(key);
+CachedKernel find_kernel(const cache::Key& key, Layers layers) {
+  CachedKernel found = find_in(layers, key);
   if (found.lookup.entry || cache_mode() != CacheMode::strict || key.producer().empty())
     return found;
-  CachedKernel any = find_in_layers(cache::Key(key.content(), ""));
+  CachedKernel any = find_in(layers, cache::Key(key.content(), ""));
   return any.lookup.entry ? std::move(any) : std::move(found);
 }
 

@@ -41,9 +41,14 @@ struct CachedKernel {
   bool other_producer = false;  // a bundle has it, of another compiler build
 };
 
-// In every layer. A sound entry without machine code counts as corrupt. In strict mode, where no
+enum class Layers {
+  all,
+  user  // past the bundles
+};
+
+// A sound entry without machine code counts as corrupt. In strict mode, where no
 // compiler is at hand to make a better one, any compiler build's will do.
-CachedKernel find_kernel(const cache::Key& key);
+CachedKernel find_kernel(const cache::Key& key, Layers layers = Layers::all);
 
 // Relaxed counts of this process; a forked child goes on with its parent's.
 struct CacheCounters {

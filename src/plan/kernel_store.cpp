@@ -99,7 +99,7 @@ class Making {
   Making& operator=(const Making&) = delete;
 
   // The kernel, if another made it meanwhile; null: it is to be compiled.
-  std::optional<CachedKernel> wait_for_others(const cache::Key& key) {
+  std::optional<CachedKernel> wait_for_others(const cache::Key& key, Layers layers) {
     if (!lock_) return std::nullopt;
     static const std::chrono::milliseconds patience = compile_patience();
     constexpr std::chrono::milliseconds longest_nap(20);
@@ -109,7 +109,7 @@ class Making {
       const cache::FileLock::Turn turn = lock_->ask();
       if (turn == cache::FileLock::Turn::none) return std::nullopt;
       // Also when the turn has come: its last holder may have been done just before.
-      if (CachedKernel found = find_kernel(key); found.lookup.entry) return found;
+      if (CachedKernel found = find_kernel(key, layers); found.lookup.entry) return found;
       if (turn == cache::FileLock::Turn::mine) return std::nullopt;
       if (!std::exchange(waited, true)) ++cache_counters().waits;
       if (std::chrono::steady_clock::now() >= end) {
@@ -173,26 +173,26 @@ struct HashIdentity {
 };
 
 // Loads what make_image gives. A cached binary that the driver refuses is no reason to fail: it is
-// compiled again, and the entry rewritten.
+// looked for in the next layer, and at last compiled again and the user's entry rewritten.
 FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   const DeviceDescription& target = device.description();
-  const auto load = [&](const FoundImage& found) {
-    Stopwatch watch;
-    auto loaded = std::make_shared<LoadedKernel>();
-    loaded->image = found.image;
-    loaded->kernel = device.load(found.image->binary, spec.entry, spec.shared_memory);
-    FoundKernel out{loaded, found.origin, found.times, found.account};
-    out.times.load = watch.lap();
-    return out;
-  };
-  const FoundImage found = make_image(spec, target.kind, target.arch, caching);
-  if (found.origin == KILN_KERNEL_COMPILED || cache_mode() == CacheMode::strict) return load(found);
-  try {
-    return load(found);
-  } catch (const Error& error) {
-    log::warn(cat("cached kernel ", found.image->key, " does not load (", error.what(),
-                  "); compiling it again"));
-    return load(make_image(spec, target.kind, target.arch, Caching::refresh));
+  for (;;) {
+    const FoundImage found = make_image(spec, target.kind, target.arch, caching);
+    try {
+      Stopwatch watch;
+      auto loaded = std::make_shared<LoadedKernel>();
+      loaded->image = found.image;
+      loaded->kernel = device.load(found.image->binary, spec.entry, spec.shared_memory);
+      FoundKernel out{loaded, found.origin, found.times, found.account};
+      out.times.load = watch.lap();
+      return out;
+    } catch (const Error& error) {
+      if (found.origin == KILN_KERNEL_COMPILED || cache_mode() == CacheMode::strict) throw;
+      const bool bundled = found.origin == KILN_KERNEL_BUNDLE;
+      log::warn(cat("kernel ", found.image->key, ", a ", found.account, ", does not load (",
+                    error.what(), "); ", bundled ? "looking further" : "compiling it again"));
+      caching = bundled ? Caching::past_bundles : Caching::refresh;
+    }
   }
 }
 
@@ -220,11 +220,14 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
   };
   std::optional<Making> making;
   std::string reason = caching == Caching::refresh ? "refused by the driver" : "not asked for";
-  if (caching == Caching::use && mode != CacheMode::off) {
-    CachedKernel found = find_kernel(text.key);
+  const bool looks = caching == Caching::use || caching == Caching::past_bundles;
+  if (looks && mode != CacheMode::off) {
+    const Layers layers = caching == Caching::use ? Layers::all : Layers::user;
+    CachedKernel found = find_kernel(text.key, layers);
     if (!found.lookup.entry && mode == CacheMode::on && text.compiler) {
       making.emplace(kernel_cache().lock_path(text.key));
-      if (std::optional<CachedKernel> made = making->wait_for_others(text.key)) found = *made;
+      if (std::optional<CachedKernel> made = making->wait_for_others(text.key, layers))
+        found = std::move(*made);
     }
     out.times.lookup = watch.lap();
     if (found.lookup.entry) {

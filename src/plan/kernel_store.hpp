@@ -31,9 +31,10 @@ struct KernelTimes {  // milliseconds
 };
 
 enum class Caching {
-  use,      // look the kernel up, publish what had to be compiled
-  refresh,  // compile and publish, whatever is there
-  bypass    // compile; look nothing up, publish nothing
+  use,           // look the kernel up, publish what had to be compiled
+  past_bundles,  // the same, but in the user's cache alone
+  refresh,       // compile and publish, whatever is there
+  bypass         // compile; look nothing up, publish nothing
 };
 
 struct FoundImage {

@@ -1,6 +1,7 @@
 // The size of the cache, and which entries go when it is passed.
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "cache/file_lock.hpp"
 #include "support.hpp"
+#include "tracer.hpp"
 
 namespace kiln::cache::test {
 
@@ -84,6 +86,30 @@ BOOST_AUTO_TEST_CASE(what_was_used_stays) {
   BOOST_TEST(store.put(sample_key(9), entry_of(10'000)));
   for (int key = 0; key < 10; ++key) BOOST_TEST(has(store, key) == (key != 2 && key != 3));
   BOOST_TEST(store.uses().counts.at("hits_disk") == 2u);  // outlives the eviction
+}
+
+// With all of that, a hit is still open, read and close.
+BOOST_AUTO_TEST_CASE(a_hit_takes_three_calls) {
+  DiskStore store(scratch.path(), warnings.sink());
+  store.set_limit(10'000'000);
+  for (int key = 0; key < 50; ++key) store.put(sample_key(key), entry_of(100'000));
+  const Trace hits = trace([] {},
+                           [&] {
+                             for (int key = 0; key < 50; ++key)
+                               if (!store.get(sample_key(key)).entry) return 1;
+                             return 0;
+                           });
+  if (!hits.possible) {
+    BOOST_TEST_MESSAGE("skipped: this system lets no process trace another");
+    return;
+  }
+  BOOST_TEST(hits.status == 0);
+  BOOST_TEST(hits.calls.size() == 150u);
+  for (std::size_t i = 0; i < hits.calls.size(); i += 3) {
+    BOOST_TEST(hits.calls[i] == SYS_openat);
+    BOOST_TEST(hits.calls[i + 1] == SYS_read);
+    BOOST_TEST(hits.calls[i + 2] == SYS_close);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_torn_use_log_costs_nothing_else) {

@@ -1,6 +1,8 @@
 // Where kernels come from: bundles, the user's cache, one compiler among many processes, or none.
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -153,6 +155,87 @@ BOOST_AUTO_TEST_CASE(homeless) {
       BOOST_TEST(names_in(temporary).empty());
     }
   }
+}
+
+// A user whom nobody knows, with a HOME of another's.
+BOOST_AUTO_TEST_CASE(homeless_and_nameless) {
+  if (geteuid() != 0) {
+    BOOST_TEST_MESSAGE("skipped: only root can become somebody else");
+    return;
+  }
+  Kiln kiln;
+  const std::string home = kiln.directory / "home", temporary = kiln.directory / "tmp";
+  for (const std::string& folder : {home, temporary}) std::filesystem::create_directory(folder);
+  for (const std::string& folder : {kiln.directory / "", temporary})
+    BOOST_REQUIRE(chmod(folder.c_str(), 0777) == 0);
+  kiln.environment.erase("KILN_CACHE_DIR");
+  kiln.environment["HOME"] = home;
+  kiln.environment["TMPDIR"] = temporary;
+  signal(SIGCHLD, SIG_DFL);
+  const pid_t child = fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      if (setgid(54321) == 0 && setuid(54321) == 0)
+        status = kiln({"conv", "--device", "host", "--check", tiny, tiny}).status;
+    } catch (const std::exception&) {
+      status = 77;  // the program is out of that user's reach
+    }
+    _exit(status);
+  }
+  int status = -1;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  if (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127) return;
+  const std::string err = kiln_test::read(kiln.directory / "err");
+  BOOST_TEST(WEXITSTATUS(status) == 0, err);
+  BOOST_TEST(count_of(err, "\n") == 1u, err);
+  BOOST_TEST(contains(err, home), err);
+  BOOST_TEST(names_in(temporary).empty());
+  BOOST_TEST(names_in(home).empty());
+}
+
+// kiln.bundle beside the library, or the program that has it inside, needs no variable.
+BOOST_AUTO_TEST_CASE(a_bundle_beside_the_program) {
+  Kiln kiln;
+  const std::string folder = kiln.directory / "bin";
+  std::filesystem::create_directory(folder);
+  const std::string file = kiln.directory.write("problems", tiny + "\n");
+  BOOST_REQUIRE(
+      kiln({"prewarm", file, "--arch", "host", "--bundle", folder + "/kiln.bundle"}).status == 0);
+  std::filesystem::copy(kiln.program, folder + "/kiln");
+  kiln.program = folder + "/kiln";
+  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
+  BOOST_TEST(contains(kiln({"conv", "--device", "host", "--check", tiny}).out, "  bundle "));
+  BOOST_TEST(contains(kiln({"info"}).out, folder + "/kiln.bundle, 1 kernels"));
+}
+
+// A kernel in a bundle that cannot be loaded is looked for further down, and made only once.
+BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
+  Kiln kiln;
+  const std::string file = kiln.directory.write("problems", tiny + "\n"),
+                    bundle = kiln.directory / "broken.bundle";
+  // A compiler of the same name and build whose output is not to be loaded.
+  const std::string script = kiln.directory.write(
+      "c++",
+      "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) echo rubbish >kernel.so; exit;; esac\n"
+      "exec c++ \"$@\"\n");
+  BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
+  kiln.environment["KILN_HOST_CXX"] = script;
+  BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", bundle}).status == 0);
+  kiln.environment.erase("KILN_HOST_CXX");
+  count_compilations(kiln);
+  kiln.environment["KILN_BUNDLE_PATH"] = bundle;
+  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
+  const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
+  for (const char* origin : {"  compiled ", "  disk "}) {
+    const Finished finished = kiln(command);
+    BOOST_TEST(finished.status == 0, finished.out);
+    BOOST_TEST(contains(finished.out, origin), finished.out);
+    BOOST_TEST(contains(finished.err, "does not load"), finished.err);
+  }
+  BOOST_TEST(compilations(kiln) == 1u);
+  kiln.environment["KILN_CACHE"] = "strict";
+  BOOST_TEST(kiln(command).status == 1);
 }
 
 // A bundle made with neither GPU nor driver serves a machine without compilers whole, for the host

@@ -81,7 +81,7 @@ std::vector<std::string> Finished::lines() const {
   return lines;
 }
 
-Kiln::Kiln() {
+Kiln::Kiln() : program(KILN_PROGRAM) {
   environment["KILN_CACHE_DIR"] = directory / "cache";
   environment["CUDA_VISIBLE_DEVICES"] = "";
   for (const char* name : {"PATH", "TMPDIR", "LD_LIBRARY_PATH", "KILN_NVRTC", "KILN_HOST_CXX"}) {
@@ -90,7 +90,7 @@ Kiln::Kiln() {
 }
 
 int Kiln::start(const std::vector<std::string>& arguments, int out, int err) const {
-  std::vector<std::string> words{KILN_PROGRAM}, variables;
+  std::vector<std::string> words{program}, variables;
   words.insert(words.end(), arguments.begin(), arguments.end());
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   const auto pointers = [](std::vector<std::string>& texts) {
@@ -105,10 +105,10 @@ int Kiln::start(const std::vector<std::string>& arguments, int out, int err) con
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
   pid_t process = -1;
-  const int error = posix_spawn(&process, KILN_PROGRAM, &actions, nullptr, pointers(words).data(),
-                                pointers(variables).data());
+  const int error = posix_spawn(&process, program.c_str(), &actions, nullptr,
+                                pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::system_error(error, std::generic_category(), KILN_PROGRAM);
+  if (error != 0) throw std::system_error(error, std::generic_category(), program);
   return process;
 }
 

@@ -51,6 +51,7 @@ class Kiln {
   int start_apart(const std::vector<std::string>& arguments, const std::string& name) const;
   Finished wait_for(int process, const std::string& name) const;
 
+  std::string program;  // the built one
   std::map<std::string, std::string> environment;
   TemporaryDirectory directory;
 
