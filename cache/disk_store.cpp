@@ -240,7 +240,7 @@ std::string DiskStore::publish(const Key& key, const Entry& entry) {
   int error = ENOENT;
   for (int attempt = 0; attempt < 3 && (error == ENOENT || error == ESTALE); ++attempt) {
     if (attempt > 0 || !ready()) {
-      if (const std::string why = make_place(name); !why.empty()) return why;
+      if (std::string why = make_place(name); !why.empty()) return why;
     }
     if (attempt == 0 && limit_ != 0)
       add_to(make_room(version_path(directory_), bytes.size(), limit_));

@@ -1,15 +1,14 @@
 // kiln cache why: where a problem's kernel is, or what of its key differs from the nearest one.
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "cli/cache_commands.hpp"
 #include "cli/commands.hpp"
 #include "cli/entries.hpp"
-#include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "plan/kernel_cache.hpp"
 
@@ -26,7 +25,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 // How far an entry is from a key: fields that differ, then lines of the source that it lacks.
 struct Distance {
   std::size_t fields = 0, lines = 0;
-  friend auto operator<=>(const Distance&, const Distance&) = default;
+  bool less_than(const Distance& other) const {
+    return std::pair(fields, lines) < std::pair(other.fields, other.lines);
+  }
 };
 
 Distance distance(const cache::Key& key, const std::multiset<std::string>& wanted,
@@ -100,7 +101,7 @@ int explain_problem(const std::string& problem, const std::string& arch) {
   visit_all_entries([&](const StoredEntry& entry) {
     if (!entry.flaw.empty()) return;
     const Distance far = distance(key, wanted, entry);
-    if (nearest && !(far < least)) return;
+    if (nearest && !far.less_than(least)) return;
     nearest = entry;
     least = far;
   });
