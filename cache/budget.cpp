@@ -28,6 +28,7 @@ struct Survey {
 
 Survey survey(OpenDirectory& top, const Uses& uses) {
   Survey found;
+  remove_abandoned(top);
   for_each_shard(top, [&](OpenDirectory& shard, const std::string& shard_name) {
     remove_abandoned(shard);
     for (std::string& file : shard.names()) {

@@ -344,6 +344,8 @@ std::uint64_t DiskStore::clear() {
       top.remove_directory(shard_name);  // stays if it holds anything else
     });
     if (top) {
+      for (const std::string& file : top.names())
+        if (is_temporary_name(file)) top.remove(file);
       top.remove(std::string(total_name));
       top.remove(std::string(use_log_name));
     }

@@ -238,13 +238,13 @@ bool OpenDirectory::remove_directory(const std::string& name) {
   return ::unlinkat(::dirfd(stream_.get()), name.c_str(), AT_REMOVEDIR) == 0;
 }
 
-void remove_abandoned(OpenDirectory& shard) {
+void remove_abandoned(OpenDirectory& directory) {
   const std::time_t now = std::time(nullptr);
-  for (const std::string& name : shard.names()) {
+  for (const std::string& name : directory.names()) {
     struct stat status;
-    if ((is_temporary_name(name) || is_lock_name(name)) && shard.status(name, status) &&
+    if ((is_temporary_name(name) || is_lock_name(name)) && directory.status(name, status) &&
         S_ISREG(status.st_mode) && status.st_mtime < now - orphan_seconds)
-      shard.remove(name);
+      directory.remove(name);
   }
 }
 

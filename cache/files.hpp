@@ -103,6 +103,6 @@ void for_each_shard(OpenDirectory& top, Visit visit) {
 }
 
 // Removes the temporary files and the locks that nobody alive can still want.
-void remove_abandoned(OpenDirectory& shard);
+void remove_abandoned(OpenDirectory& directory);
 
 }  // namespace kiln::cache

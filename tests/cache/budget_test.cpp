@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -224,6 +225,67 @@ BOOST_AUTO_TEST_CASE(writers_stay_within_the_limit_and_one_entry_each) {
   BOOST_TEST(looks > 5);
   BOOST_TEST(most > limit / 2);
   BOOST_TEST(most <= limit + writers * largest_entry);
+}
+
+// Killed, or refused by the system, at each call of a publication that evicts: the next one is
+// right and within the limit, and nothing is left behind for longer than an hour.
+BOOST_AUTO_TEST_CASE(each_call_of_an_evicting_publication) {
+  constexpr std::uint64_t limit = 30'000;
+  const auto prepare = [&] {
+    fs::remove_all(scratch.path());
+    DiskStore store(scratch.path(), nullptr);
+    store.set_limit(limit);
+    for (int key = 0; key < 2; ++key) store.put(sample_key(key), entry_of(10'000));
+  };
+  const auto watched = [&] {
+    DiskStore store(scratch.path(), nullptr);
+    store.set_limit(limit);
+    if (!store.get(sample_key(1)).entry) return 2;
+    FileLock lock(store.lock_path(sample_key(2)));
+    lock.ask();
+    const bool written = store.put(sample_key(2), entry_of(10'000));
+    if (lock.held()) lock.remove();
+    return written ? 0 : 1;
+  };
+  const Trace whole = trace(prepare, watched);
+  if (!whole.possible) {
+    BOOST_TEST_MESSAGE("skipped: this system lets no process trace another");
+    return;
+  }
+  BOOST_TEST_REQUIRE(whole.status == 0);
+  std::vector<Interference> all;
+  for (int at = 0; at < static_cast<int>(whole.calls.size()); ++at) {
+    all.push_back({Interference::kill_before, at});
+    all.push_back({Interference::kill_after, at});
+    if (can_fail_calls())
+      for (const int error : {ENOSPC, EIO, EACCES, EROFS, ESTALE, ENOLCK, EMFILE, EINTR})
+        all.push_back({Interference::fail, at, error});
+  }
+  for (const Interference& interference : all) {
+    const Trace result = trace(prepare, watched, interference);
+    BOOST_TEST_CONTEXT("kind " << interference.kind << ", error " << interference.error
+                               << " at call " << interference.at << ", number "
+                               << whole.calls[static_cast<std::size_t>(interference.at)]) {
+      if (interference.kind == Interference::fail) BOOST_TEST(result.status <= 2);
+      BOOST_TEST(size_of_entries(scratch.path()) <= limit + 10'400);
+      for (const std::string& file : files_below(scratch.path()))
+        if (!file.ends_with(".kiln")) make_older(file, 3601);
+      DiskStore next(scratch.path(), warnings.sink());
+      next.set_limit(limit);
+      const Lookup found = next.get(sample_key(2));
+      BOOST_TEST((found.entry || found.miss == Miss::absent));
+      BOOST_TEST((FileLock(next.lock_path(sample_key(2))).ask() == FileLock::Turn::mine));
+      BOOST_TEST(next.put(sample_key(3), entry_of(10'000)));
+      next.prune(limit);
+      BOOST_TEST(size_of_entries(scratch.path()) <= limit);
+      for (const std::string& file : files_below(scratch.path()))
+        BOOST_TEST((file.ends_with(".kiln") || file.ends_with("/size") || file.ends_with("/uses") ||
+                    file.find("/lock-") != std::string::npos),
+                   file);
+    }
+  }
+  BOOST_TEST_MESSAGE(all.size() << " interferences with " << whole.calls.size() << " calls");
+  BOOST_TEST(warnings.all().empty());
 }
 
 BOOST_AUTO_TEST_CASE(pruning_by_age_and_size) {

@@ -124,6 +124,33 @@ BOOST_AUTO_TEST_CASE(system_calls) {
   BOOST_TEST(miss.calls.empty());
 }
 
+// Each call of opening and looking up may fail: the right entry or none.
+BOOST_AUTO_TEST_CASE(each_call_may_fail) {
+  if (!can_fail_calls()) {
+    BOOST_TEST_MESSAGE("skipped: failing system calls cannot be had on this kind of machine");
+    return;
+  }
+  write(3000);  // pages beyond the tail
+  const auto watched = [&] {
+    std::string why;
+    const auto bundle = Bundle::open(path, why);
+    if (!bundle) return why.empty() ? 4 : 1;
+    for (int key = 0; key < 5; ++key) {
+      const Lookup lookup = bundle->get(sample_key(key));
+      if (lookup.entry ? text_of(*lookup.entry)[0] != static_cast<char>('a' + key)
+                       : lookup.miss == Miss::none)
+        return 3;
+    }
+    return 0;
+  };
+  const Trace whole = trace([] {}, watched);
+  if (!whole.possible) return;
+  BOOST_TEST(whole.status == 0);
+  for (const int error : {EIO, EACCES, ESTALE, EMFILE, EINTR, ENOENT, ENOMEM})
+    for (int at = 0; at < static_cast<int>(whole.calls.size()); ++at)
+      BOOST_TEST(trace([] {}, watched, {Interference::fail, at, error}).status <= 1);
+}
+
 // Whatever byte is wrong: what is found is right, or it is not found.
 BOOST_AUTO_TEST_CASE(each_byte_flipped) {
   write(3);
