@@ -26,6 +26,7 @@ BOOST_AUTO_TEST_CASE(help) {
       {{"--help"}, "prewarm"},           {{"conv", "--help"}, "--repeat"},
       {{"inspect", "--help"}, "--emit"}, {{"prewarm", "--help"}, "--arch"},
       {{"cache", "--help"}, "clear"},    {{"info", "--help"}, "Devices"},
+      {{"bundle", "--help"}, "merge"},
   };
   for (const auto& [arguments, expected] : cases) {
     const Finished finished = kiln(arguments);

@@ -292,6 +292,32 @@ BOOST_AUTO_TEST_CASE(offline) {
   BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3ph1", "--emit", "ptx", "--arch", "sm_86"}).status == 1);
 }
 
+// A bundle from another build of the compiler: passed over, with a word about it, where the
+// compiler at hand can make its own; served where nothing may be compiled.
+BOOST_AUTO_TEST_CASE(a_bundle_of_another_compiler) {
+  Kiln kiln;
+  const std::string file = kiln.directory.write("problems", tiny + "\n"),
+                    bundle = kiln.directory / "kernels.bundle";
+  BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", bundle}).status == 0);
+  const std::string script = kiln.directory.write(
+      "other-c++",
+      "#!/bin/sh\n[ \"$1\" = --version ] && { echo other 1.0; exit; }\nexec c++ \"$@\"\n");
+  BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
+  kiln.environment["KILN_HOST_CXX"] = script;
+  kiln.environment["KILN_BUNDLE_PATH"] = bundle;
+  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
+  kiln.environment["KILN_LOG"] = "info";
+  const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
+  kiln.environment["KILN_CACHE"] = "strict";
+  BOOST_TEST(contains(kiln(command).out, "  bundle "));
+  kiln.environment["KILN_CACHE"] = "on";
+  const Finished compiled = kiln(command);
+  BOOST_TEST(contains(compiled.out, "  compiled "), compiled.out);
+  BOOST_TEST(contains(compiled.err, "miss (absent; a bundle has it from another compiler build)"),
+             compiled.err);
+  BOOST_TEST(contains(kiln({"cache", "stat"}).out, "misses_other_producer  1\n"));
+}
+
 BOOST_AUTO_TEST_CASE(modes) {
   Kiln kiln;
   const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
