@@ -84,11 +84,14 @@ Pruned prune(const std::string& version_path, std::uint64_t target, std::int64_t
   for (const Candidate& entry : found.entries) {
     if (result.bytes_left <= target && entry.used >= unused_since) break;
     OpenDirectory shard(top, entry.shard);
+    struct stat still;
     if (shard && shard.remove(entry.file)) {
       ++result.entries;
       result.bytes += entry.bytes;
-    }
-    result.bytes_left -= entry.bytes;  // in vain? Then somebody else removed it
+    } else if (shard && shard.status(entry.file, still)) {
+      continue;  // the system does not let go of it
+    }            // else somebody else removed it
+    result.bytes_left -= entry.bytes;
     --result.entries_left;
     uses.last.erase(entry.file.substr(0, entry.file.find('.')));
   }

@@ -395,7 +395,8 @@ typedef struct {
   size_t structSize;         /* set by the caller to sizeof(kilnPlanInfo_t) */
   kilnKernelOrigin_t origin; /* where the kernel came from */
   double generateMs;         /* engine choice and source text */
-  double lookupMs;           /* kernel cache, memory and disk */
+  double lookupMs;           /* bundles and the user's cache, and waiting for another process that
+                                compiles the kernel */
   double compileMs;          /* 0 unless compiled by this finalization */
   double loadMs;             /* module load; 0 for a kernel already loaded */
   double totalMs;            /* the whole of kilnFinalizePlan */

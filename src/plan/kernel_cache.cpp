@@ -147,7 +147,7 @@ CachedKernel find_kernel(const cache::Key& key, Layers layers) {
   return any.lookup.entry ? std::move(any) : std::move(found);
 }
 
-void CacheCounters::count_hit(kilnKernelOrigin_t origin) {
+void CacheCounters::count(kilnKernelOrigin_t origin) {
   switch (origin) {
     case KILN_KERNEL_COMPILED: ++compiled; break;
     case KILN_KERNEL_MEMORY: ++memory; break;

@@ -58,7 +58,7 @@ struct CacheCounters {
   Count absent{0}, corrupt{0}, collision{0}, unreadable{0}, disabled{0}, other_producer{0};
   Count waits{0}, wait_timeouts{0};  // for another process's compiler
 
-  void count_hit(kilnKernelOrigin_t origin);
+  void count(kilnKernelOrigin_t origin);
   void count_miss(const CachedKernel& found);
 };
 CacheCounters& cache_counters();

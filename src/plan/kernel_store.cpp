@@ -129,7 +129,7 @@ class Making {
 Compiled compile(const KernelText& text, const std::string& entry) {
   const CompileSlot slot;
   Compiled compiled = text.compiler->compile(text.source, entry, text.options);
-  cache_counters().count_hit(KILN_KERNEL_COMPILED);
+  cache_counters().count(KILN_KERNEL_COMPILED);
   cache_counters().compile_microseconds += static_cast<std::uint64_t>(compiled.milliseconds * 1000);
   return compiled;
 }
@@ -216,7 +216,7 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
     out.account = found.origin == KILN_KERNEL_BUNDLE ? cat("hit in bundle ", found.lookup.detail)
                                                      : "hit in the user's cache";
     out.image = from_entry(std::move(image), std::move(*found.lookup.entry));
-    cache_counters().count_hit(out.origin);
+    cache_counters().count(out.origin);
   };
   std::optional<Making> making;
   std::string reason = caching == Caching::refresh ? "refused by the driver" : "not asked for";
@@ -274,7 +274,7 @@ FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching)
   if (!result.made) {
     out.origin = KILN_KERNEL_MEMORY;
     out.account = "hit in memory";
-    cache_counters().count_hit(KILN_KERNEL_MEMORY);
+    cache_counters().count(KILN_KERNEL_MEMORY);
   }
   return out;
 }

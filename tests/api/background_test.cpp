@@ -23,6 +23,12 @@ kilnCacheStats_t stats() {
   return now;
 }
 
+// Few compilers, so that plans do wait in a row, however many CPUs there are.
+struct FewCompilers {
+  FewCompilers() { setenv("KILN_COMPILE_THREADS", "2", 0); }
+};
+BOOST_TEST_GLOBAL_FIXTURE(FewCompilers);
+
 // A plan of a kernel that nobody has: the distance between images is chance.
 struct NewPlan {
   TensorDesc x{KILN_DATA_FLOAT, {2, 3, 6, 6}, {108 + distance(), 36, 6, 1}},
