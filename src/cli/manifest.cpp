@@ -61,6 +61,7 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
       list_of<std::string>(object, "layout", defaults.layouts, is_text, "nchw or nhwc");
   line.choices.batches = list_of<std::int64_t>(object, "batch", defaults.batches, is_count,
                                                "a batch size, or a list of them");
+  if (defaults.other_devices) return line;
   for (const std::string& arch : list_of<std::string>(object, "architecture", {}, is_text,
                                                       "an architecture, or a list of them")) {
     line.devices.push_back(architecture_of(arch));

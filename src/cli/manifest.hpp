@@ -19,6 +19,7 @@ namespace kiln::cli {
 struct ManifestDefaults {
   std::vector<std::string> types, layouts;
   std::vector<std::int64_t> batches;
+  bool other_devices = false;  // those that lines name, perhaps unknown here, are not wanted
 };
 
 struct ManifestEntry {

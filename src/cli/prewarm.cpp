@@ -26,7 +26,7 @@ namespace {
 struct Options {
   std::string file, bundle;
   std::vector<std::string> architectures, device_files;
-  ManifestDefaults defaults{{"f32"}, {"nchw"}, {}};
+  ManifestDefaults defaults{{"f32"}, {"nchw"}, {}, false};
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
@@ -68,7 +68,9 @@ struct Work {
 // share theirs.
 Work work_of(const Options& options, Counts& counts) {
   const std::vector<DeviceDescription> given = devices_of(options);
-  const Manifest manifest = read_manifest(options.file, options.defaults);
+  ManifestDefaults defaults = options.defaults;
+  defaults.other_devices = !given.empty();
+  const Manifest manifest = read_manifest(options.file, defaults);
   const auto complain = [&](const std::string& flaw) {
     ++counts.failed;
     std::cout << "failed         " << flaw << std::endl;
