@@ -188,14 +188,12 @@ int open_or_create(const std::string& path, int flags) {
   return descriptor;
 }
 
-int append_to_file(const std::string& path, std::span<const std::byte> bytes,
-                   std::uint64_t largest) {
+int append_to_file(const std::string& path, std::span<const std::byte> bytes, std::uint64_t* size) {
   Descriptor file(open_or_create(path, O_WRONLY | O_APPEND));
   if (file.get() < 0) return errno;
   struct stat status;
-  if (::fstat(file.get(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) > largest &&
-      ::ftruncate(file.get(), 0) != 0)
-    return errno;
+  if (size != nullptr && ::fstat(file.get(), &status) == 0)
+    *size = static_cast<std::uint64_t>(status.st_size);
   return retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); }) < 0 ? errno : 0;
 }
 

@@ -58,10 +58,10 @@ class FileReader {
 // At most `most` bytes of a file, with the same care.
 FileBytes read_whole_file(const std::string& path, std::size_t most);
 
-// Appends in one write to a file, made (0600) if need be, that begins anew when it has grown beyond
-// `largest`.
+// Appends in one write to a file, made (0600) if need be. `size`, if not null, gets the file's
+// size before that.
 int append_to_file(const std::string& path, std::span<const std::byte> bytes,
-                   std::uint64_t largest);
+                   std::uint64_t* size = nullptr);
 
 // Opens for reading and writing what is no link, made (0600 whatever the umask) if need be. The
 // descriptor, or -1.

@@ -13,8 +13,8 @@
 namespace kiln::cache {
 namespace {
 
-// A process that finds more kernels than this on disk forgets the rest; the file begins anew when
-// it is larger than that.
+// A process that finds more kernels than this on disk forgets the rest; a file larger than that is
+// written anew, each entry once.
 constexpr int most_notes = 8192;
 constexpr std::uint64_t largest_file = std::uint64_t{4} << 20;
 
@@ -75,9 +75,10 @@ void UseLog::flush(const std::string& version_path, std::string_view counts) {
   count_.store(0, std::memory_order_relaxed);
   if (!counts.empty())
     text += "counted " + std::to_string(std::time(nullptr)) + " " + std::string(counts) + "\n";
-  if (!text.empty())
-    static_cast<void>(
-        append_to_file(path_in(version_path), std::as_bytes(std::span(text)), largest_file));
+  if (text.empty()) return;
+  std::uint64_t size = 0;
+  static_cast<void>(append_to_file(path_in(version_path), std::as_bytes(std::span(text)), &size));
+  if (size > largest_file) rewrite_uses(version_path, read_uses(version_path));
 }
 
 Uses read_uses(const std::string& version_path) {

@@ -1,7 +1,5 @@
 #include "plan/recorder.hpp"
 
-#include <cstdint>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <span>
@@ -45,8 +43,7 @@ void record_plan(const Problem& problem, const DeviceDescription& device) {
   const std::string line = manifest_line(problem, device) + "\n";
   const std::lock_guard lock(recorded.mutex);
   if (!recorded.lines.insert(line).second) return;
-  constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
-  const int error = cache::append_to_file(path, std::as_bytes(std::span(line)), unlimited);
+  const int error = cache::append_to_file(path, std::as_bytes(std::span(line)));
   if (error != 0 && recorded.lines.size() == 1)
     log::warn(
         cat("KILN_RECORD is ", path, ", which cannot be written: ", cache::error_text(error)));

@@ -129,6 +129,27 @@ BOOST_AUTO_TEST_CASE(a_torn_use_log_costs_nothing_else) {
   BOOST_TEST(store.uses().counts.at("x") == 1u);
 }
 
+// A log that many processes have written is written anew, with each entry's last use and the
+// counts.
+BOOST_AUTO_TEST_CASE(a_long_use_log_becomes_a_short_one) {
+  DiskStore store(scratch.path(), warnings.sink());
+  store.set_limit(1'000'000);
+  store.put(sample_key(0), entry_of(100));
+  const std::string name = fs::path(path_of(store, sample_key(0))).stem();
+  std::string text = "counted 5 hits_disk=40\n";
+  for (int time = 1; text.size() < (5u << 20); ++time)
+    text += "used " + std::to_string(time) + " " + name + "\n";
+  const std::int64_t last = store.list()[0].used + 1000;
+  text += "used " + std::to_string(last) + " " + name + "\n";
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  write_bytes(store.directory() + "/v1/uses", Bytes(begin, begin + text.size()));
+  store.flush("hits_disk=2");
+  BOOST_TEST(fs::file_size(store.directory() + "/v1/uses") < 200u);
+  BOOST_TEST(store.list()[0].used == last);
+  BOOST_TEST(store.uses().counts.at("hits_disk") == 42u);
+  BOOST_TEST(store.uses().since == 5);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_larger_than_the_whole_is_not_kept) {
   DiskStore store(scratch.path(), warnings.sink());
   store.set_limit(5'000);
