@@ -284,8 +284,7 @@ BOOST_AUTO_TEST_CASE(each_call_of_an_evicting_publication) {
   }
   for (const Interference& interference : all) {
     const Trace result = trace(prepare, watched, interference);
-    BOOST_TEST_CONTEXT("kind " << interference.kind << ", error " << interference.error
-                               << " at call " << interference.at << ", number "
+    BOOST_TEST_CONTEXT("kind " << interference.kind << " at call " << interference.at << ", number "
                                << whole.calls[static_cast<std::size_t>(interference.at)]) {
       if (interference.kind == Interference::fail) BOOST_TEST(result.status <= 2);
       BOOST_TEST(size_of_entries(scratch.path()) <= limit + 10'400);

@@ -32,15 +32,23 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// The machine's C++ compiler, by a script that tells of each compilation, after `pause`.
-void count_compilations(Kiln& kiln, const std::string& pause = "") {
-  const char* real = std::getenv("KILN_HOST_CXX");
-  const std::string script = kiln.directory.write(
-      "counting-c++", "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) echo x >>'" +
-                          (kiln.directory / "compilations") + "'; " + pause + ";; esac\nexec " +
-                          (real ? real : "c++") + " \"$@\"\n");
+// The machine's C++ compiler by a script of the same name in `folder`, which does `instead` where
+// it is asked to compile a kernel.
+void wrap_compiler(Kiln& kiln, const std::string& folder, const std::string& instead) {
+  const char* given = std::getenv("KILN_HOST_CXX");
+  const std::filesystem::path real = given ? given : KILN_TEST_CXX;
+  std::filesystem::create_directories(kiln.directory / folder);
+  const std::string script =
+      kiln.directory.write(folder + "/" + real.filename().string(),
+                           "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) " + instead + ";; esac\nexec " +
+                               real.string() + " \"$@\"\n");
   BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
   kiln.environment["KILN_HOST_CXX"] = script;
+}
+
+// Tells of each compilation, and then waits as `pause` says.
+void count_compilations(Kiln& kiln, const std::string& pause = ":") {
+  wrap_compiler(kiln, "counting", "echo x >>'" + (kiln.directory / "compilations") + "'; " + pause);
 }
 
 std::size_t compilations(const Kiln& kiln) {
@@ -215,14 +223,8 @@ BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
   const std::string file = kiln.directory.write("problems", tiny + "\n"),
                     bundle = kiln.directory / "broken.bundle";
   // A compiler of the same name and build whose output is not to be loaded.
-  const std::string script = kiln.directory.write(
-      "c++",
-      "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) echo rubbish >kernel.so; exit;; esac\n"
-      "exec c++ \"$@\"\n");
-  BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
-  kiln.environment["KILN_HOST_CXX"] = script;
+  wrap_compiler(kiln, "rubbish", "echo rubbish >kernel.so; exit");
   BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", bundle}).status == 0);
-  kiln.environment.erase("KILN_HOST_CXX");
   count_compilations(kiln);
   kiln.environment["KILN_BUNDLE_PATH"] = bundle;
   kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";

@@ -81,7 +81,7 @@ std::vector<std::string> Finished::lines() const {
   return lines;
 }
 
-Kiln::Kiln() : program(KILN_PROGRAM) {
+Kiln::Kiln() {
   environment["KILN_CACHE_DIR"] = directory / "cache";
   environment["CUDA_VISIBLE_DEVICES"] = "";
   for (const char* name : {"PATH", "TMPDIR", "LD_LIBRARY_PATH", "KILN_NVRTC", "KILN_HOST_CXX"}) {

@@ -39,6 +39,10 @@ class Kiln {
  public:
   Kiln();
 
+  // Goes on at once; `name` tells its output files from others'. The process number.
+  int start_apart(const std::vector<std::string>& arguments, const std::string& name) const;
+  Finished wait_for(int process, const std::string& name) const;
+
   Finished operator()(const std::vector<std::string>& arguments) const;
 
   // Standard output is a terminal; `out` is what it shows.
@@ -47,11 +51,7 @@ class Kiln {
   // Sends SIGINT once something stands on standard output.
   Finished interrupted(const std::vector<std::string>& arguments) const;
 
-  // Goes on at once; `name` tells its output files from others'. The process number.
-  int start_apart(const std::vector<std::string>& arguments, const std::string& name) const;
-  Finished wait_for(int process, const std::string& name) const;
-
-  std::string program;  // the built one
+  std::string program = KILN_PROGRAM;
   std::map<std::string, std::string> environment;
   TemporaryDirectory directory;
 
