@@ -56,43 +56,12 @@ Loaded load(const std::string& path) {
   return loaded;
 }
 
-// What of the key the entry has otherwise; empty if the entry is the key's.
-std::string difference(const Key& key, const EntryView& entry) {
-  const auto& content = key.content();
-  for (std::size_t i = 0; i < std::min(content.size(), entry.content.size()); ++i) {
-    if (content[i].name != entry.content[i].name || content[i].value != entry.content[i].value)
-      return "field '" + content[i].name + "'";
-  }
-  if (content.size() != entry.content.size()) return "number of fields";
-  if (!key.producer().empty() && key.producer() != entry.producer) return "producer";
-  return "";
-}
-
-Entry copy_sections(const EntryView& view) {
-  Entry entry;
-  entry.sections.reserve(view.sections.size());
-  for (const auto& section : view.sections)
-    entry.sections.push_back(
-        {std::string(section.name), {section.bytes.begin(), section.bytes.end()}});
-  return entry;
-}
-
 Lookup load_if_of(const Key& key, const std::string& path) {
   Loaded loaded = load(path);
   if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
   if (const std::string differs = difference(key, loaded.view); !differs.empty())
     return missed(Miss::collision, path + ": another kernel's, by its " + differs);
-  return {copy_sections(loaded.view), Miss::none, ""};
-}
-
-// `visit(shard, name)` for every shard of the cache, in order; `top` is the versioned directory.
-template <class Visit>
-void for_each_shard(OpenDirectory& top, Visit visit) {
-  if (!top) return;
-  for (const std::string& name : top.names()) {
-    if (!is_shard_name(name)) continue;
-    if (OpenDirectory shard(top, name); shard) visit(shard, name);
-  }
+  return {copy_sections(loaded.view), Miss::none, "", std::string(loaded.view.producer)};
 }
 
 std::string version_path(const std::string& directory) {
@@ -202,7 +171,13 @@ Lookup DiskStore::find(const Key& key) const {
   if (!ready()) return usable() ? missed(Miss::absent, "") : missed(Miss::disabled, why_unusable());
   const EntryName name = entry_name(key, hash_digits_);
   if (name.producer_hash.empty()) return find_newest(key, name);
-  return load_if_of(key, shard_path(name) + "/" + name.file());
+  return find_named(key, name);
+}
+
+Lookup DiskStore::find_named(const Key& key, const EntryName& name) const {
+  Lookup lookup = load_if_of(key, shard_path(name) + "/" + name.file());
+  if (limit_ != 0 && lookup.entry) use_log_.note(name);
+  return lookup;
 }
 
 Lookup DiskStore::find_newest(const Key& key, const EntryName& wanted) const {
@@ -223,7 +198,9 @@ Lookup DiskStore::find_newest(const Key& key, const EntryName& wanted) const {
 
   Lookup best = missed(Miss::absent, "");  // of the misses, the newest file's
   for (const Candidate& candidate : candidates) {
-    Lookup lookup = load_if_of(key, path + "/" + std::get<std::string>(candidate));
+    EntryName name;
+    parse_entry_name(std::get<std::string>(candidate), name);
+    Lookup lookup = find_named(key, name);
     if (lookup.miss == Miss::none) return lookup;
     if (best.miss == Miss::absent) best = std::move(lookup);
   }
@@ -253,38 +230,87 @@ std::string DiskStore::publish(const Key& key, const Entry& entry) {
     return "an entry of " + std::to_string(bytes.size()) + " bytes is over the limit of " +
            std::to_string(max_entry_bytes);
 
+  if (limit_ != 0 && bytes.size() > limit_)
+    return "an entry of " + std::to_string(bytes.size()) + " bytes is over the cache's limit of " +
+           std::to_string(limit_);
+
   const EntryName name = entry_name(key, hash_digits_);
   const std::string shard = shard_path(name);
   // A place that is not there is made, and made again if somebody clears the cache meanwhile.
   int error = ENOENT;
   for (int attempt = 0; attempt < 3 && (error == ENOENT || error == ESTALE); ++attempt) {
     if (attempt > 0 || !ready()) {
-      if ((error = make_private(directory_))) break;
-      sound_.store(false);  // it may be a new one
-      if (!ready()) return usable() ? error_text(ENOENT) : why_unusable();
-      if ((error = make_private(shard))) break;
+      if (std::string why = make_place(name); !why.empty()) return why;
     }
+    if (attempt == 0 && limit_ != 0)
+      add_to(make_room(version_path(directory_), bytes.size(), limit_));
     error = publish_file(shard, name.file(), bytes);
   }
   if (error) return error_text(error);
-  reclaim_orphans(shard);
+  if (OpenDirectory opened(shard); opened) remove_abandoned(opened);
+  if (limit_ != 0) use_log_.flush(version_path(directory_), "");
   return "";
+}
+
+std::string DiskStore::make_place(const EntryName& name) {
+  if (const int error = make_private(directory_)) return error_text(error);
+  sound_.store(false);  // it may be a new one
+  if (!ready()) return usable() ? error_text(ENOENT) : why_unusable();
+  const int error = make_private(shard_path(name));
+  return error ? error_text(error) : "";
+}
+
+std::string DiskStore::lock_path(const Key& key) {
+  return guarded(std::string(), [&] {
+    if (!usable()) return std::string();
+    const EntryName name = entry_name(key, hash_digits_);
+    return make_place(name).empty() ? shard_path(name) + "/" + name.lock() : std::string();
+  });
+}
+
+void DiskStore::add_to(Pruned pruned) {
+  evicted_ += pruned.entries;
+  evicted_bytes_ += pruned.bytes;
+}
+
+Pruned DiskStore::prune(std::uint64_t target, std::int64_t unused_since) {
+  return guarded(Pruned(), [&] {
+    if (!ready()) return Pruned();
+    use_log_.flush(version_path(directory_), "");
+    const Pruned pruned = kiln::cache::prune(version_path(directory_), target, unused_since);
+    add_to(pruned);
+    return pruned;
+  });
+}
+
+void DiskStore::flush(std::string_view counts) {
+  guarded(0, [&] {
+    if (ready()) use_log_.flush(version_path(directory_), counts);
+    return 0;
+  });
+}
+
+Uses DiskStore::uses() const {
+  return guarded(Uses(), [&] { return ready() ? read_uses(version_path(directory_)) : Uses(); });
 }
 
 std::vector<Listing> DiskStore::list() const {
   return guarded(std::vector<Listing>(), [&] {
     std::vector<Listing> listings;
     if (!ready()) return listings;
+    const Uses noted = uses();
     const std::string path = version_path(directory_);
     OpenDirectory top(path);
     for_each_shard(top, [&](OpenDirectory& shard, const std::string& shard_name) {
       for (const std::string& file : shard.names()) {
         EntryName name;
         struct stat status;
-        if (parse_entry_name(file, name) && shard.status(file, status) && S_ISREG(status.st_mode))
-          listings.push_back({path + "/" + shard_name + "/" + file, name.content_hash,
-                              name.producer_hash, static_cast<std::uint64_t>(status.st_size),
-                              static_cast<std::int64_t>(status.st_mtime)});
+        if (!parse_entry_name(file, name) || !shard.status(file, status) ||
+            !S_ISREG(status.st_mode))
+          continue;
+        listings.push_back({path + "/" + shard_name + "/" + file, name.content_hash,
+                            name.producer_hash, static_cast<std::uint64_t>(status.st_size),
+                            status.st_mtim.tv_sec, last_use(status, name, noted)});
       }
     });
     return listings;
@@ -296,13 +322,9 @@ Lookup DiskStore::read(const Listing& listing, std::vector<Field>* content,
   return guarded(missed(Miss::unreadable, "out of memory"), [&] {
     Loaded loaded = load(listing.path);
     if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
-    if (content) {
-      content->clear();
-      for (const auto& field : loaded.view.content)
-        content->push_back({std::string(field.name), std::string(field.value)});
-    }
+    if (content) *content = copy_content(loaded.view);
     if (producer) *producer = loaded.view.producer;
-    return Lookup{copy_sections(loaded.view), Miss::none, ""};
+    return Lookup{copy_sections(loaded.view), Miss::none, "", std::string(loaded.view.producer)};
   });
 }
 
@@ -316,18 +338,25 @@ std::uint64_t DiskStore::clear() {
         EntryName name;
         if (parse_entry_name(file, name))
           cleared += shard.remove(file);
-        else if (is_temporary_name(file))
+        else if (is_temporary_name(file) || is_lock_name(file))
           shard.remove(file);
       }
       top.remove_directory(shard_name);  // stays if it holds anything else
     });
+    if (top) {
+      for (const std::string& file : top.names())
+        if (is_temporary_name(file)) top.remove(file);
+      top.remove(std::string(total_name));
+      top.remove(std::string(use_log_name));
+    }
     return 0;
   });
   return cleared;
 }
 
 Counters DiskStore::counters() const {
-  return {hits_, absent_, corrupt_, collisions_, unreadable_, published_, publish_failures_};
+  return {hits_,      absent_,           corrupt_, collisions_,   unreadable_,
+          published_, publish_failures_, evicted_, evicted_bytes_};
 }
 
 }  // namespace kiln::cache

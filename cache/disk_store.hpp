@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/budget.hpp"
 #include "cache/key.hpp"
 #include "cache/layout.hpp"
+#include "cache/use_log.hpp"
 
 namespace kiln::cache {
 
@@ -40,17 +42,19 @@ struct Lookup {
   std::optional<Entry> entry;
   Miss miss = Miss::absent;
   std::string detail;
+  std::string producer{};  // of the entry
 };
 
 struct Listing {
   std::string path, content_hash, producer_hash;
   std::uint64_t bytes = 0;
   std::int64_t modified = 0;  // seconds since the epoch
+  std::int64_t used = 0;      // likewise, for the last time, as far as is known
 };
 
 struct Counters {
   std::uint64_t hits = 0, absent = 0, corrupt = 0, collisions = 0, unreadable = 0, published = 0,
-                publish_failures = 0;
+                publish_failures = 0, evicted = 0, evicted_bytes = 0;
 };
 
 // Safe to use from any number of threads and processes at once, across fork() too: between calls it
@@ -68,6 +72,11 @@ class DiskStore {
   DiskStore(const DiskStore&) = delete;
   DiskStore& operator=(const DiskStore&) = delete;
 
+  // The size that publishing keeps the cache to, by evicting what was used last the longest ago; 0,
+  // at first: any, and nobody takes note of uses. To be said before the store is used.
+  void set_limit(std::uint64_t bytes) { limit_ = bytes; }
+  std::uint64_t limit() const { return limit_; }
+
   const std::string& directory() const { return directory_; }  // absolute
   bool usable() const { return refusal_.load() == nullptr; }
   std::string why_unusable() const;
@@ -79,6 +88,18 @@ class DiskStore {
   // Publishes by rename of a complete private file. False, and one warning a store, if the system
   // refuses or the key names no producer: a cache that cannot be written is slower, never wrong.
   bool put(const Key& key, const Entry& entry);
+
+  // Where whoever makes the entry of `key` holds a FileLock meanwhile; "" if there is no place.
+  std::string lock_path(const Key& key);
+
+  // Removes entries, those unused for longest first, until `target` bytes are left, and those last
+  // used before `unused_since`.
+  Pruned prune(std::uint64_t target, std::int64_t unused_since = 0);
+
+  // Writes down when the entries found were used, and what the process counted ("disk=3 ...").
+  // Publishing does it as well; a process that only reads calls it once, at its end.
+  void flush(std::string_view counts);
+  Uses uses() const;
 
   std::vector<Listing> list() const;  // in order of path
   // A listed entry with the key it carries (null: not wanted). Not counted.
@@ -98,16 +119,21 @@ class DiskStore {
   std::string shard_path(const EntryName& name) const;
   Lookup find(const Key& key) const;
   Lookup find_newest(const Key& key, const EntryName& name) const;
+  Lookup find_named(const Key& key, const EntryName& name) const;
   std::string publish(const Key& key, const Entry& entry);  // empty, or why not
+  std::string make_place(const EntryName& name);            // for an entry; empty, or why not
+  void add_to(Pruned pruned);
 
   std::string directory_;
   Warn warn_;
   int hash_digits_;
+  std::uint64_t limit_ = 0;
+  mutable UseLog use_log_;
   mutable std::atomic<bool> sound_{false}, warned_{false};
   // Set at most once and then kept, so that it may be read without a lock.
   mutable std::atomic<const std::string*> refusal_{nullptr};
   mutable Count hits_{0}, absent_{0}, corrupt_{0}, collisions_{0}, unreadable_{0};
-  Count published_{0}, publish_failures_{0};
+  Count published_{0}, publish_failures_{0}, evicted_{0}, evicted_bytes_{0};
 };
 
 }  // namespace kiln::cache

@@ -77,4 +77,32 @@ Decoded decode(std::span<const std::byte> file) {
   return {std::move(view), nullptr};
 }
 
+std::string difference(const Key& key, const EntryView& entry) {
+  const auto& content = key.content();
+  for (std::size_t i = 0; i < std::min(content.size(), entry.content.size()); ++i) {
+    if (content[i].name != entry.content[i].name || content[i].value != entry.content[i].value)
+      return "field '" + content[i].name + "'";
+  }
+  if (content.size() != entry.content.size()) return "number of fields";
+  if (!key.producer().empty() && key.producer() != entry.producer) return "producer";
+  return "";
+}
+
+Entry copy_sections(const EntryView& view) {
+  Entry entry;
+  entry.sections.reserve(view.sections.size());
+  for (const auto& section : view.sections)
+    entry.sections.push_back(
+        {std::string(section.name), {section.bytes.begin(), section.bytes.end()}});
+  return entry;
+}
+
+std::vector<Field> copy_content(const EntryView& view) {
+  std::vector<Field> content;
+  content.reserve(view.content.size());
+  for (const auto& field : view.content)
+    content.push_back({std::string(field.name), std::string(field.value)});
+  return content;
+}
+
 }  // namespace kiln::cache

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,13 @@ struct Decoded {
   const char* flaw = nullptr;  // null if the entry is sound; `view` is then complete
 };
 Decoded decode(std::span<const std::byte> file);
+
+// What of the key the entry has otherwise: "field 'options'", "producer"; "" if the entry is the
+// key's. A key of any producer differs from none.
+std::string difference(const Key& key, const EntryView& entry);
+
+Entry copy_sections(const EntryView& view);
+std::vector<Field> copy_content(const EntryView& view);
 
 // The file's size according to its first bytes: 0 if they do not begin an entry that `decode` could
 // accept, `undecided` if they are too few to tell.

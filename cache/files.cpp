@@ -51,14 +51,10 @@ void grow(FileBytes& file, std::size_t capacity) {
   file.data = std::move(larger);
 }
 
-int write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto written = retried([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
-    if (written < 0) return errno;
-    if (written == 0) return EIO;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return 0;
+int open_to_read(const std::string& path) {
+  return retried([&] {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  });
 }
 
 int write_new_file(const std::string& path, std::span<const std::byte> bytes) {
@@ -79,11 +75,52 @@ int write_new_file(const std::string& path, std::span<const std::byte> bytes) {
 
 std::string error_text(int error) { return std::system_category().message(error); }
 
+int write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written = retried([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+FileReader::FileReader(const std::string& path)
+    : descriptor_(retried(
+          [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); })) {
+  if (descriptor_ < 0) error_ = errno;
+}
+
+FileReader::~FileReader() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool FileReader::status(struct stat& status) const {
+  if (::fstat(descriptor_, &status) == 0) return true;
+  error_ = errno;
+  return false;
+}
+
+std::vector<std::byte> FileReader::read(std::uint64_t offset, std::uint64_t size) const {
+  if (descriptor_ < 0) return {};
+  std::vector<std::byte> bytes(size);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const auto count = retried([&] {
+      return ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
+                     static_cast<off_t>(offset + done));
+    });
+    if (count < 0) error_ = errno;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
 FileBytes read_entry_file(const std::string& path) {
   FileBytes file;
-  Descriptor descriptor(retried([&] {
-    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  }));
+  Descriptor descriptor(open_to_read(path));
   if (descriptor.get() < 0) {
     file.error = errno;
     return file;
@@ -115,6 +152,51 @@ int publish_file(const std::string& directory, const std::string& name,
   return error;
 }
 
+FileBytes read_whole_file(const std::string& path, std::size_t most) {
+  FileBytes file;
+  Descriptor descriptor(open_to_read(path));
+  if (descriptor.get() < 0) {
+    file.error = errno;
+    return file;
+  }
+  struct stat status;
+  if (::fstat(descriptor.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    file.error = EINVAL;
+    return file;
+  }
+  const std::size_t size = std::min(most, static_cast<std::size_t>(status.st_size));
+  grow(file, size);
+  while (file.size < size) {
+    const auto count = retried(
+        [&] { return ::read(descriptor.get(), file.data.get() + file.size, size - file.size); });
+    if (count < 0) file.error = errno;
+    if (count <= 0) break;
+    file.size += static_cast<std::size_t>(count);
+  }
+  return file;
+}
+
+int open_or_create(const std::string& path, int flags) {
+  const int careful = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  int descriptor = retried([&] { return ::open(path.c_str(), flags | careful); });
+  if (descriptor >= 0 || errno != ENOENT) return descriptor;
+  descriptor =
+      retried([&] { return ::open(path.c_str(), flags | careful | O_CREAT | O_EXCL, 0600); });
+  if (descriptor >= 0) static_cast<void>(::fchmod(descriptor, 0600));
+  if (descriptor < 0 && errno == EEXIST)  // somebody was faster
+    descriptor = retried([&] { return ::open(path.c_str(), flags | careful); });
+  return descriptor;
+}
+
+int append_to_file(const std::string& path, std::span<const std::byte> bytes, std::uint64_t* size) {
+  Descriptor file(open_or_create(path, O_WRONLY | O_APPEND));
+  if (file.get() < 0) return errno;
+  struct stat status;
+  if (size != nullptr && ::fstat(file.get(), &status) == 0)
+    *size = static_cast<std::uint64_t>(status.st_size);
+  return retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); }) < 0 ? errno : 0;
+}
+
 OpenDirectory::OpenDirectory(int at, const char* path) {
   const int descriptor = retried([&] {
     return ::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -133,6 +215,7 @@ OpenDirectory::OpenDirectory(const OpenDirectory& parent, const std::string& nam
 
 std::vector<std::string> OpenDirectory::names() {
   std::vector<std::string> result;
+  if (std::exchange(listed_, true)) ::rewinddir(stream_.get());
   while (const dirent* entry = ::readdir(stream_.get())) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") result.emplace_back(name);
@@ -153,14 +236,12 @@ bool OpenDirectory::remove_directory(const std::string& name) {
   return ::unlinkat(::dirfd(stream_.get()), name.c_str(), AT_REMOVEDIR) == 0;
 }
 
-void reclaim_orphans(const std::string& shard) {
-  OpenDirectory directory(shard);
-  if (!directory) return;
+void remove_abandoned(OpenDirectory& directory) {
   const std::time_t now = std::time(nullptr);
   for (const std::string& name : directory.names()) {
     struct stat status;
-    if (is_temporary_name(name) && directory.status(name, status) && S_ISREG(status.st_mode) &&
-        status.st_mtime < now - orphan_seconds)
+    if ((is_temporary_name(name) || is_lock_name(name)) && directory.status(name, status) &&
+        S_ISREG(status.st_mode) && status.st_mtime < now - orphan_seconds)
       directory.remove(name);
   }
 }

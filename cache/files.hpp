@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "cache/layout.hpp"
 
 namespace kiln::cache {
 
@@ -28,10 +31,41 @@ struct FileBytes {
 // the entry ends or that it is none.
 FileBytes read_entry_file(const std::string& path);
 
+int write_all(int descriptor, std::span<const std::byte> bytes);
+
 // Makes `bytes` appear as directory/name in one step, mode 0600 whatever the umask: written to a
 // private file beside it, then renamed. Nothing is left behind on failure.
 int publish_file(const std::string& directory, const std::string& name,
                  std::span<const std::byte> bytes);
+
+// A file open for reading at any place; links are followed.
+class FileReader {
+ public:
+  explicit FileReader(const std::string& path);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  int error() const { return error_; }  // the last one
+  bool status(struct stat& status) const;
+  std::vector<std::byte> read(std::uint64_t offset, std::uint64_t size) const;  // fewer: in vain
+
+ private:
+  int descriptor_;
+  mutable int error_ = 0;
+};
+
+// At most `most` bytes of a file, with the same care.
+FileBytes read_whole_file(const std::string& path, std::size_t most);
+
+// Appends in one write to a file, made (0600) if need be. `size`, if not null, gets the file's
+// size before that.
+int append_to_file(const std::string& path, std::span<const std::byte> bytes,
+                   std::uint64_t* size = nullptr);
+
+// Opens for reading and writing what is no link, made (0600 whatever the umask) if need be. The
+// descriptor, or -1.
+int open_or_create(const std::string& path, int flags);
 
 // A directory open for looking through it. A link is not followed.
 class OpenDirectory {
@@ -54,10 +88,21 @@ class OpenDirectory {
     void operator()(DIR* stream) const { closedir(stream); }
   };
   std::unique_ptr<DIR, Close> stream_;
+  bool listed_ = false;
   int error_ = 0;
 };
 
-// Removes the temporary files that no living writer can still want.
-void reclaim_orphans(const std::string& shard);
+// `visit(shard, name)` for every shard of the cache, in order; `top` is the versioned directory.
+template <class Visit>
+void for_each_shard(OpenDirectory& top, Visit visit) {
+  if (!top) return;
+  for (const std::string& name : top.names()) {
+    if (!is_shard_name(name)) continue;
+    if (OpenDirectory shard(top, name); shard) visit(shard, name);
+  }
+}
+
+// Removes the temporary files and the locks that nobody alive can still want.
+void remove_abandoned(OpenDirectory& directory);
 
 }  // namespace kiln::cache

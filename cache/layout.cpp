@@ -51,6 +51,13 @@ bool is_temporary_name(std::string_view file) {
   return is_decimal(file.substr(0, dash)) && token.size() == 16 && is_hex(token);
 }
 
+bool is_lock_name(std::string_view file) {
+  constexpr std::string_view prefix = "lock-";
+  EntryName name;
+  return file.starts_with(prefix) &&
+         parse_entry_name(std::string(file.substr(prefix.size())) + std::string(suffix), name);
+}
+
 bool is_shard_name(std::string_view directory) {
   return directory.size() == shard_digits && is_hex(directory);
 }

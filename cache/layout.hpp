@@ -2,6 +2,8 @@
 //
 //   v1/ab/abcdef...-0123....kiln   an entry: content hash, producer hash; its shard is "ab"
 //   v1/ab/tmp-4711-89ab...         an entry being written by process 4711
+//   v1/ab/lock-abcdef...-0123...   held by whoever is making that entry
+//   v1/size                        the total that writers keep, v1/uses when entries were last used
 #pragma once
 
 #include <string>
@@ -11,14 +13,17 @@
 
 namespace kiln::cache {
 
-inline constexpr std::string_view version_directory = "v1";
+inline constexpr std::string_view version_directory = "v1", total_name = "size",
+                                  use_log_name = "uses";
 inline constexpr int content_hash_digits = 32, producer_hash_digits = 16, shard_digits = 2;
 
 struct EntryName {
   std::string content_hash, producer_hash;  // producer_hash empty: any
 
   std::string shard() const { return content_hash.substr(0, shard_digits); }
-  std::string file() const { return content_hash + "-" + producer_hash + ".kiln"; }
+  std::string stem() const { return content_hash + "-" + producer_hash; }
+  std::string file() const { return stem() + ".kiln"; }
+  std::string lock() const { return "lock-" + stem(); }
 };
 
 // Only the first `hash_digits` digits of both hashes count, the rest are zeros: a test's way to
@@ -27,6 +32,7 @@ EntryName entry_name(const Key& key, int hash_digits);
 
 bool parse_entry_name(std::string_view file, EntryName& name);
 bool is_temporary_name(std::string_view file);
+bool is_lock_name(std::string_view file);
 bool is_shard_name(std::string_view directory);
 
 // Unlike any other process's or thread's, on this machine and on those that share the directory.

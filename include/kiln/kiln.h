@@ -57,7 +57,8 @@ typedef enum KILN_ENUM_BASE {
   KILN_STATUS_EXECUTION_FAILED = 7, /* a refused load or launch, a defect the host device found */
   KILN_STATUS_ALLOC_FAILED = 8,
   KILN_STATUS_VERSION_MISMATCH = 9,
-  KILN_STATUS_INTERNAL_ERROR = 10
+  KILN_STATUS_INTERNAL_ERROR = 10,
+  KILN_STATUS_NOT_CACHED = 11 /* KILN_CACHE=strict, and the kernel is in no bundle and no cache */
 } kilnStatus_t;
 
 /* The name of a status, such as "KILN_STATUS_BAD_PARAM". Never null. */
@@ -363,8 +364,34 @@ KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t des
 
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
- * Errors: NOT_SUPPORTED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED. */
+ * Of several processes of a node that want the same new kernel one compiles, and the others wait
+ * for it, up to KILN_COMPILE_WAIT seconds. With KILN_CACHE=strict nothing is compiled.
+ * Errors: NOT_SUPPORTED, NOT_CACHED (strict; the message names problem and key), NO_COMPILER,
+ * COMPILE_FAILED, EXECUTION_FAILED. */
 KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
+
+/* The same on a thread of the library's, so that many plans are made at once and the caller goes on
+ * meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one a CPU).
+ * From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan can be
+ * neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what has
+ * begun. Starting a plan that is finalized or started does nothing. A child of fork() cannot wait
+ * for what its parent started (NOT_INITIALIZED).
+ * Errors: BAD_PARAM, ALLOC_FAILED; those of finalization come from wait and poll. */
+KILN_API kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan);
+
+/* Whether it is over: *done is 0 (the status is then SUCCESS) or 1 (the status is that of the
+ * finalization). Never waits. A plan that is already finalized is done.
+ * Errors: BAD_PARAM (null), NOT_INITIALIZED (never started), those of kilnFinalizePlan. */
+KILN_API kilnStatus_t kilnPollFinalizePlan(kilnPlan_t plan, int* done);
+
+/* Waits until it is over, and gives the finalization's status. Errors: as kilnPollFinalizePlan. */
+KILN_API kilnStatus_t kilnWaitFinalizePlan(kilnPlan_t plan);
+
+/* Withdraws a plan whose turn has not come: *cancelled (may be null) is 1, and the plan is as if
+ * never started. One that has begun is let finish, for a compiler cannot be stopped half-way:
+ * *cancelled is 0, and so it is of a plan that was never started. Never waits.
+ * Errors: BAD_PARAM (null plan). */
+KILN_API kilnStatus_t kilnCancelFinalizePlan(kilnPlan_t plan, int* cancelled);
 
 /* Null is allowed and ignored. The caller sees to it that no execution is still under way. */
 KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
@@ -374,14 +401,16 @@ KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
 typedef enum KILN_ENUM_BASE {
   KILN_KERNEL_COMPILED = 0, /* by this plan's finalization */
   KILN_KERNEL_MEMORY = 1,   /* this process had it already */
-  KILN_KERNEL_DISK = 2      /* from the kernel cache */
+  KILN_KERNEL_DISK = 2,     /* from the user's kernel cache */
+  KILN_KERNEL_BUNDLE = 3    /* from a bundle of kernels */
 } kilnKernelOrigin_t;
 
 typedef struct {
   size_t structSize;         /* set by the caller to sizeof(kilnPlanInfo_t) */
   kilnKernelOrigin_t origin; /* where the kernel came from */
   double generateMs;         /* engine choice and source text */
-  double lookupMs;           /* kernel cache, memory and disk */
+  double lookupMs;           /* bundles and the user's cache, and waiting for another process that
+                                compiles the kernel */
   double compileMs;          /* 0 unless compiled by this finalization */
   double loadMs;             /* module load; 0 for a kernel already loaded */
   double totalMs;            /* the whole of kilnFinalizePlan */
@@ -694,6 +723,35 @@ KILN_API kilnStatus_t kilnReduceTensor(kilnHandle_t handle, kilnReduceTensorOp_t
                                        const void* alpha, kilnTensorDescriptor_t aDesc,
                                        const void* a, const void* beta,
                                        kilnTensorDescriptor_t cDesc, void* c);
+
+/* ---- kernel cache ------------------------------------------------------------------------- */
+
+/* What became of this process's lookups of kernels, since it began; the layers are asked in the
+ * order memory, bundles, the user's cache, the compiler. */
+typedef struct {
+  size_t structSize;            /* set by the caller to sizeof(kilnCacheStats_t) */
+  uint64_t memoryHits;          /* kernels that this process had loaded already */
+  uint64_t bundleHits;          /* from a bundle (KILN_BUNDLE_PATH, or beside the library) */
+  uint64_t diskHits;            /* from the user's cache */
+  uint64_t compiled;            /* kernels that this process compiled */
+  double compileMs;             /* what all of those took together */
+  uint64_t missesAbsent;        /* looked for, and in no layer */
+  uint64_t missesOtherProducer; /* a bundle has it, but made by another build of the compiler */
+  uint64_t missesCorrupt;       /* an entry was damaged; the user's cache gets a new one */
+  uint64_t missesCollision;     /* an entry of another kernel under the same hash */
+  uint64_t missesUnreadable;    /* the system refused to read an entry */
+  uint64_t missesDisabled;      /* no usable directory, and in no bundle */
+  uint64_t waits;               /* times that another process's compiler was waited for */
+  uint64_t waitTimeouts;        /* of them, in vain */
+  uint64_t published;           /* entries written to the user's cache */
+  uint64_t publishFailures;
+  uint64_t evicted; /* entries removed to keep the cache below KILN_CACHE_MAX_SIZE */
+  uint64_t evictedBytes;
+} kilnCacheStats_t;
+
+/* From any thread. A structSize smaller than the library's own, of a program compiled against an
+ * older header, gets that many bytes of it. Errors: BAD_PARAM (null, structSize). */
+KILN_API kilnStatus_t kilnGetCacheStats(kilnCacheStats_t* stats);
 
 #ifdef __cplusplus
 }

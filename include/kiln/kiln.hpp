@@ -286,6 +286,21 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
 
   void finalize() { check(kilnFinalizePlan(get())); }
 
+  // In the background; see kilnStartFinalizePlan. poll() and wait() throw what finalization failed
+  // with.
+  void start_finalize() { check(kilnStartFinalizePlan(get())); }
+  bool poll_finalize() {
+    int done = 0;
+    check(kilnPollFinalizePlan(get(), &done));
+    return done != 0;
+  }
+  void wait_finalize() { check(kilnWaitFinalizePlan(get())); }
+  bool cancel_finalize() {
+    int cancelled = 0;
+    check(kilnCancelFinalizePlan(get(), &cancelled));
+    return cancelled != 0;
+  }
+
   // run(kilnExecutePoolingForward, handle, 1.0, x, 0.0, y)
   template <class Function, class... Arguments>
   void run(Function function, const Handle& handle, const Arguments&... arguments) const {
@@ -327,6 +342,13 @@ template <class Function, class... Arguments>
 void run(kilnDataType_t compute_type, Function function, const Handle& handle,
          const Arguments&... arguments) {
   check(function(handle.get(), detail::pass(arguments, compute_type)...));
+}
+
+inline kilnCacheStats_t cache_stats() {
+  kilnCacheStats_t stats{};
+  stats.structSize = sizeof stats;
+  check(kilnGetCacheStats(&stats));
+  return stats;
 }
 
 inline void convolution_forward(const Handle& handle, double alpha, const TensorDescriptor& x_desc,

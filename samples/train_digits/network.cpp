@@ -27,7 +27,8 @@ struct Tensor {
 void note(const kiln::Plan& plan, std::map<std::string, int>& origins) {
   switch (plan.info().origin) {
     case KILN_KERNEL_COMPILED: ++origins["compiled"]; break;
-    case KILN_KERNEL_DISK: ++origins["disk"]; break;
+    case KILN_KERNEL_DISK:
+    case KILN_KERNEL_BUNDLE: ++origins["disk"]; break;
     case KILN_KERNEL_MEMORY: ++origins["memory"]; break;
   }
 }

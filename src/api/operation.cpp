@@ -44,13 +44,14 @@ kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t
       fail(KILN_STATUS_BAD_PARAM, "plan is of kilnCreate", object.operation,
            "Plan; expected one of kilnCreate", operation, "Plan");
     }
-    const Device& device = object.plan.device();
+    const Plan& made = settled(object);
+    const Device& device = made.device();
     if (&device != context.device.get()) {
       fail(KILN_STATUS_BAD_PARAM, "handle is of device ", context.device->description().name, " ",
            context.device->description().ordinal, "; expected that of the plan, ",
            device.description().name, " ", device.description().ordinal);
     }
-    execute(object.plan, scalars, arguments, context.stream);
+    execute(made, scalars, arguments, context.stream);
   });
 }
 

@@ -1,6 +1,7 @@
 // Plans: finalizing and destroying them. Making and executing them is each operation's own.
 #include "api/objects.hpp"
 
+using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::api::destroy;
 using kiln::api::guarded;
@@ -15,11 +16,43 @@ std::string refusals_text(const kiln::Plan& plan) {
   return text;
 }
 
+// The end of a finalization in the background: the plan is the caller's again. Throws what it
+// failed with.
+void settle(kilnPlanStruct& object) {
+  const std::shared_ptr<kiln::BackgroundFinalization> over = std::move(object.background);
+  object.background.reset();
+  const auto keep_refusals = [&] { object.refusals = refusals_text(object.plan); };
+  try {
+    over->wait();
+  } catch (...) {
+    keep_refusals();
+    throw;
+  }
+  keep_refusals();
+}
+
+void wait_for(kilnPlanStruct& object) {
+  if (object.background) return settle(object);
+  if (!object.plan.finalized()) {
+    kiln::fail(KILN_STATUS_NOT_INITIALIZED,
+               "plan is not being finalized; expected kilnStartFinalizePlan before");
+  }
+}
+
 }  // namespace
+
+kilnPlanStruct::~kilnPlanStruct() {
+  if (!background || background->cancel()) return;
+  try {
+    background->wait();
+  } catch (...) {  // nobody will ask
+  }
+}
 
 kilnStatus_t kilnFinalizePlan(kilnPlan_t plan) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
+    if (object.background) return settle(object);
     if (object.plan.finalized()) return;
     try {
       object.plan.finalize();
@@ -28,6 +61,38 @@ kilnStatus_t kilnFinalizePlan(kilnPlan_t plan) {
       throw;
     }
     object.refusals = refusals_text(object.plan);
+  });
+}
+
+kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan) {
+  return guarded([&] {
+    kilnPlanStruct& object = checked(plan, "plan");
+    if (object.background || object.plan.finalized()) return;
+    object.background = kiln::BackgroundFinalization::start(object.plan);
+  });
+}
+
+kilnStatus_t kilnPollFinalizePlan(kilnPlan_t plan, int* done) {
+  return guarded([&] {
+    kilnPlanStruct& object = checked(plan, "plan");
+    check_pointer(done, "done", "where to store whether it is over");
+    *done = 0;
+    if (object.background && !object.background->done()) return;
+    *done = 1;
+    wait_for(object);
+  });
+}
+
+kilnStatus_t kilnWaitFinalizePlan(kilnPlan_t plan) {
+  return guarded([&] { wait_for(checked(plan, "plan")); });
+}
+
+kilnStatus_t kilnCancelFinalizePlan(kilnPlan_t plan, int* cancelled) {
+  return guarded([&] {
+    kilnPlanStruct& object = checked(plan, "plan");
+    const bool withdrawn = object.background && object.background->cancel();
+    if (withdrawn) object.background.reset();
+    if (cancelled != nullptr) *cancelled = withdrawn;
   });
 }
 

@@ -8,6 +8,7 @@
 using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::api::guarded;
+using kiln::api::settled;
 
 namespace {
 
@@ -19,11 +20,12 @@ void check_finalized(const kiln::Plan& plan) {
 }
 
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
-  const kiln::Plan& plan = object.plan;
   if (which == KILN_PLAN_PROBLEM) {
-    std::call_once(object.problem_once, [&] { object.problem_text = text_of(plan.problem()); });
+    std::call_once(object.problem_once,
+                   [&] { object.problem_text = text_of(object.plan.problem()); });
     return object.problem_text.c_str();
   }
+  const kiln::Plan& plan = settled(object);
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();
   if (which < KILN_PLAN_PROBLEM || which > KILN_PLAN_ARCHITECTURE) {
     kiln::fail(KILN_STATUS_BAD_PARAM, "which is ", static_cast<int>(which), "; expected ",
@@ -54,7 +56,7 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
 
 kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
   return guarded([&] {
-    const kiln::Plan& object = checked(plan, "plan").plan;
+    const kiln::Plan& object = settled(checked(plan, "plan"));
     check_pointer(info, "info", "a kilnPlanInfo_t whose structSize is set");
     // A program compiled against an older header has a shorter struct: it gets the first fields.
     const std::size_t size = info->structSize;
@@ -99,7 +101,7 @@ kilnStatus_t kilnGetPlanText(kilnPlan_t plan, kilnPlanText_t which, const char**
 
 kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size_t* size) {
   return guarded([&] {
-    const kiln::Plan& object = checked(plan, "plan").plan;
+    const kiln::Plan& object = settled(checked(plan, "plan"));
     check_pointer(data, "data", "where to store the code's address");
     check_pointer(size, "size", "where to store the code's size");
     check_finalized(object);

@@ -73,6 +73,7 @@ const char* kilnGetErrorString(kilnStatus_t status) {
     case KILN_STATUS_ALLOC_FAILED: return "KILN_STATUS_ALLOC_FAILED";
     case KILN_STATUS_VERSION_MISMATCH: return "KILN_STATUS_VERSION_MISMATCH";
     case KILN_STATUS_INTERNAL_ERROR: return "KILN_STATUS_INTERNAL_ERROR";
+    case KILN_STATUS_NOT_CACHED: return "KILN_STATUS_NOT_CACHED";
   }
   return "an unknown status";
 }

@@ -17,6 +17,7 @@ void add_info_command(CLI::App& app, Run& run);
 void add_inspect_command(CLI::App& app, Run& run);
 void add_prewarm_command(CLI::App& app, Run& run);
 void add_cache_command(CLI::App& app, Run& run);
+void add_bundle_command(CLI::App& app, Run& run);
 
 // Something wrong with the command line itself, in a sentence: exit status 2.
 class UsageError : public std::runtime_error {

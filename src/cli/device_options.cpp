@@ -41,6 +41,12 @@ std::shared_ptr<Device> device_of(const std::string& name) {
   return open_cuda_device(ordinal);
 }
 
+std::string default_architecture() {
+  std::string why;
+  const auto devices = list_cuda_devices(why);
+  return devices.empty() ? "sm_90a" : devices[0].arch;
+}
+
 DeviceDescription architecture_of(const std::string& arch) {
   return arch == "host" ? open_host_device()->description() : known_architecture(arch);
 }

@@ -16,7 +16,10 @@ void check_engine(const std::string& name);
 // that says "use --device host" where there is no GPU.
 std::shared_ptr<Device> device_of(const std::string& name);
 
-// The description behind --arch: "sm_80", or "host". Throws BAD_PARAM.
+// What --arch is where it is not given: the first GPU's, else "sm_90a".
+std::string default_architecture();
+
+// The description behind --arch: "sm_80", a chip ("h100-pcie"), or "host". Throws BAD_PARAM.
 DeviceDescription architecture_of(const std::string& arch);
 
 // --lineinfo: the same as KILN_LINEINFO=1.

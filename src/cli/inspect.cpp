@@ -31,12 +31,6 @@ std::vector<std::string> architectures_of(const Options& options) {
   return names;
 }
 
-std::string default_architecture() {
-  std::string why;
-  const auto devices = list_cuda_devices(why);
-  return devices.empty() ? "sm_90a" : devices[0].arch;
-}
-
 std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
   std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
                                 architecture_of(arch), options.engine);

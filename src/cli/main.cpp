@@ -1,26 +1,11 @@
 // kiln: operations from the command line, generated kernels to look at, and the kernel cache.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"
 
 namespace kiln::cli {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (file.bad() || !file.is_open()) {
-    throw UsageError(cat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  return text.str();
-}
-
 namespace {
 
 int complain(const std::string& sentence, int status) {
@@ -41,6 +26,7 @@ int run_program(int argc, char** argv) {
   add_inspect_command(app, run);
   add_prewarm_command(app, run);
   add_cache_command(app, run);
+  add_bundle_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -49,8 +35,8 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm or "
-        "cache; see kiln --help");
+        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm, "
+        "cache or bundle; see kiln --help");
   }
   return run();
 }

@@ -1,27 +1,32 @@
-// kiln prewarm: compiles the kernels of a file of problems into the cache. Needs no GPU.
+// kiln prewarm: compiles the kernels of a manifest into the cache, and packs them into a bundle.
+// Needs no GPU.
 #include <atomic>
 #include <csignal>
 #include <iostream>
 #include <set>
 #include <thread>
 
+#include "cli/bundle_file.hpp"
 #include "cli/commands.hpp"
+#include "cli/device_file.hpp"
 #include "cli/device_options.hpp"
 #include "cli/format.hpp"
+#include "cli/manifest.hpp"
 #include "cli/operation.hpp"
 #include "cli/progress.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
+#include "plan/compile_slots.hpp"
 #include "plan/kernel_store.hpp"
-#include "problem/problem_line.hpp"
 
 namespace kiln::cli {
 namespace {
 
 struct Options {
-  std::string file;
-  std::vector<std::string> architectures, types{"f32"}, layouts{"nchw"};
+  std::string file, bundle;
+  std::vector<std::string> architectures, device_files;
+  ManifestDefaults defaults{{"f32"}, {"nchw"}, {}, false};
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
@@ -47,46 +52,58 @@ void watch_for_interrupt() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-// The kernels that the file asks for, each once: problems that differ in their batch share theirs.
-std::vector<Job> jobs_of(const Options& options, Counts& counts) {
+std::vector<DeviceDescription> devices_of(const Options& options) {
   std::vector<DeviceDescription> devices;
   for (const std::string& arch : options.architectures) devices.push_back(architecture_of(arch));
+  for (const std::string& file : options.device_files) devices.push_back(read_device_file(file));
+  return devices;
+}
+
+struct Work {
   std::vector<Job> jobs;
-  std::set<std::string> seen;
-  for (const auto& [number, text] : problem_lines(read_file(options.file))) {
-    try {
-      std::string line = text;
-      const std::unique_ptr<Operation> operation = take_operation(line);
-      for (const std::string& type : options.types) {
-        for (const std::string& layout : options.layouts) {
-          operation->type = type;
-          operation->layout = layout;
-          const Problem problem = parse_line(*operation, line).problem;
-          for (const DeviceDescription& device : devices) {
-            std::vector<EngineRefusal> refusals;
-            Proposal proposal = choose(problem, device, "", refusals);
-            if (!seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
-                     .second) {
-              continue;
-            }
-            jobs.push_back({cat(device.arch, " ", text_of(problem)), std::move(proposal.kernel),
-                            device.kind, device.arch});
-          }
-        }
+  std::vector<std::string> problems;  // every label, those that share a kernel too
+};
+
+// The kernels that the manifest asks for, each once: problems that differ in their batch mostly
+// share theirs.
+Work work_of(const Options& options, Counts& counts) {
+  const std::vector<DeviceDescription> given = devices_of(options);
+  ManifestDefaults defaults = options.defaults;
+  defaults.other_devices = !given.empty();
+  const Manifest manifest = read_manifest(options.file, defaults);
+  const auto complain = [&](const std::string& flaw) {
+    ++counts.failed;
+    std::cout << "failed         " << flaw << std::endl;
+  };
+  for (const std::string& flaw : manifest.flaws) complain(flaw);
+  Work work;
+  std::set<std::string> seen, told;
+  for (const ManifestEntry& entry : manifest.entries) {
+    const auto& devices = given.empty() ? entry.devices : given;
+    if (devices.empty())
+      throw UsageError(
+          cat("no --arch and no --device, and ", entry.place, " names no architecture"));
+    for (const DeviceDescription& device : devices) {
+      const std::string label = cat(device.arch, " ", text_of(entry.problem));
+      try {
+        std::vector<EngineRefusal> refusals;
+        Proposal proposal = choose(entry.problem, device, "", refusals);
+        if (told.insert(label).second) work.problems.push_back(label);
+        if (seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
+                .second)
+          work.jobs.push_back({label, std::move(proposal.kernel), device.kind, device.arch});
+      } catch (const Error& error) {
+        complain(cat(entry.place, ": ", label, ": ", error.what()));
       }
-    } catch (const Error& error) {
-      ++counts.failed;
-      std::cout << "failed         " << options.file << ":" << number << ": " << text << ": "
-                << error.what() << std::endl;
     }
   }
-  return jobs;
+  return work;
 }
 
 void compile(const Job& job, Counts& counts, Progress& progress) {
   try {
     const FoundImage found = make_image(job.kernel, job.kind, job.arch);
-    if (found.origin == KILN_KERNEL_DISK) {
+    if (found.origin != KILN_KERNEL_COMPILED) {
       ++counts.present;
       progress.done(cat("already there  ", job.label), false);
     } else {
@@ -100,27 +117,40 @@ void compile(const Job& job, Counts& counts, Progress& progress) {
   }
 }
 
+void compile_all(const std::vector<Job>& jobs, int threads, Counts& counts) {
+  set_compile_threads(threads);
+  watch_for_interrupt();
+  Progress progress(static_cast<int>(jobs.size()));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; !interrupted && (i = next++) < jobs.size();) {
+      compile(jobs[i], counts, progress);
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+}
+
+void pack(const Options& options, const Work& work) {
+  std::vector<PackedKernel> kernels;
+  for (const Job& job : work.jobs) kernels.push_back({job.kernel, job.kind, job.arch, job.label});
+  write_bundle(options.bundle, kernels, work.problems);
+  std::cout << "bundle " << options.bundle << ": " << kernels.size() << " kernels" << std::endl;
+}
+
 int run(const Options& options) {
   const cache::DiskStore& store = kernel_cache();
+  if (cache_mode() != CacheMode::on) {
+    throw UsageError(cat("KILN_CACHE is ", name_of(cache_mode()),
+                         "; expected on, for kernels are made here and kept"));
+  }
   if (!store.usable()) {
     fail(KILN_STATUS_EXECUTION_FAILED, "the kernel cache cannot be used: ", store.why_unusable());
   }
   Counts counts;
-  const std::vector<Job> jobs = jobs_of(options, counts);
-  watch_for_interrupt();
-  {
-    Progress progress(static_cast<int>(jobs.size()));
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t i; !interrupted && (i = next++) < jobs.size();) {
-        compile(jobs[i], counts, progress);
-      }
-    };
-    std::vector<std::jthread> helpers;
-    for (int i = 1; i < options.threads; ++i) helpers.emplace_back(work);
-    work();
-    helpers.clear();  // joins them
-  }
+  const Work work = work_of(options, counts);
+  compile_all(work.jobs, options.threads, counts);
   std::cout << counts.compiled << " compiled, " << counts.present << " already there, "
             << counts.failed << " failed" << std::endl;
   if (interrupted) {
@@ -131,6 +161,11 @@ int run(const Options& options) {
     fail(KILN_STATUS_EXECUTION_FAILED, failures,
          " of the kernels compiled could not be written to ", store.directory());
   }
+  if (!options.bundle.empty() && counts.failed > 0) {
+    std::cerr << "kiln: no bundle is written while kernels are missing\n";
+  } else if (!options.bundle.empty()) {
+    pack(options, work);
+  }
   return counts.failed == 0 ? 0 : 1;
 }
 
@@ -138,24 +173,40 @@ int run(const Options& options) {
 
 void add_prewarm_command(CLI::App& app, Run& run_command) {
   CLI::App& command = *app.add_subcommand(
-      "prewarm", "Compile the kernels of a file of problems into the cache; needs no GPU");
+      "prewarm", "Compile the kernels of a manifest into the cache, or a bundle; needs no GPU");
   auto options = std::make_shared<Options>();
   command.footer(
       "A line is a command, its flags and a problem, as logs and --json print them:\n"
       "  pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0\n"
-      "Without a command it is a convolution; flags of a line override --dt and --layout.");
-  command.add_option("FILE", options->file, "Problems, one a line, as described below")->required();
-  command.add_option("--arch", options->architectures, "sm_XX or host, several separated by ','")
-      ->delimiter(',')
+      "Without a command it is a convolution; flags of a line override --dt and --layout.\n"
+      "Or a JSON object, as --json and KILN_RECORD=FILE write them:\n"
+      "  {\"command\":\"conv\",\"problem\":\"ic64ih56oc64kh3ph1\",\"dt\":[\"f32\",\"f16\"],\n"
+      "   \"layout\":\"nhwc\",\"batch\":[1,8],\"architecture\":\"sm_90a\"}     (on one line)\n"
+      "What an interrupted run has compiled, the next one finds there.");
+  command.add_option("FILE", options->file, "A manifest, a problem a line, as described below")
       ->required();
+  command
+      .add_option("--arch", options->architectures,
+                  "sm_XX, a chip such as h100-pcie, or host; several separated by ','. Default: "
+                  "those that the lines name")
+      ->delimiter(',');
+  command
+      .add_option("--device", options->device_files,
+                  "A device's description, as `kiln info --describe-device` writes it")
+      ->type_name("FILE");
+  command.add_option("--bundle", options->bundle, "Pack all the kernels into this file")
+      ->type_name("FILE");
   command.add_option("-j", options->threads, "Compilations at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--dt", options->types, "Data types, several separated by ','")
+  command.add_option("--mb", options->defaults.batches, "Batch sizes in place of the lines' own")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 30));
+  command.add_option("--dt", options->defaults.types, "Data types, several separated by ','")
       ->delimiter(',')
       ->check(CLI::IsMember(type_names))
       ->capture_default_str();
-  command.add_option("--layout", options->layouts, "Layouts, several separated by ','")
+  command.add_option("--layout", options->defaults.layouts, "Layouts, several separated by ','")
       ->delimiter(',')
       ->check(CLI::IsMember(layout_names))
       ->capture_default_str();

@@ -16,6 +16,9 @@ Progress::~Progress() { erase(); }
 void Progress::done(const std::string& line, bool remarkable) {
   const std::lock_guard lock(mutex_);
   ++done_;
+  constexpr std::size_t looked_at = 32;
+  latest_.push_back(std::chrono::steady_clock::now());
+  if (latest_.size() > looked_at) latest_.pop_front();
   erase();
   if (!terminal_ || remarkable) std::cout << line << std::endl;
   draw();
@@ -28,8 +31,9 @@ void Progress::draw() {
   std::string text = cat('[', std::string(filled, '#'), std::string(width - filled, '.'), "] ",
                          done_, '/', total_);
   if (done_ > 0) {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    text += cat("  ", duration_text(elapsed.count() / done_ * (total_ - done_)), " left");
+    const std::chrono::duration<double> elapsed = latest_.back() - latest_.front();
+    const double each = elapsed.count() / static_cast<double>(latest_.size() - 1);
+    text += cat("  ", duration_text(each * (total_ - done_)), " left");
   }
   std::cout << text << std::flush;
 }

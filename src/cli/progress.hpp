@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 
@@ -27,6 +28,9 @@ class Progress {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   int done_ = 0;
+  // When the latest jobs were done: what is left is estimated from these, since the first ones of a
+  // run that is resumed take no time.
+  std::deque<std::chrono::steady_clock::time_point> latest_{start_};
 };
 
 }  // namespace kiln::cli

@@ -44,15 +44,6 @@ Scalars scalars_of(const Scalars& given, DataType type) {
           static_cast<float>(given.alpha2)};
 }
 
-const char* name_of(kilnKernelOrigin_t origin) {
-  switch (origin) {
-    case KILN_KERNEL_COMPILED: return "compiled";
-    case KILN_KERNEL_MEMORY: return "memory";
-    case KILN_KERNEL_DISK: return "disk";
-  }
-  return "?";
-}
-
 void describe_plan(const Plan& plan, RunResult& result) {
   result.engine = plan.spec().engine;
   result.tile = plan.spec().tile;
@@ -183,7 +174,7 @@ nlohmann::ordered_json RunResult::to_json() const {
   json["engine"] = engine;
   json["tile"] = tile;
   json["architecture"] = architecture;
-  json["kernel_source"] = name_of(origin);
+  json["kernel_source"] = kiln::name_of(origin);
   json["compile_ms"] = times.compile;
   json["load_ms"] = times.load;
   json["lookup_ms"] = times.lookup;
@@ -210,9 +201,9 @@ nlohmann::ordered_json RunResult::to_json() const {
 }
 
 void set_error(RunResult& result, const Error& error) {
-  const bool refused = error.status() == KILN_STATUS_BAD_PARAM ||
-                       error.status() == KILN_STATUS_NOT_SUPPORTED ||
-                       error.status() == KILN_STATUS_NO_COMPILER;
+  const bool refused =
+      error.status() == KILN_STATUS_BAD_PARAM || error.status() == KILN_STATUS_NOT_SUPPORTED ||
+      error.status() == KILN_STATUS_NO_COMPILER || error.status() == KILN_STATUS_NOT_CACHED;
   result.status = refused ? Status::refused : Status::failed;
   result.reason = error.what();
 }

@@ -32,9 +32,10 @@ class Compiler {
                            const std::vector<std::string>& options) const = 0;
 };
 
-// NVRTC's options for an architecture; known without NVRTC, since the key of a cached kernel needs
-// them where only the cache is left.
+// The compilers' options; known without a compiler, since the key of a cached kernel needs them
+// where only the cache is left.
 std::vector<std::string> nvrtc_options(const std::string& arch);
+std::vector<std::string> host_compiler_options();
 
 // Null where there is none; `why` then says what was looked for and where.
 std::shared_ptr<const Compiler> find_nvrtc(std::string& why);

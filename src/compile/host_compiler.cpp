@@ -72,22 +72,7 @@ class HostCompiler : public Compiler {
   std::string identity() const override { return identity_; }
 
   std::vector<std::string> options(const std::string&) const override {
-    std::vector<std::string> options = {
-        // -O1: compiling is most of what a small problem costs. -O2 takes a sixth longer, and saves
-        // a third of the run, which would pay only from some 100 ms of running on.
-        "-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-pipe",
-        // A kernel reads floats four at a time, as CUDA C++ allows.
-        "-fno-strict-aliasing",
-        // Each multiplication and each addition rounds; the same on every CPU.
-        "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-        // Only the kernel's entry is seen, and the object can be unloaded.
-        "-fvisibility=hidden",
-        // `#pragma unroll` and the like are not for this compiler.
-        "-w"};
-    if (sanitized)
-      options.insert(options.end(), {"-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                                     "-fno-omit-frame-pointer"});
-    return options;
+    return host_compiler_options();
   }
 
   Compiled compile(const std::string& source, const std::string& name,
@@ -158,6 +143,25 @@ Found find_once() {
 }
 
 }  // namespace
+
+std::vector<std::string> host_compiler_options() {
+  std::vector<std::string> options = {
+      // -O1: compiling is most of what a small problem costs. -O2 takes a sixth longer, and saves
+      // a third of the run, which would pay only from some 100 ms of running on.
+      "-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-pipe",
+      // A kernel reads floats four at a time, as CUDA C++ allows.
+      "-fno-strict-aliasing",
+      // Each multiplication and each addition rounds; the same on every CPU.
+      "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+      // Only the kernel's entry is seen, and the object can be unloaded.
+      "-fvisibility=hidden",
+      // `#pragma unroll` and the like are not for this compiler.
+      "-w"};
+  if (sanitized)
+    options.insert(options.end(), {"-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+                                   "-fno-omit-frame-pointer"});
+  return options;
+}
 
 std::shared_ptr<const Compiler> find_host_compiler_among(std::span<const std::string> candidates,
                                                          std::string& why) {

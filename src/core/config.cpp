@@ -26,6 +26,12 @@ Config read() {
   if (config.log_level.empty()) config.log_level = "warn";
   config.log_file = variable("KILN_LOG_FILE");
   config.cache_dir = default_cache_dir();
+  config.cache_mode = variable("KILN_CACHE");
+  config.cache_max_size = variable("KILN_CACHE_MAX_SIZE");
+  config.bundle_path = variable("KILN_BUNDLE_PATH");
+  config.record_file = variable("KILN_RECORD");
+  config.compile_threads = variable("KILN_COMPILE_THREADS");
+  config.compile_wait = variable("KILN_COMPILE_WAIT");
   config.nvrtc_path = variable("KILN_NVRTC");
   config.host_cxx = variable("KILN_HOST_CXX");
   config.kernel_source_dir = variable("KILN_KERNEL_SOURCE_DIR");

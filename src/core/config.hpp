@@ -10,7 +10,13 @@ struct Config {
   std::string log_file;   // KILN_LOG_FILE; empty: stderr
   std::string
       cache_dir;  // KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty: none
-  std::string nvrtc_path;  // KILN_NVRTC: the libnvrtc file to use; empty: search
+  std::string cache_mode;       // KILN_CACHE: on, readonly, strict, off; empty: on
+  std::string cache_max_size;   // KILN_CACHE_MAX_SIZE: "4G"; empty: the default
+  std::string bundle_path;      // KILN_BUNDLE_PATH: files separated by ':'
+  std::string record_file;      // KILN_RECORD: where each plan made is written; empty: nowhere
+  std::string compile_threads;  // KILN_COMPILE_THREADS; empty: one a CPU
+  std::string compile_wait;     // KILN_COMPILE_WAIT: seconds; empty: the default
+  std::string nvrtc_path;       // KILN_NVRTC: the libnvrtc file to use; empty: search
   std::string host_cxx;  // KILN_HOST_CXX: the host device's C++ compiler; empty: the one built with
   // KILN_KERNEL_SOURCE_DIR: kernel files there take the place of the embedded ones; empty: none
   std::string kernel_source_dir;

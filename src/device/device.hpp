@@ -31,8 +31,9 @@ struct DeviceDescription {
   std::int64_t memory_bytes = 0;
 };
 
-// "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists). Throws
-// BAD_PARAM listing the architectures known.
+// "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists), which is
+// a well-known chip of that architecture; or a chip by its name, "h100-pcie". Throws BAD_PARAM
+// listing what is known.
 DeviceDescription known_architecture(const std::string& arch);
 
 // The most thread blocks of a cluster on a device of a compute capability; 1: it has no clusters.

@@ -1,13 +1,20 @@
 #include "plan/kernel_store.hpp"
 
+#include <charconv>
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
 
-#include "codegen/source.hpp"
+#include "cache/file_lock.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/per_process.hpp"
+#include "plan/compile_slots.hpp"
 #include "plan/dump.hpp"
+#include "plan/kernel_text.hpp"
 #include "plan/single_flight.hpp"
 
 namespace kiln {
@@ -37,32 +44,6 @@ std::string to_text(const cache::Section* section) {
   return {reinterpret_cast<const char*>(section->bytes.data()), section->bytes.size()};
 }
 
-struct Toolchain {
-  std::shared_ptr<const Compiler> compiler;  // null: only the cache can serve
-  std::string why_not;
-  std::vector<std::string> options;
-};
-
-Toolchain toolchain(kilnDeviceKind_t kind, const std::string& arch) {
-  Toolchain tools;
-  if (kind == KILN_DEVICE_CUDA) {
-    tools.compiler = find_nvrtc(tools.why_not);
-    tools.options = nvrtc_options(arch);
-  } else {
-    tools.compiler = find_host_compiler(tools.why_not);
-    if (tools.compiler) tools.options = tools.compiler->options(arch);
-  }
-  return tools;
-}
-
-// Everything that decides a kernel's bytes. The source holds the engine, the constants and every
-// included kernel file, so nothing else of Kiln needs to be named.
-cache::Key make_key(const std::string& source, const std::string& arch, const Toolchain& tools) {
-  return cache::Key(
-      {{"source", source}, {"options", join(tools.options, " ")}, {"architecture", arch}},
-      tools.compiler ? tools.compiler->identity() : "");
-}
-
 std::shared_ptr<const KernelImage> from_entry(KernelImage image, cache::Entry&& entry) {
   for (cache::Section& section : entry.sections)
     if (section.name == "binary") image.binary = std::move(section.bytes);
@@ -71,12 +52,87 @@ std::shared_ptr<const KernelImage> from_entry(KernelImage image, cache::Entry&& 
   return std::make_shared<const KernelImage>(std::move(image));
 }
 
-[[noreturn]] void no_compiler(kilnDeviceKind_t kind, const cache::Key& key,
-                              const std::string& why) {
-  fail(KILN_STATUS_NO_COMPILER, "kernel ", key.text(), " is not in the cache (",
+std::string place_of_cache() {
+  const std::string& directory = kernel_cache().directory();
+  return directory.empty() ? "any cache" : directory;
+}
+
+[[noreturn]] void no_compiler(kilnDeviceKind_t kind, const KernelText& text) {
+  fail(KILN_STATUS_NO_COMPILER, "kernel ", text.key.text(), " is not in the cache (",
        kernel_cache().directory(), ") and there is no ",
        kind == KILN_DEVICE_CUDA ? "NVRTC" : "C++ compiler for the host device",
-       " to compile it: ", why);
+       " to compile it: ", text.why_not);
+}
+
+// Why a kernel is in none of the layers.
+std::string reason_of(const CachedKernel& found) {
+  const cache::Lookup& lookup = found.lookup;
+  if (lookup.miss == cache::Miss::absent)
+    return found.other_producer ? "absent; a bundle has it from another compiler build" : "absent";
+  return cat(cache::name_of(lookup.miss), lookup.detail.empty() ? "" : ": ", lookup.detail);
+}
+
+std::chrono::milliseconds compile_patience() {
+  constexpr int otherwise = 30;
+  const std::string& text = config().compile_wait;
+  int seconds = otherwise;
+  if (!text.empty()) {
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || stop != text.data() + text.size() || seconds < 0) {
+      log::warn(cat("KILN_COMPILE_WAIT is ", text, "; expected seconds. It is ", otherwise));
+      seconds = otherwise;
+    }
+  }
+  return std::chrono::seconds(seconds);
+}
+
+// The making of one kernel, by one process of a node at a time. All it saves is work: whoever waits
+// in vain, or cannot have the lock, compiles as well, and what is published last stays.
+class Making {
+ public:
+  explicit Making(const std::string& lock_path) {
+    if (!lock_path.empty()) lock_.emplace(lock_path);
+  }
+  ~Making() {
+    if (lock_ && lock_->held()) lock_->remove();
+  }
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+
+  // The kernel, if another made it meanwhile; null: it is to be compiled.
+  std::optional<CachedKernel> wait_for_others(const cache::Key& key, Layers layers) {
+    if (!lock_) return std::nullopt;
+    static const std::chrono::milliseconds patience = compile_patience();
+    constexpr std::chrono::milliseconds longest_nap(20);
+    const auto end = std::chrono::steady_clock::now() + patience;
+    bool waited = false;
+    for (std::chrono::milliseconds nap(1);; nap = std::min(2 * nap, longest_nap)) {
+      const cache::FileLock::Turn turn = lock_->ask();
+      if (turn == cache::FileLock::Turn::none) return std::nullopt;
+      // Also when the turn has come: its last holder may have been done just before.
+      if (CachedKernel found = find_kernel(key, layers); found.lookup.entry) return found;
+      if (turn == cache::FileLock::Turn::mine) return std::nullopt;
+      if (!std::exchange(waited, true)) ++cache_counters().waits;
+      if (std::chrono::steady_clock::now() >= end) {
+        ++cache_counters().wait_timeouts;
+        log::warn(cat("kernel ", key.text(), " is being compiled by another process for more than ",
+                      patience.count() / 1000, " s; compiling it as well"));
+        return std::nullopt;
+      }
+      std::this_thread::sleep_for(nap);
+    }
+  }
+
+ private:
+  std::optional<cache::FileLock> lock_;
+};
+
+Compiled compile(const KernelText& text, const std::string& name) {
+  const CompileSlot slot;
+  Compiled compiled = text.compiler->compile(text.source, name, text.options);
+  cache_counters().count(KILN_KERNEL_COMPILED);
+  cache_counters().compile_microseconds += static_cast<std::uint64_t>(compiled.milliseconds * 1000);
+  return compiled;
 }
 
 std::size_t mix(std::size_t seed, std::size_t value) {
@@ -118,78 +174,90 @@ struct HashIdentity {
 };
 
 // Loads what make_image gives. A cached binary that the driver refuses is no reason to fail: it is
-// compiled again, and the entry rewritten.
+// looked for in the next layer, and at last compiled again and the user's entry rewritten.
 FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   const DeviceDescription& target = device.description();
-  const auto load = [&](const FoundImage& found) {
-    Stopwatch watch;
-    auto loaded = std::make_shared<LoadedKernel>();
-    loaded->image = found.image;
-    loaded->kernel = device.load(found.image->binary, spec.entry, spec.shared_memory);
-    FoundKernel out{loaded, found.origin, found.times};
-    out.times.load = watch.lap();
-    return out;
-  };
-  const FoundImage found = make_image(spec, target.kind, target.arch, caching);
-  if (found.origin != KILN_KERNEL_DISK) return load(found);
-  try {
-    return load(found);
-  } catch (const Error& error) {
-    log::warn(cat("cached kernel ", found.image->key, " does not load (", error.what(),
-                  "); compiling it again"));
-    return load(make_image(spec, target.kind, target.arch, Caching::refresh));
+  for (;;) {
+    const FoundImage found = make_image(spec, target.kind, target.arch, caching);
+    try {
+      Stopwatch watch;
+      auto loaded = std::make_shared<LoadedKernel>();
+      loaded->image = found.image;
+      loaded->kernel = device.load(found.image->binary, spec.entry, spec.shared_memory);
+      FoundKernel out{loaded, found.origin, found.times, found.account};
+      out.times.load = watch.lap();
+      return out;
+    } catch (const Error& error) {
+      if (found.origin == KILN_KERNEL_COMPILED || cache_mode() == CacheMode::strict) throw;
+      const bool bundled = found.origin == KILN_KERNEL_BUNDLE;
+      log::warn(cat("kernel ", found.image->key, ", a ", found.account, ", does not load (",
+                    error.what(), "); ", bundled ? "looking further" : "compiling it again"));
+      caching = bundled ? Caching::past_bundles : Caching::refresh;
+    }
   }
 }
 
 }  // namespace
 
-cache::DiskStore& kernel_cache() {
-  // Leaked on purpose: plans may be finalized while the process exits.
-  static auto* store = new cache::DiskStore(config().cache_dir, log::warn);
-  return *store;
-}
-
 cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch) {
-  return make_key(generate_source(spec, kind), arch, toolchain(kind, arch));
+  return kernel_text(spec, kind, arch).key;
 }
 
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching) {
-  FoundImage out;
   Stopwatch watch;
+  FoundImage out;
+  KernelText text = kernel_text(spec, kind, arch);
   KernelImage image;
   image.spec = spec;
   image.arch = arch;
-  image.source = generate_source(spec, kind);
+  image.source = text.source;
+  image.key = text.key.text();
   out.times.generate = watch.lap();
 
-  const Toolchain tools = toolchain(kind, arch);
-  const cache::Key key = make_key(image.source, arch, tools);
-  image.key = key.text();
-  if (caching == Caching::use) {
-    cache::Lookup found = kernel_cache().get(key);
+  const CacheMode mode = cache_mode();
+  const auto use = [&](CachedKernel&& found) {
+    out.origin = found.origin;
+    out.account = found.origin == KILN_KERNEL_BUNDLE ? cat("hit in bundle ", found.lookup.detail)
+                                                     : "hit in the user's cache";
+    out.image = from_entry(std::move(image), std::move(*found.lookup.entry));
+    dump(*out.image);
+    cache_counters().count(out.origin);
+  };
+  std::optional<Making> making;
+  std::string reason = caching == Caching::refresh ? "refused by the driver" : "not asked for";
+  const bool looks = caching == Caching::use || caching == Caching::past_bundles;
+  if (looks && mode != CacheMode::off) {
+    const Layers layers = caching == Caching::use ? Layers::all : Layers::user;
+    CachedKernel found = find_kernel(text.key, layers);
+    if (!found.lookup.entry && mode == CacheMode::on && text.compiler) {
+      making.emplace(kernel_cache().lock_path(text.key));
+      if (std::optional<CachedKernel> made = making->wait_for_others(text.key, layers))
+        found = std::move(*made);
+    }
     out.times.lookup = watch.lap();
-    if (found.entry && found.entry->find("binary")) {
-      out.image = from_entry(std::move(image), std::move(*found.entry));
-      dump(*out.image);
-      out.origin = KILN_KERNEL_DISK;
+    if (found.lookup.entry) {
+      use(std::move(found));
       return out;
     }
-    if (log::enabled(log::Level::debug))
-      log::debug(cat("kernel ", key.text(), " is not cached: ", cache::name_of(found.miss), " ",
-                     found.detail));
+    cache_counters().count_miss(found);
+    reason = reason_of(found);
   }
-  if (!tools.compiler) no_compiler(kind, key, tools.why_not);
+  if (mode == CacheMode::strict)
+    fail(KILN_STATUS_NOT_CACHED, "kernel ", image.key, " for ", arch,
+         " is in no bundle and not in ", place_of_cache(), " (", reason,
+         "), and KILN_CACHE=strict forbids to compile it");
+  if (!text.compiler) no_compiler(kind, text);
 
   dump(image);  // a text that does not compile is worth reading, too
-  Compiled compiled =
-      tools.compiler->compile(image.source, source_name(spec, arch, image.key), tools.options);
+  Compiled compiled = compile(text, source_name(spec, arch, image.key));
   out.times.compile = compiled.milliseconds;
   out.origin = KILN_KERNEL_COMPILED;
-  if (caching != Caching::bypass)
-    kernel_cache().put(key, {{{"binary", compiled.binary},
-                              {"ptx", to_bytes(compiled.ptx)},
-                              {"log", to_bytes(compiled.log)}}});
+  out.account = cat("miss (", reason, "), compiled");
+  if (caching != Caching::bypass && mode == CacheMode::on)
+    kernel_cache().put(text.key, {{{"binary", compiled.binary},
+                                   {"ptx", to_bytes(compiled.ptx)},
+                                   {"log", to_bytes(compiled.log)}}});
   image.binary = std::move(compiled.binary);
   image.ptx = std::move(compiled.ptx);
   image.log = std::move(compiled.log);
@@ -201,14 +269,21 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   if (caching != Caching::use) return make_kernel(spec, device, caching);
   constexpr std::size_t most_kernels = 4096;
-  static auto* kernels = new SingleFlight<KernelIdentity, LoadedKernel, HashIdentity>(most_kernels);
+  struct Kernels : SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> {
+    Kernels() : SingleFlight(most_kernels) {}
+  };
+  static PerProcess<Kernels> kernels;
   FoundKernel out;
-  const auto result = kernels->get({&device, spec}, [&] {
+  const auto result = kernels.get().get({&device, spec}, [&] {
     out = make_kernel(spec, device, caching);
     return out.kernel;
   });
   out.kernel = result.value;
-  if (!result.made) out.origin = KILN_KERNEL_MEMORY;
+  if (!result.made) {
+    out.origin = KILN_KERNEL_MEMORY;
+    out.account = "hit in memory";
+    cache_counters().count(KILN_KERNEL_MEMORY);
+  }
   return out;
 }
 

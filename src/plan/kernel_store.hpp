@@ -1,4 +1,4 @@
-// Where kernels come from: this process's memory, the disk cache, the compiler.
+// Where kernels come from: this process's memory, bundles, the user's cache, the compiler.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cache/disk_store.hpp"
 #include "codegen/kernel_spec.hpp"
 #include "compile/compiler.hpp"
 #include "device/device.hpp"
 #include "kiln/kiln.h"
+#include "plan/kernel_cache.hpp"
 
 namespace kiln {
 
@@ -31,19 +31,23 @@ struct KernelTimes {  // milliseconds
 };
 
 enum class Caching {
-  use,      // look the kernel up, publish what had to be compiled
-  refresh,  // compile and publish, whatever is there
-  bypass    // compile; look nothing up, publish nothing
+  use,           // look the kernel up, publish what had to be compiled
+  past_bundles,  // the same, but in the user's cache alone
+  refresh,       // compile and publish, whatever is there
+  bypass         // compile; look nothing up, publish nothing
 };
 
 struct FoundImage {
   std::shared_ptr<const KernelImage> image;
   kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
   KernelTimes times;
+  std::string account;  // a clause: "hit in the user's cache", "miss (absent), compiled"
 };
 
-// The machine code of a spec for an architecture, from the disk cache or the compiler: needs no
-// GPU.
+// The machine code of a spec for an architecture, from the layers of the cache or the compiler:
+// needs no GPU. Several processes that want the same new kernel share one compilation, unless its
+// maker takes longer than KILN_COMPILE_WAIT. Throws NOT_CACHED in strict mode, where nothing is
+// compiled.
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching = Caching::use);
 
@@ -54,12 +58,10 @@ struct FoundKernel {
   std::shared_ptr<const LoadedKernel> kernel;
   kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
   KernelTimes times;
+  std::string account;
 };
 
 // The same, loaded on a device; one compilation and one load however many threads ask at once.
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use);
-
-// The process's disk cache (KILN_CACHE_DIR).
-cache::DiskStore& kernel_cache();
 
 }  // namespace kiln

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "plan/recorder.hpp"
 
 namespace kiln {
 namespace {
@@ -15,13 +16,15 @@ namespace {
 // The largest parameter struct of any kernel; execute() keeps a copy of that size on its stack.
 constexpr std::size_t most_parameter_bytes = 256;
 
-const char* origin_name(kilnKernelOrigin_t origin) {
-  switch (origin) {
-    case KILN_KERNEL_COMPILED: return "compiled";
-    case KILN_KERNEL_MEMORY: return "memory";
-    case KILN_KERNEL_DISK: return "disk";
-  }
-  return "?";
+// The command line that makes the same plan again.
+std::string reproducer(const Problem& problem, const DeviceDescription& device,
+                       const FinalizeOptions& options) {
+  std::string where;
+  if (device.kind == KILN_DEVICE_HOST) where = " --device host";
+  if (device.kind == KILN_DEVICE_CUDA && device.ordinal != 0)
+    where = cat(" --device cuda:", device.ordinal);
+  if (!options.only_engine.empty()) where += cat(" --engine ", options.only_engine);
+  return cat("kiln ", command_of(problem), where, " ", line_of(problem));
 }
 
 }  // namespace
@@ -46,8 +49,15 @@ void Plan::finalize(const FinalizeOptions& options) {
          proposal.launch.parameters.size(), " bytes of kernel parameters; at most ",
          most_parameter_bytes);
   const double propose_milliseconds = elapsed();
-  FoundKernel found =
-      load_kernel(proposal.kernel, *device_, options.no_cache ? Caching::bypass : Caching::use);
+  record_plan(problem_, device_->description());
+  FoundKernel found;
+  try {
+    found =
+        load_kernel(proposal.kernel, *device_, options.no_cache ? Caching::bypass : Caching::use);
+  } catch (const Error& error) {
+    if (error.status() != KILN_STATUS_NOT_CACHED) throw;
+    fail(KILN_STATUS_NOT_CACHED, text_of(problem_), ": ", error.what());
+  }
   launch_ = std::move(proposal.launch);
   alignment_ = proposal.kernel.alignment;
   origin_ = found.origin;
@@ -56,9 +66,9 @@ void Plan::finalize(const FinalizeOptions& options) {
   kernel_ = std::move(found.kernel);
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
-    log::info(cat("kiln ", text_of(problem_), " -> ", proposal.kernel.engine, ", ",
-                  origin_name(origin_), ", ", std::round(finalize_milliseconds_ * 1e3) / 1e3,
-                  " ms"));
+    log::info(cat(reproducer(problem_, device_->description(), options), " -> ",
+                  proposal.kernel.engine, " for ", device_->description().arch, ", ", found.account,
+                  ", ", std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));
 }
 
 void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void* stream,

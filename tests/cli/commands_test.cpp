@@ -26,6 +26,7 @@ BOOST_AUTO_TEST_CASE(help) {
       {{"--help"}, "prewarm"},           {{"conv", "--help"}, "--repeat"},
       {{"inspect", "--help"}, "--emit"}, {{"prewarm", "--help"}, "--arch"},
       {{"cache", "--help"}, "clear"},    {{"info", "--help"}, "Devices"},
+      {{"bundle", "--help"}, "merge"},
   };
   for (const auto& [arguments, expected] : cases) {
     const Finished finished = kiln(arguments);
@@ -45,7 +46,7 @@ BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
   const Finished finished = kiln({"info"});
   BOOST_TEST_INFO(finished.out << finished.err);
   BOOST_TEST(finished.status == 0);
-  BOOST_TEST(contains(finished.out, "cuda             none: "));
+  BOOST_TEST(contains(finished.out, "cuda                 none: "));
   BOOST_TEST(contains(finished.out, "/nonexistent/libnvrtc.so"));
   BOOST_TEST(contains(finished.out, "/nonexistent/c++"));
   BOOST_TEST(contains(finished.out, "not usable"));
@@ -57,11 +58,11 @@ BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
 
 BOOST_AUTO_TEST_CASE(info_tells_of_the_cache) {
   const Kiln kiln;
-  BOOST_TEST(contains(kiln({"info"}).out, "entries          0, 0 bytes"));
+  BOOST_TEST(contains(kiln({"info"}).out, "entries              0, 0 bytes"));
   BOOST_REQUIRE(kiln({"conv", "--device", "host", tiny}).status == 0);
   const Finished finished = kiln({"info"});
   BOOST_TEST(contains(finished.out, kiln.directory / "cache"));
-  BOOST_TEST(contains(finished.out, "entries          1, "));
+  BOOST_TEST(contains(finished.out, "entries              1, "));
 }
 
 BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {
@@ -117,6 +118,7 @@ BOOST_AUTO_TEST_CASE(prewarm_tells_what_failed) {
   BOOST_TEST(kiln({"prewarm", kiln.directory / "absent", "--arch", "host"}).status == 2);
 
   kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
+  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "empty";
   const Finished compiler = kiln({"prewarm", file, "--arch", "host"});
   BOOST_TEST(compiler.status == 1);
   BOOST_TEST(compiler.lines().back() == "0 compiled, 0 already there, 2 failed");

@@ -112,6 +112,16 @@ int Kiln::start(const std::vector<std::string>& arguments, int out, int err) con
   return process;
 }
 
+int Kiln::start_apart(const std::vector<std::string>& arguments, const std::string& name) const {
+  const File out(create(directory / (name + ".out"))), err(create(directory / (name + ".err")));
+  return start(arguments, out, err);
+}
+
+Finished Kiln::wait_for(int process, const std::string& name) const {
+  const int status = exit_status(process);
+  return {status, read(directory / (name + ".out")), read(directory / (name + ".err"))};
+}
+
 Finished Kiln::operator()(const std::vector<std::string>& arguments) const {
   const File out(create(directory / "out")), err(create(directory / "err"));
   const int status = exit_status(start(arguments, out, err));

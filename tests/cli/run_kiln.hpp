@@ -39,6 +39,10 @@ class Kiln {
  public:
   Kiln();
 
+  // Goes on at once; `name` tells its output files from others'. The process number.
+  int start_apart(const std::vector<std::string>& arguments, const std::string& name) const;
+  Finished wait_for(int process, const std::string& name) const;
+
   Finished operator()(const std::vector<std::string>& arguments) const;
 
   // Standard output is a terminal; `out` is what it shows.

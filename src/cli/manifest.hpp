@@ -1,0 +1,42 @@
+// Manifests: which kernels are to be made, a line each. Problem lines, or JSON objects as
+// KILN_RECORD and --json write them:
+//
+//   pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0
+//   {"command":"conv","problem":"--dt f16 mb1ic64ih56oc64kh3ph1","architecture":"sm_90a"}
+//   {"problem":"ic64ih56oc64kh3ph1","dt":["f32","f16"],"layout":"nhwc","batch":[1,8,32],
+//    "architecture":["sm_80","sm_90a"]}                                         (on one line)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln::cli {
+
+// What the command line says for lines that do not say it themselves. No batch: the line's own.
+struct ManifestDefaults {
+  std::vector<std::string> types, layouts;
+  std::vector<std::int64_t> batches;
+  bool other_devices = false;  // those that lines name, perhaps unknown here, are not wanted
+};
+
+struct ManifestEntry {
+  std::string place;  // "FILE:12"
+  Problem problem;
+  std::vector<DeviceDescription> devices;  // that the line names
+};
+
+struct Manifest {
+  std::vector<ManifestEntry> entries;
+  std::vector<std::string> flaws;  // "FILE:12: the line: what is wrong with it"
+};
+
+// Throws UsageError if the file cannot be read.
+Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults);
+
+// A problem line, flags before it or not, with another batch size.
+std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch);
+
+}  // namespace kiln::cli

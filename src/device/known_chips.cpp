@@ -1,0 +1,69 @@
+// Chips that ship with the library, so that a machine without a GPU chooses engines and tiles as
+// the target will. Of an architecture the first is the one that its name stands for.
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/device.hpp"
+
+namespace kiln {
+namespace {
+
+// Multiprocessors, shared memory and L2 from the vendor's architecture papers and data sheets;
+// shared memory: CUDA C++ Programming Guide, "Compute Capabilities".
+struct KnownChip {
+  const char* name;
+  int compute_capability;
+  int multiprocessors;
+  int shared_memory_per_block, shared_memory_per_multiprocessor;  // KiB
+  int l2;                                                         // MiB
+};
+
+constexpr KnownChip known_chips[] = {
+    {"T4", 75, 40, 64, 64, 4},           {"RTX-2080-Ti", 75, 68, 64, 64, 5},
+    {"A100", 80, 108, 163, 164, 40},     {"A30", 80, 56, 163, 164, 24},
+    {"A10", 86, 72, 99, 100, 6},         {"A40", 86, 84, 99, 100, 6},
+    {"RTX-3090", 86, 82, 99, 100, 6},    {"L40S", 89, 142, 99, 100, 96},
+    {"L4", 89, 58, 99, 100, 48},         {"RTX-4090", 89, 128, 99, 100, 72},
+    {"H200", 90, 132, 227, 228, 50},     {"H100", 90, 132, 227, 228, 50},
+    {"GH200", 90, 132, 227, 228, 50},    {"H100-PCIe", 90, 114, 227, 228, 50},
+    {"H20", 90, 78, 227, 228, 60},       {"B200", 100, 148, 227, 228, 126},
+    {"RTX-5090", 120, 170, 99, 100, 96}, {"RTX-PRO-6000", 120, 188, 99, 100, 128},
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+DeviceDescription known_architecture(const std::string& arch) {
+  std::string names, chips;
+  int last = 0;
+  for (const KnownChip& chip : known_chips) {
+    const std::string name = architecture_name(chip.compute_capability);
+    if (arch == name || arch == cat("sm_", chip.compute_capability) ||
+        lower(arch) == lower(chip.name)) {
+      DeviceDescription out;
+      out.name = chip.name;
+      out.arch = name;
+      out.compute_capability = chip.compute_capability;
+      out.multiprocessors = chip.multiprocessors;
+      out.largest_cluster = largest_cluster(chip.compute_capability);
+      out.shared_memory_per_block = chip.shared_memory_per_block * 1024;
+      out.shared_memory_per_multiprocessor = chip.shared_memory_per_multiprocessor * 1024;
+      out.l2_bytes = std::int64_t{chip.l2} << 20;
+      return out;
+    }
+    if (chip.compute_capability != std::exchange(last, chip.compute_capability))
+      names += cat(names.empty() ? "" : ", ", name);
+    chips += cat(chips.empty() ? "" : ", ", lower(chip.name));
+  }
+  fail(KILN_STATUS_BAD_PARAM, "architecture is ", arch, "; expected one of ", names,
+       ", or a chip: ", chips);
+}
+
+}  // namespace kiln

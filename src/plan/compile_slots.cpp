@@ -1,0 +1,67 @@
+#include "plan/compile_slots.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "core/config.hpp"
+#include "core/log.hpp"
+#include "core/per_process.hpp"
+#include "core/text.hpp"
+
+namespace kiln {
+namespace {
+
+struct Slots {
+  std::mutex mutex;
+  std::condition_variable freed;
+  int taken = 0;
+};
+
+Slots& slots() {
+  static PerProcess<Slots> instance;
+  return instance.get();
+}
+
+int configured_threads() {
+  const int fallback = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::string& text = config().compile_threads;
+  if (text.empty()) return fallback;
+  int count = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && stop == text.data() + text.size() && count >= 1 && count <= 1024)
+    return count;
+  log::warn(cat("KILN_COMPILE_THREADS is ", text, "; expected 1 to 1024. It is ", fallback));
+  return fallback;
+}
+
+std::atomic<int>& limit() {
+  static std::atomic<int> instance = configured_threads();
+  return instance;
+}
+
+}  // namespace
+
+int compile_threads() { return limit(); }
+void set_compile_threads(int count) { limit() = std::max(1, count); }
+
+CompileSlot::CompileSlot() {
+  Slots& all = slots();
+  std::unique_lock lock(all.mutex);
+  all.freed.wait(lock, [&] { return all.taken < compile_threads(); });
+  ++all.taken;
+}
+
+CompileSlot::~CompileSlot() {
+  Slots& all = slots();
+  {
+    const std::lock_guard lock(all.mutex);
+    --all.taken;
+  }
+  all.freed.notify_one();
+}
+
+}  // namespace kiln

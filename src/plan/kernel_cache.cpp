@@ -1,0 +1,207 @@
+#include "plan/kernel_cache.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "cache/private_directory.hpp"
+#include "core/config.hpp"
+#include "core/log.hpp"
+#include "core/quantity.hpp"
+#include "core/text.hpp"
+
+namespace kiln {
+namespace {
+
+CacheMode read_mode() {
+  const std::string& text = config().cache_mode;
+  for (const CacheMode mode :
+       {CacheMode::on, CacheMode::readonly, CacheMode::strict, CacheMode::off})
+    if (text == name_of(mode)) return mode;
+  if (!text.empty())
+    log::warn(cat("KILN_CACHE is ", text, "; expected on, readonly, strict or off. It is on"));
+  return CacheMode::on;
+}
+
+std::uint64_t read_limit() {
+  const std::string& text = config().cache_max_size;
+  std::uint64_t bytes = default_cache_bytes;
+  if (!text.empty() && (!parse_bytes(text, bytes) || bytes == 0)) {
+    bytes = default_cache_bytes;
+    log::warn(cat("KILN_CACHE_MAX_SIZE is ", text,
+                  "; expected bytes, as in 512M or 4G. The default holds, 4G"));
+  }
+  return bytes;
+}
+
+// The end of a process that looked into the user's cache: when it used which entries, and its
+// counts, in one write. A forked child leaves that to its parent.
+void write_down_uses() {
+  std::string counts;
+  for (const NamedCount& count : count_values())
+    if (count.value > 0) counts += cat(counts.empty() ? "" : " ", count.name, "=", count.value);
+  kernel_cache().flush(counts);
+}
+
+cache::DiskStore* make_store() {
+  const bool off = cache_mode() == CacheMode::off;
+  auto* const store = new cache::DiskStore(config().cache_dir, off ? nullptr : log::warn);
+  if (cache_mode() == CacheMode::on) {
+    store->set_limit(read_limit());
+    static const pid_t owner = getpid();
+    std::atexit([] {
+      if (getpid() == owner) write_down_uses();
+    });
+  }
+  return store;
+}
+
+Bundles open_bundles() {
+  std::vector<std::string> paths;
+  std::istringstream list(config().bundle_path);
+  for (std::string path; std::getline(list, path, ':');)
+    if (!path.empty()) paths.push_back(path);
+  std::error_code ignored;
+  if (const std::string beside = bundle_beside_library();
+      !beside.empty() && std::filesystem::exists(beside, ignored))
+    paths.push_back(beside);
+  Bundles bundles;
+  for (const std::string& named : paths) {
+    // Opened again for each hit, whatever the working directory is then.
+    const std::string path = cache::settled_path(named);
+    std::string why;
+    if (auto bundle = cache::Bundle::open(path, why))
+      bundles.push_back(std::move(bundle));
+    else
+      log::warn(cat("the kernel bundle ", path, " ", why));
+  }
+  return bundles;
+}
+
+// A miss that tells more than that nothing was there.
+bool is_worse(cache::Miss miss, cache::Miss than) {
+  return than == cache::Miss::absent && miss != cache::Miss::absent;
+}
+
+CachedKernel find_in(Layers layers, const cache::Key& key) {
+  static const Bundles none;
+  CachedKernel found;
+  for (const auto& bundle : layers == Layers::all ? kernel_bundles() : none) {
+    cache::Lookup lookup = bundle->get(key, &found.other_producer);
+    if (lookup.entry && lookup.entry->find("binary"))
+      return {std::move(lookup), KILN_KERNEL_BUNDLE, false};
+    if (is_worse(lookup.miss, found.lookup.miss)) found.lookup = std::move(lookup);
+  }
+  cache::Lookup lookup = kernel_cache().get(key);
+  if (lookup.entry && !lookup.entry->find("binary"))
+    lookup = {std::nullopt, cache::Miss::corrupt, "an entry without machine code"};
+  if (lookup.entry || found.lookup.miss == cache::Miss::absent) found.lookup = std::move(lookup);
+  return found;
+}
+
+}  // namespace
+
+CacheMode cache_mode() {
+  static const CacheMode mode = read_mode();
+  return mode;
+}
+
+const char* name_of(CacheMode mode) {
+  switch (mode) {
+    case CacheMode::on: return "on";
+    case CacheMode::readonly: return "readonly";
+    case CacheMode::strict: return "strict";
+    case CacheMode::off: return "off";
+  }
+  return "?";
+}
+
+cache::DiskStore& kernel_cache() {
+  // Leaked on purpose: plans may be finalized while the process exits.
+  static auto* store = make_store();
+  return *store;
+}
+
+const Bundles& kernel_bundles() {
+  static const auto* bundles = new const Bundles(open_bundles());
+  return *bundles;
+}
+
+std::string bundle_beside_library() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&bundle_beside_library), &info) == 0 || !info.dli_fname)
+    return "";
+  std::error_code error;
+  const auto file = std::filesystem::canonical(info.dli_fname, error);
+  return error ? "" : file.parent_path() / "kiln.bundle";
+}
+
+CachedKernel find_kernel(const cache::Key& key, Layers layers) {
+  CachedKernel found = find_in(layers, key);
+  if (found.lookup.entry || cache_mode() != CacheMode::strict || key.producer().empty())
+    return found;
+  CachedKernel any = find_in(layers, cache::Key(key.content(), ""));
+  return any.lookup.entry ? std::move(any) : std::move(found);
+}
+
+void CacheCounters::count(kilnKernelOrigin_t origin) {
+  switch (origin) {
+    case KILN_KERNEL_COMPILED: ++compiled; break;
+    case KILN_KERNEL_MEMORY: ++memory; break;
+    case KILN_KERNEL_DISK: ++disk; break;
+    case KILN_KERNEL_BUNDLE: ++bundle; break;
+  }
+}
+
+void CacheCounters::count_miss(const CachedKernel& found) {
+  switch (found.lookup.miss) {
+    case cache::Miss::none: break;
+    case cache::Miss::absent: ++(found.other_producer ? other_producer : absent); break;
+    case cache::Miss::corrupt: ++corrupt; break;
+    case cache::Miss::collision: ++collision; break;
+    case cache::Miss::unreadable: ++unreadable; break;
+    case cache::Miss::disabled: ++disabled; break;
+  }
+}
+
+CacheCounters& cache_counters() {
+  static auto* counters = new CacheCounters;
+  return *counters;
+}
+
+std::vector<NamedCount> count_values() {
+  const CacheCounters& own = cache_counters();
+  const cache::Counters store = kernel_cache().counters();
+  return {{"hits_memory", own.memory},
+          {"hits_bundle", own.bundle},
+          {"hits_disk", own.disk},
+          {"compiled", own.compiled},
+          {"compile_ms", own.compile_microseconds / 1000},
+          {"misses_absent", own.absent},
+          {"misses_other_producer", own.other_producer},
+          {"misses_corrupt", own.corrupt},
+          {"misses_collision", own.collision},
+          {"misses_unreadable", own.unreadable},
+          {"misses_disabled", own.disabled},
+          {"waits", own.waits},
+          {"wait_timeouts", own.wait_timeouts},
+          {"published", store.published},
+          {"publish_failures", store.publish_failures},
+          {"evicted", store.evicted},
+          {"evicted_bytes", store.evicted_bytes}};
+}
+
+const char* name_of(kilnKernelOrigin_t origin) {
+  switch (origin) {
+    case KILN_KERNEL_COMPILED: return "compiled";
+    case KILN_KERNEL_MEMORY: return "memory";
+    case KILN_KERNEL_DISK: return "disk";
+    case KILN_KERNEL_BUNDLE: return "bundle";
+  }
+  return "?";
+}
+
+}  // namespace kiln

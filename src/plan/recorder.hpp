@@ -1,0 +1,19 @@
+// KILN_RECORD: every plan that a running application makes, as a line of a manifest that
+// `kiln prewarm` takes.
+#pragma once
+
+#include <string>
+
+#include "device/device.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+
+// {"command":"conv","problem":"--dt f16 g1mb1_...","architecture":"sm_90a","multiprocessors":132}
+std::string manifest_line(const Problem& problem, const DeviceDescription& device);
+
+// Appends it to the file, in one write, if KILN_RECORD names one and this process has not written
+// that line before. A file that cannot be written costs one warning.
+void record_plan(const Problem& problem, const DeviceDescription& device);
+
+}  // namespace kiln

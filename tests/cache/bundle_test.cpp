@@ -1,0 +1,267 @@
+// Bundles: what they hold, what they cost, and what becomes of damage.
+#include "cache/bundle.hpp"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "cache/bundle_format.hpp"
+#include "cache/entry_format.hpp"
+#include "support.hpp"
+#include "tracer.hpp"
+
+namespace kiln::cache::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Fixture {
+  ScratchDirectory scratch;
+  std::string path = scratch.path("kernels.bundle");
+
+  void write(int count, std::size_t bytes = 100) const {
+    BundleWriter writer(path);
+    for (int key = 0; key < count; ++key)
+      BOOST_REQUIRE(writer.add(encode(
+          sample_key(key), sample_entry(std::string(bytes, static_cast<char>('a' + key % 26))))));
+    BOOST_REQUIRE(writer.finish("{\"made\":\"for a test\"}") == "");
+  }
+  std::unique_ptr<const Bundle> open(const std::string& file) const {
+    std::string why;
+    auto bundle = Bundle::open(file, why);
+    BOOST_TEST_REQUIRE(bundle != nullptr, why);
+    return bundle;
+  }
+  std::string refusal(const std::string& file) const {
+    std::string why;
+    BOOST_TEST(Bundle::open(file, why) == nullptr);
+    return why;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(bundle, Fixture)
+
+BOOST_AUTO_TEST_CASE(every_entry_is_found_and_no_other) {
+  for (const int count : {0, 1, 50, 3000}) {  // 3,000 have more pages than the tail that is read
+    write(count);
+    const auto bundle = open(path);
+    BOOST_TEST(bundle->entries() == static_cast<unsigned>(count));
+    for (int key = 0; key < count; ++key) {
+      const Lookup lookup = bundle->get(sample_key(key));
+      BOOST_TEST_REQUIRE(lookup.entry.has_value(), lookup.detail);
+      BOOST_TEST(text_of(*lookup.entry)[0] == static_cast<char>('a' + key % 26));
+      BOOST_TEST(lookup.detail == path);
+    }
+    for (int key = count; key < count + 100; ++key)
+      BOOST_TEST((bundle->get(sample_key(key)).miss == Miss::absent));
+    std::string flaw;
+    BOOST_TEST(bundle->records(flaw).size() == static_cast<unsigned>(count));
+    BOOST_TEST(bundle->provenance(flaw) == "{\"made\":\"for a test\"}");
+    BOOST_TEST(flaw == "");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(producers) {
+  {
+    BundleWriter writer(path);
+    for (const char* producer : {"compiler A", "compiler B"})
+      writer.add(encode(sample_key(1, producer), sample_entry(producer)));
+    writer.add(encode(sample_key(1, "compiler A"), sample_entry("again")));  // passed over
+    BOOST_TEST(writer.finish("") == "");
+  }
+  const auto bundle = open(path);
+  BOOST_TEST(bundle->entries() == 2u);
+  BOOST_TEST(text_of(*bundle->get(sample_key(1, "compiler A")).entry) == "compiler A");
+  BOOST_TEST(text_of(*bundle->get(sample_key(1, "compiler B")).entry) == "compiler B");
+  bool other = false;
+  BOOST_TEST((bundle->get(sample_key(1, "compiler C"), &other).miss == Miss::absent));
+  BOOST_TEST(other);
+  const Lookup any = bundle->get(sample_key(1, ""));
+  BOOST_REQUIRE(any.entry.has_value());
+  BOOST_TEST(any.producer.starts_with("compiler "));
+}
+
+// Opening costs the same however many kernels there are; a hit is open, pread, close, and a miss
+// nothing at all.
+BOOST_AUTO_TEST_CASE(system_calls) {
+  std::vector<long> first;
+  for (const int count : {1, 100, 3000}) {
+    write(count, 5000);
+    const Trace opening = trace([] {},
+                                [&] {
+                                  std::string why;
+                                  return Bundle::open(path, why) ? 0 : 1;
+                                });
+    if (!opening.possible) {
+      BOOST_TEST_MESSAGE("skipped: this system lets no process trace another");
+      return;
+    }
+    BOOST_TEST(opening.status == 0);
+    const std::vector<long> expected = {SYS_openat, SYS_newfstatat, SYS_pread64, SYS_close};
+    BOOST_TEST(opening.calls == expected, boost::test_tools::per_element());
+  }
+  write(400, 150000);
+  const auto bundle = open(path);
+  const Trace hits = trace([] {},
+                           [&] {
+                             for (int key = 0; key < 400; ++key)
+                               if (!bundle->get(sample_key(key)).entry) return 1;
+                             return 0;
+                           });
+  BOOST_TEST(hits.status == 0);
+  BOOST_TEST(hits.calls.size() == 3u * 400u);
+  BOOST_TEST(hits.calls[0] == SYS_openat);
+  BOOST_TEST(hits.calls[1] == SYS_pread64);
+  BOOST_TEST(hits.calls[2] == SYS_close);
+  const Trace miss = trace([] {}, [&] { return bundle->get(sample_key(400)).entry ? 1 : 0; });
+  BOOST_TEST(miss.status == 0);
+  BOOST_TEST(miss.calls.empty());
+}
+
+// Each call of opening and looking up may fail: the right entry or none.
+BOOST_AUTO_TEST_CASE(each_call_may_fail) {
+  if (!can_fail_calls()) {
+    BOOST_TEST_MESSAGE("skipped: failing system calls cannot be had on this kind of machine");
+    return;
+  }
+  write(3000);  // pages beyond the tail
+  const auto watched = [&] {
+    std::string why;
+    const auto bundle = Bundle::open(path, why);
+    if (!bundle) return why.empty() ? 4 : 1;
+    for (int key = 0; key < 5; ++key) {
+      const Lookup lookup = bundle->get(sample_key(key));
+      if (lookup.entry ? text_of(*lookup.entry)[0] != static_cast<char>('a' + key)
+                       : lookup.miss == Miss::none)
+        return 3;
+    }
+    return 0;
+  };
+  const Trace whole = trace([] {}, watched);
+  if (!whole.possible) return;
+  BOOST_TEST(whole.status == 0);
+  for (const int error : {EIO, EACCES, ESTALE, EMFILE, EINTR, ENOENT, ENOMEM})
+    for (int at = 0; at < static_cast<int>(whole.calls.size()); ++at)
+      BOOST_TEST(trace([] {}, watched, {Interference::fail, at, error}).status <= 1);
+}
+
+// Whatever byte is wrong: what is found is right, or it is not found.
+BOOST_AUTO_TEST_CASE(each_byte_flipped) {
+  write(3);
+  const Bytes good = read_bytes(path);
+  std::string flaw;
+  int undetected = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    const auto put = [&](std::byte value) {
+      std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(i)).put(static_cast<char>(value));
+    };
+    put(good[i] ^ std::byte{0x10});
+    std::string why;
+    const auto bundle = Bundle::open(path, why);
+    if (!bundle) {
+      put(good[i]);
+      continue;
+    }
+    bool sound = true;
+    for (int key = 0; key < 3; ++key) {
+      const Lookup lookup = bundle->get(sample_key(key));
+      if (lookup.entry)
+        BOOST_TEST(text_of(*lookup.entry) == std::string(100, static_cast<char>('a' + key)));
+      else
+        sound = false;
+    }
+    std::string index, provenance;
+    bundle->records(index);
+    bundle->provenance(provenance);
+    undetected += sound && index.empty() && provenance.empty();
+    put(good[i]);
+  }
+  BOOST_TEST(undetected == 0);
+}
+
+BOOST_AUTO_TEST_CASE(each_length_cut_is_refused) {
+  write(2);
+  const Bytes good = read_bytes(path);
+  for (std::size_t size = good.size(); size-- > 0;) {
+    fs::resize_file(path, size);
+    BOOST_TEST_REQUIRE(refusal(path).find("complete") != std::string::npos);
+  }
+  Bytes longer = good;
+  longer.push_back(std::byte{0});
+  write_bytes(path, longer);
+  BOOST_TEST(refusal(path).find("complete") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_bundle) {
+  BOOST_TEST(refusal(path).find("cannot be opened") != std::string::npos);
+  BOOST_TEST(refusal(scratch.path(".")).find("regular file") != std::string::npos);
+  BOOST_REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  BOOST_TEST(refusal(path).find("regular file") != std::string::npos);
+  fs::remove(path);
+  write(1);
+  BOOST_REQUIRE(chmod(path.c_str(), 0666) == 0);
+  BOOST_TEST(refusal(path).find("everybody") != std::string::npos);
+}
+
+// A bundle appears whole or not at all, and one that is replaced while it is in use is at worst
+// not found.
+BOOST_AUTO_TEST_CASE(writing) {
+  {
+    BundleWriter writer(path);
+    writer.add(encode(sample_key(1), sample_entry("never finished")));
+    BOOST_TEST(!writer.add(Bytes(100)));
+  }
+  BOOST_TEST(files_below(scratch.path(".")).empty());
+  BundleWriter nowhere(scratch.path("absent/kernels.bundle"));
+  BOOST_TEST(nowhere.finish("") != "");
+
+  write(3);
+  const auto bundle = open(path);
+  write(40, 333);
+  for (int key = 0; key < 3; ++key) {
+    const Lookup lookup = bundle->get(sample_key(key));
+    BOOST_TEST((lookup.entry || lookup.miss == Miss::corrupt));
+  }
+  fs::remove(path);
+  BOOST_TEST((bundle->get(sample_key(0)).miss == Miss::unreadable));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_entries_give_the_same_bytes) {
+  write(20);
+  const Bytes first = read_bytes(path);
+  write(20);
+  BOOST_TEST((read_bytes(path) == first));
+}
+
+// A trailer is only believed where all that it names lies in the file.
+BOOST_AUTO_TEST_CASE(trailers_that_make_no_sense) {
+  BundleLayout good;
+  good.file_bytes = 10000, good.index_at = 64, good.pages = 1, good.provenance_at = 4160;
+  BundleLayout read;
+  BOOST_TEST(decode_trailer(encode_trailer(good), 10000, read));
+  BOOST_TEST(!decode_trailer(encode_trailer(good), 10001, read));
+  const auto refused = [&](const auto& change) {
+    BundleLayout bad = good;
+    change(bad);
+    return !decode_trailer(encode_trailer(bad), 10000, read);
+  };
+  constexpr std::uint64_t huge = ~std::uint64_t{0};
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.pages = 0; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.pages = huge; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.index_at = huge; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.index_at = 9000; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.provenance_at = huge; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.provenance_bytes = huge; }));
+  BOOST_TEST(refused([](BundleLayout& layout) { layout.entries = 103; }));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::cache::test
