@@ -1,25 +1,11 @@
 // kiln: operations from the command line, generated kernels to look at, and the kernel cache.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"
 
 namespace kiln::cli {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (file.bad() || !file.is_open()) {
-    throw UsageError(cat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  return text.str();
-}
 
 namespace {
 
@@ -37,6 +23,7 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(0, 1);
   Run run;
   add_run_commands(app, run);
+  add_bench_command(app, run);
   add_info_command(app, run);
   add_inspect_command(app, run);
   add_prewarm_command(app, run);
@@ -49,7 +36,7 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm or "
+        "no command; expected conv, pool, act, softmax, tensor, bench, info, inspect, prewarm or "
         "cache; see kiln --help");
   }
   return run();
