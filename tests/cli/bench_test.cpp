@@ -3,10 +3,13 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
+#include "cli/bench/lowered_product.hpp"
 #include "cli/bench/measurement.hpp"
 #include "cli/bench/peer.hpp"
 #include "cli/bench/row.hpp"
 #include "core/error.hpp"
+#include "problem/problem_line.hpp"
+#include "reference/reference.hpp"
 #include "run_kiln.hpp"
 
 namespace bench = kiln::cli::bench;
@@ -176,6 +179,57 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_not_there) {
   // A library, but not that one.
   BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "libm.so.6"), kiln::Error,
                         says("libm.so.6 has no function cublasCreate_v2"));
+}
+
+// With a filter of one tap the image is its own lowered form, so that the product must give what
+// the convolution gives (in NCHW, where an image's channels are apart, of one image).
+BOOST_AUTO_TEST_CASE(lowered_products_are_the_convolution) {
+  using kiln::cli::bench::LoweredProduct;
+  for (const bool nhwc : {false, true})
+    for (const int pass : {0, 1, 2}) {
+      const auto o = kiln::describe_convolution(
+          kiln::parse_convolution_line(nhwc ? "mb3ic5ih4iw2oc7kh1" : "mb1ic5ih4iw3oc7kh1"),
+          KILN_DATA_DOUBLE, nhwc ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+      const kiln::ConvolutionProblem problem =
+          pass == 0   ? kiln::make_convolution(o.spec, o.x, o.w, o.y)
+          : pass == 1 ? kiln::make_convolution_dgrad(o.spec, o.w, o.y, o.x)
+                      : kiln::make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+      const LoweredProduct product = bench::lowered_product(problem, nhwc);
+      // By LoweredProduct::Matrix.
+      std::array<std::vector<double>, 3> matrices;
+      matrices[LoweredProduct::filter].resize(kiln::span_elements(o.w));
+      matrices[LoweredProduct::lowered].resize(kiln::span_elements(o.x));
+      matrices[LoweredProduct::image].resize(kiln::span_elements(o.y));
+      double value = 0.1;
+      for (auto& matrix : matrices)
+        for (double& element : matrix) element = value = 3.7 * value * (1 - value);
+      std::vector<double>& a = matrices[product.a];
+      std::vector<double>& b = matrices[product.b];
+      std::vector<double> c(matrices[product.c].size());
+      BOOST_REQUIRE(product.m * product.n == static_cast<std::int64_t>(c.size()));
+      for (std::int64_t i = 0; i < product.m; ++i)
+        for (std::int64_t j = 0; j < product.n; ++j)
+          for (std::int64_t l = 0; l < product.k; ++l)
+            c.at(i + j * product.ldc) +=
+                a.at(product.transpose_a ? l + i * product.lda : i + l * product.lda) *
+                b.at(product.transpose_b ? j + l * product.ldb : l + j * product.ldb);
+
+      std::vector<const void*> operands;
+      const auto add = [&](LoweredProduct::Matrix matrix) {
+        operands.push_back(matrices[matrix].data());
+      };
+      if (pass != 1) add(LoweredProduct::lowered);
+      if (pass != 2) add(LoweredProduct::filter);
+      if (pass != 0) add(LoweredProduct::image);
+      add(product.c);
+      const kiln::Operand result = kiln::operands_of(problem).back();
+      std::vector<std::int64_t> indices(result.count());
+      for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
+      const auto expected = kiln::reference::expect(problem, {}, operands, indices);
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        BOOST_TEST(c[result.offset(indices[i])] == expected[i].value,
+                   boost::test_tools::tolerance(1e-12));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(medians) {

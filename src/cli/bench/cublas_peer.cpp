@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "cli/bench/lowered_product.hpp"
 #include "cli/bench/peer.hpp"
 #include "cli/format.hpp"
 #include "core/error.hpp"
@@ -37,34 +38,6 @@ int type_number(DataType type) {  // cudaDataType
   return -1;
 }
 
-// A product of column-major matrices, c = op(a) op(b). Which operand is which matrix: 0 the
-// filter, 1 the lowered image, 2 the output image.
-struct Product {
-  int transa, transb;
-  std::int64_t m, n, k, lda, ldb, ldc;
-  int a, b, c;
-};
-
-// The filter is CRS x K. In NHWC an image has its channels contiguous, K x P and CRS x P for the
-// P pixels of all images; in NCHW its pixels, P x K and P x CRS.
-Product product_of(const ConvolutionProblem& problem, bool nhwc) {
-  const std::int64_t k = problem.out_channels, crs = problem.in_channels * problem.taps();
-  const std::int64_t p = problem.batch * problem.out_pixels();
-  constexpr int filter = 0, lowered = 1, image = 2;
-  switch (problem.pass) {
-    case ConvolutionPass::fprop:
-      if (nhwc) return {transpose, keep, k, p, crs, crs, crs, k, filter, lowered, image};
-      return {keep, keep, p, k, crs, p, crs, p, lowered, filter, image};
-    case ConvolutionPass::dgrad:
-      if (nhwc) return {keep, keep, crs, p, k, crs, k, crs, filter, image, lowered};
-      return {keep, transpose, p, crs, k, p, crs, p, image, filter, lowered};
-    case ConvolutionPass::wgrad:
-      if (nhwc) return {keep, transpose, crs, k, p, crs, k, crs, lowered, image, filter};
-      return {transpose, keep, crs, k, p, p, p, crs, lowered, image, filter};
-  }
-  fail(KILN_STATUS_INTERNAL_ERROR, "no product of this pass");
-}
-
 class Cublas final : public Peer {
  public:
   Cublas(Device& device, const std::string& path)
@@ -95,7 +68,7 @@ class Cublas final : public Peer {
     if (problem == nullptr) return {};
     if (problem->groups != 1)
       return {refusal(roles, cat("groups is ", problem->groups, "; one product serves 1 alone"))};
-    const Product product = product_of(*problem, item.layout == "nhwc");
+    const LoweredProduct product = lowered_product(*problem, item.layout == "nhwc");
     for (const std::int64_t size : {product.m, product.n, product.k})
       if (size > std::numeric_limits<int>::max())
         return {refusal(roles, "a matrix has more than 2^31 - 1 rows")};
@@ -137,7 +110,8 @@ class Cublas final : public Peer {
       static constexpr double one_d = 1, zero_d = 0;
       const void* const one = f64 ? static_cast<const void*>(&one_d) : &one_f;
       const void* const zero = f64 ? static_cast<const void*>(&zero_d) : &zero_f;
-      check(api_.gemm(handle_, product.transa, product.transb, static_cast<int>(product.m),
+      check(api_.gemm(handle_, product.transpose_a ? transpose : keep,
+                      product.transpose_b ? transpose : keep, static_cast<int>(product.m),
                       static_cast<int>(product.n), static_cast<int>(product.k), one,
                       matrices[product.a], type, static_cast<int>(product.lda), matrices[product.b],
                       type, static_cast<int>(product.ldb), zero, matrices[product.c], type,
