@@ -181,6 +181,67 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_not_there) {
                         says("libm.so.6 has no function cublasCreate_v2"));
 }
 
+// Every algorithm is tried; those that work compete for two roles, and what does not work is told.
+BOOST_AUTO_TEST_CASE(cudnn_algorithms) {
+  const auto device = kiln::open_host_device();
+  const auto peer = bench::open_cudnn(*device, KILN_FAKE_CUDNN);
+  BOOST_TEST(peer->version().starts_with("9.19.0 ("));
+  bench::Selection selection;
+  selection.lines_from = "here";
+  selection.lines = "mb2ic3ih6oc4kh3ph1\n";
+  selection.directions = {"fwd", "dgrad"};
+  const auto cases = bench::cases_of(selection);
+  bench::RandomPool pool(*device, 1);
+  bench::Operands operands(*device, pool, cases.at(0));
+  auto contestants = peer->contestants(cases[0], operands, pool);
+  BOOST_REQUIRE(contestants.size() >= 1u);
+  std::string zero, any;
+  for (const Contestant& contestant : contestants) {
+    BOOST_TEST(contestant.refusal == "");
+    contestant.execute(operands.set(0));
+    float written = 0;
+    std::memcpy(&written, operands.set(0).operands[2], sizeof written);
+    const bool without = contestant.kernel == "implicit_gemm (fma math)";
+    BOOST_TEST(written == (without ? 1 : 2));
+    BOOST_TEST(contestant.workspace == (without ? 0u : 4096u));
+    if (!without) BOOST_TEST(contestant.kernel == "implicit_precomp_gemm (fma math)");
+    for (const std::string& role : contestant.roles) {
+      if (role == "cudnn zero") zero += contestant.kernel;
+      if (role == "cudnn any") any += contestant.kernel;
+    }
+  }
+  BOOST_TEST(zero == "implicit_gemm (fma math)");
+  BOOST_TEST(any != "");
+
+  bench::Operands gradient(*device, pool, cases.at(1));
+  contestants = peer->contestants(cases[1], gradient, pool);
+  BOOST_REQUIRE(contestants.size() == 1u);
+  BOOST_TEST(!contestants[0].execute);
+  BOOST_TEST(contestants[0].roles.size() == 2u);
+  BOOST_TEST(contains(contestants[0].refusal,
+                      "algo_0 (fma math): cudnnGetConvolutionBackwardDataWorkspaceSize: "
+                      "CUDNN_STATUS_NOT_SUPPORTED (3000)"));
+
+  // What the legacy interface refuses is a row that says so.
+  selection = {};
+  selection.suites = {"memory"};
+  selection.layers = {"gelu", "relu 64"};
+  selection.types = {"f32"};
+  selection.layouts = {"nchw"};
+  selection.batches = {16};
+  const auto memory_bound = bench::cases_of(selection);
+  BOOST_REQUIRE(memory_bound.size() == 2u);
+  const std::string expected[] = {"cudnnCreateActivationDescriptor: CUDNN_STATUS_NOT_SUPPORTED",
+                                  "cuDNN's legacy interface has no gelu"};
+  for (int i = 0; i < 2; ++i) {
+    bench::Operands own(*device, pool, memory_bound[i]);
+    const auto refused = peer->contestants(memory_bound[i], own, pool);
+    BOOST_REQUIRE(refused.size() == 1u);
+    BOOST_TEST(refused[0].roles[0] == "cudnn");
+    BOOST_TEST(contains(refused[0].refusal, expected[i]));
+  }
+}
+
 // With a filter of one tap the image is its own lowered form, so that the product must give what
 // the convolution gives (in NCHW, where an image's channels are apart, of one image).
 BOOST_AUTO_TEST_CASE(lowered_products_are_the_convolution) {
