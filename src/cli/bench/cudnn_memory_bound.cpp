@@ -10,7 +10,7 @@ using Execute = std::function<void(const BufferSet&)>;
 class MemoryBound {
  public:
   MemoryBound(Context& context, const Case& item, Operands& operands)
-      : context_(context), api_(context.api), case_(item), operands_(operands) {
+      : context_(context), api_(context.api), operands_(operands) {
     for (const Operand& operand : operands_of(item.problem))
       tensors_.push_back(context.tensor(operand, item.layout));
     type_ = type_of(item);
@@ -39,8 +39,8 @@ class MemoryBound {
                    size(problem.window[1]), size(problem.window[2]), size(problem.pad[1]),
                    size(problem.pad[2]), size(problem.stride[1]), size(problem.stride[2])),
                "cudnnSetPooling2dDescriptor");
-    const auto forward = [*this, pooling](Shared x_tensor, const void* x, Shared y_tensor,
-                                          void* y) {
+    const auto forward = [*this, pooling](const Shared& x_tensor, const void* x,
+                                          const Shared& y_tensor, void* y) {
       api_.check(api_.cudnnPoolingForward(context_.handle, pooling->get(), one_, x_tensor->get(), x,
                                           zero_, y_tensor->get(), y),
                  "cudnnPoolingForward");
@@ -204,7 +204,6 @@ class MemoryBound {
 
   Context& context_;
   const Api& api_;
-  const Case& case_;
   Operands& operands_;
   std::vector<Shared> tensors_;
   DataType type_ = KILN_DATA_FLOAT;
