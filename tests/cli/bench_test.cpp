@@ -410,6 +410,8 @@ BOOST_AUTO_TEST_CASE(table_lines) {
   peer.times.reset();
   peer.note = "no algorithm takes it\nand more";
   BOOST_TEST(bench::table_line(peer, &kiln) == "  cudnn any      no algorithm takes it\n");
+  peer.note = std::string(1000, 'x');
+  BOOST_TEST(bench::table_line(peer, &kiln).size() < 200);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -59,7 +59,12 @@ std::vector<std::string> values(const Row& row) {
           row.problem};
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// As much of a note as a table can take; CSV and JSON have all of it.
+std::string brief(const std::string& text) {
+  constexpr std::size_t most = 160;
+  const std::string line = text.substr(0, text.find('\n'));
+  return line.size() <= most ? line : line.substr(0, most) + "...";
+}
 
 // How many times the rate of `other` Kiln's is; 0 if there is nothing to compare.
 double lead_of(const Row& kiln, const Row& other) {
@@ -153,7 +158,7 @@ std::string table_headline(const Row& row) {
 
 std::string table_line(const Row& row, const Row* kiln) {
   std::string text = cat("  ", padded(row.contestant, 14), " ");
-  if (!row.times) return text + first_line(row.note) + '\n';
+  if (!row.times) return text + brief(row.note) + '\n';
   text += cat(
       padded(significant(row.times->median, 4), 9), " us ",
       padded(cat("(", significant(row.times->min, 4), " to ", significant(row.times->max, 4), ")"),
@@ -164,7 +169,7 @@ std::string table_line(const Row& row, const Row* kiln) {
   text += padded(row.relative_rms ? cat("rel ", scientific(*row.relative_rms, 1)) : "", 13);
   if (row.workspace > 0) text += cat("+", bytes_text(row.workspace), "  ");
   text += row.kernel;
-  if (!row.note.empty()) text += cat("  [", first_line(row.note), "]");
+  if (!row.note.empty()) text += cat("  [", brief(row.note), "]");
   return text + '\n';
 }
 
