@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests that need a GPU, then the benchmark: the layers of the 2014 paper in f32 and f64.
+# Runs the tests that need a GPU, then the benchmark, beside cuDNN and cuBLAS where there are any.
 # Exits with 77 where there is no GPU.
 #
 #   bash tests/gpu.sh              installs what is missing and builds first
@@ -27,9 +27,6 @@ fi
 # A build from another machine names the library's old place.
 export LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-latency_cache=$(mktemp -d)
-trap 'rm -rf "$latency_cache"' EXIT
-
 # One line of gpu_tests.txt is a name, a tab and a command. No CTest: it may be missing here.
 failures=()
 count=0
@@ -40,25 +37,17 @@ while IFS=$'\t' read -r name command; do
 done <"$build/gpu_tests.txt"
 
 for type in f32 f64; do
-  say "The paper's layers in $type"
-  "$build/src/kiln" conv --device cuda --check --repeat 20 --dt "$type" \
-    --batch tests/problems/paper.txt || failures+=("kiln conv --dt $type")
+  for direction in fwd dgrad wgrad; do
+    say "The paper's layers, $direction, in $type, against the reference"
+    "$build/src/kiln" conv --dir "$direction" --device cuda --check --dt "$type" \
+      --batch tests/problems/paper.txt || failures+=("kiln conv --dir $direction --dt $type")
+  done
 done
 
-for direction in dgrad wgrad; do
-  say "The paper's layers, $direction, in f32"
-  "$build/src/kiln" conv --dir "$direction" --device cuda --check --repeat 20 \
-    --batch tests/problems/paper.txt || failures+=("kiln conv --dir $direction")
-done
-
-say "The memory-bound operations against the device's own copy"
-"$build/tests/bench/bandwidth" || failures+=("bandwidth")
-
-say "What planning and executing cost the host"
-for turn in "a new process, an empty cache" "a new process, a warm cache"; do
-  note "$turn:"
-  KILN_CACHE_DIR=$latency_cache "$build/tests/bench/latency" cuda || failures+=("latency")
-done
+say "The benchmark"
+"$build/src/kiln" bench --device cuda --against cudnn,cublas --csv "$build/bench.csv" \
+  --json "$build/bench.json" || failures+=("kiln bench")
+note "tests/bench/plot.py $build/bench.csv --out FOLDER draws it"
 
 say "$count GPU test programs, ${#failures[@]} failures"
 if ((${#failures[@]})); then

@@ -15,20 +15,20 @@
 namespace kiln::cli {
 namespace {
 
-constexpr std::int64_t least_samples = 512;
-constexpr double terms_a_thread = 1e8;  // about a second of the reference
+constexpr double terms_a_second = 1e8;  // of the reference, on one thread
 
-std::int64_t affordable_samples(const Problem& problem) {
+std::int64_t affordable_samples(const Problem& problem, double seconds) {
   const double threads = std::max(1u, std::thread::hardware_concurrency());
   const double terms = reference::terms_of_output(problem);
-  return static_cast<std::int64_t>(std::min(terms_a_thread * threads / terms, 1e7));
+  return static_cast<std::int64_t>(std::min(seconds * terms_a_second * threads / terms, 1e7));
 }
 
 // Flat numbers of the outputs to check, without repetition.
 std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& result,
-                                         std::uint64_t seed) {
+                                         const Sampling& sampling) {
   const std::int64_t count = result.count();
-  const std::int64_t samples = std::max(affordable_samples(problem), least_samples);
+  const std::int64_t samples =
+      std::max(affordable_samples(problem, sampling.seconds), sampling.least);
   std::vector<std::int64_t> chosen;
   if (count <= samples) {
     chosen.resize(count);
@@ -48,7 +48,7 @@ std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& 
     chosen.push_back(flat([&](int axis) { return first_or_last(axis, corner >> axis); }));
   }
   std::uint64_t drawn = 0;
-  const auto draw = [&] { return random_bits(seed, drawn++); };
+  const auto draw = [&] { return random_bits(sampling.seed, drawn++); };
   for (std::int64_t i = 0; i < samples; ++i) {
     const int edge = i % 4 == 0 ? static_cast<int>(2 + draw() % 3) : -1;
     chosen.push_back(flat([&](int axis) {
@@ -80,12 +80,12 @@ void look_at_memory(const Operand& result, bool poisoned, const T* before, const
 
 template <class T>
 void look_at_values(const Operand& result, std::span<const std::int64_t> chosen,
-                    std::span<const reference::Expected> expected, const T* after,
+                    std::span<const reference::Expected> expected, std::span<const double> after,
                     Comparison& comparison) {
   const reference::Format format = reference::format_of(result.type);
   double squares = 0, error_squares = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const double got = reference::to_double(after[result.offset(chosen[i])]);
+    const double got = after[i];
     const double value = expected[i].value;
     const double held = reference::to_double(reference::from_double<T>(value));
     const bool same = got == held || (std::isnan(got) && std::isnan(value));
@@ -119,24 +119,45 @@ std::string Comparison::complaint() const {
   return "";
 }
 
+Samples::Samples(const Problem& problem, const Scalars& scalars,
+                 std::span<const void* const> operands, const Sampling& sampling)
+    : result_(operands_of(problem).back()) {
+  if (result_.count() == 0) return;
+  chosen_ = choose_outputs(problem, result_, sampling);
+  expected_ = reference::expect(problem, scalars, operands, chosen_);
+}
+
+std::vector<std::int64_t> Samples::offsets() const {
+  std::vector<std::int64_t> offsets;
+  for (const std::int64_t index : chosen_) offsets.push_back(result_.offset(index));
+  return offsets;
+}
+
+Comparison Samples::compare(std::span<const double> outputs) const {
+  Comparison comparison;
+  comparison.outputs = result_.count();
+  comparison.checked = static_cast<std::int64_t>(chosen_.size());
+  reference::with_element(result_.type, [&](auto element) {
+    look_at_values<decltype(element)>(result_, chosen_, expected_, outputs, comparison);
+  });
+  return comparison;
+}
+
 Comparison compare(const Problem& problem, const Scalars& scalars,
                    const std::vector<std::vector<std::byte>>& memory,
                    std::span<const std::byte> after, std::uint64_t seed) {
   const Operand result = operands_of(problem).back();
-  Comparison comparison;
-  comparison.outputs = result.count();
-  if (comparison.outputs == 0) return comparison;
-  const std::vector<std::int64_t> chosen = choose_outputs(problem, result, seed);
-  comparison.checked = static_cast<std::int64_t>(chosen.size());
   std::vector<const void*> operands;
   for (const std::vector<std::byte>& bytes : memory) operands.push_back(bytes.data());
-  const auto expected = reference::expect(problem, scalars, operands, chosen);
+  const Samples samples(problem, scalars, operands, {.seed = seed});
+  std::vector<double> outputs;
+  for (const std::int64_t offset : samples.offsets())
+    outputs.push_back(reference::read_element(result.type, after.data(), offset));
+  Comparison comparison = samples.compare(outputs);
   reference::with_element(result.type, [&](auto element) {
     using T = decltype(element);
-    const T* const before = reinterpret_cast<const T*>(memory.back().data());
-    const T* const now = reinterpret_cast<const T*>(after.data());
-    look_at_memory(result, scalars.beta == 0, before, now, comparison);
-    look_at_values<T>(result, chosen, expected, now, comparison);
+    look_at_memory(result, scalars.beta == 0, reinterpret_cast<const T*>(memory.back().data()),
+                   reinterpret_cast<const T*>(after.data()), comparison);
   });
   return comparison;
 }

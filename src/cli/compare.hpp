@@ -13,6 +13,7 @@
 
 #include "problem/problem.hpp"
 #include "problem/scalars.hpp"
+#include "reference/reference.hpp"
 
 namespace kiln::cli {
 
@@ -30,10 +31,34 @@ struct Comparison {
   std::string complaint() const;  // a clause; "" if passed
 };
 
+// How much of an output is compared: all of it where the reference takes no longer than `seconds`;
+// else a random sample of at least `least` and the corners of the output, a quarter of it along the
+// output's edges.
+struct Sampling {
+  std::uint64_t seed = 0;
+  double seconds = 1;
+  std::int64_t least = 512;
+};
+
+// Outputs that the reference has worked out, for any number of results of one problem.
+class Samples {
+ public:
+  // `operands`: the memory of each as it was before, in the order of operands_of(problem).
+  Samples(const Problem& problem, const Scalars& scalars, std::span<const void* const> operands,
+          const Sampling& sampling);
+
+  std::vector<std::int64_t> offsets() const;  // of the chosen elements in the result's memory
+  Comparison compare(std::span<const double> outputs) const;  // the elements there
+
+ private:
+  Operand result_;
+  std::vector<std::int64_t> chosen_;  // numbered densely
+  std::vector<reference::Expected> expected_;
+};
+
 // `memory`: of every operand as it was before, in the order of operands_of(problem); `after`: of
-// the last one afterwards. Every output is checked where that takes about a second; else a random
-// sample of at least 512 and the corners of the output, a quarter of it along the output's edges.
-// Whether outputs were written is always looked at for all.
+// the last one afterwards. Whether outputs were written is looked at for all of them, whatever is
+// sampled.
 Comparison compare(const Problem& problem, const Scalars& scalars,
                    const std::vector<std::vector<std::byte>>& memory,
                    std::span<const std::byte> after, std::uint64_t seed);

@@ -85,6 +85,8 @@ void print_environment() {
       {"KILN_LINEINFO", "1: kernels carry the lines of their text, for profilers"},
       {"KILN_DUMP_DIR", "gets source, PTX and machine code of every kernel"},
       {"KILN_KERNEL_SOURCE_DIR", "kernel files there take the place of the library's own"},
+      {"KILN_CUDNN", "the libcudnn file of kiln bench; else it is searched for"},
+      {"KILN_CUBLAS", "the libcublas file of kiln bench; else it is searched for"},
       {"KILN_LOG", "off, error, warn, info, debug or trace; else warn"},
       {"KILN_LOG_FILE", "where the log goes; else standard error"},
   };

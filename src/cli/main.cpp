@@ -6,6 +6,7 @@
 #include "kiln/kiln.h"
 
 namespace kiln::cli {
+
 namespace {
 
 int complain(const std::string& sentence, int status) {
@@ -22,6 +23,7 @@ int run_program(int argc, char** argv) {
   app.require_subcommand(0, 1);
   Run run;
   add_run_commands(app, run);
+  add_bench_command(app, run);
   add_info_command(app, run);
   add_inspect_command(app, run);
   add_prewarm_command(app, run);
@@ -35,7 +37,7 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, pool, act, softmax, tensor, info, inspect, prewarm, "
+        "no command; expected conv, pool, act, softmax, tensor, bench, info, inspect, prewarm, "
         "cache or bundle; see kiln --help");
   }
   return run();

@@ -3,39 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/device_buffer.hpp"
 #include "cli/format.hpp"
 #include "cli/random_fill.hpp"
 
 namespace kiln::cli {
 namespace {
-
-class Buffer {
- public:
-  Buffer(Device& device, std::span<const std::byte> content)
-      : device_(device),
-        bytes_(content.size()),
-        address_(device.allocate(std::max<std::size_t>(bytes_, 1))) {
-    if (bytes_ > 0) device_.copy_in(address_, content.data(), bytes_);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { device_.free(address_); }
-
-  void* address() const { return address_; }
-  void fill(std::span<const std::byte> content) {
-    if (bytes_ > 0) device_.copy_in(address_, content.data(), bytes_);
-  }
-  std::vector<std::byte> content() const {
-    std::vector<std::byte> content(bytes_);
-    if (bytes_ > 0) device_.copy_out(content.data(), address_, bytes_);
-    return content;
-  }
-
- private:
-  Device& device_;
-  std::size_t bytes_;
-  void* address_;
-};
 
 // Scalars as the kernel will have them.
 Scalars scalars_of(const Scalars& given, DataType type) {
@@ -96,17 +69,18 @@ void execute_and_check(const Plan& plan, Device& device, const RunSettings& sett
   const Problem& problem = plan.problem();
   const Scalars scalars = scalars_of(settings.scalars, plan.scalar_type());
   std::vector<std::vector<std::byte>> memory;
-  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers;
   std::vector<void*> addresses;
   for (const Operand& operand : operands_of(problem)) {
     memory.push_back(
         operand.written && scalars.beta == 0
             ? poisoned_operand(operand, operand.type)
             : random_operand(operand, operand.type, random_bits(settings.seed, memory.size())));
-    buffers.push_back(std::make_unique<Buffer>(device, memory.back()));
+    buffers.push_back(std::make_unique<DeviceBuffer>(device, memory.back().size()));
+    buffers.back()->fill(memory.back());
     addresses.push_back(buffers.back()->address());
   }
-  Buffer& output = *buffers.back();
+  DeviceBuffer& output = *buffers.back();
   Executions executions(plan, device, addresses, scalars);
 
   const double first = executions.first();

@@ -1,5 +1,5 @@
-# Writes OUTPUT: the text of FILES (below ROOT) as C++ raw strings, for codegen/source.cpp.
-set(text "#include \"codegen/embedded.hpp\"\n\nnamespace kiln {\n\nstd::span<const EmbeddedFile> embedded_files() {\n  static constexpr EmbeddedFile files[] = {\n")
+# Writes OUTPUT: the text of FILES (below ROOT) as C++ raw strings, which FUNCTION returns.
+set(text "#include \"codegen/embedded.hpp\"\n\nnamespace kiln {\n\nstd::span<const EmbeddedFile> ${FUNCTION}();\n\nstd::span<const EmbeddedFile> ${FUNCTION}() {\n  static constexpr EmbeddedFile files[] = {\n")
 foreach(file IN LISTS FILES)
   file(READ ${ROOT}/${file} content)
   string(APPEND text "{\"${file}\", R\"KILN_FILE(${content})KILN_FILE\"},\n")

@@ -1,4 +1,4 @@
-// The text of kernel_sources/, put into the library by embed.cmake.
+// Files that embed.cmake puts into the program: the text of kernel_sources/.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 namespace kiln {
 
 struct EmbeddedFile {
-  std::string_view path;  // below kernel_sources/
+  std::string_view path;  // below the folder that was embedded
   std::string_view text;
 };
 

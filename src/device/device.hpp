@@ -29,6 +29,7 @@ struct DeviceDescription {
   int registers_per_multiprocessor = 65536;
   std::int64_t l2_bytes = 0;
   std::int64_t memory_bytes = 0;
+  int driver_version = 0;  // of the CUDA that the driver brings: 13000 is 13.0; 0 where unknown
 };
 
 // "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists), which is
@@ -72,10 +73,15 @@ class Device {
                                        std::uint32_t shared_memory) = 0;
 
   // For the command line, the samples and the tests; no plan calls them.
+
+  // Leaves the device current on the calling thread, as other libraries expect to find it.
+  virtual void make_current() = 0;
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* address) = 0;
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  // From memory of the device to memory of the device; asynchronous on a GPU.
+  virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
   virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
   virtual void synchronize(void* stream) = 0;
   // Milliseconds of `count` calls of `work`, measured on the device (events around them).

@@ -46,10 +46,12 @@ class RecordingDevice : public Device {
                                std::uint32_t) override {
     return std::make_unique<RecordingKernel>(last);
   }
+  void make_current() override {}
   void* allocate(std::size_t) override { return nullptr; }
   void free(void*) override {}
   void copy_in(void*, const void*, std::size_t) override {}
   void copy_out(void*, const void*, std::size_t) override {}
+  void copy(void*, const void*, std::size_t, void*) override {}
   void fill(void*, unsigned char, std::size_t) override {}
   void synchronize(void*) override {}
   double time(void*, int, const std::function<void()>&) override { return 0; }

@@ -148,6 +148,7 @@ DeviceDescription describe(CUdevice device, int ordinal) {
       attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
   out.l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   out.memory_bytes = static_cast<std::int64_t>(memory);
+  check(driver().cuDriverGetVersion(&out.driver_version), "cuDriverGetVersion");
   return out;
 }
 
@@ -171,6 +172,12 @@ class CudaDevice final : public Device {
                                         description_.largest_cluster);
   }
 
+  void make_current() override {
+    CUcontext current = nullptr;
+    check(driver().cuCtxGetCurrent(&current), "cuCtxGetCurrent");
+    if (current != context_) check(driver().cuCtxPushCurrent(context_), "cuCtxPushCurrent");
+  }
+
   void* allocate(std::size_t bytes) override {
     CurrentContext current(context_);
     CUdeviceptr pointer = 0;
@@ -188,6 +195,12 @@ class CudaDevice final : public Device {
   void copy_out(void* host, const void* device, std::size_t bytes) override {
     CurrentContext current(context_);
     check(driver().cuMemcpyDtoH(host, address(device), bytes), "cuMemcpyDtoH");
+  }
+  void copy(void* to, const void* from, std::size_t bytes, void* stream) override {
+    CurrentContext current(context_);
+    check(driver().cuMemcpyDtoDAsync(address(to), address(from), bytes,
+                                     static_cast<CUstream>(stream)),
+          "cuMemcpyDtoDAsync");
   }
   void fill(void* device, unsigned char byte, std::size_t bytes) override {
     CurrentContext current(context_);

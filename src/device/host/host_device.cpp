@@ -185,6 +185,10 @@ class HostDevice : public Device {
   void copy_out(void* host, const void* device, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(host, device, bytes);
   }
+  void make_current() override {}
+  void copy(void* to, const void* from, std::size_t bytes, void*) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
   void fill(void* device, unsigned char byte, std::size_t bytes) override {
     if (bytes > 0) std::memset(device, byte, bytes);
   }

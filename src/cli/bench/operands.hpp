@@ -1,0 +1,70 @@
+// Random operands of a case, on the device several times over: executions take the sets by turns,
+// so that what a set holds has left the L2 cache when its turn comes again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cli/bench/measurement.hpp"
+#include "cli/bench/suite.hpp"
+#include "cli/compare.hpp"
+#include "cli/device_buffer.hpp"
+
+namespace kiln::cli::bench {
+
+// Random elements of one type after the other, here and on the device. Operands are cut out of
+// them, so that nothing is drawn or sent for each case anew.
+class RandomPool {
+ public:
+  RandomPool(Device& device, std::uint64_t seed) : device_(device), seed_(seed) {}
+
+  // At least `elements` of them. What was got before is void.
+  void require(DataType type, std::int64_t elements);
+  const std::byte* host() const { return host_.data(); }
+  const std::byte* device() const { return on_device_->address(); }
+  std::uint64_t seed() const { return seed_; }
+
+  // Fills `bytes` of device memory with elements of the pool, again and again.
+  void fill(std::byte* memory, std::size_t bytes) const;
+
+ private:
+  Device& device_;
+  std::uint64_t seed_;
+  std::optional<DataType> type_;
+  std::vector<std::byte> host_;
+  std::unique_ptr<DeviceBuffer> on_device_;
+};
+
+// How many sets of `bytes` must be taken by turns, with at most a share of the device's memory.
+int sets_of(const DeviceDescription& device, std::size_t bytes);
+
+class Operands {
+ public:
+  Operands(Device& device, RandomPool& pool, const Case& item);
+
+  BufferSet set(int index) const;
+  BufferSet next() { return set(turn_++); }
+  int sets() const { return static_cast<int>(addresses_.size()); }
+
+  // The first set as it was in the beginning: an output that is not read holds NaN.
+  BufferSet fresh();
+  // The output of that set against the reference, which is worked out when it is first asked for.
+  Comparison compare();
+
+ private:
+  void write(int set, std::size_t operand);
+
+  Device& device_;
+  RandomPool& pool_;
+  const Case& case_;
+  std::vector<Operand> operands_;
+  std::vector<std::size_t> pool_offsets_, offsets_;  // bytes: in the pool, in a set
+  std::size_t set_bytes_ = 0;
+  std::unique_ptr<DeviceBuffer> memory_;
+  std::vector<std::vector<void*>> addresses_;
+  std::optional<Samples> samples_;
+  int turn_ = 0;
+};
+
+}  // namespace kiln::cli::bench

@@ -1,0 +1,41 @@
+// Cases turned into rows: Kiln, its peers and its ceilings, measured and compared.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cli/bench/ceilings.hpp"
+#include "cli/bench/peer.hpp"
+#include "cli/bench/row.hpp"
+
+namespace kiln::cli::bench {
+
+class Runner {
+ public:
+  Runner(std::shared_ptr<Device> device, MeasurementSettings settings, std::uint64_t seed,
+         bool check);
+
+  void add(std::unique_ptr<Peer> peer) { peers_.push_back(std::move(peer)); }
+
+  // Kiln's row first. A contestant that fails has a row with a note, and the others go on.
+  std::vector<Row> run(const Case& item);
+  std::vector<Row> ceilings();
+
+ private:
+  Contestant kiln(const Case& item) const;
+  std::vector<Row> latency(const Case& item);
+  std::vector<Row> device_time(const Case& item);
+  void compare(const Contestant& contestant, Operands& operands, Row& row) const;
+
+  std::shared_ptr<Device> device_;
+  MeasurementSettings settings_;
+  bool check_;
+  RandomPool pool_;
+  Ceilings ceilings_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+// A case's row as far as its contestant does not matter.
+Row row_of(const Case& item);
+
+}  // namespace kiln::cli::bench
