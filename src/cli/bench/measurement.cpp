@@ -8,9 +8,9 @@
 namespace kiln::cli::bench {
 namespace {
 
-class Runner {
+class Timing {
  public:
-  Runner(Device& device, const Contestant& contestant, const std::function<BufferSet()>& next_set,
+  Timing(Device& device, const Contestant& contestant, const std::function<BufferSet()>& next_set,
          const MeasurementSettings& settings)
       : device_(device), contestant_(contestant), next_set_(next_set), settings_(settings) {
     failure_ = contestant.refusal;
@@ -79,14 +79,14 @@ Times times_of(std::vector<double> samples) {
 std::vector<Measured> measure(Device& device, std::span<const Contestant> contestants,
                               const std::function<BufferSet()>& next_set,
                               const MeasurementSettings& settings) {
-  std::vector<Runner> runners;
+  std::vector<Timing> timings;
   for (const Contestant& contestant : contestants)
-    runners.emplace_back(device, contestant, next_set, settings);
-  for (Runner& runner : runners) runner.warm_up();
+    timings.emplace_back(device, contestant, next_set, settings);
+  for (Timing& timing : timings) timing.warm_up();
   for (int i = 0; i < settings.samples; ++i)
-    for (Runner& runner : runners) runner.sample();
+    for (Timing& timing : timings) timing.sample();
   std::vector<Measured> results;
-  for (const Runner& runner : runners) results.push_back(runner.result());
+  for (const Timing& timing : timings) results.push_back(timing.result());
   return results;
 }
 
