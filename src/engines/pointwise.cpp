@@ -66,7 +66,7 @@ Walk choose_walk(const PointwiseProblem& problem) {
   walk.vector = static_cast<int>(16 / widest);
   if (!walk.linear)
     while (walk.vector > 1 && !vectors_fit(problem, walk.axes, walk.vector)) walk.vector /= 2;
-  walk.unroll = 4;
+  walk.unroll = walk.vector > 4 && problem.inputs() > 1 ? 2 : 4;  // as registers hold
   walk.axes = padded(walk.axes, 4);
   return walk;
 }

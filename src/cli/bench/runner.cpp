@@ -82,7 +82,6 @@ std::vector<Row> Runner::run(const Case& item) {
   }
 }
 
-// One kernel for all math modes so far: f32 runs on FMA units, which every one of them allows.
 Contestant Runner::kiln(const Case& item) const {
   const auto plan = std::make_shared<Plan>(device_, item.problem);
   try {

@@ -43,8 +43,10 @@ std::string embedded_text(const std::string& suite) {
 }
 
 Problem convolution(const ConvolutionLine& line, const std::string& direction, DataType type,
-                    kilnTensorFormat_t layout) {
-  const ConvolutionOperands o = describe_convolution(line, type, layout, KILN_CROSS_CORRELATION);
+                    kilnTensorFormat_t layout, const std::string& math) {
+  ConvolutionOperands o = describe_convolution(line, type, layout, KILN_CROSS_CORRELATION);
+  if (math == "strict") o.spec.math = KILN_MATH_STRICT;
+  if (math == "tf32") o.spec.math = KILN_MATH_TF32;
   if (direction == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
   if (direction == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
   return make_convolution(o.spec, o.x, o.w, o.y);
@@ -80,13 +82,14 @@ void add_convolutions(const Selection& selection, const std::string& suite,
             for (const Layer& layer : layers) {
               ConvolutionLine line = layer.line;
               if (batch > 0) line.batch = batch;
-              cases.push_back({suite,
-                               layer.name,
-                               direction,
-                               math,
-                               layout,
-                               convolution(line, direction, type_named(type), layout_named(layout)),
-                               {}});
+              cases.push_back(
+                  {suite,
+                   layer.name,
+                   direction,
+                   math,
+                   layout,
+                   convolution(line, direction, type_named(type), layout_named(layout), math),
+                   {}});
             }
 }
 
