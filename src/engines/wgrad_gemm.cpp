@@ -211,7 +211,7 @@ std::variant<Proposal, Refusal> WgradMmaEngine::propose(const Problem& any,
   const Choice choice = choose_wgrad_tile(problem, mma_tiles(problem, reduction), device);
   // What the tensor cores gain, measured on large problems. Slices of smaller tiles may yet keep so
   // much more of the device busy that they win.
-  const double gain = choice.tile.split ? 1.2 : 2;
+  const double gain = choice.tile.split ? 1.1 : 1.6;
   const Choice other = choose_wgrad_tile(problem, wgrad_tiles(problem.type), device);
   if (other.score > gain * choice.score)
     return Refusal{"smaller tiles on the FMA units keep more of the device busy"};
