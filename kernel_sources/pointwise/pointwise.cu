@@ -146,8 +146,6 @@ device_inline void do_rest(const PointwiseParams& params, const Operation& opera
   *out = convert_out<OUT_t>(result);
 }
 
-constexpr int MIN_BLOCKS = sizeof(compute_t) == 8 ? 2 : 4;
-
 KILN_KERNEL(pointwise, 256, MIN_BLOCKS, PointwiseParams, params) {
   const Operation operation(params);
   const bool aligned = Result::aligned(params.out) &&

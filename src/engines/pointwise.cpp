@@ -71,7 +71,8 @@ Walk choose_walk(const PointwiseProblem& problem) {
   return walk;
 }
 
-KernelSpec make_spec(const PointwiseProblem& problem, const Walk& walk) {
+KernelSpec make_spec(const PointwiseProblem& problem, const Walk& walk,
+                     const DeviceDescription& device) {
   KernelSpec spec;
   spec.engine = "pointwise";
   spec.file = "pointwise/pointwise.cu";
@@ -88,6 +89,9 @@ KernelSpec make_spec(const PointwiseProblem& problem, const Walk& walk) {
   add("LINEAR", walk.linear);
   add("VECTOR", std::int64_t{walk.vector});
   add("UNROLL", std::int64_t{walk.unroll});
+  // Registers: four blocks hold a thread's vectors, but for f64; on some chips the text takes more.
+  const bool wide = size_of(problem.compute_type()) == 8;
+  add("MIN_BLOCKS", std::int64_t{wide ? 2 : device.compute_capability >= 120 ? 3 : 4});
   add("IMAGE_ELEMENTS", walk.image_elements);
 
   // Vectors of an image; an index counts those of about one image and of one block.
@@ -96,10 +100,10 @@ KernelSpec make_spec(const PointwiseProblem& problem, const Walk& walk) {
   sizes[3] /= walk.linear ? 1 : walk.vector;
   const std::int64_t image = sizes[0] * sizes[1] * sizes[2] * sizes[3];
   const std::int64_t bound = image + threads * walk.unroll;
-  const bool wide = bound > limit32;
-  add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
+  const bool wide_index = bound > limit32;
+  add("index_t", TypeName{wide_index ? "unsigned long long" : "unsigned"});
   const auto add_divisor = [&](const char* name, std::int64_t divisor) {
-    if (wide)
+    if (wide_index)
       add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
     else
       add(name, make_magic(static_cast<std::uint32_t>(divisor), static_cast<std::uint32_t>(bound)));
@@ -162,7 +166,7 @@ bool PointwiseEngine::is_for(const Problem& problem) const {
 }
 
 std::variant<Proposal, Refusal> PointwiseEngine::propose(const Problem& any,
-                                                         const DeviceDescription&) const {
+                                                         const DeviceDescription& device) const {
   const auto& problem = std::get<PointwiseProblem>(any);
   const Walk walk = choose_walk(problem);
   const std::int64_t elements = problem.dims[0] * walk.image_elements;
@@ -171,7 +175,7 @@ std::variant<Proposal, Refusal> PointwiseEngine::propose(const Problem& any,
   if (blocks > limit32)
     return Refusal{
         cat(elements, " elements need ", blocks, " thread blocks; a launch has at most ", limit32)};
-  return Proposal{make_spec(problem, walk), pointwise_launch(problem, blocks)};
+  return Proposal{make_spec(problem, walk, device), pointwise_launch(problem, blocks)};
 }
 
 }  // namespace kiln
