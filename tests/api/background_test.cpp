@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(cancel) {
   BOOST_TEST(cancelled == 0);  // never started
   const kilnCacheStats_t before = stats();
   for (const NewPlan& each : plans) succeeds(kilnStartFinalizePlan(each.plan));
-  for (std::size_t i = 1; i < plans.size(); ++i) {
+  // From the end: those that were started last have not begun.
+  for (std::size_t i = plans.size(); --i > 0;) {
     succeeds(kilnCancelFinalizePlan(plans[i].plan, &cancelled));
     if (cancelled == 0) {
       succeeds(kilnWaitFinalizePlan(plans[i].plan));

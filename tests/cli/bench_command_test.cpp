@@ -84,7 +84,8 @@ BOOST_AUTO_TEST_CASE(list_needs_no_gpu) {
   BOOST_TEST_INFO(few.out << few.err);
   const auto lines = few.lines();
   BOOST_REQUIRE(lines.size() == 7u);
-  BOOST_TEST(lines[0].starts_with("paper  L2  strict  conv --dir dgrad --layout nhwc g1mb32_"));
+  BOOST_TEST(lines[0].starts_with(
+      "paper  L2  strict  conv --dir dgrad --layout nhwc --math strict g1mb32_"));
   BOOST_TEST(lines[3].starts_with("paper  L3  tf32  "));
   BOOST_TEST(lines[4].starts_with("paper  L2  default  conv --dir dgrad --dt f64 "));
   BOOST_TEST(lines[6] == "6 cases");
