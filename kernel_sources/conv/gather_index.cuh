@@ -13,12 +13,10 @@
 #pragma once
 
 #include "common/magic.cuh"
+#include "conv/live_taps.cuh"
+#include "conv/output_place.cuh"
 
 // ---- pixels -----------------------------------------------------------------------------------
-
-struct Pixel {  // of the output
-  int image, o, p, q;
-};
 
 // Rows from the middle of an image outwards: with IMAGES_INNER those in the middle have most taps
 // inside the source, and the longest work begins first.
@@ -74,30 +72,6 @@ struct PixelOrigin {
 struct Tap {
   int c, t, r, s;
 };
-
-// Taps begin <= t < end along one dimension.
-struct TapRange {
-  int begin, end;
-};
-
-// The taps that some of the pixels first <= o <= last have inside a source of `size`.
-device_inline TapRange live_taps(int first, int last, int stride, int origin, int step, int size,
-                                 int taps) {
-  const int low = first * stride + origin, high = last * stride + origin;  // of tap 0
-  TapRange range{0, taps};
-  if (step > 0) {
-    // low + t * step < size for the nearest pixel, high + t * step >= 0 for the farthest.
-    const int end = low >= size ? 0 : (size - 1 - low) / step + 1;
-    if (high < 0) range.begin = (-high + step - 1) / step;
-    if (end < range.end) range.end = end;
-  } else {
-    const int end = high < 0 ? 0 : high / -step + 1;
-    if (low >= size) range.begin = (low - size) / -step + 1;
-    if (end < range.end) range.end = end;
-  }
-  if (range.begin >= range.end) range.begin = range.end = 0;
-  return range;
-}
 
 // n / d for n * d < 2^32, by a multiplier that is worked out once.
 struct RuntimeDivisor {
@@ -212,17 +186,4 @@ device_inline offset_t tap_offset(Tap tap) {
 device_inline offset_t filter_offset(Tap tap) {
   return static_cast<offset_t>(tap.c) * W_STRIDE_C + static_cast<offset_t>(tap.t) * W_STRIDE_T +
          static_cast<offset_t>(tap.r) * W_STRIDE_R + static_cast<offset_t>(tap.s) * W_STRIDE_S;
-}
-
-device_inline out_offset_t output_offset(Pixel pixel) {
-  return static_cast<out_offset_t>(pixel.image) * OUT_STRIDE_N +
-         static_cast<out_offset_t>(pixel.o) * OUT_STRIDE_O +
-         static_cast<out_offset_t>(pixel.p) * OUT_STRIDE_P +
-         static_cast<out_offset_t>(pixel.q) * OUT_STRIDE_Q;
-}
-device_inline out_offset_t residual_offset(Pixel pixel) {
-  return static_cast<out_offset_t>(pixel.image) * Z_STRIDE_N +
-         static_cast<out_offset_t>(pixel.o) * Z_STRIDE_O +
-         static_cast<out_offset_t>(pixel.p) * Z_STRIDE_P +
-         static_cast<out_offset_t>(pixel.q) * Z_STRIDE_Q;
 }

@@ -1,134 +1,17 @@
 // A TILE_M x TILE_N tile of a matrix product: each thread accumulates THREAD_M x THREAD_N sums in
 // registers from operand tiles in shared memory, [TILE_K][TILE_M] and [TILE_K][TILE_N], rows
 // PITCH_M and PITCH_N apart. fma_multiply.cuh and mma_multiply.cuh are two ways to do so.
-//
-// A tile's reduction may be shared by SLICES slices of a block, SLICE_THREADS threads each, which
-// take turns at its steps of TILE_K, and by the blocks of a cluster, which take a run of steps
-// each. In the end slice 0 of the block of rank 0 adds all parts up, by rank, then by slice, so the
-// bits never depend on timing.
 #pragma once
 
-#include "target/cluster.cuh"
-#include "target/kernel.cuh"
+#include "conv/tile_sums.cuh"
 
-constexpr int THREADS = SLICES * SLICE_THREADS;
 constexpr int STAGE_M = TILE_K * PITCH_M;  // elements, of one slice
 constexpr int STAGE_N = TILE_K * PITCH_N;
 constexpr int STAGE = STAGE_M + STAGE_N;
+static_assert(TILE_K % 8 == 0);
+
+// Elements of the stages' memory, of every slice.
+constexpr int EXCHANGE = SLICES * STAGES * STAGE;
 
 // Of the ring of stages, the one read before `slot`, which is free once all have passed a barrier.
 device_inline int last_slot(int slot) { return (slot == 0 ? STAGES : slot) - 1; }
-
-device_inline int slice() { return SLICES == 1 ? 0 : thread_x() / SLICE_THREADS; }
-device_inline int slice_thread() { return SLICES == 1 ? thread_x() : thread_x() % SLICE_THREADS; }
-
-// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M side by side, and from one
-// run to the next all lanes' runs lie between; its columns likewise.
-constexpr int WARP_M = LANES_M * THREAD_M;
-constexpr int WARP_N = LANES_N * THREAD_N;
-static_assert(LANES_M * LANES_N == 32);
-static_assert((TILE_M / WARP_M) * (TILE_N / WARP_N) * 32 == SLICE_THREADS);
-static_assert(TILE_M % WARP_M == 0 && TILE_N % WARP_N == 0 && TILE_K % 8 == 0);
-static_assert(THREAD_M % RUN_M == 0 && THREAD_N % RUN_N == 0);
-
-// Where a thread's row or column i lies from its first one on.
-device_inline constexpr int row_step(int i) { return i / RUN_M * (LANES_M * RUN_M) + i % RUN_M; }
-device_inline constexpr int column_step(int i) { return i / RUN_N * (LANES_N * RUN_N) + i % RUN_N; }
-
-struct Position {  // of a thread's first element in the tile
-  int m, n;
-};
-device_inline Position thread_position(int thread) {
-  constexpr int WARPS_N = TILE_N / WARP_N;
-  const int warp = thread / 32, lane = thread % 32;
-  return {warp / WARPS_N * WARP_M + lane / LANES_N * RUN_M,
-          warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
-}
-
-// A thread's sums. Accumulator, which the ways to multiply define, is one.
-struct Sums {
-  compute_t sum[THREAD_M][THREAD_N];
-
-  device_inline Sums() { clear(); }
-  device_inline void clear() {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sum[i][j] = 0;
-  }
-};
-
-// The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
-// columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
-// the generated code and its compile time small: registers cannot be indexed, so the line at hand
-// is always the first, and the others move up.
-constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
-constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
-// Elements of a line that lie side by side, as far as one access takes them.
-constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
-constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
-
-device_inline void take_line(Sums& sums, compute_t (&line)[LINE]) {
-#pragma unroll
-  for (int i = 0; i < LINE; ++i) line[i] = LINES_ALONG_M ? sums.sum[i][0] : sums.sum[0][i];
-  if constexpr (LINES_ALONG_M) {
-#pragma unroll
-    for (int j = 0; j + 1 < THREAD_N; ++j)
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] = sums.sum[i][j + 1];
-  } else {
-#pragma unroll
-    for (int i = 0; i + 1 < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sums.sum[i][j] = sums.sum[i + 1][j];
-  }
-}
-
-// The lines that the memory of the stages holds, of every slice, at a time.
-constexpr int EXCHANGE = SLICES * STAGES * STAGE / (THREADS * LINE);
-constexpr int BATCH = EXCHANGE < LINES ? EXCHANGE : LINES;
-static_assert(BATCH >= 1);
-
-// Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
-// once, each part a share of them. The stages of the main loop, `exchange`, are free by then.
-template <class Store>
-device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store& store) {
-  const bool shared = SLICES > 1 || cluster_size() > 1;
-  if (shared) cluster_barrier();  // no part reads its stages any more
-#pragma unroll 1
-  for (u32 first = 0; first < LINES; first += BATCH) {
-    const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
-#pragma unroll 1
-    for (u32 index = first; index < end; ++index) {
-      compute_t line[LINE];
-      take_line(sums, line);
-      if (shared) {
-        compute_t* const mine = exchange + (index - first) * (LINE * THREADS) + thread_x();
-#pragma unroll
-        for (int j = 0; j < LINE; ++j) mine[j * THREADS] = line[j];
-      } else {
-        store(line, static_cast<int>(index));
-      }
-    }
-    if (!shared) continue;
-    cluster_barrier();
-    const u32 parts = cluster_size() * SLICES;
-#pragma unroll 1
-    for (u32 index = first + cluster_rank() * SLICES + slice(); index < end; index += parts) {
-      compute_t line[LINE];
-#pragma unroll
-      for (int j = 0; j < LINE; ++j) line[j] = 0;
-      const compute_t* const first_part =
-          exchange + (index - first) * (LINE * THREADS) + slice_thread();
-#pragma unroll 1
-      for (u32 part = 0; part < parts; ++part) {
-        const compute_t* theirs =
-            cluster_shared(first_part, part / SLICES) + part % SLICES * SLICE_THREADS;
-#pragma unroll
-        for (int j = 0; j < LINE; ++j) line[j] += theirs[j * THREADS];
-      }
-      store(line, static_cast<int>(index));
-    }
-    cluster_barrier();  // only then may the exchange be written again, or its block leave
-  }
-}

@@ -7,96 +7,11 @@
 // the reduction.
 #pragma once
 
-#include "conv/epilogue.cuh"
 #include "conv/gather_loader.cuh"
 #include "conv/gather_params.h"
 #include "conv/gemm_tile.cuh"
+#include "conv/line_store.cuh"
 #include "target/shared_memory.cuh"
-
-// Where a thread's sums go: a line has a place of its own, and its elements follow at offsets that
-// are the same for all lines.
-struct LineStore {
-  // Pixels of a run that is stored whole lie side by side: one offset is all that is needed.
-  static constexpr int RUN = OUTPUT_VECTOR ? ACCESS : 1;
-
-  Position position;
-  int first_row;
-  PixelOrigin origin;
-  u32 last_pixel;
-  out_offset_t runs[LINES_ALONG_M ? 1 : LINE / RUN];  // of pixels
-  u32 valid;  // bit i: element i of a line lies in the output
-
-  device_inline LineStore(Position at, int row, const PixelOrigin& pixels, u32 last)
-      : position(at), first_row(row), origin(pixels), last_pixel(last), valid(0) {
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) {
-      const bool inside = LINES_ALONG_M ? row_of(i) < ROWS : pixel_of(i) <= last_pixel;
-      valid |= static_cast<u32>(inside) << i;
-    }
-    if constexpr (!LINES_ALONG_M) {
-#pragma unroll
-      for (int i = 0; i < LINE; i += RUN) {
-        const u32 pixel = pixel_of(i);
-        runs[i / RUN] = output_offset(origin.decode(pixel < last_pixel ? pixel : last_pixel));
-      }
-    }
-  }
-
-  device_inline out_offset_t along(int i) const {
-    if constexpr (LINES_ALONG_M) return static_cast<out_offset_t>(row_of(i)) * OUT_STRIDE_ROW;
-    return runs[i / RUN] + i % RUN;
-  }
-
-  // Of element i of a line, or of line i.
-  device_inline int row_of(int i) const { return first_row + position.m + row_step(i); }
-  device_inline u32 pixel_of(int i) const { return origin.first + position.n + column_step(i); }
-
-  device_inline out_offset_t z_offset(int row, u32 pixel, out_offset_t at) const {
-    if constexpr (Z_LIKE_OUT) return at;
-    return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(origin.decode(pixel));
-  }
-
-  device_inline void store(const compute_t (&line)[LINE], int index, const Epilogue& epilogue,
-                           bool aligned) const {
-    out_offset_t base;
-    compute_t line_bias = 0;
-    if constexpr (LINES_ALONG_M) {
-      if (pixel_of(index) > last_pixel) return;
-      base = output_offset(origin.decode(pixel_of(index)));
-    } else {
-      if (row_of(index) >= ROWS) return;
-      base = static_cast<out_offset_t>(row_of(index)) * OUT_STRIDE_ROW;
-      line_bias = epilogue.bias_of(row_of(index));
-    }
-#pragma unroll
-    for (int run = 0; run < LINE; run += ACCESS) {
-      constexpr u32 WHOLE = (1u << ACCESS) - 1;
-      compute_t bias[ACCESS];
-#pragma unroll
-      for (int i = 0; i < ACCESS; ++i) {
-        if constexpr (LINES_ALONG_M)
-          bias[i] = valid >> (run + i) & 1 ? epilogue.bias_of(row_of(run + i)) : compute_t(0);
-        else
-          bias[i] = line_bias;
-      }
-      if (OUTPUT_VECTOR && aligned && (valid >> run & WHOLE) == WHOLE) {
-        compute_t values[ACCESS];
-#pragma unroll
-        for (int i = 0; i < ACCESS; ++i) values[i] = line[run + i];
-        epilogue.store_vector(base + along(run), values, bias);
-      } else {
-#pragma unroll
-        for (int i = 0; i < ACCESS; ++i) {
-          if (!(valid >> (run + i) & 1)) continue;
-          const out_offset_t at = base + along(run + i);
-          const int row = LINES_ALONG_M ? row_of(run + i) : row_of(index);
-          const u32 pixel = LINES_ALONG_M ? pixel_of(index) : pixel_of(run + i);
-          epilogue.store_one(at, z_offset(row, pixel, at), line[run + i], bias[i]);
-        }
-      }
-    }
-  }
-};
 
 // The pixels of one tile.
 struct TilePixels {
@@ -131,6 +46,12 @@ struct TilePixels {
     const u64 left = all > first ? all - first : 0;
     last = origin.first + static_cast<u32>(left < TILE_N ? left : TILE_N) - 1;
   }
+  // What LineStore asks of a tile's pixels, by their place in the tile.
+  device_inline bool inside(int n) const { return origin.first + n <= last; }
+  device_inline Pixel at(int n) const {
+    const u32 index = origin.first + n;
+    return origin.decode(index < last ? index : last);
+  }
   device_inline bool empty() const { return PHASES > 1 && last + 1 == origin.first; }
 };
 
@@ -155,20 +76,12 @@ device_inline void store_tile(Accumulator& sums, compute_t* stages, Position pos
   const int phase = tile.pixels.origin.phase;
   const i64 image = static_cast<i64>(tile.pixels.image);
   const i64 group_row = static_cast<i64>(tile.group) * ROWS;
-  Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out) + image * OUT_STRIDE_N +
-                 group_row * OUT_STRIDE_ROW + OUT_FIRST[phase];
-  epilogue.z = static_cast<const element_t*>(params.z) + image * Z_STRIDE_N +
-               group_row * Z_STRIDE_ROW + (RESIDUAL ? 0 : OUT_FIRST[phase]);
-  epilogue.bias = static_cast<const element_t*>(params.bias) + group_row * BIAS_STRIDE;
-  epilogue.alpha = static_cast<compute_t>(params.alpha);
-  epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
+  const Epilogue epilogue = epilogue_at(params, image, group_row, phase);
   const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
                            (sizeof(element_t) * ACCESS) ==
                        0;
-  const LineStore target(position, tile.first_row, tile.pixels.origin, tile.pixels.last);
-  reduce_and_store(sums, stages, [&](const compute_t(&line)[LINE], int index) {
+  const LineStore target(position, tile.first_row, tile.pixels);
+  reduce_and_store<EXCHANGE>(sums, stages, [&](const compute_t(&line)[LINE], int index) {
     target.store(line, index, epilogue, aligned);
   });
 }

@@ -110,7 +110,7 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coefficient = 0;
   const GradientStore target(first_filter + position.m, first_column + position.n, taps);
-  reduce_and_store(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
+  reduce_and_store<EXCHANGE>(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
     target.store(line, index, epilogue);
   });
 }

@@ -10,6 +10,8 @@ struct f16_t {  // IEEE binary16
 struct bf16_t {  // the upper half of an IEEE binary32
   unsigned short bits;
 };
+device_inline constexpr bool is_bf16(f16_t) { return false; }
+device_inline constexpr bool is_bf16(bf16_t) { return true; }
 
 device_inline float to_float(f16_t x) {
   float result;

@@ -2,6 +2,7 @@
 // kernel_sources/host/mma.cuh gives the same names.
 #pragma once
 
+#include "target/half.cuh"
 #include "target/kernel.cuh"
 
 // c += a b, 16 x 8 over 8. Lane l, with g = l / 4 and t = l % 4, holds
@@ -43,6 +44,51 @@ device_inline void mma_16x8x8(double (&c)[4], const double (&a)[4], const double
   }
 #endif
 }
+
+// c += a b, 16 x 8 over 16, of elements of 16 bits. Lane l holds pairs of elements side by side
+// along the reduction: of a pairs (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); of b pairs
+// (t, g), (t + 4, g); of c what mma_16x8x8 has. Sums are f32, rounded toward zero.
+template <class T>
+device_inline void mma_16x8x16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (is_bf16(T{}))
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+// Four 8 x 16-byte matrices from shared memory into registers: lane l gives the address (a multiple
+// of 16) of row l % 8 of matrix l / 8, and gets of each matrix the 4 bytes (l / 4, l % 4).
+device_inline void load_matrices(u32 (&out)[4], const void* row) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(row)))
+               : "memory");
+#endif
+}
+// The same, transposed, of elements of 2 bytes: the lane gets elements (2t, g) and (2t + 1, g).
+device_inline void load_matrices_transposed(u32 (&out)[4], const void* row) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(static_cast<u32>(__cvta_generic_to_shared(row)))
+               : "memory");
+#endif
+}
+
+// The same bits.
+device_inline float float_of(u32 bits) { return __uint_as_float(bits); }
+device_inline u32 bits_of(float x) { return __float_as_uint(x); }
 
 // The part of x that mma_16x8x8 looks at.
 device_inline float tf32_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }

@@ -1,6 +1,7 @@
 // Products of small matrices by a warp, on the host device: see kernel_sources/cuda/mma.cuh.
 #pragma once
 
+#include "target/half.cuh"
 #include "target/kernel.cuh"
 
 device_inline float tf32_of(float x) {
@@ -42,5 +43,53 @@ device_inline void mma_16x8x8(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
       sum = mma_step(sum, tf32_of(left), tf32_of(right));
     }
     c[i] = mma_round(sum, T());
+  }
+}
+
+device_inline float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
+device_inline u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
+
+template <class T>
+device_inline void mma_16x8x16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  struct Fragments {
+    u32 a[4], b[2];
+  } mine;
+  __builtin_memcpy(mine.a, a, sizeof a);
+  __builtin_memcpy(mine.b, b, sizeof b);
+  const auto* const all =
+      static_cast<const Fragments*>(kiln_context->warp_exchange(kiln_context, &mine, sizeof mine));
+  const auto element = [](u32 pair, u32 i) {
+    return static_cast<double>(to_float(T{static_cast<unsigned short>(pair >> 16 * i)}));
+  };
+  const u32 lane = kiln_context->lane(kiln_context), g = lane / 4, t = lane % 4;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 column = 2 * t + i % 2;
+    double sum = c[i];
+    for (u32 k = 0; k < 16; ++k)
+      sum += element(all[g * 4 + k / 2 % 4].a[k / 8 * 2 + i / 2], k % 2) *
+             element(all[column * 4 + k / 2 % 4].b[k / 8], k % 2);
+    c[i] = mma_round(sum, 0.0f);
+  }
+}
+
+// Every lane's address of a row.
+device_inline const unsigned char* const* matrix_rows(const void* row) {
+  return static_cast<const unsigned char* const*>(
+      kiln_context->warp_exchange(kiln_context, &row, sizeof row));
+}
+device_inline void load_matrices(u32 (&out)[4], const void* row) {
+  const unsigned char* const* const rows = matrix_rows(row);
+  const u32 lane = kiln_context->lane(kiln_context);
+  for (u32 i = 0; i < 4; ++i)
+    out[i] = reinterpret_cast<const u32*>(rows[8 * i + lane / 4])[lane % 4];
+}
+device_inline void load_matrices_transposed(u32 (&out)[4], const void* row) {
+  const unsigned char* const* const rows = matrix_rows(row);
+  const u32 lane = kiln_context->lane(kiln_context), g = lane / 4, t = lane % 4;
+  for (u32 i = 0; i < 4; ++i) {
+    const auto element = [&](u32 k) {
+      return static_cast<u32>(reinterpret_cast<const unsigned short*>(rows[8 * i + k])[g]);
+    };
+    out[i] = element(2 * t) | element(2 * t + 1) << 16;
   }
 }

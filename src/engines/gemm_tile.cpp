@@ -207,6 +207,7 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   if (tile.mma()) {
     constants.push_back({"SPLIT", tile.split, "f32 in three products"});
     add("PROMOTE", tile.promote, "stages");
+    constants.push_back({"PROMOTE_LOCAL", false, ""});
   }
   add("STAGES", tile.stages);
   add("SLICES", tile.slices);

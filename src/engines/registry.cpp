@@ -6,6 +6,7 @@
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
+#include "engines/halo_gemm.hpp"
 #include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
@@ -20,6 +21,7 @@
 namespace kiln {
 
 std::span<const Engine* const> engines() {
+  static const HaloGemmEngine halo_gemm;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
@@ -34,11 +36,21 @@ std::span<const Engine* const> engines() {
   static const TransposeEngine transpose;
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
-  static const Engine* const list[] = {
-      &implicit_gemm_mma, &implicit_gemm_fma, &sliding_window, &direct,
-      &wgrad_mma,         &wgrad_fma,         &direct_wgrad,   &pooling_backward_tiled,
-      &pooling,           &softmax,           &softmax_online, &transpose,
-      &pointwise,         &reduction};
+  static const Engine* const list[] = {&halo_gemm,
+                                       &implicit_gemm_mma,
+                                       &implicit_gemm_fma,
+                                       &sliding_window,
+                                       &direct,
+                                       &wgrad_mma,
+                                       &wgrad_fma,
+                                       &direct_wgrad,
+                                       &pooling_backward_tiled,
+                                       &pooling,
+                                       &softmax,
+                                       &softmax_online,
+                                       &transpose,
+                                       &pointwise,
+                                       &reduction};
   return list;
 }
 

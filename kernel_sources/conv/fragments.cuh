@@ -1,0 +1,115 @@
+// Operands of the tensor cores' products as registers hold them, 32 bytes of the reduction at a
+// time (FRAGMENT_K elements), and their products.
+//
+// An operand lies in shared memory in one of two ways. Along the reduction: a row of the tile is
+// elements of the reduction side by side, and ldmatrix brings 8 rows of 16 bytes. Along the outer
+// index: a row is one step of the reduction; 16-bit elements are transposed by ldmatrix, and of f32
+// a lane reads RUN_M rows of the tile side by side. Rows are an odd number of 16 bytes apart (along
+// the reduction, 16 bits), so that eight of them meet different banks, or 8 words more than a
+// multiple of 32 (f32 along the outer index).
+#pragma once
+
+#include "conv/promoted_sums.cuh"
+
+constexpr int FRAGMENT_BYTES = 32;
+constexpr int FRAGMENT_K = FRAGMENT_BYTES / static_cast<int>(sizeof(element_t));
+static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2 && PRODUCTS_N % 2 == 0);
+
+using byte_t = unsigned char;
+
+struct Fragments {
+  u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];
+};
+
+// ---- rows along the reduction, PITCH bytes apart ----------------------------------------------
+
+// Which row and which 16 bytes of the 32 a lane addresses for the first product; the next lies 16
+// rows on.
+device_inline int fragment_row_m(int lane) { return lane % 16; }
+device_inline int fragment_part_m(int lane) { return lane / 16 * 16; }
+// The same of columns, for two products; the next two lie 16 columns on.
+device_inline int fragment_row_n(int lane) { return lane % 8 + lane / 16 * 8; }
+device_inline int fragment_part_n(int lane) { return lane / 8 % 2 * 16; }
+
+// A thread's rows are RUN_M side by side in the output, but 8 apart in a product: where row m of
+// the tile is kept.
+device_inline int kept_row(int m) {
+  constexpr int ROUND = LANES_M * RUN_M;
+  return m / ROUND * ROUND + m % RUN_M * LANES_M + m / RUN_M % LANES_M;
+}
+
+template <int PITCH>
+device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
+#pragma unroll
+  for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.m[i], lane_row + i * (16 * PITCH));
+}
+// offsets: of the lane's columns.
+device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
+                                    const u32 (&offsets)[PRODUCTS_N / 2]) {
+#pragma unroll
+  for (int j = 0; j < PRODUCTS_N; j += 2) {
+    u32 both[4];
+    load_matrices(both, tile + offsets[j / 2]);
+    to.n[j][0] = both[0], to.n[j][1] = both[1];
+    to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
+  }
+}
+
+// ---- rows along the outer index, PITCH bytes from one step of the reduction to the next -------
+
+// Of 16 bits a thread's rows are 8 apart, of 32 so many side by side as a read takes.
+constexpr bool TRANSPOSABLE = sizeof(element_t) == 2 ? RUN_M == 1 : RUN_M == 2 || RUN_M == 4;
+
+// Where in the tile a lane reads for the warp's first product, from the warp's first row on.
+template <int PITCH>
+device_inline int transposed_place_m(int lane) {
+  if constexpr (sizeof(element_t) == 2)
+    return (lane % 8 + lane / 16 * 8) * PITCH + lane / 8 % 2 * 16;
+  else
+    return lane % 4 * PITCH + lane / 4 * (RUN_M * 4);
+}
+template <int PITCH>
+device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
+  if constexpr (sizeof(element_t) == 2) {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i) load_matrices_transposed(to.m[i], lane_place + i * 32);
+  } else {
+    struct alignas(4 * RUN_M) Words {
+      u32 word[RUN_M];
+    };
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int i = 0; i < THREAD_M; i += RUN_M) {
+        const Words run =
+            *reinterpret_cast<const Words*>(lane_place + half * (4 * PITCH) + row_step(i) * 4);
+#pragma unroll
+        for (int j = 0; j < RUN_M; ++j) to.m[(i + j) / 2][2 * half + (i + j) % 2] = run.word[j];
+      }
+  }
+}
+
+// ---- products ---------------------------------------------------------------------------------
+
+struct FragmentSums : PromotedSums {
+  device_inline void multiply_fragments(const Fragments& operands) {
+    if constexpr (sizeof(element_t) == 2) {
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j)
+          mma_16x8x16<element_t>(part[i][j], operands.m[i], operands.n[j]);
+    } else {
+      Operands whole;
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) whole.m[i][c] = float_of(operands.m[i][c]);
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) whole.n[j][c] = float_of(operands.n[j][c]);
+      multiply(whole);
+    }
+  }
+};

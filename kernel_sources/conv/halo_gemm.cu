@@ -1,0 +1,147 @@
+// Forward convolution and data gradient of channels-last tensors on the tensor cores: an implicit
+// matrix product whose pixels are brought to shared memory once for all taps.
+//
+// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
+// output. Chunk by chunk of channels the band of the source that the pixels meet, their halo, comes
+// to shared memory, HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap
+// is then nothing but another place to read from: ldmatrix takes any rows of 16 bytes. A cluster of
+// blocks may share one tile: each takes a part of the steps.
+#include "conv/fragments.cuh"
+#include "conv/halo_loader.cuh"
+#include "conv/halo_tile.cuh"
+#include "conv/line_store.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
+constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
+constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
+
+static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
+
+// Where a lane finds its operands.
+struct FragmentReader {
+  const byte_t* filter;
+  u32 pixels[PRODUCTS_N / 2];
+
+  device_inline FragmentReader(const byte_t* filters, Position warp, int lane,
+                               const HaloTile& tile) {
+    if constexpr (FILTER_ROWS_INNER)
+      filter = filters + warp.m * static_cast<int>(sizeof(element_t)) +
+               transposed_place_m<FILTER_PITCH>(lane);
+    else
+      filter = filters + (warp.m + fragment_row_m(lane)) * FILTER_PITCH + fragment_part_m(lane);
+#pragma unroll
+    for (int j = 0; j < PRODUCTS_N; j += 2)
+      pixels[j / 2] =
+          tile.place(warp.n + j * 8 + fragment_row_n(lane)) * PITCH + fragment_part_n(lane);
+  }
+
+  // fragment: number of 32 bytes in the step.
+  device_inline void load(Fragments& to, const byte_t* halo, const Step& step, int slot,
+                          int fragment) const {
+    const byte_t* const m = filter + slot * FILTER_BYTES;
+    if constexpr (FILTER_ROWS_INNER)
+      load_transposed_m<FILTER_PITCH>(to, m + fragment * (FRAGMENT_K * FILTER_PITCH));
+    else
+      load_fragments_m<FILTER_PITCH>(to, m + fragment * FRAGMENT_BYTES);
+    load_fragments_n(to, halo + tap_place(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
+                     pixels);
+  }
+};
+
+KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
+  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
+  byte_t* const filters = memory + FILTERS_AT;
+
+  const HaloTile tile(block_x(), params);
+  for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
+  block_barrier();
+
+  const HaloLoader halo_loader(
+      static_cast<const element_t*>(params.source) +
+          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
+      table);
+  const FilterLoader filter_loader(
+      static_cast<const element_t*>(params.w) + static_cast<i64>(tile.group) * W_STRIDE_GROUP,
+      tile.first_row);
+
+  const int parts = static_cast<int>(cluster_size());
+  const int steps = CHUNKS * tile.taps();
+  const int steps_a_part = (steps + parts - 1) / parts;
+  const int begin = static_cast<int>(cluster_rank()) * steps_a_part;
+  const int end = begin + steps_a_part < steps ? begin + steps_a_part : steps;
+
+  const int lane = thread_x() % 32;
+  const Position position = thread_position(thread_x());
+  const Position warp{position.m - lane / LANES_N * RUN_M, position.n - lane % LANES_N * RUN_N};
+  const FragmentReader reader(filters, warp, lane, tile);
+
+  constexpr int AHEAD = STAGES - 1;  // steps in flight
+  FragmentSums sums;
+#pragma unroll 1
+  do {
+    Step next = Step::number(begin, tile);  // to be loaded
+    Step step = next;
+    int load_slot = 0, load_halo = 0;
+    bool first = true;
+    const auto load = [&] {
+      if (first || next.starts_chunk(tile)) {
+        if (!first) load_halo = load_halo + 1 == HALO_STAGES ? 0 : load_halo + 1;
+        halo_loader.load(next.chunk, memory + load_halo * HALO_BYTES);
+        first = false;
+      }
+      filter_loader.load(next, filters + load_slot * FILTER_BYTES);
+      load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
+      next.advance(tile);
+    };
+#pragma unroll 1
+    for (int i = 0; i < AHEAD; ++i) {
+      if (begin + i < end) load();
+      async_commit();
+    }
+    async_wait<AHEAD - 1>();
+    block_barrier();
+
+    int slot = 0, halo_slot = 0;
+    Fragments fragments[2];
+    reader.load(fragments[0], memory, step, 0, 0);
+#pragma unroll 1
+    for (int k = begin; k < end; ++k) {
+#pragma unroll
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        if (fragment + 1 == CHUNK_STEPS) {
+          async_wait<AHEAD - 1>();
+          block_barrier();  // the next step has landed for all; this one's slot has been read by
+                            // all
+          step.advance(tile);
+          if (step.starts_chunk(tile)) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+          slot = slot + 1 == STAGES ? 0 : slot + 1;
+        }
+        // Read ahead: the products below hide the way from shared memory.
+        reader.load(fragments[(fragment + 1) % 2], memory + halo_slot * HALO_BYTES, step, slot,
+                    (fragment + 1) % CHUNK_STEPS);
+        if (fragment == 0) {
+          if (k + AHEAD < end) load();
+          async_commit();
+        }
+        sums.multiply_fragments(fragments[fragment % 2]);
+      }
+      sums.end_step();
+    }
+    async_wait<0>();
+  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+
+  const Epilogue epilogue =
+      epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
+  const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
+                           (sizeof(element_t) * ACCESS) ==
+                       0;
+  const LineStore target(position, tile.first_row, tile);
+  block_barrier();
+  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory),
+                             [&](const compute_t(&line)[LINE], int index) {
+                               target.store(line, index, epilogue, aligned);
+                             });
+}

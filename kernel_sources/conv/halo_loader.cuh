@@ -1,0 +1,77 @@
+// Brings what a halo tile multiplies to shared memory: of CHUNK_CHANNELS channels at a time the
+// source's band, [pixel][channel], once for all taps; and, tap by tap, the filter, [row][channel]
+// or, with FILTER_ROWS_INNER, [channel][row] as it lies in memory.
+#pragma once
+
+#include "conv/fragments.cuh"
+#include "conv/halo_tile.cuh"
+#include "target/async_copy.cuh"
+
+constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
+constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
+constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
+constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
+constexpr int PARTS = CHUNK_BYTES / 16;  // of a pixel or a row
+constexpr int PITCH = CHUNK_BYTES + 16;
+constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
+constexpr int FILTER_PITCH =
+    FILTER_ROWS_INNER ? TILE_M * static_cast<int>(sizeof(element_t)) + FILTER_PAD : PITCH;
+constexpr int FILTER_BYTES = (FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M) * FILTER_PITCH;
+static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
+
+struct HaloLoader {
+  const element_t* source;  // at the tile's first image, this block's group, this thread's channels
+  const int* offsets;       // of the halo's pixels, in shared memory
+  int channel;
+
+  device_inline HaloLoader(const element_t* at_group, const int* table)
+      : source(at_group), offsets(table), channel(thread_x() % PARTS * VECTOR_ELEMENTS) {
+    source += channel;
+  }
+
+  device_inline void load(int chunk, byte_t* halo) const {
+    const bool exists =
+        CHANNELS % CHUNK_CHANNELS == 0 || chunk * CHUNK_CHANNELS + channel < CHANNELS;
+    const element_t* const from = source + chunk * CHUNK_CHANNELS;
+    byte_t* const to = halo + thread_x() % PARTS * 16;
+#pragma unroll 4
+    for (int pixel = thread_x() / PARTS; pixel < HALO_PIXELS; pixel += THREADS / PARTS) {
+      const int offset = offsets[pixel];
+      async_copy<16>(to + pixel * PITCH, from + offset, exists && offset >= 0);
+    }
+  }
+};
+
+struct FilterLoader {
+  // Vectors side by side in one row of the tile in shared memory.
+  static constexpr int ROW_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
+  static constexpr int TILE_ROWS = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
+  static constexpr int VECTORS = TILE_ROWS * ROW_PARTS;
+  static_assert(TILE_M % VECTOR_ELEMENTS == 0);
+
+  const element_t* w;  // at the tile's first row
+  int rows;            // of the filter from there on
+
+  device_inline FilterLoader(const element_t* at_group, int first_row)
+      : w(at_group + static_cast<offset_t>(first_row) * W_STRIDE_ROW), rows(ROWS - first_row) {}
+
+  device_inline void load(const Step& step, byte_t* tile) const {
+    const element_t* const from =
+        w +
+        (static_cast<offset_t>(step.chunk * CHUNK_CHANNELS) * W_STRIDE_C +
+         static_cast<offset_t>(step.r) * W_STRIDE_R + static_cast<offset_t>(step.s) * W_STRIDE_S);
+    const int channels = CHANNELS - step.chunk * CHUNK_CHANNELS;
+#pragma unroll
+    for (int turn = 0; turn * THREADS < VECTORS; ++turn) {
+      const int vector = thread_x() + turn * THREADS;
+      if (VECTORS % THREADS != 0 && vector >= VECTORS) break;
+      const int row = vector / ROW_PARTS, part = vector % ROW_PARTS;
+      const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row;
+      const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
+      async_copy<16>(
+          tile + (FILTER_ROWS_INNER ? row : kept_row(row)) * FILTER_PITCH + part * 16,
+          from + static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C,
+          (CHANNELS % CHUNK_CHANNELS == 0 || c < channels) && (ROWS % TILE_M == 0 || m < rows));
+    }
+  }
+};

@@ -1,0 +1,127 @@
+// The geometry of a halo tile. The output is cut into STRIPS vertical strips of STRIP columns; a
+// strip's pixels are counted image by image, row by row, and a tile is TILE_N of them in a row.
+// What they need of the source is a band of its rows: images follow each other at IMAGE_ROWS rows
+// (those that the image's pixels meet, padding included), so that tap (r, s) of a pixel always lies
+// the same way from the pixel's first.
+#pragma once
+
+#include "common/magic.cuh"
+#include "conv/gather_params.h"
+#include "conv/live_taps.cuh"
+#include "conv/output_place.cuh"
+#include "conv/tile_sums.cuh"
+
+constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // from a tap to the next
+constexpr int COLUMN_STEP = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
+// Of an image's row 0 of pixels: the row of the source that its topmost tap meets; columns
+// likewise.
+constexpr int TOP = ORIGIN_H[0] + (STEP_H < 0 ? (TAPS_R - 1) * STEP_H : 0);
+constexpr int LEFT = ORIGIN_W[0] + (STEP_W < 0 ? (TAPS_S - 1) * STEP_W : 0);
+constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
+
+// Blocks in order: parts of the reduction, tiles of rows, groups, strips, tiles of pixels.
+struct HaloTile {
+  u32 group;
+  int first_row;  // of the output's
+  u64 image;      // of the tile's first pixel
+  u32 images;     // left from there on
+  u32 first;      // the first pixel's number in its image's strip
+  int first_p;    // and its row
+  int first_q;    // of the strip
+  TapRange r, s;  // that some pixel of the tile has inside the source
+
+  device_inline explicit HaloTile(u32 block, const GatherParams& params) {
+    const u32 tile = block / cluster_size();
+    u32 rest = DIVIDE(DIV_TILES_M, tile);
+    first_row = static_cast<int>(tile - rest * DIV_TILES_M) * TILE_M;
+    u32 next = DIVIDE(DIV_GROUPS, rest);
+    group = rest - next * DIV_GROUPS;
+    const u32 pixel_tile = DIVIDE(DIV_STRIPS, next);
+    first_q = static_cast<int>(next - pixel_tile * DIV_STRIPS) * STRIP;
+    const u64 pixel = static_cast<u64>(pixel_tile) * TILE_N;
+    image = DIVIDE(BLOCK_DIV_STRIP_PIXELS, pixel);
+    first = static_cast<u32>(pixel - image * DIV_STRIP_PIXELS);
+    const u64 left = static_cast<u64>(params.images) - image;
+    constexpr u32 MOST = TILE_N + 1;  // images of a tile
+    images = left < MOST ? static_cast<u32>(left) : MOST;
+    first_p = static_cast<int>(DIVIDE(DIV_STRIP, first));
+
+    const u32 last = first + TILE_N - 1;
+    const int last_p = last < DIV_STRIP_PIXELS ? static_cast<int>(DIVIDE(DIV_STRIP, last)) : -1;
+    r = live_taps(last_p < 0 ? 0 : first_p, last_p < 0 ? OUT_P[0] - 1 : last_p, STRIDE_H,
+                  ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
+    const int last_q = first_q + STRIP < OUT_Q[0] ? first_q + STRIP - 1 : OUT_Q[0] - 1;
+    s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    // A ring of halos needs so many steps between one and the next.
+    if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
+  }
+
+  device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
+
+  // Pixel n of the tile, from its first image on; what LineStore asks.
+  device_inline Pixel at(int n) const {
+    const u32 index = first + n;
+    Pixel pixel;
+    pixel.image = static_cast<int>(DIVIDE(DIV_STRIP_PIXELS, index));
+    const u32 rest = index - pixel.image * DIV_STRIP_PIXELS;
+    pixel.o = 0;
+    pixel.p = static_cast<int>(DIVIDE(DIV_STRIP, rest));
+    pixel.q = first_q + static_cast<int>(rest - pixel.p * DIV_STRIP);
+    return pixel;
+  }
+  device_inline bool inside(int n) const {
+    const Pixel pixel = at(n);
+    return static_cast<u32>(pixel.image) < images && (WHOLE_STRIPS || pixel.q < OUT_Q[0]);
+  }
+
+  // Where the topmost, leftmost tap of pixel n lies in the halo, in pixels.
+  device_inline int place(int n) const {
+    const Pixel pixel = at(n);
+    return (pixel.image * IMAGE_ROWS + (pixel.p - first_p) * STRIDE_H) * HALO_COLUMNS +
+           (pixel.q - first_q) * STRIDE_W;
+  }
+
+  // Where pixel `place` of the halo lies in the source, from the tile's first image on; -1:
+  // outside.
+  device_inline int source_offset(int place) const {
+    const int halo_row = place / HALO_COLUMNS;
+    const int row = first_p * STRIDE_H + halo_row;
+    const u32 in_images = static_cast<u32>(row) / IMAGE_ROWS;
+    const int h = TOP + row - static_cast<int>(in_images) * IMAGE_ROWS;
+    const int w = LEFT + first_q * STRIDE_W + (place - halo_row * HALO_COLUMNS);
+    const bool exists = in_images < images && static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                        static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
+    return exists
+               ? static_cast<int>(in_images) * static_cast<int>(SOURCE_STRIDE_N) +
+                     h * static_cast<int>(SOURCE_STRIDE_H) + w * static_cast<int>(SOURCE_STRIDE_W)
+               : -1;
+  }
+};
+
+// Where tap (r, s) lies from a pixel's topmost, leftmost one, in pixels of the halo.
+device_inline int tap_place(int r, int s) {
+  return (STEP_H < 0 ? TAPS_R - 1 - r : r) * (ROW_STEP * HALO_COLUMNS) +
+         (STEP_W < 0 ? TAPS_S - 1 - s : s) * COLUMN_STEP;
+}
+
+// One step of the reduction: a tap of a chunk of channels.
+struct Step {
+  int chunk, r, s;
+
+  device_inline static Step number(int k, const HaloTile& tile) {
+    const int taps = tile.taps(), width = tile.s.end - tile.s.begin;
+    const int chunk = k / taps, tap = k - chunk * taps, row = tap / width;
+    return {chunk, tile.r.begin + row, tile.s.begin + tap - row * width};
+  }
+  device_inline bool starts_chunk(const HaloTile& tile) const {
+    return r == tile.r.begin && s == tile.s.begin;
+  }
+  device_inline void advance(const HaloTile& tile) {
+    if (++s < tile.s.end) return;
+    s = tile.s.begin;
+    if (++r < tile.r.end) return;
+    r = tile.r.begin;
+    ++chunk;
+  }
+};

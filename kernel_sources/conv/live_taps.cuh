@@ -1,0 +1,28 @@
+// The taps of a filter that some of a row of pixels have inside the source.
+#pragma once
+
+#include "target/kernel.cuh"
+
+// Taps begin <= t < end along one dimension.
+struct TapRange {
+  int begin, end;
+};
+
+// The taps that some of the pixels first <= o <= last have inside a source of `size`.
+device_inline TapRange live_taps(int first, int last, int stride, int origin, int step, int size,
+                                 int taps) {
+  const int low = first * stride + origin, high = last * stride + origin;  // of tap 0
+  TapRange range{0, taps};
+  if (step > 0) {
+    // low + t * step < size for the nearest pixel, high + t * step >= 0 for the farthest.
+    const int end = low >= size ? 0 : (size - 1 - low) / step + 1;
+    if (high < 0) range.begin = (-high + step - 1) / step;
+    if (end < range.end) range.end = end;
+  } else {
+    const int end = high < 0 ? 0 : high / -step + 1;
+    if (low >= size) range.begin = (low - size) / -step + 1;
+    if (end < range.end) range.end = end;
+  }
+  if (range.begin >= range.end) range.begin = range.end = 0;
+  return range;
+}

@@ -1,0 +1,112 @@
+// A thread's sums on the tensor cores, which round toward zero: every PROMOTE steps what has come
+// together goes to sums that are added up as f32 should be (0: at the end alone). Those wait in
+// registers or, with PROMOTE_LOCAL, where that happens seldom, in local memory.
+#pragma once
+
+#include "conv/tf32_split.cuh"
+
+struct PromotedSums : Sums {
+  compute_t part[PRODUCTS_M][PRODUCTS_N][4];  // since the last promotion
+  volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
+  int steps_in_part = 0;
+  bool guarded = false;  // adding up once more, infinities apart
+
+  device_inline PromotedSums() {
+    clear_part();
+    clear_held();
+  }
+
+  device_inline void clear_part() {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) part[i][j][c] = 0;
+  }
+  device_inline void clear_held() {
+    if constexpr (PROMOTE_LOCAL) {
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (int j = 0; j < THREAD_N; ++j) held[i][j] = 0;
+    }
+  }
+
+  device_inline void multiply(const compute_t (&m)[PRODUCTS_M][4],
+                              const compute_t (&n)[PRODUCTS_N][2]) {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m[i], n[j]);
+  }
+  device_inline void multiply(Operands& whole) {
+    if constexpr (SPLIT) {
+      Operands rest;
+      if (guarded)
+        whole.split_into(rest, split_guarded);
+      else
+        whole.split_into(rest, split);
+      multiply(whole.m, whole.n);
+      if (guarded) whole.drop_infinities();
+      multiply(rest.m, whole.n);
+      multiply(whole.m, rest.n);
+    } else {
+      multiply(whole.m, whole.n);
+    }
+  }
+
+  device_inline void end_step() {
+    if constexpr (PROMOTE > 0) {
+      if (++steps_in_part == PROMOTE) promote();
+    }
+  }
+
+  device_inline compute_t of_part(int i, int j) const {
+    const int run = j / RUN_N, within = j % RUN_N;
+    return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
+  }
+  device_inline void promote() {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+      for (int j = 0; j < THREAD_N; ++j) {
+        if constexpr (PROMOTE_LOCAL)
+          held[i][j] = held[i][j] + of_part(i, j);
+        else
+          sum[i][j] += of_part(i, j);
+      }
+    clear_part();
+    steps_in_part = 0;
+  }
+
+  // Once all steps are added; whether the block must add them all up once more: where an infinity
+  // met the rest of a number, the sum is NaN that need not be. `shared` is free memory.
+  device_inline bool finish(compute_t* shared) {
+    promote();
+    if constexpr (PROMOTE_LOCAL) {
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j];
+    }
+    if (!SPLIT || guarded) return false;
+    bool nan = false;
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+      for (int j = 0; j < THREAD_N; ++j) nan = nan || sum[i][j] != sum[i][j];
+    block_barrier();
+    if (thread_x() == 0) *shared = 0;
+    block_barrier();
+    if (nan) *shared = 1;
+    block_barrier();
+    guarded = *shared != compute_t(0);
+    block_barrier();
+    if (guarded) {
+      clear();
+      clear_held();
+    }
+    return guarded;
+  }
+};

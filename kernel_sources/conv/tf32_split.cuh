@@ -1,0 +1,62 @@
+// Operands of products of 16 x 8 x 8 in registers, and f32 in three such products (SPLIT): the
+// tensor cores read but 11 bits of f32, so each operand is the sum of itself rounded to 11 bits and
+// of a rest, and rest * rest is left out.
+#pragma once
+
+#include "conv/tile_sums.cuh"
+#include "target/mma.cuh"
+
+// A thread's sums are of PRODUCTS_M x PRODUCTS_N products; VECTOR_N of them share its runs of
+// columns.
+constexpr int VECTOR_N = RUN_N / 2;
+constexpr int PRODUCTS_M = THREAD_M / 2, PRODUCTS_N = THREAD_N / 2;
+
+// What two products share an operand's bits as.
+struct Parts {
+  compute_t whole, rest;
+};
+device_inline Parts split(compute_t x) {
+  const compute_t whole = tf32_round(x);
+  return {whole, x - tf32_of(whole)};
+}
+// Where infinities are about: cut off, for rounding may end in infinity; no rest of what is not
+// finite, for infinity times the rest of a number that has none would be NaN.
+device_inline Parts split_guarded(compute_t x) {
+  const compute_t rest = x - tf32_of(x);
+  return {x, rest == rest ? rest : compute_t(0)};
+}
+device_inline compute_t finite_or_zero(compute_t x) {
+  return x - x == compute_t(0) ? x : compute_t(0);
+}
+
+struct Operands {
+  compute_t m[PRODUCTS_M][4], n[PRODUCTS_N][2];
+
+  template <class Split>
+  device_inline void split_into(Operands& rest, const Split& split_one) {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Parts parts = split_one(m[i][j]);
+        m[i][j] = parts.whole, rest.m[i][j] = parts.rest;
+      }
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_N; ++i)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const Parts parts = split_one(n[i][j]);
+        n[i][j] = parts.whole, rest.n[i][j] = parts.rest;
+      }
+  }
+  device_inline void drop_infinities() {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) m[i][j] = finite_or_zero(m[i][j]);
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_N; ++i)
+#pragma unroll
+      for (int j = 0; j < 2; ++j) n[i][j] = finite_or_zero(n[i][j]);
+  }
+};

@@ -1,0 +1,116 @@
+#include "engines/halo_tile.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "core/text.hpp"
+
+namespace kiln {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The rows of the source that a tile's pixels meet, of the tile that meets most. Tiles begin at
+// every multiple of n in the strips of the images, one behind the other.
+std::int64_t most_rows(const HaloTile& tile, const Gather& gather) {
+  const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
+  const std::int64_t n = tile.shape.n;
+  const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  // Beyond so many beginnings, all of them are taken to occur.
+  constexpr std::int64_t most_beginnings = 4096;
+  const std::int64_t every = std::gcd(n, pixels), beginnings = pixels / every;
+  std::int64_t most = 0;
+  const auto look = [&](std::int64_t first) {
+    const std::int64_t last = first + n - 1;
+    const std::int64_t begin = first / tile.strip * gather.stride[1];
+    const std::int64_t end =
+        last / pixels * tile.image_rows + last % pixels / tile.strip * gather.stride[1] + extent;
+    most = std::max(most, end - begin);
+  };
+  if (beginnings <= most_beginnings) {
+    for (std::int64_t i = 0; i < beginnings; ++i) look(i * every);
+  } else {  // at each row's last column, so that most rows follow
+    const std::int64_t step = ceil_div(rows, most_beginnings);
+    for (std::int64_t row = 0; row < rows; row += step) look(row * tile.strip + tile.strip - 1);
+    most += step * gather.stride[1];
+  }
+  return most;
+}
+
+}  // namespace
+
+std::int64_t HaloTile::filter_bytes() const {
+  return filter_rows_inner ? chunk_channels() * (shape.m * element + filter_pad())
+                           : shape.m * pitch();
+}
+
+std::uint32_t HaloTile::shared_memory() const {
+  return static_cast<std::uint32_t>(halo_stages * halo_pixels() * pitch() +
+                                    shape.stages * filter_bytes() + 4 * halo_pixels());
+}
+
+double HaloTile::useful(const Gather& gather) const {
+  const auto share = [](std::int64_t part, std::int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  };
+  const std::int64_t chunks = ceil_div(gather.channels, chunk_channels());
+  return share(gather.rows, ceil_div(gather.rows, shape.m) * shape.m) *
+         share(gather.phases.front().pixels[2], strip * strips) *
+         share(gather.channels, chunks * chunk_channels());
+}
+
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+                                      const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t width = phase.pixels[2], taps = phase.tap_count();
+  HaloTile tile;
+  tile.shape = shape;
+  tile.element = static_cast<int>(size_of(gather.type));
+  tile.filter_rows_inner = gather.w_channel != 1 && gather.channels > 1;
+  tile.image_rows =
+      (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  // What is loaded ahead reaches into so many further chunks.
+  const int ahead = shape.stages - 1;
+  tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, taps));
+  tile.least_taps = (ahead + tile.halo_stages - 2) / (tile.halo_stages - 1);
+
+  // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, and a thread's copies of the halo.
+  constexpr double product_clocks = 6.5, copy_clocks = 8;
+  constexpr std::int64_t narrowest = 8;
+  std::optional<HaloTile> best;
+  double best_clocks = 0;
+  for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
+    tile.strip = ceil_div(width, strips);
+    tile.strips = ceil_div(width, tile.strip);
+    if (tile.strips < strips) continue;
+    tile.halo_columns =
+        (tile.strip - 1) * gather.stride[2] + (phase.taps[2] - 1) * std::abs(gather.step[2]) + 1;
+    tile.halo_rows = most_rows(tile, gather);
+    constexpr std::int64_t most_pixels = 1 << 14;
+    if (tile.halo_pixels() > most_pixels) continue;
+    const std::int64_t a_block = device.shared_memory_per_block;
+    const std::int64_t shared =
+        shape.min_blocks == 1 ? a_block
+                              : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
+    if (tile.shared_memory() > std::min(shared, a_block)) continue;
+    const double products = static_cast<double>(taps * shape.chunk_steps) *
+                            (shape.thread_m / 2 * (shape.thread_n / 2)) * product_clocks * 2;
+    const double copies = static_cast<double>(tile.halo_pixels() * 2 * shape.chunk_steps) /
+                          shape.threads() * copy_clocks * 2;
+    const double clocks = (products + copies) * static_cast<double>(tile.strip * tile.strips) /
+                          static_cast<double>(width);
+    if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+  }
+  return best;
+}
+
+std::string describe(const HaloTile& tile) {
+  const HaloShape& shape = tile.shape;
+  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
+             shape.threads(), " threads, ", shape.stages, " stages, strips of ", tile.strip,
+             ", halo ", tile.halo_rows, "x", tile.halo_columns, " of ", tile.chunk_channels(),
+             " channels");
+}
+
+}  // namespace kiln

@@ -1,0 +1,59 @@
+// The tiles of the engine that multiplies on the tensor cores with the source's halo in shared
+// memory, and how a tile lies on a problem.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+
+// Rows M (filters, or channels of dx) x pixels N. A warp's part is 8 thread_m x 4 thread_n.
+struct HaloShape {
+  int m, n;
+  int thread_m, thread_n;  // sums of one thread
+  int chunk_steps;         // of 32 bytes of channels, in a step
+  int stages;              // of the filter in shared memory
+  int min_blocks;          // of a multiprocessor at once
+  // Share of the tensor cores' rate that the main loop reaches on large problems, measured.
+  double efficiency;
+
+  int threads() const { return m / thread_m * (n / thread_n); }
+};
+
+// A shape on a problem (kernel_sources/conv/halo_tile.cuh): the strips that the output is cut into,
+// and the band of the source that a tile's pixels meet.
+struct HaloTile {
+  HaloShape shape;
+  std::int64_t strip = 0, strips = 0;  // columns of pixels
+  std::int64_t image_rows = 0;  // of the source that an image's pixels meet, padding included
+  std::int64_t halo_rows = 0, halo_columns = 0;
+  int halo_stages = 0;
+  int least_taps = 0;  // between one halo and the next
+  int element = 0;     // bytes
+  bool filter_rows_inner = false;
+
+  std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
+  std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
+  std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
+  // Filters that lie along the rows: bytes between one channel of them and the next, beyond m.
+  std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
+  std::int64_t filter_bytes() const;  // of a stage
+  std::uint32_t shared_memory() const;
+  // Of the products that the tiles compute, those that are wanted: rows and columns past the end.
+  double useful(const Gather& gather) const;
+};
+
+// The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
+// shared memory of the device's blocks. gather: one phase, no depth.
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+                                      const DeviceDescription& device);
+
+// "128x256, 8x16 a thread, 256 threads, 4 stages, strips of 28, halo 27x36 of 32 channels"
+std::string describe(const HaloTile& tile);
+
+}  // namespace kiln
