@@ -37,6 +37,11 @@ device_inline int kept_row(int m) {
   constexpr int ROUND = LANES_M * RUN_M;
   return m / ROUND * ROUND + m % RUN_M * LANES_M + m / RUN_M % LANES_M;
 }
+// And the other way round.
+device_inline int row_kept_at(int row) {
+  constexpr int ROUND = LANES_M * RUN_M;
+  return row / ROUND * ROUND + row % LANES_M * RUN_M + row / LANES_M % RUN_M;
+}
 
 template <int PITCH>
 device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
@@ -99,6 +104,30 @@ struct FragmentSums : PromotedSums {
 #pragma unroll
         for (int j = 0; j < PRODUCTS_N; ++j)
           mma_16x8x16<element_t>(part[i][j], operands.m[i], operands.n[j]);
+    } else if constexpr (SPLIT) {
+      compute_t n[PRODUCTS_N][2], rest_n[PRODUCTS_N][2];
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j)
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          const Parts parts = split(float_of(operands.n[j][c]));
+          n[j][c] = parts.whole, rest_n[j][c] = parts.rest;
+        }
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_M; ++i) {
+        compute_t m[4], rest_m[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const Parts parts = split(float_of(operands.m[i][c]));
+          m[c] = parts.whole, rest_m[c] = parts.rest;
+        }
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], rest_m, n[j]);
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, rest_n[j]);
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
+      }
     } else {
       Operands whole;
 #pragma unroll
@@ -109,7 +138,7 @@ struct FragmentSums : PromotedSums {
       for (int j = 0; j < PRODUCTS_N; ++j)
 #pragma unroll
         for (int c = 0; c < 2; ++c) whole.n[j][c] = float_of(operands.n[j][c]);
-      multiply(whole);
+      multiply(whole.m, whole.n);
     }
   }
 };

@@ -20,11 +20,12 @@ static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
 
 // Where a lane finds its operands.
 struct FragmentReader {
+  const byte_t* filter_stages;
   const byte_t* filter;
   u32 pixels[PRODUCTS_N / 2];
 
-  device_inline FragmentReader(const byte_t* filters, Position warp, int lane,
-                               const HaloTile& tile) {
+  device_inline FragmentReader(const byte_t* filters, Position warp, int lane, const HaloTile& tile)
+      : filter_stages(filters) {
     if constexpr (FILTER_ROWS_INNER)
       filter = filters + warp.m * static_cast<int>(sizeof(element_t)) +
                transposed_place_m<FILTER_PITCH>(lane);
@@ -46,6 +47,30 @@ struct FragmentReader {
       load_fragments_m<FILTER_PITCH>(to, m + fragment * FRAGMENT_BYTES);
     load_fragments_n(to, halo + tap_place(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
                      pixels);
+  }
+
+  // A step of f32 by fused multiply-adds: slow, and right where infinities are about.
+  device_inline void add_fused(Sums& sums, const byte_t* halo, const Step& step, int slot,
+                               Position position, const HaloTile& tile) const {
+    const byte_t* const m = filter_stages + slot * FILTER_BYTES;
+    const byte_t* const n = halo + tap_place(step.r, step.s) * PITCH;
+    const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
+#pragma unroll 1
+    for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
+      float filters[THREAD_M];
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i) {
+        const int row = position.m + row_step(i);
+        filters[i] = word(m + (FILTER_ROWS_INNER ? channel * FILTER_PITCH + row * 4
+                                                 : kept_row(row) * FILTER_PITCH + channel * 4));
+      }
+#pragma unroll
+      for (int j = 0; j < THREAD_N; ++j) {
+        const float pixel = word(n + tile.place(position.n + column_step(j)) * PITCH + channel * 4);
+#pragma unroll
+        for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += filters[i] * pixel;
+      }
+    }
   }
 };
 
@@ -105,30 +130,53 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
 
     int slot = 0, halo_slot = 0;
-    Fragments fragments[2];
-    reader.load(fragments[0], memory, step, 0, 0);
-#pragma unroll 1
-    for (int k = begin; k < end; ++k) {
+    // With READ_AHEAD the products of one fragment hide the way of the next from shared memory.
+    Fragments fragments[READ_AHEAD ? 2 : 1];
+    const auto read = [&](int fragment) {
+      reader.load(fragments[READ_AHEAD ? fragment % 2 : 0], memory + halo_slot * HALO_BYTES, step,
+                  slot, fragment);
+    };
+    if constexpr (READ_AHEAD) read(0);
+    const auto end_step = [&] {
+      async_wait<AHEAD - 1>();
+      block_barrier();  // the next step has landed for all; this one's slot has been read by all
+      step.advance(tile);
+      if (step.starts_chunk(tile)) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+      slot = slot + 1 == STAGES ? 0 : slot + 1;
+    };
+    const auto multiply_step = [&](bool more) {
+      if constexpr (SPLIT) {
+        if (sums.guarded) {
+          if (more) load();
+          async_commit();
+          reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot, position, tile);
+          end_step();
+          return;
+        }
+      }
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-        if (fragment + 1 == CHUNK_STEPS) {
-          async_wait<AHEAD - 1>();
-          block_barrier();  // the next step has landed for all; this one's slot has been read by
-                            // all
-          step.advance(tile);
-          if (step.starts_chunk(tile)) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
-          slot = slot + 1 == STAGES ? 0 : slot + 1;
-        }
-        // Read ahead: the products below hide the way from shared memory.
-        reader.load(fragments[(fragment + 1) % 2], memory + halo_slot * HALO_BYTES, step, slot,
-                    (fragment + 1) % CHUNK_STEPS);
+        if constexpr (!READ_AHEAD) read(fragment);
         if (fragment == 0) {
-          if (k + AHEAD < end) load();
+          if (more) load();
           async_commit();
         }
-        sums.multiply_fragments(fragments[fragment % 2]);
+        if constexpr (!READ_AHEAD) sums.multiply_fragments(fragments[0]);
+        if (fragment + 1 == CHUNK_STEPS) end_step();
+        if constexpr (READ_AHEAD) {
+          read((fragment + 1) % CHUNK_STEPS);
+          sums.multiply_fragments(fragments[fragment % 2]);
+        }
       }
-      sums.end_step();
+    };
+    // Promotions stay out of the innermost loop, where they would be in the products' way.
+    int k = begin;
+#pragma unroll 1
+    while (k < end) {
+      const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
+#pragma unroll 1
+      for (; k < stop; ++k) multiply_step(k + AHEAD < end);
+      if (PROMOTE > 0 && k < end) sums.promote();
     }
     async_wait<0>();
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));

@@ -19,6 +19,14 @@ constexpr int FILTER_PITCH =
 constexpr int FILTER_BYTES = (FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M) * FILTER_PITCH;
 static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
 
+// Rows of 64 bytes lie 5 times 16 bytes apart: eight lanes that write two of them write to
+// different banks if the rows are 4 apart. So of every 8 rows, 0, 4, 1, 5, 2, 6, 3, 7 follow each
+// other.
+device_inline int spread_row(int row) {
+  if constexpr (PARTS != 4) return row;
+  return (row & ~7) | (row & 1) << 2 | (row >> 1 & 3);
+}
+
 struct HaloLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
   const int* offsets;       // of the halo's pixels, in shared memory
@@ -35,7 +43,9 @@ struct HaloLoader {
     const element_t* const from = source + chunk * CHUNK_CHANNELS;
     byte_t* const to = halo + thread_x() % PARTS * 16;
 #pragma unroll 4
-    for (int pixel = thread_x() / PARTS; pixel < HALO_PIXELS; pixel += THREADS / PARTS) {
+    for (int i = thread_x() / PARTS; i < (HALO_PIXELS + 7) / 8 * 8; i += THREADS / PARTS) {
+      const int pixel = spread_row(i);
+      if (HALO_PIXELS % 8 != 0 && pixel >= HALO_PIXELS) continue;
       const int offset = offsets[pixel];
       async_copy<16>(to + pixel * PITCH, from + offset, exists && offset >= 0);
     }
@@ -65,11 +75,12 @@ struct FilterLoader {
     for (int turn = 0; turn * THREADS < VECTORS; ++turn) {
       const int vector = thread_x() + turn * THREADS;
       if (VECTORS % THREADS != 0 && vector >= VECTORS) break;
-      const int row = vector / ROW_PARTS, part = vector % ROW_PARTS;
-      const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row;
+      const int part = vector % ROW_PARTS;
+      const int row = FILTER_ROWS_INNER ? vector / ROW_PARTS : spread_row(vector / ROW_PARTS);
+      const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
       const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
       async_copy<16>(
-          tile + (FILTER_ROWS_INNER ? row : kept_row(row)) * FILTER_PITCH + part * 16,
+          tile + row * FILTER_PITCH + part * 16,
           from + static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C,
           (CHANNELS % CHUNK_CHANNELS == 0 || c < channels) && (ROWS % TILE_M == 0 || m < rows));
     }

@@ -18,14 +18,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted.
 constexpr HaloShape shapes[] = {
-    {128, 256, 8, 16, 2, 4, 1, 0.90}, {128, 192, 8, 12, 2, 4, 1, 0.86},
-    {128, 128, 8, 8, 2, 4, 1, 0.75},  {96, 256, 6, 16, 2, 4, 1, 0.85},
-    {64, 256, 8, 8, 2, 4, 1, 0.70},   {32, 256, 4, 8, 2, 4, 1, 0.50},
+    {128, 256, 8, 16, 2, 4, 1, true, 0.83}, {128, 192, 8, 12, 2, 4, 1, true, 0.79},
+    {128, 128, 8, 8, 2, 3, 2, true, 0.66},  {96, 256, 6, 16, 2, 4, 1, true, 0.63},
+    {64, 256, 8, 8, 2, 4, 1, true, 0.62},   {32, 256, 4, 8, 2, 4, 1, true, 0.50},
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 2, 4, 1, 0.90},
-    {64, 128, 4, 8, 2, 4, 1, 0.75},
-    {32, 128, 4, 4, 2, 4, 1, 0.60},
+    {128, 128, 8, 8, 2, 4, 1, true, 0.90},
+    {64, 128, 4, 8, 2, 4, 1, true, 0.75},
+    {32, 128, 4, 4, 2, 4, 1, true, 0.60},
 };
 
 bool split(const ConvolutionProblem& problem) {
@@ -117,6 +117,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("VECTOR", std::int64_t{4}, "compute_t in 16 bytes");
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("READ_AHEAD", shape.read_ahead);
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
   add("FILTER_PAD", tile.filter_pad(), "bytes");
   add("LINES_ALONG_M", lines_along_m);

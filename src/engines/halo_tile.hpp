@@ -19,6 +19,7 @@ struct HaloShape {
   int chunk_steps;         // of 32 bytes of channels, in a step
   int stages;              // of the filter in shared memory
   int min_blocks;          // of a multiprocessor at once
+  bool read_ahead;         // of a step's fragments
   // Share of the tensor cores' rate that the main loop reaches on large problems, measured.
   double efficiency;
 
