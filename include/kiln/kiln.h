@@ -285,6 +285,15 @@ KILN_API kilnStatus_t kilnSetConvolutionMathMode(kilnConvolutionDescriptor_t des
 KILN_API kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
                                                  kilnMathMode_t* mathMode);
 
+/* What every operand's address is a multiple of at each execution, in bytes: 16 until set. Kernels
+ * for tensors whose channels lie side by side copy 16 bytes at a time; with less, the plan takes
+ * one that goes element by element. An execution with an address below the plan's alignment
+ * (kilnGetPlanInfo) is refused. Errors: BAD_PARAM (null; not a power of two from 1 to 4096). */
+KILN_API kilnStatus_t kilnSetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
+                                                  int64_t alignment);
+KILN_API kilnStatus_t kilnGetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
+                                                  int64_t* alignment);
+
 /* The sizes of y = conv(x, w): dims[0] = N, dims[1] = K, then per spatial dimension
  *   (in + padBefore + padAfter - ((filter - 1) * dilation + 1)) / stride + 1, rounded down.
  * nbDims must be the rank of x. Errors: BAD_PARAM naming what does not fit. */

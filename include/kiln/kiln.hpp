@@ -144,6 +144,7 @@ struct ConvolutionFields {
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   kilnDataType_t compute_type = KILN_DATA_FLOAT;
   kilnMathMode_t math = KILN_MATH_DEFAULT;
+  std::int64_t alignment = 16;
 };
 
 class ConvolutionDescriptor
@@ -165,6 +166,7 @@ class ConvolutionDescriptor
                                          fields.dilation.data(), fields.mode, fields.compute_type));
     check(kilnSetConvolutionGroupCount(get(), fields.groups));
     check(kilnSetConvolutionMathMode(get(), fields.math));
+    check(kilnSetConvolutionAlignment(get(), fields.alignment));
   }
 
   kilnDataType_t compute_type() const {

@@ -13,7 +13,7 @@ using kiln::api::guarded;
 
 namespace {
 
-// Groups and the math mode are set on their own, before or after everything else.
+// Groups, the math mode and the alignment are set on their own, before or after everything else.
 void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
          const int64_t* pad_after, const int64_t* stride, const int64_t* dilation,
          kilnConvolutionMode_t mode, kilnDataType_t compute_type) {
@@ -31,6 +31,7 @@ void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
   std::copy_n(dilation, count, spec.dilation.begin());
   spec.groups = target.spec.groups;
   spec.math = target.spec.math;
+  spec.alignment = target.spec.alignment;
   spec.mode = mode;
   spec.compute_type = compute_type;
   kiln::check_convolution(spec);
@@ -150,6 +151,24 @@ kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t descriptor,
     auto& source = checked(descriptor, "descriptor");
     check_pointer(mathMode, "mathMode", "where to store the mode");
     *mathMode = source.spec.math;
+  });
+}
+
+kilnStatus_t kilnSetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
+                                         int64_t alignment) {
+  return guarded([&] {
+    auto& target = checked(descriptor, "descriptor");
+    kiln::check_alignment(alignment);
+    target.spec.alignment = alignment;
+  });
+}
+
+kilnStatus_t kilnGetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
+                                         int64_t* alignment) {
+  return guarded([&] {
+    auto& source = checked(descriptor, "descriptor");
+    check_pointer(alignment, "alignment", "where to store the alignment");
+    *alignment = source.spec.alignment;
   });
 }
 

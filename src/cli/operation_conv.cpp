@@ -42,6 +42,10 @@ class ConvOperation final : public Operation {
                    "multiply-adds alone; tf32: f32 cut to 11 bits")
         ->check(CLI::IsMember({"default", "strict", "tf32"}))
         ->capture_default_str();
+    app.add_option("--align", alignment_,
+                   "Bytes that every operand's address is a multiple of; below 16, kernels go "
+                   "element by element")
+        ->capture_default_str();
     app.add_flag("--bias", bias_, "Add a bias (fwd)");
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd)");
     app.add_option("--act", activation_, "Activation of the sum (fwd), such as relu");
@@ -56,6 +60,8 @@ class ConvOperation final : public Operation {
     o.spec.math = math_ == "strict" ? KILN_MATH_STRICT
                   : math_ == "tf32" ? KILN_MATH_TF32
                                     : KILN_MATH_DEFAULT;
+    check_alignment(alignment_);
+    o.spec.alignment = alignment_;
     Tensor z = o.y, bias = o.y;
     for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? o.y.dims[1] : 1;
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
@@ -84,6 +90,7 @@ class ConvOperation final : public Operation {
   }
 
  private:
+  std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default", activation_ = "identity";
   bool bias_ = false, residual_ = false;
   double coefficient_ = 0;

@@ -19,13 +19,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // as many of as of three, which are promoted.
 constexpr HaloShape shapes[] = {
     {128, 256, 8, 16, 2, 4, 1, true, 0.83}, {128, 192, 8, 12, 2, 4, 1, true, 0.79},
-    {128, 128, 8, 8, 2, 3, 2, true, 0.66},  {96, 256, 6, 16, 2, 4, 1, true, 0.63},
+    {128, 128, 8, 8, 2, 3, 2, true, 0.66},  {96, 256, 6, 16, 2, 4, 1, true, 0.70},
     {64, 256, 8, 8, 2, 4, 1, true, 0.62},   {32, 256, 4, 8, 2, 4, 1, true, 0.50},
+    {128, 64, 8, 8, 2, 4, 2, true, 0.55},   {64, 64, 4, 8, 2, 4, 2, true, 0.40},
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 2, 4, 1, true, 0.90},
-    {64, 128, 4, 8, 2, 4, 1, true, 0.75},
-    {32, 128, 4, 4, 2, 4, 1, true, 0.60},
+    {128, 128, 8, 8, 2, 4, 1, true, 0.90}, {96, 128, 6, 8, 2, 4, 1, true, 0.86},
+    {64, 128, 4, 8, 2, 4, 1, true, 0.75},  {32, 128, 4, 4, 2, 4, 1, true, 0.60},
+    {128, 64, 8, 8, 2, 4, 2, true, 0.84},  {64, 64, 4, 8, 2, 4, 2, true, 0.70},
 };
 
 bool split(const ConvolutionProblem& problem) {
@@ -37,6 +38,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
     return "three dimensions";
+  if (problem.alignment < vector_bytes)
+    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
+               " are copied at a time");
   if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
   const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
   const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
@@ -65,7 +69,7 @@ bool output_runs(const Gather& gather, std::int64_t count) {
 
 // Offsets from a tile's first image on, and within the filter, fit into 32 bits.
 bool narrow(const Gather& gather, const HaloTile& tile, const Dims& z_strides) {
-  const std::int64_t images = tile.shape.n / gather.phases.front().out_pixels() + 2;
+  const std::int64_t images = tile.shape.n / (gather.phases.front().pixels[1] * tile.strip) + 2;
   const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
     return images * strides[0] + image_span(strides, channels, sizes);
   };

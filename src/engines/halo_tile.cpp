@@ -11,22 +11,39 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The rows of the source that a tile's pixels meet, of the tile that meets most. Tiles begin at
-// every multiple of n in the strips of the images, one behind the other.
-std::int64_t most_rows(const HaloTile& tile, const Gather& gather) {
+// The taps along a dimension that some of the pixels first to last has inside the source.
+std::int64_t live_taps(const Gather& gather, int dimension, std::int64_t first, std::int64_t last) {
+  const Gather::Phase& phase = gather.phases.front();
+  std::int64_t live = 0;
+  for (std::int64_t tap = 0; tap < phase.taps[dimension]; ++tap) {
+    const std::int64_t at = phase.origin[dimension] + tap * gather.step[dimension];
+    live += at + last * gather.stride[dimension] >= 0 &&
+            at + first * gather.stride[dimension] < gather.source[dimension];
+  }
+  return live;
+}
+
+// What the tiles' pixels meet of the source: the rows, of the tile that meets most, and the taps,
+// of a tile on average. Tiles begin at every multiple of n in the strips of the images, one behind
+// the other.
+void meet_source(HaloTile& tile, const Gather& gather) {
   const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
   const std::int64_t n = tile.shape.n;
   const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
   // Beyond so many beginnings, all of them are taken to occur.
   constexpr std::int64_t most_beginnings = 4096;
   const std::int64_t every = std::gcd(n, pixels), beginnings = pixels / every;
-  std::int64_t most = 0;
+  std::int64_t most = 0, looked_at = 0, live_rows = 0, live_columns = 0;
   const auto look = [&](std::int64_t first) {
     const std::int64_t last = first + n - 1;
     const std::int64_t begin = first / tile.strip * gather.stride[1];
     const std::int64_t end =
         last / pixels * tile.image_rows + last % pixels / tile.strip * gather.stride[1] + extent;
     most = std::max(most, end - begin);
+    const bool one_image = last < pixels;
+    live_rows += live_taps(gather, 1, one_image ? first / tile.strip : 0,
+                           one_image ? last / tile.strip : rows - 1);
+    ++looked_at;
   };
   if (beginnings <= most_beginnings) {
     for (std::int64_t i = 0; i < beginnings; ++i) look(i * every);
@@ -35,7 +52,14 @@ std::int64_t most_rows(const HaloTile& tile, const Gather& gather) {
     for (std::int64_t row = 0; row < rows; row += step) look(row * tile.strip + tile.strip - 1);
     most += step * gather.stride[1];
   }
-  return most;
+  for (std::int64_t strip = 0; strip < tile.strips; ++strip) {
+    const std::int64_t first = strip * tile.strip;
+    const std::int64_t end = std::min(first + tile.strip, gather.phases.front().pixels[2]);
+    live_columns += live_taps(gather, 2, first, end - 1);
+  }
+  tile.halo_rows = most;
+  tile.live_taps = static_cast<double>(live_rows) / static_cast<double>(looked_at) *
+                   static_cast<double>(live_columns) / static_cast<double>(tile.strips);
 }
 
 }  // namespace
@@ -57,7 +81,9 @@ double HaloTile::useful(const Gather& gather) const {
   const std::int64_t chunks = ceil_div(gather.channels, chunk_channels());
   return share(gather.rows, ceil_div(gather.rows, shape.m) * shape.m) *
          share(gather.phases.front().pixels[2], strip * strips) *
-         share(gather.channels, chunks * chunk_channels());
+         share(gather.channels, chunks * chunk_channels()) *
+         static_cast<double>(gather.most_taps()) / (1 + gather.padding_waste()) /
+         std::max(live_taps, 1.0);
 }
 
 std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
@@ -86,7 +112,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
     if (tile.strips < strips) continue;
     tile.halo_columns =
         (tile.strip - 1) * gather.stride[2] + (phase.taps[2] - 1) * std::abs(gather.step[2]) + 1;
-    tile.halo_rows = most_rows(tile, gather);
+    meet_source(tile, gather);
     constexpr std::int64_t most_pixels = 1 << 14;
     if (tile.halo_pixels() > most_pixels) continue;
     const std::int64_t a_block = device.shared_memory_per_block;
@@ -94,7 +120,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
         shape.min_blocks == 1 ? a_block
                               : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
     if (tile.shared_memory() > std::min(shared, a_block)) continue;
-    const double products = static_cast<double>(taps * shape.chunk_steps) *
+    const double products = tile.live_taps * shape.chunk_steps *
                             (shape.thread_m / 2 * (shape.thread_n / 2)) * product_clocks * 2;
     const double copies = static_cast<double>(tile.halo_pixels() * 2 * shape.chunk_steps) /
                           shape.threads() * copy_clocks * 2;

@@ -33,6 +33,7 @@ struct HaloTile {
   std::int64_t strip = 0, strips = 0;  // columns of pixels
   std::int64_t image_rows = 0;  // of the source that an image's pixels meet, padding included
   std::int64_t halo_rows = 0, halo_columns = 0;
+  double live_taps = 0;  // of a tile, on average: those that some pixel has inside the source
   int halo_stages = 0;
   int least_taps = 0;  // between one halo and the next
   int element = 0;     // bytes
@@ -45,7 +46,8 @@ struct HaloTile {
   std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
   std::int64_t filter_bytes() const;  // of a stage
   std::uint32_t shared_memory() const;
-  // Of the products that the tiles compute, those that are wanted: rows and columns past the end.
+  // Of the products that the tiles compute, those that are wanted: neither rows nor columns past
+  // the end nor, as far as tiles tell them, taps outside the source.
   double useful(const Gather& gather) const;
 };
 

@@ -114,7 +114,10 @@ void Plan::check_operands(std::span<void* const> operands,
     const std::size_t alignment = std::max(alignment_, places_[i].element);
     if (address(i) % alignment != 0)
       fail(KILN_STATUS_BAD_PARAM, name(i), " is at ", address(i), "; expected a multiple of ",
-           alignment);
+           alignment,
+           alignment > places_[i].element
+               ? ", as the convolution's alignment has it (kilnSetConvolutionAlignment)"
+               : "");
   }
   const std::size_t last = places_.size() - 1;
   for (std::size_t i = 0; i < last; ++i) {

@@ -93,6 +93,7 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
   problem.mode = spec.mode;
   const bool as_default = spec.math == KILN_MATH_TF32 && x.type != KILN_DATA_FLOAT;
   problem.math = as_default ? KILN_MATH_DEFAULT : spec.math;
+  problem.alignment = std::min(spec.alignment, problem.alignment);
   problem.x_strides = make_operand("x", x).strides;
   problem.w_strides = make_operand("w", w).strides;
   problem.y_strides = make_operand("y", y).strides;
@@ -150,6 +151,14 @@ void check_math(kilnMathMode_t math) {
   if (math != KILN_MATH_DEFAULT && math != KILN_MATH_STRICT && math != KILN_MATH_TF32) {
     fail(KILN_STATUS_BAD_PARAM, "mathMode is ", static_cast<int>(math),
          "; expected 0 (default), 1 (strict) or 2 (tf32)");
+  }
+}
+
+void check_alignment(std::int64_t alignment) {
+  constexpr std::int64_t most = 4096;
+  if (alignment < 1 || alignment > most || (alignment & (alignment - 1)) != 0) {
+    fail(KILN_STATUS_BAD_PARAM, "alignment is ", alignment, "; expected a power of two from 1 to ",
+         most);
   }
 }
 
@@ -281,6 +290,8 @@ std::string to_line(const ConvolutionProblem& problem) {
   if (problem.mode == KILN_CONVOLUTION) flags += "--mode conv ";
   if (problem.math != KILN_MATH_DEFAULT)
     flags += problem.math == KILN_MATH_STRICT ? "--math strict " : "--math tf32 ";
+  if (problem.alignment != ConvolutionSpec{}.alignment)
+    flags += cat("--align ", problem.alignment, " ");
   const ConvolutionEpilogue& epilogue = problem.epilogue;
   if (epilogue.bias) flags += "--bias ";
   if (epilogue.residual) flags += "--residual ";

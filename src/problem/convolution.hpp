@@ -22,6 +22,7 @@ struct ConvolutionSpec {
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   DataType compute_type = KILN_DATA_FLOAT;
   kilnMathMode_t math = KILN_MATH_DEFAULT;
+  std::int64_t alignment = 16;  // bytes, of every operand
 
   friend bool operator==(const ConvolutionSpec&, const ConvolutionSpec&) = default;
 };
@@ -64,7 +65,8 @@ struct ConvolutionProblem {
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 of f32 alone
-  ConvolutionEpilogue epilogue;             // of fprop
+  std::int64_t alignment = 16;   // bytes that every operand is aligned to; no kernel asks for more
+  ConvolutionEpilogue epilogue;  // of fprop
 
   // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
   Dims x_strides{}, w_strides{}, y_strides{}, z_strides{};
@@ -91,6 +93,7 @@ std::int64_t output_size(std::int64_t in, std::int64_t pad_before, std::int64_t 
 // Checks a convolution descriptor's own fields. Throws BAD_PARAM.
 void check_convolution(const ConvolutionSpec& spec);
 void check_math(kilnMathMode_t math);
+void check_alignment(std::int64_t alignment);
 
 // What the caller calls the three tensors, for the sentences of errors.
 struct ConvolutionNames {

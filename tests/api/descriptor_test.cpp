@@ -232,6 +232,25 @@ BOOST_AUTO_TEST_CASE(padding_after_defaults_to_that_before_and_groups_stay) {
   BOOST_TEST(groups == 6);
 }
 
+BOOST_AUTO_TEST_CASE(alignment_is_sixteen_until_set_and_stays) {
+  const ConvolutionDesc convolution;
+  std::int64_t alignment = 0;
+  succeeds(kilnGetConvolutionAlignment(convolution, &alignment));
+  BOOST_TEST(alignment == 16);
+  succeeds(kilnSetConvolutionAlignment(convolution, 2));
+  const std::int64_t none[] = {0, 0}, one[] = {1, 1};
+  succeeds(kilnSetConvolutionNdDescriptor(convolution, 2, none, nullptr, one, one,
+                                          KILN_CROSS_CORRELATION, f32));
+  succeeds(kilnGetConvolutionAlignment(convolution, &alignment));
+  BOOST_TEST(alignment == 2);
+  bad_param(kilnSetConvolutionAlignment(convolution, 0), {"alignment is 0", "power of two"});
+  bad_param(kilnSetConvolutionAlignment(convolution, 24), {"alignment is 24", "power of two"});
+  bad_param(kilnSetConvolutionAlignment(convolution, 8192), {"alignment is 8192", "4096"});
+  bad_param(kilnSetConvolutionAlignment(nullptr, 16), {"descriptor is null"});
+  bad_param(kilnGetConvolutionAlignment(nullptr, &alignment), {"descriptor is null"});
+  bad_param(kilnGetConvolutionAlignment(convolution, nullptr), {"alignment is null"});
+}
+
 BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
   bad_param(kilnCreateConvolutionDescriptor(nullptr), {"descriptor is null"});
   succeeds(kilnDestroyConvolutionDescriptor(nullptr));

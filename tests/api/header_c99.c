@@ -37,6 +37,8 @@ int kiln_test_declared_functions(const any_function** functions) {
       (any_function)kilnGetConvolutionGroupCount,
       (any_function)kilnSetConvolutionMathMode,
       (any_function)kilnGetConvolutionMathMode,
+      (any_function)kilnSetConvolutionAlignment,
+      (any_function)kilnGetConvolutionAlignment,
       (any_function)kilnGetConvolutionForwardOutputDim,
       (any_function)kilnGetConvolution2dForwardOutputDim,
       (any_function)kilnGetConvolutionTransposedOutputDim,

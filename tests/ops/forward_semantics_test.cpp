@@ -6,6 +6,7 @@
 
 #include "engines/implicit_gemm.hpp"
 #include "forward_case.hpp"
+#include "placed_case.hpp"
 
 namespace {
 
@@ -106,27 +107,59 @@ BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
   plan.execute(nothing, {}, nullptr);
 }
 
+struct TensorCoreEngine {
+  const char* name;
+  kilnTensorFormat_t layout;
+};
+constexpr TensorCoreEngine tensor_core_engines[] = {{"implicit_gemm_mma", KILN_TENSOR_NCHW},
+                                                    {"halo_gemm", KILN_TENSOR_NHWC}};
+
 // On the tensor cores an infinity meets the rests of numbers that have none.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
-  for (DataType type : all_types)
-    for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
-      ConvolutionProblem problem = problem_of("mb2ic16ih8iw8oc20kh3ph0", type);
-      problem.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
-      ForwardCase item(problem);
-      item["x"].at(20) = std::nan("");
-      item["x"].at(300) = std::numeric_limits<double>::infinity();
-      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
-      item["w"].at(777) = std::numeric_limits<double>::infinity();
-      for (const char* tensor : {"x", "w"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
-      check_exact(item, cat(name_of(type), " math ", static_cast<int>(math)), "implicit_gemm_mma");
-    }
+  for (const TensorCoreEngine& engine : tensor_core_engines)
+    for (DataType type : all_types)
+      for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
+        if (type == KILN_DATA_DOUBLE && engine.layout == KILN_TENSOR_NHWC) continue;
+        ConvolutionProblem problem = problem_of("mb2ic16ih8iw8oc20kh3ph0", type, engine.layout);
+        problem.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
+        ForwardCase item(problem);
+        item["x"].at(20) = std::nan("");
+        item["x"].at(300) = std::numeric_limits<double>::infinity();
+        item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+        item["w"].at(777) = std::numeric_limits<double>::infinity();
+        for (const char* tensor : {"x", "w"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        check_exact(item, cat(engine.name, " ", name_of(type), " math ", static_cast<int>(math)),
+                    engine.name);
+      }
+}
+
+// A convolution whose operands are aligned to an element alone takes another kernel; one that did
+// not say so is refused where an operand is.
+BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
+    ConvolutionProblem problem = problem_of("mb2ic32ih8iw8oc32kh3ph1", type, KILN_TENSOR_NHWC);
+    const auto refusal = [&] {
+      try {
+        run_shifted(ForwardCase(problem), 1);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    BOOST_TEST(refusal().find("expected a multiple of 16") != std::string::npos, refusal());
+    BOOST_TEST(refusal().find("kilnSetConvolutionAlignment") != std::string::npos, refusal());
+    problem.alignment = static_cast<std::int64_t>(size_of(type));
+    const ForwardCase item(problem);
+    BOOST_TEST(item.fault(run_shifted(item, 1)) == "");
+  }
 }
 
 // The three products err no more than f32 itself does: by the root of the mean square, against f64.
 BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
-  const auto error = [](kilnMathMode_t math, const char* line, const char* engine) {
-    ConvolutionProblem problem = problem_of(line);
+  const auto error = [](kilnMathMode_t math, const char* line, const char* engine,
+                        kilnTensorFormat_t layout) {
+    ConvolutionProblem problem = problem_of(line, KILN_DATA_FLOAT, layout);
     problem.math = math;
     OperationCase item(problem);
     item.fill_uniform(11);
@@ -138,14 +171,16 @@ BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
     }
     return std::sqrt(squares / size);
   };
-  for (const char* line : {"mb1ic16ih6oc16kh3", "mb1ic64ih6oc16kh3", "mb1ic256ih6oc16kh5"}) {
-    const double split = error(KILN_MATH_DEFAULT, line, "implicit_gemm_mma");
-    const double strict = error(KILN_MATH_STRICT, line, "implicit_gemm_fma");
-    const double cut = error(KILN_MATH_TF32, line, "implicit_gemm_mma");
-    BOOST_TEST(split <= 1.1 * strict, line << ": " << split << " against " << strict);
-    BOOST_TEST(cut < 1e-3);
-    BOOST_TEST(cut > 1e-5, "tf32 is as good as f32: it was not cut");
-  }
+  for (const TensorCoreEngine& engine : tensor_core_engines)
+    for (const char* line : {"mb1ic16ih6oc16kh3", "mb1ic64ih6oc16kh3", "mb1ic256ih6oc16kh5"}) {
+      const double split = error(KILN_MATH_DEFAULT, line, engine.name, engine.layout);
+      const double strict = error(KILN_MATH_STRICT, line, "implicit_gemm_fma", engine.layout);
+      const double cut = error(KILN_MATH_TF32, line, engine.name, engine.layout);
+      BOOST_TEST(split <= 1.1 * strict,
+                 engine.name << " " << line << ": " << split << " against " << strict);
+      BOOST_TEST(cut < 1e-3);
+      BOOST_TEST(cut > 1e-5, "tf32 is as good as f32: it was not cut");
+    }
 }
 
 // Every tile, with the reduction in one part and in several: the same sums.
