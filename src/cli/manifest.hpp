@@ -4,7 +4,7 @@
 //   pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0
 //   {"command":"conv","problem":"--dt f16 mb1ic64ih56oc64kh3ph1","architecture":"sm_90a"}
 //   {"problem":"ic64ih56oc64kh3ph1","dt":["f32","f16"],"layout":"nhwc","batch":[1,8,32],
-//    "architecture":["sm_80","sm_90a"]}                                         (on one line)
+//    "architecture":["sm_80","sm_90a"],"only_engine":"direct"}                  (on one line)
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ struct ManifestEntry {
   std::string place;  // "FILE:12"
   Problem problem;
   std::vector<DeviceDescription> devices;  // that the line names
+  std::string only_engine;                 // "": the library's choice
 };
 
 struct Manifest {

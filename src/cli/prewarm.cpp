@@ -84,10 +84,13 @@ Work work_of(const Options& options, Counts& counts) {
       throw UsageError(
           cat("no --arch and no --device, and ", entry.place, " names no architecture"));
     for (const DeviceDescription& device : devices) {
-      const std::string label = cat(device.arch, " ", text_of(entry.problem));
+      const std::string engine =
+          entry.only_engine.empty() ? "" : cat("--engine ", entry.only_engine, " ");
+      const std::string label =
+          cat(device.arch, " ", command_of(entry.problem), " ", engine, line_of(entry.problem));
       try {
         std::vector<EngineRefusal> refusals;
-        Proposal proposal = choose(entry.problem, device, "", refusals);
+        Proposal proposal = choose(entry.problem, device, entry.only_engine, refusals);
         if (told.insert(label).second) work.problems.push_back(label);
         if (seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
                 .second)

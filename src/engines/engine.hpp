@@ -37,6 +37,10 @@ struct EngineRefusal {
   std::string engine, reason;
 };
 
+// Every engine for the problem's operation, in the order in which they are asked, with its refusal;
+// "" of those that take it.
+std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
+
 // The first proposal that is no refusal, of one engine alone if `only` names it; the refusals on
 // the way are added to `refusals`. Throws NOT_SUPPORTED with every reason if there is none.
 Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,

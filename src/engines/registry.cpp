@@ -44,28 +44,47 @@ std::span<const Engine* const> engines() {
 
 namespace {
 
-// Engines multiply sizes and strides without a thought of overflow. An empty batch counts as one
-// image, whose kernel is that of every batch.
-void check_extent(const Problem& problem) {
+// Engines multiply sizes and strides without a thought of overflow: why none is asked, "" if they
+// are. An empty batch counts as one image, whose kernel is that of every batch.
+std::string extent_refusal(const Problem& problem) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 48;
   constexpr std::int64_t most_stride = std::int64_t{1} << 52;
   for (Operand& operand : operands_of(problem)) {
     operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
     if (operand.count() > most_elements)
-      fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
-           " has ", operand.count(), " elements; expected at most 2^48");
+      return cat(operand.name, " has ", operand.count(), " elements; expected at most 2^48");
     for (const std::int64_t stride : operand.strides)
       if (stride > most_stride)
-        fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
-             " has a stride of ", stride, "; expected at most 2^52");
+        return cat(operand.name, " has a stride of ", stride, "; expected at most 2^52");
   }
+  return "";
 }
 
 }  // namespace
 
+std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device) {
+  std::vector<EngineRefusal> answers;
+  const std::string extent = extent_refusal(problem);
+  for (const Engine* engine : engines()) {
+    if (!engine->is_for(problem)) continue;
+    answers.push_back({engine->name(), extent});
+    if (!extent.empty()) continue;
+    try {
+      auto answer = engine->propose(problem, device);
+      if (auto* refusal = std::get_if<Refusal>(&answer))
+        answers.back().reason = std::move(refusal->reason);
+    } catch (const Error& error) {
+      if (error.status() != KILN_STATUS_NOT_SUPPORTED) throw;
+      answers.back().reason = error.what();
+    }
+  }
+  return answers;
+}
+
 Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
                 std::vector<EngineRefusal>& refusals) {
-  check_extent(problem);
+  if (const std::string extent = extent_refusal(problem); !extent.empty())
+    fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", extent);
   for (const Engine* engine : engines()) {
     if (!only.empty() && only != engine->name()) continue;
     if (!engine->is_for(problem)) continue;

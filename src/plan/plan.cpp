@@ -49,7 +49,7 @@ void Plan::finalize(const FinalizeOptions& options) {
          proposal.launch.parameters.size(), " bytes of kernel parameters; at most ",
          most_parameter_bytes);
   const double propose_milliseconds = elapsed();
-  record_plan(problem_, device_->description());
+  record_plan(problem_, device_->description(), options.only_engine);
   FoundKernel found;
   try {
     found =
