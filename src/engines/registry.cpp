@@ -1,8 +1,6 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
-#include <algorithm>
-
-#include "core/error.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
@@ -42,61 +40,20 @@ std::span<const Engine* const> engines() {
   return list;
 }
 
-namespace {
-
-// Engines multiply sizes and strides without a thought of overflow: why none is asked, "" if they
-// are. An empty batch counts as one image, whose kernel is that of every batch.
-std::string extent_refusal(const Problem& problem) {
-  constexpr std::int64_t most_elements = std::int64_t{1} << 48;
-  constexpr std::int64_t most_stride = std::int64_t{1} << 52;
-  for (Operand& operand : operands_of(problem)) {
-    operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
-    if (operand.count() > most_elements)
-      return cat(operand.name, " has ", operand.count(), " elements; expected at most 2^48");
-    for (const std::int64_t stride : operand.strides)
-      if (stride > most_stride)
-        return cat(operand.name, " has a stride of ", stride, "; expected at most 2^52");
-  }
-  return "";
+double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {
+  return memory_bound_seconds(work_of(problem, false).bytes, device);
 }
 
-}  // namespace
-
-std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device) {
-  std::vector<EngineRefusal> answers;
-  const std::string extent = extent_refusal(problem);
-  for (const Engine* engine : engines()) {
-    if (!engine->is_for(problem)) continue;
-    answers.push_back({engine->name(), extent});
-    if (!extent.empty()) continue;
-    try {
-      auto answer = engine->propose(problem, device);
-      if (auto* refusal = std::get_if<Refusal>(&answer))
-        answers.back().reason = std::move(refusal->reason);
-    } catch (const Error& error) {
-      if (error.status() != KILN_STATUS_NOT_SUPPORTED) throw;
-      answers.back().reason = error.what();
-    }
-  }
-  return answers;
+std::variant<std::vector<Candidate>, Refusal> OneKernelEngine::candidates(
+    const Problem& problem, const DeviceDescription& device) const {
+  auto answer = propose(problem, device);
+  if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+  return std::vector<Candidate>{{0, 1, seconds(problem, device)}};
 }
 
-Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
-                std::vector<EngineRefusal>& refusals) {
-  if (const std::string extent = extent_refusal(problem); !extent.empty())
-    fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", extent);
-  for (const Engine* engine : engines()) {
-    if (!only.empty() && only != engine->name()) continue;
-    if (!engine->is_for(problem)) continue;
-    auto answer = engine->propose(problem, device);
-    if (auto* proposal = std::get_if<Proposal>(&answer)) return std::move(*proposal);
-    refusals.push_back({engine->name(), std::move(std::get<Refusal>(answer).reason)});
-  }
-  std::string reasons;
-  for (const EngineRefusal& refusal : refusals)
-    reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  if (reasons.empty()) reasons = cat("there is no engine named ", only, " for this operation");
-  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", reasons);
+Proposal OneKernelEngine::make(const Problem& problem, const DeviceDescription& device,
+                               const Candidate&) const {
+  return std::get<Proposal>(propose(problem, device));
 }
 
 }  // namespace kiln
