@@ -145,9 +145,14 @@ std::string with_batch(const std::string& command, const std::string& line, std:
 }
 
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults) {
+  return parse_manifest(path, read_file(path), defaults);
+}
+
+Manifest parse_manifest(const std::string& name, const std::string& lines,
+                        const ManifestDefaults& defaults) {
   Manifest manifest;
-  for (const auto& [number, text] : problem_lines(read_file(path))) {
-    const std::string place = cat(path, ":", number);
+  for (const auto& [number, text] : problem_lines(lines)) {
+    const std::string place = cat(name, ":", number);
     try {
       add_problems(
           place, text.starts_with('{') ? read_object(text, defaults) : Line{text, defaults, {}, {}},

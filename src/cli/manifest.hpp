@@ -36,6 +36,9 @@ struct Manifest {
 
 // Throws UsageError if the file cannot be read.
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults);
+// The same of a text that places call `name`.
+Manifest parse_manifest(const std::string& name, const std::string& lines,
+                        const ManifestDefaults& defaults);
 
 // A problem line, flags before it or not, with another batch size.
 std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch);
