@@ -23,7 +23,7 @@
 
 #include "codegen/source.hpp"
 #include "device/device.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "kiln/kiln.hpp"
 #include "plan/kernel_store.hpp"
 #include "problem/problem_line.hpp"

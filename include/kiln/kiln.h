@@ -371,6 +371,27 @@ KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t des
  * from that very function; and an immediate call, in the style of the 2014 paper, which finds the
  * plan in a bounded cache of the handle's, or makes it. */
 
+/* Engines are ways to compute one problem: those for the plan's operation are counted from 0, in
+ * the order in which the library asks them; it takes the first that does not refuse. They can be
+ * asked for at any time. Errors: BAD_PARAM (null). */
+KILN_API kilnStatus_t kilnGetPlanEngineCount(kilnPlan_t plan, int* count);
+
+/* The engine's name, such as "implicit_gemm_mma", and why it refuses the plan's problem on the
+ * plan's device, a clause; "" if it takes it. Both texts are the plan's; either output may be null.
+ * Errors: BAD_PARAM (null plan, index out of range). */
+KILN_API kilnStatus_t kilnGetPlanEngine(kilnPlan_t plan, int index, const char** name,
+                                        const char** refusal);
+
+/* Which engine alone finalization takes; null: the library's choice again. One use is to run at
+ * once while the better kernel compiles in the background: "direct" takes every forward and data
+ * gradient, "direct_wgrad" every filter gradient; each has one short loop, which compiles several
+ * times faster than a tiled kernel, and runs many times slower. Two engines add up in different
+ * orders, so their results agree within rounding, not to the bit.
+ * Errors: BAD_PARAM (null plan, a name that is none of the operation's engines, a plan that is
+ * finalized), NOT_SUPPORTED (that engine refuses; the message says why), NOT_INITIALIZED (the plan
+ * is being finalized). A plan whose engine could not be set keeps the one it had. */
+KILN_API kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine);
+
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
  * Of several processes of a node that want the same new kernel one compiles, and the others wait

@@ -286,6 +286,25 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
         })),
         compute_type_(compute_type) {}
 
+  // The engines for the operation, in the order in which they are asked, each with its refusal; ""
+  // of those that take the problem. The texts live as long as the plan.
+  struct Engine {
+    std::string_view name, refusal;
+  };
+  std::vector<Engine> engines() const {
+    int count = 0;
+    check(kilnGetPlanEngineCount(get(), &count));
+    std::vector<Engine> engines;
+    for (int i = 0; i < count; ++i) {
+      const char *name = nullptr, *refusal = nullptr;
+      check(kilnGetPlanEngine(get(), i, &name, &refusal));
+      engines.push_back({name, refusal});
+    }
+    return engines;
+  }
+  // The engine that finalization takes; null: the library's choice. See kilnSetPlanEngine.
+  void set_engine(const char* engine) { check(kilnSetPlanEngine(get(), engine)); }
+
   void finalize() { check(kilnFinalizePlan(get())); }
 
   // In the background; see kilnStartFinalizePlan. poll() and wait() throw what finalization failed

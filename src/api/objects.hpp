@@ -33,14 +33,16 @@ struct kilnPlanStruct {
   kiln::api::Mark mark{mark_value};
   const char* const operation;  // "PoolingForward", of kilnCreatePoolingForwardPlan
   kiln::Plan plan;
+  kiln::FinalizeOptions options;
   std::string refusals;  // written by finalization
   // From kilnStartFinalizePlan until the caller was told that it is over: `plan` is another
   // thread's.
   std::shared_ptr<kiln::BackgroundFinalization> background;
 
   // Texts that are made when first asked for.
-  std::once_flag problem_once, constants_once;
+  std::once_flag problem_once, constants_once, engines_once;
   std::string problem_text, constants_text;
+  std::vector<kiln::EngineRefusal> engines;
 };
 
 namespace kiln::api {

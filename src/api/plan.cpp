@@ -55,7 +55,7 @@ kilnStatus_t kilnFinalizePlan(kilnPlan_t plan) {
     if (object.background) return settle(object);
     if (object.plan.finalized()) return;
     try {
-      object.plan.finalize();
+      object.plan.finalize(object.options);
     } catch (...) {
       object.refusals = refusals_text(object.plan);
       throw;
@@ -68,7 +68,7 @@ kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
     if (object.background || object.plan.finalized()) return;
-    object.background = kiln::BackgroundFinalization::start(object.plan);
+    object.background = kiln::BackgroundFinalization::start(object.plan, object.options);
   });
 }
 

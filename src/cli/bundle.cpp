@@ -160,13 +160,14 @@ int extract(const Options& options) {
 int merge(const Options& options) {
   std::map<std::string, std::pair<const cache::Bundle*, cache::BundleRecord>> in_order;
   std::vector<std::unique_ptr<const cache::Bundle>> bundles;
-  std::set<std::string> compilers, problems;
+  std::set<std::string> compilers, problems, winners;
   nlohmann::ordered_json labels = nlohmann::ordered_json::object();
   for (const std::string& file : options.files) {
     bundles.push_back(open_bundle(file));
     const auto provenance = provenance_of(*bundles.back());
     for (const std::string& text : texts_in(provenance, "compilers")) compilers.insert(text);
     for (const std::string& text : texts_in(provenance, "manifest")) problems.insert(text);
+    for (const std::string& text : texts_in(provenance, "tuning")) winners.insert(text);
     std::string flaw;
     for (const cache::BundleRecord& record : bundles.back()->records(flaw)) {
       const std::string key = record.content_hash + "-" + record.producer_hash;
@@ -183,7 +184,7 @@ int merge(const Options& options) {
     writer.add(entry);
   }
   const auto provenance = make_provenance({compilers.begin(), compilers.end()}, labels,
-                                          {problems.begin(), problems.end()});
+                                          {problems.begin(), problems.end()}, winners);
   const std::string failure = writer.finish(provenance.dump(1));
   if (!failure.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", options.file, " cannot be written: ", failure);

@@ -32,17 +32,19 @@ std::vector<std::byte> packed(const PackedKernel& kernel, std::string& producer)
 }  // namespace
 
 ordered_json make_provenance(const std::vector<std::string>& compilers, const ordered_json& kernels,
-                             const std::vector<std::string>& problems) {
+                             const std::vector<std::string>& problems,
+                             const std::set<std::string>& winners) {
   ordered_json json;
   json["library"] = cat(KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".", KILN_VERSION_PATCH);
   json["compilers"] = compilers;
   json["kernels"] = kernels;
   json["manifest"] = problems;
+  if (!winners.empty()) json["tuning"] = winners;
   return json;
 }
 
 void write_bundle(const std::string& path, const std::vector<PackedKernel>& kernels,
-                  const std::vector<std::string>& problems) {
+                  const std::vector<std::string>& problems, const std::set<std::string>& winners) {
   std::map<std::string, const PackedKernel*> in_order;
   for (const PackedKernel& kernel : kernels)
     in_order.emplace(kernel_text(kernel.kernel, kernel.kind, kernel.arch).key.text(), &kernel);
@@ -56,7 +58,7 @@ void write_bundle(const std::string& path, const std::vector<PackedKernel>& kern
     labels[key] = kernel->label;
   }
   const std::string failure = writer.finish(
-      make_provenance({compilers.begin(), compilers.end()}, labels, problems).dump(1));
+      make_provenance({compilers.begin(), compilers.end()}, labels, problems, winners).dump(1));
   if (!failure.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", path, " cannot be written: ", failure);
 }

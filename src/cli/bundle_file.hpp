@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,18 +20,21 @@ struct PackedKernel {
 
 // Takes every kernel from the layers of the cache, compiling again what was evicted meanwhile, and
 // packs them in the order of their keys: the same kernels give the same bytes. `problems`: the
-// manifest, as the provenance keeps it. Throws EXECUTION_FAILED.
+// manifest, as the provenance keeps it; `winners`: what they were chosen by, if that was tuned.
+// Throws EXECUTION_FAILED.
 void write_bundle(const std::string& path, const std::vector<PackedKernel>& kernels,
-                  const std::vector<std::string>& problems);
+                  const std::vector<std::string>& problems, const std::set<std::string>& winners);
 
 // What the provenance says, with the fields
 //   library     "0.1.0"
 //   compilers   exact builds
 //   kernels     key -> "sm_90a conv ..."
 //   manifest    problems, "sm_90a conv ..."
+//   tuning      winners, lines as plan/tuning.hpp has them; missing if there are none
 nlohmann::ordered_json make_provenance(const std::vector<std::string>& compilers,
                                        const nlohmann::ordered_json& kernels,
-                                       const std::vector<std::string>& problems);
+                                       const std::vector<std::string>& problems,
+                                       const std::set<std::string>& winners);
 
 // Throws EXECUTION_FAILED with why it is no bundle.
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path);

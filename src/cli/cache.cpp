@@ -15,8 +15,8 @@
 #include "cli/operation.hpp"
 #include "core/error.hpp"
 #include "core/quantity.hpp"
-#include "engines/engine.hpp"
 #include "plan/kernel_cache.hpp"
+#include "plan/tuning.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -166,7 +166,7 @@ AskedKernel kernel_of_problem(const std::string& problem, const std::string& arc
   const Problem parsed = parse_line(*operation, line).problem;
   const DeviceDescription device = architecture_of(arch.empty() ? default_architecture() : arch);
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose(parsed, device, "", refusals);
+  const Proposal proposal = choose_tuned(parsed, device, "", refusals).proposal;
   return {kiln::text_of(parsed), device.arch, proposal.kernel.engine,
           kernel_text(proposal.kernel, device.kind, device.arch)};
 }

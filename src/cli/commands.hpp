@@ -16,6 +16,7 @@ void add_run_commands(CLI::App& app, Run& run);  // conv, pool, act, softmax, te
 void add_bench_command(CLI::App& app, Run& run);
 void add_info_command(CLI::App& app, Run& run);
 void add_inspect_command(CLI::App& app, Run& run);
+void add_tune_command(CLI::App& app, Run& run);
 void add_prewarm_command(CLI::App& app, Run& run);
 void add_cache_command(CLI::App& app, Run& run);
 void add_bundle_command(CLI::App& app, Run& run);

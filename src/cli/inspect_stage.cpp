@@ -12,20 +12,23 @@
 #include "compile/cubin.hpp"
 #include "core/error.hpp"
 #include "device/occupancy.hpp"
-#include "engines/engine.hpp"
 #include "plan/dump.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/tuning.hpp"
 
 namespace kiln::cli {
 namespace {
 
-std::string print_spec(const Problem& problem, const Proposal& proposal,
+std::string print_spec(const Problem& problem, const Choice& choice,
                        const DeviceDescription& device) {
-  const KernelSpec& kernel = proposal.kernel;
-  const LaunchShape& shape = proposal.launch.shape;
+  const KernelSpec& kernel = choice.proposal.kernel;
+  const LaunchShape& shape = choice.proposal.launch.shape;
   return cat("problem        ", kiln::text_of(problem), "\narchitecture   ", device.arch,
              "\nengine         ", kernel.engine, "\ntile           ", kernel.tile,
-             "\nkernel         ", kernel.entry, " of ", kernel.file, "\nkey            ",
+             "\nchosen         ",
+             choice.tuned ? "as tuned: the fastest when it was measured" : "by the cost model",
+             "\nestimate       ", significant(choice.seconds * 1e6, 3), " us\nkernel         ",
+             kernel.entry, " of ", kernel.file, "\nkey            ",
              key_of(kernel, device.kind, device.arch).text(), "\ngrid           ",
              join(shape.grid, " x "), " blocks of ", join(shape.block, " x "), " threads",
              shape.cluster > 1 ? cat(", clusters of ", shape.cluster) : "", "\nshared memory  ",
@@ -78,8 +81,9 @@ const std::vector<std::string> stage_names{"spec", "source", "ptx", "cubin", "sa
 std::string stage_text(const std::string& stage, const Problem& problem,
                        const DeviceDescription& device, const std::string& engine) {
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose(problem, device, engine, refusals);
-  if (stage == "spec") return print_spec(problem, proposal, device);
+  const Choice choice = choose_tuned(problem, device, engine, refusals);
+  const Proposal& proposal = choice.proposal;
+  if (stage == "spec") return print_spec(problem, choice, device);
   if (stage == "source") return generate_source(proposal.kernel, device.kind);
   if (device.kind == KILN_DEVICE_HOST && stage != "cubin") {
     throw UsageError(cat("the host device has no ", stage,
@@ -95,7 +99,7 @@ std::string stage_text(const std::string& stage, const Problem& problem,
 std::string write_sources(const std::string& folder, const Problem& problem,
                           const DeviceDescription& device, const std::string& engine) {
   std::vector<EngineRefusal> refusals;
-  const KernelSpec spec = choose(problem, device, engine, refusals).kernel;
+  const KernelSpec spec = choose_tuned(problem, device, engine, refusals).proposal.kernel;
   std::string report;
   for (const SourceFile& source : source_files(spec, device.kind)) {
     const std::filesystem::path path = std::filesystem::path(folder) / source.path;

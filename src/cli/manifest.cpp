@@ -7,6 +7,7 @@
 #include "cli/device_options.hpp"
 #include "cli/operation.hpp"
 #include "core/error.hpp"
+#include "engines/engine.hpp"
 #include "problem/problem_line.hpp"
 
 namespace kiln::cli {
@@ -18,6 +19,7 @@ struct Line {
   std::string text;  // command, flags and problem
   ManifestDefaults choices;
   std::vector<DeviceDescription> devices;
+  std::string only_engine;
 };
 
 [[noreturn]] void wrong(const json& object, const char* field, const char* expected) {
@@ -61,6 +63,13 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
       list_of<std::string>(object, "layout", defaults.layouts, is_text, "nchw or nhwc");
   line.choices.batches = list_of<std::int64_t>(object, "batch", defaults.batches, is_count,
                                                "a batch size, or a list of them");
+  if (object.contains("only_engine")) {
+    line.only_engine = text_of_field("only_engine", "an engine's name");
+    const auto list = engines();
+    if (std::none_of(list.begin(), list.end(),
+                     [&](const Engine* engine) { return engine->name() == line.only_engine; }))
+      wrong(object, "only_engine", "an engine's name, as `kiln info` lists them");
+  }
   if (defaults.other_devices) return line;
   for (const std::string& arch : list_of<std::string>(object, "architecture", {}, is_text,
                                                       "an architecture, or a list of them")) {
@@ -86,7 +95,8 @@ void add_problems(const std::string& place, const Line& line, Manifest& manifest
       operation->type = type;
       operation->layout = layout;
       for (const std::string& problem : texts)
-        manifest.entries.push_back({place, parse_line(*operation, problem).problem, line.devices});
+        manifest.entries.push_back(
+            {place, parse_line(*operation, problem).problem, line.devices, line.only_engine});
     }
   }
 }
@@ -135,13 +145,18 @@ std::string with_batch(const std::string& command, const std::string& line, std:
 }
 
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults) {
+  return parse_manifest(path, read_file(path), defaults);
+}
+
+Manifest parse_manifest(const std::string& name, const std::string& lines,
+                        const ManifestDefaults& defaults) {
   Manifest manifest;
-  for (const auto& [number, text] : problem_lines(read_file(path))) {
-    const std::string place = cat(path, ":", number);
+  for (const auto& [number, text] : problem_lines(lines)) {
+    const std::string place = cat(name, ":", number);
     try {
-      add_problems(place,
-                   text.starts_with('{') ? read_object(text, defaults) : Line{text, defaults, {}},
-                   manifest);
+      add_problems(
+          place, text.starts_with('{') ? read_object(text, defaults) : Line{text, defaults, {}, {}},
+          manifest);
     } catch (const Error& error) {
       manifest.flaws.push_back(cat(place, ": ", text, ": ", error.what()));
     }

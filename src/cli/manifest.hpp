@@ -4,7 +4,7 @@
 //   pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0
 //   {"command":"conv","problem":"--dt f16 mb1ic64ih56oc64kh3ph1","architecture":"sm_90a"}
 //   {"problem":"ic64ih56oc64kh3ph1","dt":["f32","f16"],"layout":"nhwc","batch":[1,8,32],
-//    "architecture":["sm_80","sm_90a"]}                                         (on one line)
+//    "architecture":["sm_80","sm_90a"],"only_engine":"direct"}                  (on one line)
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ struct ManifestEntry {
   std::string place;  // "FILE:12"
   Problem problem;
   std::vector<DeviceDescription> devices;  // that the line names
+  std::string only_engine;                 // "": the library's choice
 };
 
 struct Manifest {
@@ -35,6 +36,9 @@ struct Manifest {
 
 // Throws UsageError if the file cannot be read.
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults);
+// The same of a text that places call `name`.
+Manifest parse_manifest(const std::string& name, const std::string& lines,
+                        const ManifestDefaults& defaults);
 
 // A problem line, flags before it or not, with another batch size.
 std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch);

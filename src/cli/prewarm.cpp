@@ -16,9 +16,9 @@
 #include "cli/progress.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
-#include "engines/engine.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/tuning.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -62,6 +62,7 @@ std::vector<DeviceDescription> devices_of(const Options& options) {
 struct Work {
   std::vector<Job> jobs;
   std::vector<std::string> problems;  // every label, those that share a kernel too
+  std::set<std::string> winners;      // lines of tuning that some of them were chosen by
 };
 
 // The kernels that the manifest asks for, each once: problems that differ in their batch mostly
@@ -84,10 +85,15 @@ Work work_of(const Options& options, Counts& counts) {
       throw UsageError(
           cat("no --arch and no --device, and ", entry.place, " names no architecture"));
     for (const DeviceDescription& device : devices) {
-      const std::string label = cat(device.arch, " ", text_of(entry.problem));
+      const std::string engine =
+          entry.only_engine.empty() ? "" : cat("--engine ", entry.only_engine, " ");
+      const std::string label =
+          cat(device.arch, " ", command_of(entry.problem), " ", engine, line_of(entry.problem));
       try {
         std::vector<EngineRefusal> refusals;
-        Proposal proposal = choose(entry.problem, device, "", refusals);
+        Choice choice = choose_tuned(entry.problem, device, entry.only_engine, refusals);
+        Proposal& proposal = choice.proposal;
+        if (choice.tuned) work.winners.insert(tuning_line(*find_winner(entry.problem, device)));
         if (told.insert(label).second) work.problems.push_back(label);
         if (seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
                 .second)
@@ -135,7 +141,7 @@ void compile_all(const std::vector<Job>& jobs, int threads, Counts& counts) {
 void pack(const Options& options, const Work& work) {
   std::vector<PackedKernel> kernels;
   for (const Job& job : work.jobs) kernels.push_back({job.kernel, job.kind, job.arch, job.label});
-  write_bundle(options.bundle, kernels, work.problems);
+  write_bundle(options.bundle, kernels, work.problems, work.winners);
   std::cout << "bundle " << options.bundle << ": " << kernels.size() << " kernels" << std::endl;
 }
 

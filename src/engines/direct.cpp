@@ -1,9 +1,11 @@
 #include "engines/direct.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "conv/gather_params.h"
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 
 namespace kiln {
@@ -73,6 +75,15 @@ std::variant<Proposal, Refusal> DirectEngine::propose(const Problem& any,
                        std::numeric_limits<std::int32_t>::max())};
   out.launch = gather_launch(problem, phase_blocks, blocks, threads, 0);
   return out;
+}
+
+double DirectEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const auto outputs = static_cast<double>(problem.batch * image_outputs(gather));
+  const double all = outputs * static_cast<double>(gather.phases.size());
+  const double products = problem.flops() / 2 / std::max(outputs, 1.0);
+  return direct_seconds({problem.type, all, products, work_of(problem, false).bytes}, device);
 }
 
 }  // namespace kiln

@@ -1,8 +1,10 @@
 #include "engines/direct_wgrad.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 
 namespace kiln {
@@ -67,6 +69,16 @@ std::variant<Proposal, Refusal> DirectWgradEngine::propose(const Problem& any,
   Proposal out{make_spec(problem, gather), {}};
   out.launch = wgrad_launch(problem, blocks, threads, out.kernel.shared_memory);
   return out;
+}
+
+double DirectWgradEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto blocks =
+      static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
+  const auto pixels = static_cast<double>(problem.batch * problem.out_pixels());
+  return direct_seconds(
+      {problem.type, blocks * threads, std::ceil(pixels / threads), work_of(problem, false).bytes},
+      device);
 }
 
 }  // namespace kiln

@@ -6,12 +6,13 @@
 
 namespace kiln {
 
-class DirectWgradEngine final : public Engine {
+class DirectWgradEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "direct_wgrad"; }
   bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

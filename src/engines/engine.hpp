@@ -1,7 +1,8 @@
-// An engine is a stateless way to compute a problem: it proposes a kernel, or refuses with a
-// reason.
+// An engine is a stateless way to compute the problems of an operation: it lists the kernels that
+// it could take for one, each with its estimated time, or refuses with a reason.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -18,6 +19,12 @@ struct Refusal {
       reason;  // a clause: "2 output channels a group; below 8 the tile would be mostly idle"
 };
 
+struct Candidate {
+  int kernel = 0;      // of the engine's kernels for the problem: the same one at any batch size
+  int parts = 1;       // blocks that share a tile's reduction, a launch argument
+  double seconds = 0;  // of an execution, estimated; see cost_model.hpp
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -25,21 +32,29 @@ class Engine {
   // Whether the problem is of the operation that this engine is for at all. One that is not is no
   // refusal worth telling.
   virtual bool is_for(const Problem& problem) const = 0;
-  // Of a problem that it is for.
+  // Of a problem that it is for: at least one, in no order. Cheap: no kernel is written for it.
+  virtual std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const = 0;
+  // Of one of these.
+  virtual Proposal make(const Problem& problem, const DeviceDescription& device,
+                        const Candidate& candidate) const = 0;
+};
+
+// An engine with one kernel for a problem, which tells by writing it whether it takes it.
+class OneKernelEngine : public Engine {
+ public:
   virtual std::variant<Proposal, Refusal> propose(const Problem& problem,
                                                   const DeviceDescription& device) const = 0;
+  // Estimated; of a problem that it takes. Here: of moving every operand once.
+  virtual double seconds(const Problem& problem, const DeviceDescription& device) const;
+
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const final;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const final;
 };
 
-// All engines, of each operation the best first; the plan takes the first that does not refuse.
+// All engines, of each operation the better ones first, which wins where estimates are equal.
 std::span<const Engine* const> engines();
-
-struct EngineRefusal {
-  std::string engine, reason;
-};
-
-// The first proposal that is no refusal, of one engine alone if `only` names it; the refusals on
-// the way are added to `refusals`. Throws NOT_SUPPORTED with every reason if there is none.
-Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
-                std::vector<EngineRefusal>& refusals);
 
 }  // namespace kiln

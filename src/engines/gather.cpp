@@ -158,6 +158,34 @@ double live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
          static_cast<double>(phase.taps[i]);
 }
 
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The mean number of taps along dimension i that are inside the source for some of `run` pixels
+// side by side; of very many pixels, as a sample of them has it.
+double mean_walk(const Gather& gather, const Gather::Phase& phase, int i, std::int64_t run) {
+  const std::int64_t taps = phase.taps[i], source = gather.source[i], step = gather.step[i];
+  const std::int64_t starts = phase.pixels[i] - run + 1;
+  if (taps == 0 || run <= 0 || starts <= 0) return 0;
+  // Taps are inside between two ends, which both move on with the pixel.
+  const auto inside = [&](std::int64_t pixel) {
+    const std::int64_t at = pixel * gather.stride[i] + phase.origin[i];
+    const std::int64_t room = step > 0 ? source - 1 - at : at,
+                       before = step > 0 ? -at : at - source + 1;
+    const std::int64_t each = std::abs(step);
+    const std::int64_t last = room < 0 ? -1 : std::min(taps - 1, room / each);
+    const std::int64_t first = before <= 0 ? 0 : ceil_div(before, each);
+    return std::pair(std::min(first, taps), last);
+  };
+  const std::int64_t every = std::max<std::int64_t>(starts / 64, 1);
+  double sum = 0, count = 0;
+  for (std::int64_t start = 0; start < starts; start += every, ++count) {
+    const auto a = inside(start), b = inside(start + run - 1);
+    sum += static_cast<double>(
+        std::max<std::int64_t>(0, std::max(a.second, b.second) - std::min(a.first, b.first) + 1));
+  }
+  return sum / count;
+}
+
 }  // namespace
 
 std::int64_t Gather::most_pixels() const {
@@ -191,6 +219,21 @@ double Gather::padding_waste() const {
     live += inside;
   }
   return live > 0 ? all / live - 1 : 0;
+}
+
+double Gather::walked_taps(std::int64_t places) const {
+  double all = 0, pixels = 0;
+  for (const Phase& phase : phases) {
+    if (phase.out_pixels() == 0) continue;
+    const auto run = [&](int i, std::int64_t length) {
+      return mean_walk(*this, phase, i, std::min(length, phase.pixels[i]));
+    };
+    const double taps = run(2, places) * run(1, ceil_div(places, phase.pixels[2])) * run(0, 1);
+    const auto weight = static_cast<double>(phase.out_pixels());
+    all += taps * weight;
+    pixels += weight;
+  }
+  return pixels > 0 ? all / pixels : 0;
 }
 
 bool Gather::leaves_source(int i) const {

@@ -47,6 +47,9 @@ struct Gather {
   // Products with elements outside the source, as a share of those inside, minus one: what is lost
   // by not looking. 0 without padding.
   double padding_waste() const;
+  // The taps, on average, that are inside the source for some of `places` pixels side by side: what
+  // a tile of so many places of many images walks.
+  double walked_taps(std::int64_t places) const;
   // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
   bool leaves_source(int dimension) const;
 };

@@ -10,57 +10,37 @@ namespace {
 // A thread's THREAD_M x THREAD_N sums need THREAD_M + THREAD_N operands from shared memory a step:
 // the larger the product against the sum, the more issue slots are left for FMAs.
 constexpr GemmTile single_tiles[] = {
-    {128, 128, 8, 8, 8, 4, 2, 80, 0.94},
-    {96, 256, 8, 12, 8, 4, 1, 0, 0.92},
-    {64, 256, 8, 8, 8, 4, 2, 90, 0.85},
-    {32, 256, 8, 4, 8, 4, 2, 0, 0.70},
+    {128, 128, 8, 8, 8, 4, 2, 80}, {96, 256, 8, 12, 8, 4, 1, 0}, {64, 256, 8, 8, 8, 4, 2, 90},
+    {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},  // where larger ones are too few to
+                                                                // fill the chip
 };
 
 constexpr GemmTile double_tiles[] = {
-    {128, 128, 8, 8, 8, 3, 1, 0, 0.90},
-    {96, 128, 8, 6, 8, 3, 1, 0, 0.86},
-    {64, 128, 8, 4, 8, 3, 2, 90, 0.80},
-    {32, 128, 8, 4, 4, 3, 2, 0, 0.60},
+    {128, 128, 8, 8, 8, 3, 1, 0},
+    {96, 128, 8, 6, 8, 3, 1, 0},
+    {64, 128, 8, 4, 8, 3, 2, 90},
+    {32, 128, 8, 4, 4, 3, 2, 0},
 };
 
 // 16-bit elements wait in registers between global and shared memory: two stages.
 constexpr GemmTile half_tiles[] = {
-    {128, 128, 8, 8, 8, 2, 2, 90, 0.80},
-    {64, 128, 8, 4, 8, 2, 2, 0, 0.72},
-    {32, 256, 8, 4, 8, 2, 2, 0, 0.65},
+    {128, 128, 8, 8, 8, 2, 2, 90},
+    {64, 128, 8, 4, 8, 2, 2, 0},
+    {32, 256, 8, 4, 8, 2, 2, 0},
 };
 
 // Tiles on the tensor cores. A warp's part is 8 THREAD_M x 4 THREAD_N.
 constexpr GemmTile mma_single_tiles[] = {
-    {128, 128, 16, 8, 8, 4, 1, 0, 0.90, 1, 4},
-    {96, 128, 16, 12, 4, 4, 1, 0, 0.84, 1, 2},
-    {64, 128, 16, 4, 8, 4, 1, 0, 0.75, 1, 4},
-    {32, 128, 16, 4, 4, 4, 2, 0, 0.55, 1, 2},
+    {128, 128, 16, 8, 8, 4, 1, 0, 1, 4}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
+    {64, 128, 16, 4, 8, 4, 1, 0, 1, 4},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
+    {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
 };
 
 constexpr GemmTile mma_double_tiles[] = {
-    {128, 128, 16, 8, 8, 4, 1, 0, 0.90, 1, 2},
-    {96, 128, 16, 12, 4, 4, 1, 0, 0.84, 1, 2},
-    {64, 128, 16, 4, 8, 4, 1, 0, 0.75, 1, 2},
-    {32, 128, 16, 4, 4, 4, 2, 0, 0.55, 1, 2},
+    {128, 128, 16, 8, 8, 4, 1, 0, 1, 2}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
+    {64, 128, 16, 4, 8, 4, 1, 0, 1, 2},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
+    {64, 64, 16, 4, 8, 4, 2, 0, 1, 2},
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// The share of the device that works while `blocks` equal blocks run, `resident` of them at once on
-// a multiprocessor. The fullest multiprocessor sets the time. Blocks of the first wave are dealt
-// one to each; those of the last go where blocks end, which may be evenly, or two by two where two
-// ended together: both have been seen, so the mean of both is taken.
-double even_share(std::int64_t blocks, int resident, std::int64_t multiprocessors) {
-  constexpr double lone_block = 0.87;  // where two were meant to hide each other's latency
-  const auto share = [&](std::int64_t slots) {
-    return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, slots) * slots);
-  };
-  const double even = share(multiprocessors);
-  if (resident == 1) return even;
-  if (blocks <= multiprocessors) return even * lone_block;
-  return (even + share(resident * multiprocessors)) / 2;
-}
 
 }  // namespace
 
@@ -94,7 +74,7 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
     else if (reduction > longest_run)
       tile.promote = 256 / tile.k;
     else
-      tile.min_blocks = 2;
+      tile.min_blocks = std::max(tile.min_blocks, 2);
   }
   return tiles;
 }
@@ -117,63 +97,14 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
   return enough ? "" : cat(device.arch, " has no tensor cores for ", name_of(problem.type));
 }
 
-GemmTile choose_gemm_tile(std::span<const GemmTile> tiles, std::int64_t rows) {
-  const auto score = [&](const GemmTile& tile) {
-    const std::int64_t padded = ceil_div(rows, tile.m) * tile.m;
-    return tile.efficiency * static_cast<double>(rows) / static_cast<double>(padded);
-  };
-  return *std::max_element(tiles.begin(), tiles.end(), [&](const GemmTile& a, const GemmTile& b) {
-    return score(a) < score(b);
-  });
-}
-
-namespace {
-
-// Against more parts stand how clusters pack into the chip's processing clusters, and a fixed cost
-// a part (filling the pipeline, exchanging sums).
-struct Choice {
-  int parts;
-  double packing;  // measured on an H200, two and one block a multiprocessor
-  double packing_alone;
-};
-constexpr Choice choices[] = {
-    {1, 1, 1}, {2, 0.99, 0.985}, {4, 0.91, 0.865}, {8, 0.84, 0.80}, {16, 0.80, 0.78}};
-
-}  // namespace
-
-double busy_share(const GemmTile& tile, std::int64_t tiles, int parts,
-                  const DeviceDescription& device) {
-  const auto* const choice = std::find_if(std::begin(choices), std::end(choices),
-                                          [&](const Choice& c) { return c.parts == parts; });
-  return even_share(tiles * parts, tile.min_blocks, device.multiprocessors) *
-         (tile.min_blocks > 1 ? choice->packing : choice->packing_alone);
-}
-
-int choose_reduction_parts(const GemmTile& tile, std::int64_t tiles, std::int64_t k_tiles,
-                           const DeviceDescription& device, bool large, double largest) {
-  constexpr double fixed_k_tiles = 12;
-  constexpr std::int64_t least_k_tiles = 16;  // below, a part is mostly overhead
-
-  const auto steps = static_cast<double>(k_tiles) / tile.slices;
-  int best = 1;
-  double best_rate = 0;
-  for (const Choice& choice : choices) {
-    if (choice.parts > 1 && steps < static_cast<double>(least_k_tiles * choice.parts)) break;
-    if (choice.parts > (large ? device.largest_cluster : std::min(device.largest_cluster, 8)))
-      break;
-    double rate = busy_share(tile, tiles, choice.parts, device);
-    if (largest > 1) {
-      // The longest work begins first, so that what ends last is about half of it late.
-      const double blocks_a_slot =
-          static_cast<double>(tiles * choice.parts) / (device.multiprocessors * tile.min_blocks);
-      rate = blocks_a_slot / (blocks_a_slot + largest / 2) *
-             (tile.min_blocks > 1 ? choice.packing : choice.packing_alone);
-    }
-    const double part = steps / choice.parts;
-    rate *= part / (part + fixed_k_tiles);
-    if (rate > best_rate) best = choice.parts, best_rate = rate;
-  }
-  return best;
+std::vector<int> parts_of(const DeviceDescription& device, double steps, int most) {
+  constexpr double least_steps = 4;  // of a part
+  std::vector<int> parts;
+  for (const int size : cluster_sizes)
+    if (size == 1 ||
+        (size <= std::min(most, device.largest_cluster) && steps >= size * least_steps))
+      parts.push_back(size);
+  return parts;
 }
 
 GemmStages::GemmStages(const GemmTile& tile, DataType type, bool m_lanes_on_k, bool n_lanes_on_k)

@@ -1,4 +1,4 @@
-// The tiles of the engines that multiply matrices, and the choice among them.
+// The tiles of the engines that multiply matrices.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,7 @@ struct GemmTile {
   int stages;              // steps of the operands in shared memory
   int min_blocks;          // of a multiprocessor at once, which bounds the registers
   int packs_from;          // compute capability below which that bound would spill: 1 block instead
-  // Share of its issue slots that go to FMAs in the main loop, measured on large problems.
-  double efficiency;
-  int slices = 1;  // that take turns at a block's steps
+  int slices = 1;          // that take turns at a block's steps
 
   // On the tensor cores: elements along n that a lane reads at a time, at most 16 bytes; 0: on the
   // FMA units.
@@ -43,20 +41,13 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
 std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                         const DeviceDescription& device);
 
-// The tile for so many rows: by what they fill of it, times its efficiency. The batch size has no
-// say, so that a new batch size needs no new kernel.
-GemmTile choose_gemm_tile(std::span<const GemmTile> tiles, std::int64_t rows);
+// Into how many parts a cluster of blocks may divide a tile's reduction; those that do not divide a
+// processing cluster's multiprocessors pack badly into the chip (tests/bench/NOTES.md).
+inline constexpr int cluster_sizes[] = {1, 2, 4, 8, 16};
 
-// Into how many parts a cluster of blocks divides each tile's reduction of `k_tiles` steps, so that
-// the blocks of `tiles` tiles fill the device evenly; a launch argument, chosen for the batch at
-// hand. 1 where there are no clusters. At most 8, or 16 where `large` clusters are wanted.
-// `largest`: the work of the largest tile, against the mean; k_tiles is the mean.
-int choose_reduction_parts(const GemmTile& tile, std::int64_t tiles, std::int64_t k_tiles,
-                           const DeviceDescription& device, bool large = false, double largest = 1);
-
-// The share of the device that works while the blocks of `tiles` tiles in `parts` parts each run.
-double busy_share(const GemmTile& tile, std::int64_t tiles, int parts,
-                  const DeviceDescription& device);
+// Candidates of a tile: every number of parts, up to `most`, that leaves each of them some of the
+// `steps` of the reduction.
+std::vector<int> parts_of(const DeviceDescription& device, double steps, int most);
 
 // How the operands' tiles lie in shared memory: elements of compute_t in 16 bytes, and from one
 // step of the reduction to the next. Rows are padded where lanes run along the reduction, so that 8

@@ -5,8 +5,9 @@
 
 #include "conv/gather_params.h"
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
-#include "engines/gemm_tile.hpp"
+#include "problem/problem.hpp"
 
 namespace kiln {
 namespace {
@@ -21,7 +22,7 @@ bool channels_inner(const Gather& gather) {
 }
 
 // Tiles of one place differ in their work, and smaller ones spread it more evenly.
-constexpr GemmTile place_tile{128, 64, 8, 8, 8, 4, 4, 90, 0.92};
+constexpr GemmTile place_tile{128, 64, 8, 8, 8, 4, 4, 90};
 
 // Beyond this share of products with padding, tiles hold one place of many images, and skip the
 // taps that lie outside the source there.
@@ -122,13 +123,21 @@ Widths wide_offsets(const Gather& gather, const GemmTile& tile, const Dims& z_st
           std::max(out(gather.out_strides), out(z_strides)) > limit32};
 }
 
+// Images far apart are reached along the reduction, where neighbouring taps are side by side.
+bool pixel_lanes_on_k(const Gather& gather) {
+  return channels_inner(gather) || images_inner(gather);
+}
+bool row_lanes_on_k(const Gather& gather) { return gather.w_row != 1 || gather.rows == 1; }
+
+GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
+                     const GemmTile& tile) {
+  return {tile, problem.type, row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
   const bool inner = images_inner(gather), fixed = fixed_geometry(gather);
-  // Images far apart are reached along the reduction, where neighbouring taps are side by side.
-  const bool pixel_lanes_on_k = channels_inner(gather) || inner;
-  const bool row_lanes_on_k = gather.w_row != 1 || gather.rows == 1;
-  const GemmStages stages(tile, problem.type, row_lanes_on_k, pixel_lanes_on_k);
+  const GemmStages stages = stages_of(problem, gather, tile);
   KernelSpec spec;
   spec.engine = tile.mma() ? "implicit_gemm_mma" : "implicit_gemm_fma";
   spec.file = cat("conv/", spec.engine, ".cu");
@@ -161,8 +170,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
   add_gemm_constants(spec.constants, tile, stages, problem.type, device);
-  add("PIXEL_LANES_ON_K", pixel_lanes_on_k);
-  add("FILTER_LANES_ON_K", row_lanes_on_k);
+  add("PIXEL_LANES_ON_K", pixel_lanes_on_k(gather));
+  add("FILTER_LANES_ON_K", row_lanes_on_k(gather));
   const std::int64_t step = fixed ? filter_step(gather) : 0;
   add("FILTER_K_LINEAR", step != 0);
   add("FILTER_K_STEP", step);
@@ -195,50 +204,105 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
+// Tiles of all phases.
+struct Tiles {
+  std::int64_t of_phase, all;
+};
+Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile) {
+  const std::int64_t of_phase = ceil_div(problem.batch * gather.most_pixels(), tile.n);
+  return {of_phase, of_phase * static_cast<std::int64_t>(gather.phases.size()) *
+                        ceil_div(gather.rows, tile.m) * gather.groups};
+}
+
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const GemmTile& tile, const DeviceDescription& device, int parts) {
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (gather.most_pixels() > limit32 - 2 * tile.n)
+    return cat(gather.most_pixels(), " pixels in an image of the output; at most ",
+               limit32 - 2 * tile.n, " can be counted in 32 bits");
+  if (problem.batch > limit32 - 2 * tile.n)
+    return cat(problem.batch, " images; at most ", limit32 - 2 * tile.n,
+               " can be counted in 32 bits");
+  if (reduction > limit32 - 2 * tile.k)
+    return cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
+               " can be counted in 32 bits");
+  // RuntimeDivisor's condition.
+  constexpr std::int64_t limit_unsigned = std::numeric_limits<std::uint32_t>::max();
+  if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
+    return cat(reduction, " products a sum of ", gather.most_taps(), " taps; their product may be ",
+               limit_unsigned, " at most");
+  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
+  if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
+    return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
+               device.shared_memory_per_block);
+  if (const std::int64_t blocks = tiles_of(problem, gather, tile).all * parts; blocks > limit32)
+    return cat(blocks, " thread blocks; a launch has at most ", limit32);
+  return "";
+}
+
 }  // namespace
 
 std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              const GemmTile& tile, const DeviceDescription& device,
                                              int parts) {
   const Gather gather = make_gather(problem);
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (gather.most_pixels() > limit32 - 2 * tile.n)
-    return Refusal{cat(gather.most_pixels(), " pixels in an image of the output; at most ",
-                       limit32 - 2 * tile.n, " can be counted in 32 bits")};
-  if (problem.batch > limit32 - 2 * tile.n)
-    return Refusal{cat(problem.batch, " images; at most ", limit32 - 2 * tile.n,
-                       " can be counted in 32 bits")};
-  if (reduction > limit32 - 2 * tile.k)
-    return Refusal{cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
-                       " can be counted in 32 bits")};
-  // RuntimeDivisor's condition.
-  constexpr std::int64_t limit_unsigned = std::numeric_limits<std::uint32_t>::max();
-  if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
-    return Refusal{cat(reduction, " products a sum of ", gather.most_taps(),
-                       " taps; their product may be ", limit_unsigned, " at most")};
+  if (std::string reason = tile_refusal(problem, gather, tile, device, parts); !reason.empty())
+    return Refusal{std::move(reason)};
   Proposal out{make_spec(problem, gather, tile, device), {}};
-  if (out.kernel.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
-    return Refusal{cat("the tile needs ", out.kernel.shared_memory,
-                       " bytes of shared memory; a block has at most ",
-                       device.shared_memory_per_block)};
-  const std::int64_t group_tiles = ceil_div(gather.rows, tile.m) * gather.groups;
-  const std::int64_t phase_tiles = ceil_div(problem.batch * gather.most_pixels(), tile.n);
-  const std::int64_t tiles =
-      phase_tiles * static_cast<std::int64_t>(gather.phases.size()) * group_tiles;
-  if (parts == 0) {
-    const double largest = images_inner(gather) ? 1 + gather.padding_waste() : 1;
-    const auto mean = static_cast<std::int64_t>(static_cast<double>(reduction) / largest);
-    parts = choose_reduction_parts(tile, tiles, ceil_div(mean, tile.k), device, false, largest);
-  }
-  if (tiles * parts > limit32)
-    return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
-  out.launch = gather_launch(problem, phase_tiles, tiles * parts,
+  const Tiles tiles = tiles_of(problem, gather, tile);
+  out.launch = gather_launch(problem, tiles.of_phase, tiles.all * parts,
                              static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
   return out;
 }
 
 namespace {
+
+GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
+                      double bytes) {
+  GemmWork work;
+  work.type = problem.type;
+  work.tiles = tiles_of(problem, gather, tile).all;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto most = static_cast<double>(gather.most_taps());
+  double taps = most;
+  // A tile of one place of many images walks what is inside there; of several places, what is
+  // inside for any of them.
+  if (images_inner(gather))
+    taps = gather.walked_taps(ceil_div(tile.n, std::max<std::int64_t>(problem.batch, 1)));
+  work.largest = most / std::max(taps, 1.0);
+  work.steps = static_cast<double>(gather.channels) * std::max(taps, 1.0) / tile.k;
+  work.bounds = gather.leaves_source(0) || gather.leaves_source(1) || gather.leaves_source(2);
+  const int vector = stages_of(problem, gather, tile).vector;
+  work.scattered = output_rows_inner(gather) ? !output_runs_along_rows(gather, vector)
+                                             : !output_runs_along_pixels(gather, vector);
+  work.bytes = bytes;
+  return work;
+}
+
+std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
+                                                            const std::vector<GemmTile>& tiles,
+                                                            const DeviceDescription& device) {
+  constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
+  const Gather gather = make_gather(problem);
+  const double bytes = work_of(problem, false).bytes;
+  std::vector<Candidate> candidates;
+  std::string refusal;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const GemmWork work = work_of_tile(problem, gather, tiles[i], bytes);
+    for (const int parts : parts_of(device, work.steps, most_parts)) {
+      std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
+      if (reason.empty())
+        candidates.push_back(
+            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device)});
+      else if (refusal.empty())
+        refusal = std::move(reason);
+    }
+  }
+  if (candidates.empty()) return Refusal{std::move(refusal)};
+  return candidates;
+}
 
 std::int64_t rows_of(const ConvolutionProblem& problem) {
   return problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
@@ -251,42 +315,67 @@ bool gathers(const Problem& problem) {
 
 // A group's channels of the output are the rows of a tile: with few of them, most of every tile is
 // idle.
-std::string refusal(std::int64_t rows, std::int64_t least) {
+std::string rows_refusal(std::int64_t rows, std::int64_t least) {
   if (rows >= least) return "";
   return cat(rows, " output channels a group; below ", least,
              " nearly all of a tile would be idle");
+}
+
+std::int64_t reduction_of(const ConvolutionProblem& problem) {
+  const Gather gather = make_gather(problem);
+  return gather.channels * gather.most_taps();
+}
+
+std::vector<GemmTile> fma_tiles_of(const ConvolutionProblem& problem) {
+  const std::span<const GemmTile> all = fma_tiles(problem.type);
+  std::vector<GemmTile> tiles(all.begin(), all.end());
+  if (problem.type == KILN_DATA_FLOAT) tiles.push_back(place_tile);
+  return tiles;
+}
+
+Proposal proposal_of(const ConvolutionProblem& problem, const std::vector<GemmTile>& tiles,
+                     const DeviceDescription& device, const Candidate& candidate) {
+  const GemmTile& tile = tiles.at(static_cast<std::size_t>(candidate.kernel));
+  return std::get<Proposal>(propose_gemm(problem, tile, device, candidate.parts));
 }
 
 }  // namespace
 
 bool ImplicitGemmMmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
 
-std::variant<Proposal, Refusal> ImplicitGemmMmaEngine::propose(
+std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const std::int64_t reduction = gather.channels * gather.most_taps();
+  const std::int64_t reduction = reduction_of(problem);
   if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
     return Refusal{std::move(reason)};
   constexpr std::int64_t least_rows = 16;
-  if (std::string reason = refusal(rows_of(problem), least_rows); !reason.empty())
+  if (std::string reason = rows_refusal(rows_of(problem), least_rows); !reason.empty())
     return Refusal{std::move(reason)};
-  return propose_gemm(problem, choose_gemm_tile(mma_tiles(problem, reduction), rows_of(problem)),
-                      device);
+  return candidates_of(problem, mma_tiles(problem, reduction), device);
+}
+
+Proposal ImplicitGemmMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                     const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return proposal_of(problem, mma_tiles(problem, reduction_of(problem)), device, candidate);
 }
 
 bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
 
-std::variant<Proposal, Refusal> ImplicitGemmFmaEngine::propose(
+std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_rows = 4;
-  if (std::string reason = refusal(rows_of(problem), least_rows); !reason.empty())
+  if (std::string reason = rows_refusal(rows_of(problem), least_rows); !reason.empty())
     return Refusal{std::move(reason)};
-  const GemmTile tile = choose_gemm_tile(fma_tiles(problem.type), rows_of(problem));
-  const bool uneven = problem.type == KILN_DATA_FLOAT && tile.m == place_tile.m &&
-                      images_inner(make_gather(problem));
-  return propose_gemm(problem, uneven ? place_tile : tile, device);
+  return candidates_of(problem, fma_tiles_of(problem), device);
+}
+
+Proposal ImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                     const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return proposal_of(problem, fma_tiles_of(problem), device, candidate);
 }
 
 }  // namespace kiln

@@ -11,22 +11,26 @@ class ImplicitGemmMmaEngine final : public Engine {
  public:
   const char* name() const override { return "implicit_gemm_mma"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const override;
 };
 
 class ImplicitGemmFmaEngine final : public Engine {
  public:
   const char* name() const override { return "implicit_gemm_fma"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const override;
 };
 
-// The proposal of one tile, whichever the engine would choose; `parts` of the reduction, 0 to
-// choose.
+// The proposal of one tile, its reduction in so many parts, whether the engine would choose it or
+// not.
 std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              const GemmTile& tile, const DeviceDescription& device,
-                                             int parts = 0);
+                                             int parts);
 
 }  // namespace kiln

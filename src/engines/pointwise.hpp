@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-class PointwiseEngine final : public Engine {
+class PointwiseEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "pointwise"; }
   bool is_for(const Problem& problem) const override;

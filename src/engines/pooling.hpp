@@ -6,7 +6,7 @@
 namespace kiln {
 
 // A thread per element of the result, or per few: takes every problem.
-class PoolingEngine final : public Engine {
+class PoolingEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "pooling"; }
   bool is_for(const Problem& problem) const override;

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-class PoolingBackwardTiledEngine final : public Engine {
+class PoolingBackwardTiledEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "pooling_backward_tiled"; }
   bool is_for(const Problem& problem) const override;

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-class ReductionEngine final : public Engine {
+class ReductionEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "reduction"; }
   bool is_for(const Problem& problem) const override;

@@ -1,8 +1,6 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
-#include <algorithm>
-
-#include "core/error.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
@@ -54,42 +52,20 @@ std::span<const Engine* const> engines() {
   return list;
 }
 
-namespace {
-
-// Engines multiply sizes and strides without a thought of overflow. An empty batch counts as one
-// image, whose kernel is that of every batch.
-void check_extent(const Problem& problem) {
-  constexpr std::int64_t most_elements = std::int64_t{1} << 48;
-  constexpr std::int64_t most_stride = std::int64_t{1} << 52;
-  for (Operand& operand : operands_of(problem)) {
-    operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
-    if (operand.count() > most_elements)
-      fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
-           " has ", operand.count(), " elements; expected at most 2^48");
-    for (const std::int64_t stride : operand.strides)
-      if (stride > most_stride)
-        fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", operand.name,
-             " has a stride of ", stride, "; expected at most 2^52");
-  }
+double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {
+  return memory_bound_seconds(work_of(problem, false).bytes, device);
 }
 
-}  // namespace
+std::variant<std::vector<Candidate>, Refusal> OneKernelEngine::candidates(
+    const Problem& problem, const DeviceDescription& device) const {
+  auto answer = propose(problem, device);
+  if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+  return std::vector<Candidate>{{0, 1, seconds(problem, device)}};
+}
 
-Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
-                std::vector<EngineRefusal>& refusals) {
-  check_extent(problem);
-  for (const Engine* engine : engines()) {
-    if (!only.empty() && only != engine->name()) continue;
-    if (!engine->is_for(problem)) continue;
-    auto answer = engine->propose(problem, device);
-    if (auto* proposal = std::get_if<Proposal>(&answer)) return std::move(*proposal);
-    refusals.push_back({engine->name(), std::move(std::get<Refusal>(answer).reason)});
-  }
-  std::string reasons;
-  for (const EngineRefusal& refusal : refusals)
-    reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  if (reasons.empty()) reasons = cat("there is no engine named ", only, " for this operation");
-  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", reasons);
+Proposal OneKernelEngine::make(const Problem& problem, const DeviceDescription& device,
+                               const Candidate&) const {
+  return std::get<Proposal>(propose(problem, device));
 }
 
 }  // namespace kiln

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 
 namespace kiln {
@@ -28,6 +29,12 @@ Tile choose_tile(const Gather& gather) {
     tile.p *= 2;
   }
   return tile;
+}
+
+std::int64_t blocks_of(const ConvolutionProblem& problem, const Gather::Phase& phase,
+                       const Tile& tile) {
+  return problem.batch * problem.groups * ceil_div(phase.pixels[1], tile.p) *
+         ceil_div(phase.pixels[2], tile.runs * tile.run);
 }
 
 std::int64_t stage_elements(const Gather& gather, const Tile& tile, std::int64_t padded_rows) {
@@ -102,13 +109,26 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   divisor("DIV_TILES_P", tiles_p);
   divisor("DIV_TILES_Q", tiles_q);
   divisor("DIV_GROUPS", problem.groups);
-  const std::int64_t blocks = problem.batch * problem.groups * tiles_p * tiles_q;
+  const std::int64_t blocks = blocks_of(problem, phase, tile);
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   Proposal out{std::move(spec), {}};
   out.launch = gather_launch(problem, blocks, blocks, static_cast<std::uint32_t>(tile.threads()),
                              out.kernel.shared_memory);
   return out;
+}
+
+double SlidingWindowEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const Tile tile = choose_tile(gather);
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t products = tile.run * gather.rows * gather.channels * phase.tap_count();
+  return sliding_window_seconds({problem.type, static_cast<double>(blocks_of(problem, phase, tile)),
+                                 static_cast<double>(tile.threads()), static_cast<double>(products),
+                                 static_cast<double>(gather.channels),
+                                 gather.source_strides[4] != 1, work_of(problem, false).bytes},
+                                device);
 }
 
 }  // namespace kiln

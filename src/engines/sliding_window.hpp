@@ -6,12 +6,13 @@
 
 namespace kiln {
 
-class SlidingWindowEngine final : public Engine {
+class SlidingWindowEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "sliding_window"; }
   bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-class SoftmaxEngine final : public Engine {
+class SoftmaxEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "softmax"; }
   bool is_for(const Problem& problem) const override;

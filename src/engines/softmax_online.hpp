@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class SoftmaxOnlineEngine final : public Engine {
+class SoftmaxOnlineEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "softmax_online"; }
   bool is_for(const Problem& problem) const override;

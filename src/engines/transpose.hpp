@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-class TransposeEngine final : public Engine {
+class TransposeEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "transpose"; }
   bool is_for(const Problem& problem) const override;

@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
+#include "problem/problem.hpp"
 
 namespace kiln {
 namespace {
@@ -16,17 +18,17 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
 // without a tile, smaller ones are computed by several slices of a block.
 constexpr GemmTile sliced_tiles[] = {
-    {96, 64, 8, 12, 8, 4, 1, 0, 0.66, 4},
-    {64, 64, 8, 8, 8, 4, 2, 90, 0.78, 4},
-    {32, 64, 8, 4, 8, 4, 2, 90, 0.60, 4},
+    {96, 64, 8, 12, 8, 4, 1, 0, 4},
+    {64, 64, 8, 8, 8, 4, 2, 90, 4},
+    {32, 64, 8, 4, 8, 4, 2, 90, 4},
 };
 constexpr GemmTile sliced_double_tiles[] = {
-    {32, 64, 8, 8, 8, 3, 1, 0, 0.62, 8},
-    {32, 32, 8, 4, 4, 3, 1, 0, 0.50, 4},
+    {32, 64, 8, 8, 8, 3, 1, 0, 8},
+    {32, 32, 8, 4, 4, 3, 1, 0, 4},
 };
 constexpr GemmTile sliced_half_tiles[] = {
-    {64, 64, 8, 8, 8, 2, 2, 90, 0.70, 4},
-    {32, 64, 8, 4, 8, 2, 2, 90, 0.58, 4},
+    {64, 64, 8, 8, 8, 2, 2, 90, 4},
+    {32, 64, 8, 4, 8, 2, 2, 90, 4},
 };
 
 std::int64_t tiles_of(const ConvolutionProblem& problem, const GemmTile& tile) {
@@ -55,11 +57,17 @@ bool wide_offsets(const Gather& gather, const GemmTile& tile) {
   return std::max({x, dy, dw}) > limit32;
 }
 
+GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
+                     const GemmTile& tile) {
+  return {tile, problem.type, gather.out_strides[1] != 1 || gather.rows == 1,
+          !channels_inner(gather)};
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
   const bool x_lanes_on_k = !channels_inner(gather);
   const bool dy_lanes_on_k = gather.out_strides[1] != 1 || gather.rows == 1;
-  const GemmStages stages(tile, problem.type, dy_lanes_on_k, x_lanes_on_k);
+  const GemmStages stages = stages_of(problem, gather, tile);
   KernelSpec spec;
   spec.engine = tile.mma() ? "wgrad_mma" : "wgrad_fma";
   spec.file = cat("conv/", spec.engine, ".cu");
@@ -110,27 +118,25 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
-struct Choice {
-  GemmTile tile;
-  double score;  // the share of the device's products that count
-};
-
-// The tile that keeps most of the device busy with products that count, were the reduction long.
-Choice choose_wgrad_tile(const ConvolutionProblem& problem, const std::vector<GemmTile>& tiles,
-                         const DeviceDescription& device) {
-  constexpr std::int64_t long_reduction = 1 << 20;
-  const std::int64_t columns = problem.group_in() * problem.taps();
-  const auto score = [&](const GemmTile& tile) {
-    const std::int64_t count = tiles_of(problem, tile);
-    const double filled = static_cast<double>(problem.group_out() * columns * problem.groups) /
-                          static_cast<double>(count * tile.m * tile.n);
-    const int parts = choose_reduction_parts(tile, count, long_reduction, device, true);
-    return tile.efficiency * filled * busy_share(tile, count, parts, device);
-  };
-  Choice best{tiles.front(), 0};
-  for (const GemmTile& tile : tiles)
-    if (const double now = score(tile); now > best.score) best = {tile, now};
-  return best;
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const GemmTile& tile, const DeviceDescription& device, int parts) {
+  const std::int64_t columns = gather.channels * gather.most_taps();
+  const std::int64_t pixels = problem.batch * problem.out_pixels();
+  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
+  if (pixels > most_pixels)
+    return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
+               " can be counted in 32 bits");
+  if (columns > limit32 - 2 * tile.n)
+    return cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
+               " can be counted in 32 bits");
+  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
+  if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
+    return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
+               device.shared_memory_per_block);
+  if (const std::int64_t blocks = tiles_of(problem, tile) * parts; blocks > limit32)
+    return cat(blocks, " thread blocks; a launch has at most ", limit32);
+  return "";
 }
 
 }  // namespace
@@ -154,28 +160,11 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               const GemmTile& tile, const DeviceDescription& device,
                                               int parts) {
   const Gather gather = make_gather(problem);
-  const std::int64_t columns = gather.channels * gather.most_taps();
-  const std::int64_t pixels = problem.batch * problem.out_pixels();
-  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
-  if (pixels > most_pixels)
-    return Refusal{cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
-                       " can be counted in 32 bits")};
-  if (columns > limit32 - 2 * tile.n)
-    return Refusal{cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
-                       " can be counted in 32 bits")};
+  if (std::string reason = tile_refusal(problem, gather, tile, device, parts); !reason.empty())
+    return Refusal{std::move(reason)};
   Proposal out{make_spec(problem, gather, tile, device), {}};
-  if (out.kernel.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
-    return Refusal{cat("the tile needs ", out.kernel.shared_memory,
-                       " bytes of shared memory; a block has at most ",
-                       device.shared_memory_per_block)};
-  const std::int64_t tiles = tiles_of(problem, tile);
-  if (parts == 0)
-    parts = choose_reduction_parts(tile, tiles, ceil_div(pixels, tile.k), device, true);
-  if (tiles * parts > limit32)
-    return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
-
-  out.launch = wgrad_launch(problem, tiles * parts, static_cast<std::uint32_t>(tile.threads()),
-                            out.kernel.shared_memory);
+  out.launch = wgrad_launch(problem, tiles_of(problem, tile) * parts,
+                            static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
   return out;
 }
@@ -188,46 +177,89 @@ bool is_wgrad(const Problem& problem) {
 }
 
 // A group's filters are the rows of a tile: with few of them, most of every tile is idle.
-std::string refusal(const ConvolutionProblem& problem, std::int64_t least) {
+std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least) {
   if (problem.group_out() >= least) return "";
   return cat(problem.group_out(), " filters a group; below ", least,
              " nearly all of a tile would be idle");
+}
+
+// Of a usual batch: the actual one has no say in what a kernel's sums may do.
+std::int64_t usual_reduction(const ConvolutionProblem& problem) {
+  return 32 * problem.out_pixels();
+}
+
+std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
+                                                            const std::vector<GemmTile>& tiles,
+                                                            const DeviceDescription& device) {
+  const Gather gather = make_gather(problem);
+  GemmWork work;
+  work.type = problem.type;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  work.bounds = true;     // the last pixels, if nothing else
+  work.scattered = true;  // columns of dw lie as the filter does
+  work.bytes = work_of(problem, false).bytes;
+  std::vector<Candidate> candidates;
+  std::string refusal;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    work.tiles = tiles_of(problem, tiles[i]);
+    work.steps = static_cast<double>(problem.batch * problem.out_pixels()) / tiles[i].k;
+    for (const int parts :
+         parts_of(device, work.steps / tiles[i].slices, std::end(cluster_sizes)[-1])) {
+      std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
+      if (reason.empty())
+        candidates.push_back(
+            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device)});
+      else if (refusal.empty())
+        refusal = std::move(reason);
+    }
+  }
+  if (candidates.empty()) return Refusal{std::move(refusal)};
+  return candidates;
+}
+
+Proposal proposal_of(const ConvolutionProblem& problem, const std::vector<GemmTile>& tiles,
+                     const DeviceDescription& device, const Candidate& candidate) {
+  const GemmTile& tile = tiles.at(static_cast<std::size_t>(candidate.kernel));
+  return std::get<Proposal>(propose_wgrad(problem, tile, device, candidate.parts));
 }
 
 }  // namespace
 
 bool WgradMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<Proposal, Refusal> WgradMmaEngine::propose(const Problem& any,
-                                                        const DeviceDescription& device) const {
+std::variant<std::vector<Candidate>, Refusal> WgradMmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  // Of a usual batch: the actual one has no say in the kernel.
-  const std::int64_t reduction = 32 * problem.out_pixels();
+  const std::int64_t reduction = usual_reduction(problem);
   if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
     return Refusal{std::move(reason)};
   constexpr std::int64_t least_filters = 16;
-  if (std::string reason = refusal(problem, least_filters); !reason.empty())
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty())
     return Refusal{std::move(reason)};
-  const Choice choice = choose_wgrad_tile(problem, mma_tiles(problem, reduction), device);
-  // What the tensor cores gain, measured on large problems. Slices of smaller tiles may yet keep so
-  // much more of the device busy that they win.
-  const double gain = choice.tile.split ? 1.1 : 1.6;
-  const Choice other = choose_wgrad_tile(problem, wgrad_tiles(problem.type), device);
-  if (other.score > gain * choice.score)
-    return Refusal{"smaller tiles on the FMA units keep more of the device busy"};
-  return propose_wgrad(problem, choice.tile, device);
+  return candidates_of(problem, mma_tiles(problem, reduction), device);
+}
+
+Proposal WgradMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                              const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return proposal_of(problem, mma_tiles(problem, usual_reduction(problem)), device, candidate);
 }
 
 bool WgradFmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<Proposal, Refusal> WgradFmaEngine::propose(const Problem& any,
-                                                        const DeviceDescription& device) const {
+std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_filters = 4;
-  if (std::string reason = refusal(problem, least_filters); !reason.empty())
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty())
     return Refusal{std::move(reason)};
-  return propose_wgrad(problem, choose_wgrad_tile(problem, wgrad_tiles(problem.type), device).tile,
-                       device);
+  return candidates_of(problem, wgrad_tiles(problem.type), device);
+}
+
+Proposal WgradFmaEngine::make(const Problem& any, const DeviceDescription& device,
+                              const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return proposal_of(problem, wgrad_tiles(problem.type), device, candidate);
 }
 
 }  // namespace kiln

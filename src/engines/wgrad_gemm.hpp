@@ -1,4 +1,4 @@
-// Filter gradient as an implicit GEMM on the FP32/FP64 FMA units.
+// Filter gradient as an implicit matrix product, on the tensor cores and on the FMA units.
 #pragma once
 
 #include "engines/engine.hpp"
@@ -10,25 +10,29 @@ class WgradMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_mma"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const override;
 };
 
 class WgradFmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_fma"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const override;
 };
 
 // All tiles that a filter gradient of a type may take.
 std::vector<GemmTile> wgrad_tiles(DataType type);
 
-// The proposal of one tile, whichever the engine would choose; `parts` of the reduction, 0 to
-// choose.
+// The proposal of one tile, its reduction in so many parts, whether the engine would choose it or
+// not.
 std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               const GemmTile& tile, const DeviceDescription& device,
-                                              int parts = 0);
+                                              int parts);
 
 }  // namespace kiln

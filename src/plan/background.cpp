@@ -57,11 +57,12 @@ class BackgroundThreads {
   int threads_ = 0;
 };
 
-BackgroundFinalization::BackgroundFinalization(Plan& plan)
-    : plan_(plan), generation_(fork_generation()) {}
+BackgroundFinalization::BackgroundFinalization(Plan& plan, FinalizeOptions options)
+    : plan_(plan), options_(std::move(options)), generation_(fork_generation()) {}
 
-std::shared_ptr<BackgroundFinalization> BackgroundFinalization::start(Plan& plan) {
-  std::shared_ptr<BackgroundFinalization> job(new BackgroundFinalization(plan));
+std::shared_ptr<BackgroundFinalization> BackgroundFinalization::start(Plan& plan,
+                                                                      FinalizeOptions options) {
+  std::shared_ptr<BackgroundFinalization> job(new BackgroundFinalization(plan, std::move(options)));
   BackgroundThreads::instance().add(job);
   return job;
 }
@@ -74,7 +75,7 @@ void BackgroundFinalization::run() {
   }
   std::exception_ptr failure;
   try {
-    plan_.finalize();
+    plan_.finalize(options_);
   } catch (...) {
     failure = std::current_exception();
   }

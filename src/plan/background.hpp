@@ -15,7 +15,7 @@ namespace kiln {
 class BackgroundFinalization {
  public:
   // `plan` must live, and be left alone, until done() or a cancel() that was granted.
-  static std::shared_ptr<BackgroundFinalization> start(Plan& plan);
+  static std::shared_ptr<BackgroundFinalization> start(Plan& plan, FinalizeOptions options = {});
 
   bool done() const;
   // Returns when it is done; what finalize() threw is thrown here, each time. Throws
@@ -28,10 +28,11 @@ class BackgroundFinalization {
   friend class BackgroundThreads;
   enum class State { queued, running, done, cancelled };
 
-  explicit BackgroundFinalization(Plan& plan);
+  BackgroundFinalization(Plan& plan, FinalizeOptions options);
   void run();  // on a thread of its own
 
   Plan& plan_;
+  const FinalizeOptions options_;
   const std::uint64_t generation_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

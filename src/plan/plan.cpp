@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "plan/recorder.hpp"
+#include "plan/tuning.hpp"
 
 namespace kiln {
 namespace {
@@ -43,13 +44,16 @@ void Plan::finalize(const FinalizeOptions& options) {
         .count();
   };
   refusals_.clear();
-  Proposal proposal = choose(problem_, device_->description(), options.only_engine, refusals_);
+  Choice choice = options.choice ? *options.choice
+                                 : choose_tuned(problem_, device_->description(),
+                                                options.only_engine, refusals_);
+  Proposal& proposal = choice.proposal;
   if (proposal.launch.parameters.size() > most_parameter_bytes)
     fail(KILN_STATUS_INTERNAL_ERROR, "engine ", proposal.kernel.engine, " has ",
          proposal.launch.parameters.size(), " bytes of kernel parameters; at most ",
          most_parameter_bytes);
   const double propose_milliseconds = elapsed();
-  record_plan(problem_, device_->description());
+  if (!options.choice) record_plan(problem_, device_->description(), options.only_engine);
   FoundKernel found;
   try {
     found =
@@ -64,11 +68,13 @@ void Plan::finalize(const FinalizeOptions& options) {
   times_ = found.times;
   times_.generate += propose_milliseconds;
   kernel_ = std::move(found.kernel);
+  tuned_ = choice.tuned;
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
     log::info(cat(reproducer(problem_, device_->description(), options), " -> ",
-                  proposal.kernel.engine, " for ", device_->description().arch, ", ", found.account,
-                  ", ", std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));
+                  proposal.kernel.engine, tuned_ ? " (tuned) for " : " for ",
+                  device_->description().arch, ", ", found.account, ", ",
+                  std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));
 }
 
 void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void* stream,

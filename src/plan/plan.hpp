@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "kiln/kiln.h"
 #include "plan/kernel_store.hpp"
 #include "problem/scalars.hpp"
@@ -18,6 +19,7 @@ namespace kiln {
 struct FinalizeOptions {
   std::string only_engine{};  // ask this engine alone; "": all, best first
   bool no_cache = false;      // compile afresh: neither memory nor disk is asked, and neither gains
+  std::optional<Choice> choice{};  // made already: nothing is chosen, nor recorded
 };
 
 class Plan {
@@ -42,6 +44,7 @@ class Plan {
   const std::vector<EngineRefusal>& refusals() const { return refusals_; }
 
   // The rest only once finalized.
+  bool tuned() const { return tuned_; }  // the engine and its tile were found by measuring
   const KernelSpec& spec() const;
   const LaunchSpec& launch() const { return launch_; }
   const LoadedKernel& kernel() const { return *kernel_; }
@@ -71,6 +74,7 @@ class Plan {
   kilnKernelOrigin_t origin_ = KILN_KERNEL_COMPILED;
   KernelTimes times_;
   double finalize_milliseconds_ = 0;
+  bool tuned_ = false;
 };
 
 }  // namespace kiln

@@ -29,18 +29,21 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::string manifest_line(const Problem& problem, const DeviceDescription& device) {
+std::string manifest_line(const Problem& problem, const DeviceDescription& device,
+                          const std::string& only_engine) {
   return cat("{\"command\":", quoted(command_of(problem)),
              ",\"problem\":", quoted(line_of(problem)), ",\"architecture\":", quoted(device.arch),
-             ",\"multiprocessors\":", device.multiprocessors, "}");
+             ",\"multiprocessors\":", device.multiprocessors,
+             only_engine.empty() ? "" : cat(",\"only_engine\":", quoted(only_engine)), "}");
 }
 
-void record_plan(const Problem& problem, const DeviceDescription& device) {
+void record_plan(const Problem& problem, const DeviceDescription& device,
+                 const std::string& only_engine) {
   const std::string& path = config().record_file;
   if (path.empty()) return;
   static PerProcess<Recorded> instance;
   Recorded& recorded = instance.get();
-  const std::string line = manifest_line(problem, device) + "\n";
+  const std::string line = manifest_line(problem, device, only_engine) + "\n";
   const std::lock_guard lock(recorded.mutex);
   if (!recorded.lines.insert(line).second) return;
   const int error = cache::append_to_file(path, std::as_bytes(std::span(line)));

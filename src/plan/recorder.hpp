@@ -9,11 +9,14 @@
 
 namespace kiln {
 
-// {"command":"conv","problem":"--dt f16 g1mb1_...","architecture":"sm_90a","multiprocessors":132}
-std::string manifest_line(const Problem& problem, const DeviceDescription& device);
+// {"command":"conv","problem":"--dt f16 g1mb1_...","architecture":"sm_90a","multiprocessors":132},
+// and ,"only_engine":"direct" of a plan whose engine the application named.
+std::string manifest_line(const Problem& problem, const DeviceDescription& device,
+                          const std::string& only_engine);
 
 // Appends it to the file, in one write, if KILN_RECORD names one and this process has not written
 // that line before. A file that cannot be written costs one warning.
-void record_plan(const Problem& problem, const DeviceDescription& device);
+void record_plan(const Problem& problem, const DeviceDescription& device,
+                 const std::string& only_engine);
 
 }  // namespace kiln

@@ -22,7 +22,7 @@
 #include "cli/manifest.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "plan/kernel_store.hpp"
 
 namespace {

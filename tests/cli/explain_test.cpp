@@ -64,8 +64,9 @@ BOOST_AUTO_TEST_CASE(why_tells_architectures_apart) {
     BOOST_TEST_MESSAGE("skipped: no NVRTC");
     return;
   }
-  bundle_of("one", tiny + "\n", "sm_80");
-  const Finished arch = kiln({"cache", "why", "conv " + tiny, "--arch", "sm_86"});
+  const std::string alike = "ic3ih6oc1kh1";  // whose source is the same for both
+  bundle_of("one", alike + "\n", "sm_80");
+  const Finished arch = kiln({"cache", "why", "conv " + alike, "--arch", "sm_86"});
   BOOST_TEST(contains(arch.out, "differs in     architecture\n  wanted       sm_86\n"), arch.out);
   BOOST_TEST(!contains(arch.out, "differs in     source"));
 }
@@ -172,16 +173,24 @@ BOOST_AUTO_TEST_CASE(what_an_application_recorded_is_a_manifest) {
   kiln.environment["KILN_RECORD"] = record;
   BOOST_REQUIRE(kiln({"conv", "--device", "host", tiny, tiny, "ic4ih6oc4kh3"}).status == 0);
   BOOST_REQUIRE(kiln({"softmax", "--dt", "f64", "--device", "host", "2x8x3x3"}).status == 0);
+  BOOST_REQUIRE(kiln({"conv", "--device", "host", "--engine", "direct", tiny}).status == 0);
   const std::string lines = kiln_test::read(record);
-  BOOST_TEST(std::count(lines.begin(), lines.end(), '\n') == 3, lines);
+  BOOST_TEST(std::count(lines.begin(), lines.end(), '\n') == 4, lines);
+  BOOST_TEST(contains(lines, ",\"only_engine\":\"direct\"}\n"), lines);
   BOOST_TEST(contains(lines, "{\"command\":\"conv\",\"problem\":\"g1mb2_ic3ih6iw6_oc4oh6ow6_"),
              lines);
   BOOST_TEST(contains(lines, "\"architecture\":\"host\""));
 
   kiln.environment.erase("KILN_RECORD");
-  BOOST_TEST(kiln({"prewarm", record}).lines().back() == "0 compiled, 3 already there, 0 failed");
+  BOOST_TEST(kiln({"prewarm", record}).lines().back() == "0 compiled, 4 already there, 0 failed");
   kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
-  BOOST_TEST(kiln({"prewarm", record}).lines().back() == "3 compiled, 0 already there, 0 failed");
+  const Finished made = kiln({"prewarm", record});
+  BOOST_TEST(made.lines().back() == "4 compiled, 0 already there, 0 failed");
+  BOOST_TEST(contains(made.out, "host conv --engine direct g1mb2_ic3"), made.out);
+  const std::string magic =
+      kiln.directory.write("magic", "{\"problem\":\"ic4ih6oc4kh3\",\"only_engine\":\"magic\"}\n");
+  BOOST_TEST(contains(kiln({"prewarm", magic, "--arch", "host"}).out,
+                      "only_engine is \"magic\"; expected an engine's name"));
 
   const std::string nowhere = "/nonexistent/record";
   kiln.environment["KILN_RECORD"] = nowhere;

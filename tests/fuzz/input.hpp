@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/objects.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "kiln/kiln.h"
 
 namespace fuzz {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "codegen/source.hpp"
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "problem/problem_line.hpp"
 
 namespace {
@@ -20,6 +21,7 @@ using namespace kiln;
 struct Case {
   Problem problem;
   std::string arch;
+  std::optional<Option> option{};  // else what is chosen
 };
 
 // Of every operation something in one type and layout: a convolution's passes at the four widths of
@@ -69,6 +71,18 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
   return out;
 }
 
+// A layer that every tile is a candidate for: each kernel once, in whatever parts.
+std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std::string& arch) {
+  const ConvolutionOperands o = describe_convolution(
+      parse_convolution_line("mb8ic128ih28oc128kh3ph1"), type, layout, KILN_CROSS_CORRELATION);
+  std::vector<Case> out;
+  for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),
+                                 Problem(make_convolution_wgrad(o.spec, o.x, o.y, o.w))})
+    for (Option& option : all_candidates(problem, known_architecture(arch)))
+      if (option.name.parts == 1) out.push_back({problem, arch, std::move(option)});
+  return out;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> out;
   int turn = 0;
@@ -80,6 +94,7 @@ std::vector<Case> cases() {
         if (!measured && turn++ % 3 != 0) continue;
         for (const Problem& problem : problems(type, layout, measured || turn % 2 == 0))
           out.push_back({problem, arch});
+        for (const Case& each : every_tile(type, layout, arch)) out.push_back(each);
       }
   return out;
 }
@@ -100,7 +115,8 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
   try {
     std::vector<EngineRefusal> refusals;
     const KernelSpec spec =
-        choose(item.problem, known_architecture(item.arch), "", refusals).kernel;
+        item.option ? item.option->choice.proposal.kernel
+                    : choose(item.problem, known_architecture(item.arch), "", refusals).kernel;
     std::vector<std::string> options = nvrtc.options(item.arch);
     options.push_back("--ptxas-options=-v");
     const Compiled compiled =

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "codegen/source.hpp"
-#include "engines/engine.hpp"
+#include "engines/choice.hpp"
 #include "plan/kernel_store.hpp"
 #include "problem/problem_line.hpp"
 

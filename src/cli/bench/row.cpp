@@ -13,17 +13,6 @@ constexpr const char* columns[] = {"suite",        "layer",     "batch",   "oper
                                    "gbps",         "flops",     "bytes",   "workspace_bytes",
                                    "relative_rms", "max_error", "note",    "problem"};
 
-// Quoted where it must be.
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 std::string number(double value) { return value == 0 ? "" : significant(value, 6); }
 std::string count(double value) { return value == 0 ? "" : fixed(value, 0); }
 std::string error_text(const std::optional<double>& error) {
@@ -88,6 +77,16 @@ std::string Row::rate() const {
   return flops > 0 ? rate_text(teraflops()) : cat(significant(gigabytes(), 3), " GB/s");
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
 std::string csv_header() {
   std::string line;
   for (const char* name : columns) line += cat(line.empty() ? "" : ",", name);
@@ -97,7 +96,7 @@ std::string csv_header() {
 std::string csv_line(const Row& row) {
   std::string line, separator;
   for (const std::string& value : values(row)) {
-    line += separator + field(value);
+    line += separator + csv_field(value);
     separator = ",";
   }
   return line + '\n';

@@ -32,6 +32,7 @@ struct Row {
 // Name and value of each thing that figures depend on beside the code: chip, driver, versions.
 using Machine = std::vector<std::pair<std::string, std::string>>;
 
+std::string csv_field(const std::string& text);  // quoted where it must be
 std::string csv_header();
 std::string csv_line(const Row& row);
 // The machine as lines of comments, the header, the rows.

@@ -1,0 +1,48 @@
+// What tuning found out about a problem: predicted and measured times side by side, and how good
+// the cost model's choices were.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/bench/measurement.hpp"
+#include "engines/choice.hpp"
+
+namespace kiln::cli::tune {
+
+struct Attempt {
+  Winner name;
+  double predicted = 0;               // microseconds
+  std::optional<bench::Times> times;  // measured
+  bool chosen = false;                // by the cost model
+  std::string note;                   // why it was not measured, or what is wrong with it
+};
+
+struct Outcome {
+  std::string problem;
+  std::vector<Attempt> attempts;  // the least prediction first
+  std::string failure;            // "" if there is a winner to remember
+
+  const Attempt* chosen() const;
+  const Attempt* best() const;  // the fastest measured; null if none was
+  // The one to remember: the fastest, or the model's choice if that is as fast within the noise.
+  const Attempt* winner() const;
+};
+
+// How often the choice came close to the best, of the problems where there was something to choose.
+struct Summary {
+  int problems = 0, close = 0;
+  double percent() const { return problems == 0 ? 100 : 100.0 * close / problems; }
+};
+inline constexpr double close_enough = 1.1;  // of the best's time
+Summary summary_of(std::span<const Outcome> outcomes);
+std::string text_of(const Summary& summary);
+
+// The problem, then a line a candidate that was measured, predicted beside measured.
+std::string text_of(const Outcome& outcome);
+
+std::string csv_text(std::span<const Outcome> outcomes);
+
+}  // namespace kiln::cli::tune

@@ -1,0 +1,168 @@
+// kiln tune: measures every candidate of given problems, and lets plans take the fastest from then
+// on.
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/device_options.hpp"
+#include "cli/format.hpp"
+#include "cli/manifest.hpp"
+#include "cli/operation.hpp"
+#include "cli/progress.hpp"
+#include "cli/tune/tuner.hpp"
+#include "core/error.hpp"
+#include "plan/compile_slots.hpp"
+#include "plan/kernel_cache.hpp"
+#include "plan/tuning.hpp"
+
+namespace kiln::cli {
+namespace {
+
+using namespace tune;  // NOLINT(google-build-using-namespace): the command is all of it
+
+struct Options {
+  std::vector<std::string> lines;
+  std::string batch, device, csv;
+  bench::Selection selection;
+  TuningSettings settings;
+  double time_limit = 0;
+};
+
+void add_lines(const Manifest& manifest, std::vector<bench::Case>& cases) {
+  for (const std::string& flaw : manifest.flaws) throw UsageError(flaw);
+  for (const ManifestEntry& entry : manifest.entries) {
+    bench::Case item;
+    item.problem = entry.problem;
+    cases.push_back(std::move(item));
+  }
+}
+
+// Problems in the order in which they were given, each once.
+std::vector<bench::Case> cases_of(const Options& options) {
+  ManifestDefaults defaults{{"f32"}, {"nchw"}, options.selection.batches, true};
+  if (!options.selection.types.empty()) defaults.types = options.selection.types;
+  if (!options.selection.layouts.empty()) defaults.layouts = options.selection.layouts;
+  std::vector<bench::Case> all, cases;
+  std::string lines;
+  for (const std::string& line : options.lines) lines += line + "\n";
+  add_lines(parse_manifest("PROBLEM", lines, defaults), all);
+  if (!options.batch.empty()) add_lines(read_manifest(options.batch, defaults), all);
+  if (!options.selection.suites.empty())
+    for (bench::Case& item : bench::cases_of(options.selection)) all.push_back(std::move(item));
+  std::set<std::string> seen;
+  for (bench::Case& item : all)
+    if (seen.insert(kiln::text_of(item.problem)).second) cases.push_back(std::move(item));
+  return cases;
+}
+
+// Rewritten after each problem, so that a run which ends early leaves what it had.
+void write_csv(const std::string& path, const std::vector<Outcome>& outcomes) {
+  if (path.empty()) return;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << csv_text(outcomes);
+  file.close();
+  if (!file) throw UsageError(cat("cannot write ", path));
+}
+
+int run(const Options& options) {
+  if (cache_mode() != CacheMode::on)
+    throw UsageError(cat("KILN_CACHE is ", kiln::name_of(cache_mode()),
+                         "; expected on, for what is found is kept"));
+  const std::vector<bench::Case> cases = cases_of(options);
+  if (cases.empty()) throw UsageError("no problem is left: --layers or --mb exclude all");
+  const std::shared_ptr<Device> device = device_of(options.device);
+  device->make_current();
+  set_compile_threads(options.settings.threads);
+  Tuner tuner(device, options.settings);
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<Outcome> outcomes;
+  int failures = 0;
+  {
+    Progress progress(static_cast<int>(cases.size()));
+    for (const bench::Case& item : cases) {
+      if (options.time_limit > 0 && seconds() > options.time_limit) break;
+      outcomes.push_back(tuner.run(item));
+      failures += !outcomes.back().failure.empty();
+      progress.done(text_of(outcomes.back()), true);
+      write_csv(options.csv, outcomes);
+    }
+  }
+  std::cout << text_of(summary_of(outcomes)) << '\n'
+            << outcomes.size() << " of " << cases.size() << " problems in "
+            << duration_text(seconds()) << ", " << failures << " failed; winners are in "
+            << tuning_file() << std::endl;
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Run& run_command) {
+  auto options = std::make_shared<Options>();
+  options->settings.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  bench::Selection& selection = options->selection;
+  CLI::App& command = *app.add_subcommand(
+      "tune", "Measure all candidates of problems; plans then take the fastest");
+  command.footer(
+      "Problems are lines as `kiln prewarm` takes them: \"conv --dt f16 mb1_ic64ih56oc64kh3ph1\".\n"
+      "Time goes into what differs: candidates predicted to take more than --within times the "
+      "best\n"
+      "prediction are left out, each other is sampled once, and those within 25% of the fastest "
+      "are\n"
+      "measured in full. Of each problem: * the fastest, > the cost model's choice.");
+  command.add_option("PROBLEM", options->lines, "Problems, as described below");
+  command
+      .add_option("--batch", options->batch,
+                  "File of problems, one a line, as `kiln prewarm` reads")
+      ->type_name("FILE");
+  const auto list = [&](const std::string& flag, std::vector<std::string>& values,
+                        const std::string& help) {
+    return command.add_option(flag, values, help)->delimiter(',');
+  };
+  list("--suite", selection.suites, "The benchmark's: paper, resnet50, vgg16, memory")
+      ->check(CLI::IsMember({"paper", "resnet50", "vgg16", "memory"}));
+  list("--layers", selection.layers, "Of suites: layers with one of these in their names");
+  list("--dir", selection.directions, "Of suites: fwd, dgrad, wgrad")
+      ->check(CLI::IsMember(bench::direction_names));
+  list("--math", selection.maths, "Of suites, of f32: strict, default, tf32")
+      ->check(CLI::IsMember(bench::math_names));
+  list("--dt", selection.types, "Data types (default: f32)")->check(CLI::IsMember(type_names));
+  list("--layout", selection.layouts, "Layouts (default: nchw)")
+      ->check(CLI::IsMember(layout_names));
+  command.add_option("--mb", selection.batches, "Batch sizes (default: the lines' own)")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
+  command.add_option("--within", options->settings.within, "See below")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  command.add_option("--samples", options->settings.full.samples, "Timings of each candidate")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command
+      .add_option("--warm-up", options->settings.full.warm_up,
+                  "Milliseconds of work before a candidate's first sample")
+      ->check(CLI::Range(0.0, 10000.0))
+      ->capture_default_str();
+  command.add_option("-j", options->settings.threads, "Compilations at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      .add_option("--time-limit", options->time_limit,
+                  "Seconds after which no further problem begins; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--csv", options->csv, "Write all candidates there")->type_name("FILE");
+  command.callback([options, &run_command] {
+    if (options->lines.empty() && options->batch.empty() && options->selection.suites.empty())
+      throw UsageError("no problem to tune; expected PROBLEM..., --batch FILE or --suite NAME");
+    run_command = [options] { return run(*options); };
+  });
+}
+
+}  // namespace kiln::cli

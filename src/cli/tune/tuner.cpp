@@ -1,0 +1,144 @@
+#include "cli/tune/tuner.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "core/error.hpp"
+#include "plan/plan.hpp"
+#include "plan/tuning.hpp"
+
+namespace kiln::cli::tune {
+namespace {
+
+constexpr std::uint64_t seed = 1;      // of the random data
+constexpr double near_fastest = 1.25;  // by one sample each, that is worth measuring in full
+
+// What a sample tells of those that are far behind; the device has worked long enough by then.
+bench::MeasurementSettings brief(const bench::MeasurementSettings& full) {
+  return {1, full.warm_up / 10, full.sample / 2};
+}
+
+// Makes the machine code of all, several at a time, for the plans to find.
+void compile(const std::vector<const Option*>& options, const DeviceDescription& device,
+             int threads) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < options.size();) {
+      try {
+        make_image(options[i]->choice.proposal.kernel, device.kind, device.arch);
+      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): its plan will say so
+      }
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+}
+
+bench::Contestant contestant(const std::shared_ptr<Device>& device, const bench::Case& item,
+                             const Option& option) {
+  bench::Contestant contestant;
+  contestant.roles = {"kiln"};
+  const auto plan = std::make_shared<Plan>(device, item.problem);
+  try {
+    FinalizeOptions options;
+    options.choice = option.choice;
+    plan->finalize(options);
+  } catch (const Error& error) {
+    const std::string sentence = error.what();
+    contestant.refusal = sentence.substr(0, sentence.find('\n'));
+    return contestant;
+  }
+  contestant.execute = [plan, scalars = item.scalars](const bench::BufferSet& set) {
+    plan->execute(set.operands, scalars, nullptr);
+  };
+  return contestant;
+}
+
+Winner name_of(const Proposal& proposal) {
+  return {proposal.kernel.engine, proposal.kernel.tile,
+          static_cast<int>(proposal.launch.shape.cluster)};
+}
+
+}  // namespace
+
+Tuner::Tuner(std::shared_ptr<Device> device, const TuningSettings& settings)
+    : device_(std::move(device)), settings_(settings), pool_(*device_, seed) {}
+
+Outcome Tuner::run(const bench::Case& item) {
+  Outcome outcome;
+  outcome.problem = kiln::text_of(item.problem);
+  try {
+    const DeviceDescription& device = device_->description();
+    std::vector<Option> options = all_candidates(item.problem, device);
+    std::vector<EngineRefusal> refusals;
+    const Winner model = name_of(choose(item.problem, device, "", refusals));
+    for (const Option& option : options)
+      outcome.attempts.push_back(
+          {option.name, option.choice.seconds * 1e6, {}, option.name == model, ""});
+    if (options.size() > 1) measure_all(item, options, outcome);
+  } catch (const Error& error) {
+    outcome.failure = error.what();
+  } catch (const std::bad_alloc&) {
+    outcome.failure = "not enough memory on this machine for the operands";
+  }
+  return outcome;
+}
+
+void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, Outcome& outcome) {
+  std::vector<std::size_t> places;
+  std::vector<const Option*> wanted;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const Attempt& attempt = outcome.attempts[i];
+    const double least = outcome.attempts.front().predicted;
+    if (!attempt.chosen && attempt.predicted > settings_.within * least) continue;
+    places.push_back(i);
+    wanted.push_back(&options[i]);
+  }
+  compile(wanted, device_->description(), settings_.threads);
+  bench::Operands operands(*device_, pool_, item);
+  std::vector<bench::Contestant> contestants;
+  for (const Option* option : wanted) contestants.push_back(contestant(device_, item, *option));
+
+  const auto measure = [&](const std::vector<std::size_t>& which,
+                           const bench::MeasurementSettings& settings) {
+    std::vector<bench::Contestant> some;
+    for (const std::size_t i : which) some.push_back(contestants[i]);
+    const auto measured = bench::measure(
+        *device_, some, [&] { return operands.next(); }, settings);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      Attempt& attempt = outcome.attempts[places[which[i]]];
+      attempt.note = measured[i].failure;
+      attempt.times.reset();
+      if (attempt.note.empty()) attempt.times = measured[i].times;
+    }
+  };
+  std::vector<std::size_t> all(wanted.size()), near;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  measure(all, brief(settings_.full));
+  const Attempt* const fastest = outcome.best();
+  if (fastest == nullptr) fail(KILN_STATUS_EXECUTION_FAILED, "no candidate could be executed");
+  const double enough = near_fastest * fastest->times->median;
+  for (const std::size_t i : all) {
+    const Attempt& attempt = outcome.attempts[places[i]];
+    if (attempt.times && (attempt.chosen || attempt.times->median <= enough)) near.push_back(i);
+  }
+  if (near.size() > 1) measure(near, settings_.full);
+
+  const Attempt* const winner = outcome.winner();
+  if (winner == nullptr) fail(KILN_STATUS_EXECUTION_FAILED, "no candidate could be executed twice");
+  for (const std::size_t i : all) {
+    Attempt& attempt = outcome.attempts[places[i]];
+    if (&attempt != winner) continue;
+    contestants[i].execute(operands.fresh());
+    device_->synchronize(nullptr);
+    attempt.note = operands.compare().complaint();
+    if (!attempt.note.empty())
+      fail(KILN_STATUS_EXECUTION_FAILED,
+           "the fastest is wrong, and not remembered: ", attempt.note);
+  }
+  remember_winners(
+      {tuned_kernel(item.problem, device_->description(), winner->name, winner->times->median)});
+}
+
+}  // namespace kiln::cli::tune

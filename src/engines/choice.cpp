@@ -1,0 +1,165 @@
+#include "engines/choice.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace kiln {
+namespace {
+
+// Engines multiply sizes and strides without a thought of overflow: why none is asked, "" if they
+// are. An empty batch counts as one image, whose kernel is that of every batch.
+std::string extent_refusal(const Problem& problem) {
+  constexpr std::int64_t most_elements = std::int64_t{1} << 48;
+  constexpr std::int64_t most_stride = std::int64_t{1} << 52;
+  for (Operand& operand : operands_of(problem)) {
+    operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
+    if (operand.count() > most_elements)
+      return cat(operand.name, " has ", operand.count(), " elements; expected at most 2^48");
+    for (const std::int64_t stride : operand.strides)
+      if (stride > most_stride)
+        return cat(operand.name, " has a stride of ", stride, "; expected at most 2^52");
+  }
+  return "";
+}
+
+[[noreturn]] void refuse(const Problem& problem, const std::string& reasons) {
+  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", reasons);
+}
+
+struct Found {
+  const Engine* engine = nullptr;
+  Candidate candidate;
+};
+
+void take_least(const Engine& engine, const std::vector<Candidate>& candidates, Found& best) {
+  for (const Candidate& candidate : candidates)
+    if (best.engine == nullptr || candidate.seconds < best.candidate.seconds)
+      best = {&engine, candidate};
+}
+
+Found least(const Problem& problem, const DeviceDescription& device, const std::string& only,
+            std::vector<EngineRefusal>& refusals) {
+  Found best;
+  for (const Engine* engine : engines()) {
+    if ((!only.empty() && only != engine->name()) || !engine->is_for(problem)) continue;
+    auto answer = engine->candidates(problem, device);
+    if (auto* refusal = std::get_if<Refusal>(&answer))
+      refusals.push_back({engine->name(), std::move(refusal->reason)});
+    else
+      take_least(*engine, std::get<std::vector<Candidate>>(answer), best);
+  }
+  return best;
+}
+
+// The problem at whose batch its kernel is chosen.
+Problem at_reference(const Problem& problem) {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  if (convolution == nullptr) return problem;
+  ConvolutionProblem reference = *convolution;
+  reference.batch = convolution->batch <= small_batch ? small_reference : large_reference;
+  return reference;
+}
+
+// The same kernel at the batch at hand, in the parts that suit it. None where the launch would be
+// too large for that kernel alone.
+Found at_hand(const Found& reference, const Problem& problem, const DeviceDescription& device) {
+  const auto answer = reference.engine->candidates(problem, device);
+  Found best;
+  const auto* all = std::get_if<std::vector<Candidate>>(&answer);
+  if (all == nullptr) return best;
+  std::vector<Candidate> own;
+  for (const Candidate& candidate : *all)
+    if (candidate.kernel == reference.candidate.kernel) own.push_back(candidate);
+  take_least(*reference.engine, own, best);
+  return best;
+}
+
+// The candidate of a winner's names, if there still is one.
+std::optional<Choice> find(const Winner& winner, const Problem& problem,
+                           const DeviceDescription& device) {
+  for (const Engine* engine : engines()) {
+    if (winner.engine != engine->name() || !engine->is_for(problem)) continue;
+    const auto answer = engine->candidates(problem, device);
+    const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    if (candidates == nullptr) return std::nullopt;
+    for (const Candidate& candidate : *candidates) {
+      if (candidate.parts != winner.parts) continue;
+      Proposal proposal = engine->make(problem, device, candidate);
+      if (proposal.kernel.tile == winner.tile)
+        return Choice{std::move(proposal), candidate.seconds, true};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device) {
+  std::vector<EngineRefusal> answers;
+  const std::string extent = extent_refusal(problem);
+  for (const Engine* engine : engines()) {
+    if (!engine->is_for(problem)) continue;
+    answers.push_back({engine->name(), extent});
+    if (!extent.empty()) continue;
+    try {
+      auto answer = engine->candidates(problem, device);
+      if (auto* refusal = std::get_if<Refusal>(&answer))
+        answers.back().reason = std::move(refusal->reason);
+    } catch (const Error& error) {
+      if (error.status() != KILN_STATUS_NOT_SUPPORTED) throw;
+      answers.back().reason = error.what();
+    }
+  }
+  return answers;
+}
+
+Choice choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+              std::vector<EngineRefusal>& refusals, const Winner* winner) {
+  if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
+  if (winner != nullptr && (only.empty() || only == winner->engine))
+    if (auto choice = find(*winner, problem, device)) return std::move(*choice);
+  const std::size_t known = refusals.size();
+  const Problem reference = at_reference(problem);
+  Found found = least(reference, device, only, refusals);
+  if (found.engine != nullptr && reference != problem) found = at_hand(found, problem, device);
+  if (found.engine == nullptr) {
+    refusals.resize(known);
+    found = least(problem, device, only, refusals);
+  }
+  if (found.engine != nullptr)
+    return {found.engine->make(problem, device, found.candidate), found.candidate.seconds, false};
+  std::string reasons;
+  for (const EngineRefusal& refusal : refusals)
+    reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
+  refuse(problem,
+         reasons.empty() ? cat("there is no engine named ", only, " for this operation") : reasons);
+}
+
+Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+                std::vector<EngineRefusal>& refusals) {
+  return choose(problem, device, only, refusals, nullptr).proposal;
+}
+
+std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device) {
+  std::vector<EngineRefusal> refusals;
+  choose(problem, device, "", refusals);  // throws where there is none
+  std::vector<Option> options;
+  for (const Engine* engine : engines()) {
+    if (!engine->is_for(problem)) continue;
+    const auto answer = engine->candidates(problem, device);
+    const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    if (candidates == nullptr) continue;
+    for (const Candidate& candidate : *candidates) {
+      Proposal proposal = engine->make(problem, device, candidate);
+      Winner name{engine->name(), proposal.kernel.tile, candidate.parts};
+      options.push_back({std::move(name), {std::move(proposal), candidate.seconds, false}});
+    }
+  }
+  std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
+    return a.choice.seconds < b.choice.seconds;
+  });
+  return options;
+}
+
+}  // namespace kiln

@@ -1,0 +1,59 @@
+// The choice among all engines' candidates: the least estimated time.
+//
+// One kernel serves every batch size, yet which one is best depends on it: few images leave most of
+// a chip without a tile unless tiles are small. So a convolution's kernel is chosen at one of two
+// reference batches, and a layer has at most two kernels, however many batch sizes it meets. Into
+// how many parts the reduction is divided, a launch argument, is chosen for the batch at hand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Up to `small_batch` images count as `small_reference`, more as `large_reference`: the middle of
+// what inference and what training run.
+inline constexpr std::int64_t small_batch = 32, small_reference = 16, large_reference = 128;
+
+struct EngineRefusal {
+  std::string engine, reason;
+};
+
+// Every engine for the problem's operation, in the order of engines(), with its refusal; "" of
+// those that take it.
+std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
+
+// What a measurement found to be fastest: a candidate by its names.
+struct Winner {
+  std::string engine, tile;
+  int parts = 1;
+  friend bool operator==(const Winner&, const Winner&) = default;
+};
+
+struct Choice {
+  Proposal proposal;
+  double seconds = 0;  // estimated
+  bool tuned = false;  // the winner's, not the model's
+};
+
+// `winner`, if not null and among the candidates; else by the cost model; of one engine alone if
+// `only` names it. The refusals of those asked are added to `refusals`. Throws NOT_SUPPORTED with
+// every reason if there is no candidate.
+Choice choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+              std::vector<EngineRefusal>& refusals, const Winner* winner);
+
+// The cost model's proposal.
+Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+                std::vector<EngineRefusal>& refusals);
+
+// All candidates with their kernels, the least estimate first. Throws as choose().
+struct Option {
+  Winner name;
+  Choice choice;
+};
+std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device);
+
+}  // namespace kiln

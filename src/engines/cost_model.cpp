@@ -1,0 +1,224 @@
+#include "engines/cost_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "codegen/kernel_spec.hpp"
+
+namespace kiln {
+namespace {
+
+// ---- chips --------------------------------------------------------------------------------------
+
+// Of a multiprocessor, multiply-adds a clock: lanes from the CUDA C++ Programming Guide
+// ("Arithmetic Instructions"), tensor cores from the vendor's architecture papers, but for those of
+// 90, which mma.sync drives no faster than this (tests/bench/NOTES.md: 614 clocks for three
+// products of 128x128x8). 16-bit operands are multiplied as TF32. Clocks are the boost clocks of
+// the first chip of that capability in device/known_chips.cpp, memory its data sheet's; of 90 both
+// as measured on an H200.
+struct Rates {
+  int capability;
+  double gigahertz;
+  double f32, f64;                // FMA units
+  double tensor_f32, tensor_f64;  // 0: none
+  double memory;                  // bytes a second
+};
+constexpr Rates rates[] = {
+    {75, 1.59, 64, 2, 0, 0, 0.32e12},      {80, 1.41, 64, 32, 512, 64, 1.55e12},
+    {86, 1.70, 128, 2, 256, 0, 0.60e12},   {89, 2.52, 128, 2, 256, 0, 0.86e12},
+    {90, 1.98, 128, 64, 640, 128, 4.2e12}, {100, 1.92, 128, 64, 640, 64, 7.7e12},
+    {120, 2.41, 128, 2, 256, 0, 1.79e12},
+};
+// The host device is taken for a chip that has everything, so that tests meet every engine.
+constexpr int host_capability = 90;
+
+const Rates& rates_of(const DeviceDescription& device) {
+  const int capability =
+      device.kind == KILN_DEVICE_HOST ? host_capability : device.compute_capability;
+  const Rates* found = rates;
+  for (const Rates& each : rates)
+    if (each.capability <= capability) found = &each;
+  return *found;
+}
+
+// ---- what was fitted to the times in tests/bench/h200/*.csv and tests/bench/NOTES.md
+// -------------
+
+// A step takes this share of the clocks that its products, its instructions and its wavefronts of
+// shared memory would take one after the other: they overlap in part.
+constexpr double share_of_units = 0.72, share_of_issue = 0.78, share_of_shared_memory = 0.55;
+
+// Instructions of a thread: to copy an element from global to shared memory, index arithmetic and
+// replays of its bank conflicts included; more where the element may lie in the padding; to split
+// an f32 in two; of the loop itself.
+constexpr double copy_instructions = 15, bounds_instructions = 7.3, split_instructions = 3,
+                 loop_instructions = 20;
+// Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
+constexpr double reads_of_operand = 1.5;
+
+// A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
+// (1 + waiting_warps / w) times as long.
+constexpr double waiting_warps = 0.95;
+
+// Clocks: at the barrier of each step; before the first one; for 32 results, stored 16 bytes at a
+// time or one by one; to exchange the sums of a cluster or of slices, as many as the stages' memory
+// holds, and for 32 of them.
+constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7.9,
+                 scattered_store_clocks = 53, exchange_clocks = 5000, exchanged_sums_clocks = 20;
+
+// The share of a chip that clusters of 1, 2, 4, 8 and 16 blocks can fill.
+constexpr double packing[] = {1, 0.99, 0.98, 0.85, 0.85};
+
+constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
+
+// Of a thread that slides along a row: against one multiply-add a clock and lane, by the f32 and
+// f64 data gradients of the paper's L1; and where channels lie innermost, by the same in NHWC.
+constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_channels_inner = 1.6,
+                 sliding_narrow = 1.4;
+
+// ---- what was not measured, and set so that the engine is the last resort ----------------------
+
+// Clocks from one product of a thread to its next, an access of cold memory, and instructions of a
+// product, most of them index arithmetic.
+constexpr double direct_wait = 500, direct_instructions = 24;
+
+// ---- the model ----------------------------------------------------------------------------------
+
+constexpr double issue_width = 4;       // warp instructions a clock
+constexpr double wavefront_words = 32;  // of shared memory a clock
+constexpr double warp = 32;
+
+int resident_blocks(const GemmTile& tile, DataType type, const DeviceDescription& device) {
+  constexpr std::int64_t reserved = 1024;  // bytes a block
+  const bool packs =
+      device.kind == KILN_DEVICE_HOST || device.compute_capability >= tile.packs_from;
+  const std::int64_t bytes = GemmStages(tile, type, true, true).bytes(tile, type) + reserved;
+  const std::int64_t fit = device.shared_memory_per_multiprocessor / bytes;
+  return static_cast<int>(std::clamp<std::int64_t>(fit, 1, packs ? tile.min_blocks : 1));
+}
+
+// In which a multiprocessor does one turn of a block, a step of each of its slices, all its warps'
+// waits apart.
+double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip) {
+  const bool f64 = work.type == KILN_DATA_DOUBLE;
+  const double words = f64 ? 2 : 1;  // of an element in shared memory
+  const double k = tile.k, warps = tile.threads() / warp, m = tile.thread_m, n = tile.thread_n;
+  const double products = static_cast<double>(tile.slices) * tile.m * tile.n * k;
+  // Of a thread:
+  const double copies = tile.slices * k * (tile.m + tile.n) / tile.threads();
+  double instructions =
+      loop_instructions + copies * (copy_instructions + (work.bounds ? bounds_instructions : 0));
+  double units, read;  // words that its warp's reads are charged with
+  if (tile.mma()) {
+    const double passes = tile.split ? 3 : 1, of_k = k / 8;
+    const double operands = 2 * m + n;  // of a lane, of 16x8x8 products
+    units = products * passes / (f64 ? chip.tensor_f64 : chip.tensor_f32);
+    instructions +=
+        of_k * (m / 2 * n / 2 * passes +
+                operands * (words / 4 * reads_of_operand + (tile.split ? split_instructions : 0)));
+    if (tile.promote > 0) instructions += 2 * m * n / tile.promote;
+    read = of_k * operands * words;
+  } else {
+    // The issue slots of f32 products are their units' clocks.
+    units = f64 ? products / chip.f64 : 0;
+    const double slots = f64 ? 0.5 : issue_width * warp / chip.f32;
+    instructions += k * (m * n + (m + n) * words / 4) * slots;
+    read = k * (m + n) * words / 4;  // lanes share most of it
+  }
+  const double wavefronts = warps * (copies * words + read) * warp / wavefront_words;
+  return share_of_units * units + share_of_issue * instructions * warps / issue_width +
+         share_of_shared_memory * wavefronts;
+}
+
+// Clocks of `blocks` blocks over the chip, `resident` at once on a multiprocessor, of which each
+// takes block(r) beside r - 1 others. The fullest multiprocessor sets the time. Blocks of the first
+// round are dealt one to each; those of the last go where blocks end, which may be evenly, or all
+// at once where all ended together: both have been seen, so the mean of both is taken.
+template <class Block>
+double rounds_clocks(double blocks, double multiprocessors, int resident, const Block& block) {
+  const double most = std::max(1.0, std::ceil(blocks / multiprocessors));
+  if (most <= resident) return block(most);
+  const double whole = std::floor(most / resident), rest = most - whole * resident;
+  const double even = whole * block(resident) + (rest > 0 ? block(rest) : 0);
+  return (even + std::ceil(blocks / (multiprocessors * resident)) * block(resident)) / 2;
+}
+
+double seconds_of(double clocks, double bytes, const Rates& chip) {
+  return launch_seconds + std::max(clocks / (chip.gigahertz * 1e9), bytes / chip.memory);
+}
+
+}  // namespace
+
+double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
+                    const DeviceDescription& device) {
+  const Rates& chip = rates_of(device);
+  const double turns = std::max(1.0, std::ceil(work.steps / (parts * tile.slices)));
+  const double one_turn = turn_clocks(tile, work, chip), warps = tile.threads() / warp;
+  const double sums = static_cast<double>(tile.m) * tile.n * tile.slices;
+  const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
+  const double sum_bytes = static_cast<double>(size_of(compute_type(work.type)));
+  const double stage_bytes = GemmStages(tile, work.type, true, true).bytes(tile, work.type);
+  const bool shared = parts > 1 || tile.slices > 1;
+  // Beside others a block takes as much longer as they have to do.
+  const auto block = [&](double resident) {
+    const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps));
+    double clocks = first_clocks + turns * (busy + step_clocks);
+    clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
+              work.results / (tiles * warp * parts);
+    if (shared)
+      clocks += std::ceil(sums * sum_bytes / stage_bytes) * exchange_clocks +
+                resident * exchanged_sums_clocks * sums / warp;
+    return clocks;
+  };
+  const int resident = resident_blocks(tile, work.type, device);
+  const double blocks = tiles * parts;
+  double clocks;
+  if (work.largest > 1) {
+    // The longest work begins first, so that what ends last is about half of it late.
+    const double most = std::ceil(blocks / device.multiprocessors);
+    const double beside = std::min<double>(most, resident);
+    const double rounds = blocks / (device.multiprocessors * beside);
+    clocks = block(beside) * std::max(rounds + work.largest / 2, work.largest);
+  } else {
+    clocks = rounds_clocks(blocks, device.multiprocessors, resident, block);
+  }
+  const auto size = std::find(std::begin(cluster_sizes), std::end(cluster_sizes), parts);
+  const double packed = size == std::end(cluster_sizes) ? packing[std::size(packing) - 1]
+                                                        : packing[size - std::begin(cluster_sizes)];
+  return seconds_of(clocks / packed, work.bytes, chip);
+}
+
+double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device) {
+  const Rates& chip = rates_of(device);
+  constexpr int resident = 2;
+  const double warps = work.threads / warp;
+  const bool f64 = work.type == KILN_DATA_DOUBLE, narrow = size_of(work.type) == 2;
+  const double lanes = f64 ? chip.f64 : chip.f32;
+  const double once = first_clocks + work.steps * step_clocks +
+                      work.products * work.threads / lanes / sliding_share *
+                          (work.channels_inner ? sliding_channels_inner : 1) *
+                          (narrow ? sliding_narrow : 1);
+  const auto block = [&](double beside) {
+    return beside * once * (1 + sliding_waiting_warps / (beside * warps));
+  };
+  return seconds_of(rounds_clocks(work.blocks, device.multiprocessors, resident, block), work.bytes,
+                    chip);
+}
+
+double direct_seconds(const DirectWork& work, const DeviceDescription& device) {
+  const Rates& chip = rates_of(device);
+  constexpr double resident_threads = 2048;
+  const double slots = resident_threads * device.multiprocessors;
+  const double rounds = std::max(1.0, std::ceil(work.threads / slots));
+  const double waits = rounds * work.products * direct_wait;
+  const double issue = work.threads * work.products * direct_instructions /
+                       (warp * issue_width * device.multiprocessors);
+  return seconds_of(first_clocks + std::max(waits, issue), work.bytes, chip);
+}
+
+double memory_bound_seconds(double bytes, const DeviceDescription& device) {
+  return seconds_of(first_clocks, bytes, rates_of(device));
+}
+
+}  // namespace kiln

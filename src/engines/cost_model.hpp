@@ -1,0 +1,57 @@
+// How long a kernel will take, told before it exists: what candidates are chosen by. All that the
+// library believes of the speed of chips is in cost_model.cpp.
+//
+// A kernel of tiles is blocks of `steps` each. A step's time is what it asks of the multiprocessor
+// (products of its FMA or tensor units, issue slots, accesses of shared memory), longer where few
+// warps are there to hide each other's waits, and a fixed wait. Blocks go over the multiprocessors
+// in rounds; clusters, which share a tile's reduction, pack less well. To that comes what every
+// block costs (its first operands, its results, the exchange of sums with its cluster) and every
+// launch. No kernel is faster than the memory lets it be.
+#pragma once
+
+#include <cstdint>
+
+#include "device/device.hpp"
+#include "engines/gemm_tile.hpp"
+
+namespace kiln {
+
+// A matrix product in tiles, gathered element by element.
+struct GemmWork {
+  DataType type = KILN_DATA_FLOAT;
+  std::int64_t tiles = 0;  // of the result
+  double results = 0;      // in all tiles, of which the last ones may be mostly idle
+  double steps = 0;        // of tile.k products: a tile's mean, before it is divided into parts
+  double largest = 1;      // the work of the largest tile, against the mean
+  bool bounds = false;     // elements may lie in the padding
+  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
+  double bytes = 0;        // of the operands and the result, once each
+};
+// Of one execution whose clusters of `parts` blocks share each tile's reduction.
+double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
+                    const DeviceDescription& device);
+
+// Threads that slide along rows and reuse each element from a register.
+struct SlidingWork {
+  DataType type = KILN_DATA_FLOAT;
+  double blocks = 0, threads = 0;  // threads of a block
+  double products = 0;             // of a thread
+  double steps = 0;                // of a block: channels
+  bool channels_inner = false;     // neighbours in a row lie apart in memory
+  double bytes = 0;
+};
+double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device);
+
+// `threads` threads, each with a chain of multiply-adds on operands that it reads from the caches.
+struct DirectWork {
+  DataType type = KILN_DATA_FLOAT;
+  double threads = 0;
+  double products = 0;  // of a thread
+  double bytes = 0;
+};
+double direct_seconds(const DirectWork& work, const DeviceDescription& device);
+
+// What moves `bytes` and computes next to nothing.
+double memory_bound_seconds(double bytes, const DeviceDescription& device);
+
+}  // namespace kiln

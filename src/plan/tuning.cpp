@@ -1,0 +1,231 @@
+#include "plan/tuning.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cache/file_lock.hpp"
+#include "cache/files.hpp"
+#include "cache/hash.hpp"
+#include "cache/private_directory.hpp"
+#include "codegen/embedded.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/per_process.hpp"
+#include "plan/kernel_cache.hpp"
+
+namespace kiln {
+namespace {
+
+using Table = std::map<std::string, TunedKernel>;  // by key()
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* file_name = "tuning";
+constexpr const char* headline =
+    "# What `kiln tune` measured: problem, device, kernel sources, engine, tile, parts, "
+    "microseconds, checksum\n";
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+bool is_number(const std::string& text, auto& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+// Adds the lines' winners; the number of lines that are none.
+int add_lines(const std::string& text, Table& table) {
+  int flaws = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.starts_with('#')) continue;
+    if (auto kernel = parse_tuning_line(line))
+      table.insert_or_assign(kernel->key(), std::move(*kernel));
+    else
+      ++flaws;
+  }
+  return flaws;
+}
+
+std::string folder() { return cache::settled_path(kernel_cache().directory()); }
+
+// What is there to read, as a folder that others may write to is not.
+std::string read_file(const std::string& directory) {
+  if (cache::examine(directory).is != cache::Standing::sound) return "";
+  const cache::FileBytes file = cache::read_whole_file(directory + "/" + file_name, most_bytes);
+  return file.error != 0 ? ""
+                         : std::string(reinterpret_cast<const char*>(file.data.get()), file.size);
+}
+
+// The winners that bundles carry in their provenance; of the same problem, the first one's.
+Table read_bundles() {
+  Table all;
+  for (const auto& bundle : kernel_bundles()) {
+    std::string flaw;
+    const std::string provenance = bundle->provenance(flaw);
+    if (provenance.find("\"tuning\"") == std::string::npos) continue;
+    const auto json = nlohmann::json::parse(provenance, nullptr, false);
+    if (!json.is_object() || !json.contains("tuning") || !json["tuning"].is_array()) continue;
+    std::string lines;
+    for (const auto& line : json["tuning"])
+      if (line.is_string()) lines += line.get<std::string>() + "\n";
+    Table own;
+    if (const int flaws = add_lines(lines, own); flaws > 0)
+      log::warn(cat("the kernel bundle ", bundle->path(), " has ", flaws,
+                    " tuning lines that are damaged or of another make; they are passed over"));
+    all.merge(own);
+  }
+  return all;
+}
+
+class Tuning {
+ public:
+  std::optional<TunedKernel> find(const Problem& problem, const DeviceDescription& device) {
+    const std::lock_guard lock(mutex_);
+    look();
+    if (user_.empty() && bundles_.empty()) return std::nullopt;
+    const std::string key = tuned_kernel(problem, device, {}, 0).key();
+    for (const Table* table : {&user_, &bundles_})
+      if (const auto found = table->find(key); found != table->end()) return found->second;
+    return std::nullopt;
+  }
+
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    looked_.reset();
+  }
+
+ private:
+  struct State {  // of the file
+    std::int64_t size = -1, seconds = 0, nanoseconds = 0, number = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+
+  void look() {
+    constexpr std::chrono::seconds patience(1);
+    const auto now = Clock::now();
+    if (looked_ && now - *looked_ < patience) return;
+    if (!directory_) {
+      directory_ = folder();
+      bundles_ = read_bundles();
+    }
+    looked_ = now;
+    State state;
+    struct stat status;
+    if (!directory_->empty() && ::stat((*directory_ + "/" + file_name).c_str(), &status) == 0)
+      state = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+               static_cast<std::int64_t>(status.st_ino)};
+    if (state == state_) return;
+    state_ = state;
+    user_.clear();
+    const int flaws = state.size < 0 ? 0 : add_lines(read_file(*directory_), user_);
+    if (flaws > 0 && !warned_)
+      log::warn(cat(*directory_, "/", file_name, " has ", flaws,
+                    " lines that are damaged or of another make; they are passed over"));
+    warned_ = warned_ || flaws > 0;
+  }
+
+  std::mutex mutex_;
+  std::optional<std::string> directory_;
+  std::optional<Clock::time_point> looked_;
+  State state_;
+  Table user_, bundles_;
+  bool warned_ = false;
+};
+
+Tuning& tuning() {
+  static PerProcess<Tuning> instance;
+  return instance.get();
+}
+
+}  // namespace
+
+std::string tuning_device(const DeviceDescription& device) {
+  return cat(device.arch, ", ", device.multiprocessors, " multiprocessors, ",
+             device.shared_memory_per_block, " bytes");
+}
+
+const std::string& tuning_sources() {
+  static const std::string sources = [] {
+    std::string all;
+    for (const EmbeddedFile& file : embedded_files()) all += cat(file.path, "\n", file.text, "\n");
+    return cat(KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".", KILN_VERSION_PATCH, "-",
+               cache::hash64_hex(bytes_of(all)));
+  }();
+  return sources;
+}
+
+TunedKernel tuned_kernel(const Problem& problem, const DeviceDescription& device,
+                         const Winner& winner, double microseconds) {
+  return {text_of(problem), tuning_device(device), tuning_sources(), winner, microseconds};
+}
+
+std::string tuning_line(const TunedKernel& kernel) {
+  const std::string text = cat(kernel.key(), "\t", kernel.winner.engine, "\t", kernel.winner.tile,
+                               "\t", kernel.winner.parts, "\t", kernel.microseconds, "\t");
+  return text + cache::hash64_hex(bytes_of(text));
+}
+
+std::optional<TunedKernel> parse_tuning_line(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream stream(line);
+  for (std::string field; std::getline(stream, field, '\t');) fields.push_back(field);
+  constexpr std::size_t count = 8;
+  if (fields.size() != count) return std::nullopt;
+  const std::string checked = line.substr(0, line.size() - fields.back().size());
+  if (fields.back() != cache::hash64_hex(bytes_of(checked))) return std::nullopt;
+  TunedKernel kernel{fields[0], fields[1], fields[2], {fields[3], fields[4], 0}, 0};
+  if (!is_number(fields[5], kernel.winner.parts) || !is_number(fields[6], kernel.microseconds))
+    return std::nullopt;
+  return kernel;
+}
+
+std::string tuning_file() {
+  const std::string directory = folder();
+  return directory.empty() ? "" : directory + "/" + file_name;
+}
+
+std::optional<TunedKernel> find_winner(const Problem& problem, const DeviceDescription& device) {
+  if (cache_mode() == CacheMode::off) return std::nullopt;
+  return tuning().find(problem, device);
+}
+
+void remember_winners(const std::vector<TunedKernel>& winners) {
+  const std::string directory = folder();
+  const auto refuse = [&](const std::string& why) {
+    fail(KILN_STATUS_EXECUTION_FAILED, "winners cannot be kept in ",
+         directory.empty() ? "the kernel cache" : directory + "/" + file_name, ": ", why);
+  };
+  if (directory.empty()) refuse("there is no folder for it");
+  if (const int error = cache::make_private(directory)) refuse(cache::error_text(error));
+  if (const auto standing = cache::examine(directory); standing.is != cache::Standing::sound)
+    refuse("the folder " + standing.reason);
+  constexpr std::chrono::milliseconds patience(10000);
+  cache::FileLock lock(directory + "/" + file_name + ".lock");
+  static_cast<void>(lock.wait(patience));  // in vain: of two writers at once the later one is kept
+  Table table;
+  static_cast<void>(add_lines(read_file(directory), table));
+  for (const TunedKernel& winner : winners) table.insert_or_assign(winner.key(), winner);
+  std::string text = headline;
+  for (const auto& [key, kernel] : table) text += tuning_line(kernel) + "\n";
+  if (const int error = cache::publish_file(directory, file_name, bytes_of(text)))
+    refuse(cache::error_text(error));
+  tuning().forget();
+}
+
+Choice choose_tuned(const Problem& problem, const DeviceDescription& device,
+                    const std::string& only, std::vector<EngineRefusal>& refusals) {
+  const auto tuned = find_winner(problem, device);
+  return choose(problem, device, only, refusals, tuned ? &tuned->winner : nullptr);
+}
+
+}  // namespace kiln
