@@ -113,28 +113,20 @@ struct FragmentSums : PromotedSums {
           const Parts parts = split(float_of(operands.n[j][c]));
           n[j][c] = parts.whole, rest_n[j][c] = parts.rest;
         }
-      // Two rows of products at a time: between two of one sum lie enough others to hide the first.
-      constexpr int ROWS_AT_ONCE = PRODUCTS_M % 2 == 0 ? 2 : 1;
 #pragma unroll
-      for (int first = 0; first < PRODUCTS_M; first += ROWS_AT_ONCE) {
-        compute_t m[ROWS_AT_ONCE][4], rest_m[ROWS_AT_ONCE][4];
+      for (int i = 0; i < PRODUCTS_M; ++i) {
+        compute_t m[4], rest_m[4];
 #pragma unroll
-        for (int i = 0; i < ROWS_AT_ONCE; ++i)
+        for (int c = 0; c < 4; ++c) {
+          const Parts parts = split(float_of(operands.m[i][c]));
+          m[c] = parts.whole, rest_m[c] = parts.rest;
+        }
 #pragma unroll
-          for (int c = 0; c < 4; ++c) {
-            const Parts parts = split(float_of(operands.m[first + i][c]));
-            m[i][c] = parts.whole, rest_m[i][c] = parts.rest;
-          }
-        const auto add = [&](const compute_t(&left)[ROWS_AT_ONCE][4],
-                             const compute_t(&right)[PRODUCTS_N][2]) {
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], rest_m, n[j]);
 #pragma unroll
-          for (int i = 0; i < ROWS_AT_ONCE; ++i)
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, rest_n[j]);
 #pragma unroll
-            for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[first + i][j], left[i], right[j]);
-        };
-        add(rest_m, n);
-        add(m, rest_n);
-        add(m, n);
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
       }
     } else {
       Operands whole;

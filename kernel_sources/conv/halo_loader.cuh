@@ -53,36 +53,48 @@ struct HaloLoader {
 };
 
 struct FilterLoader {
-  // Vectors side by side in one row of the tile in shared memory.
+  // Vectors side by side in one row of the tile in shared memory; threads beyond whole rows idle.
   static constexpr int ROW_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
   static constexpr int TILE_ROWS = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
-  static constexpr int VECTORS = TILE_ROWS * ROW_PARTS;
+  static constexpr int ROWS_A_TURN = THREADS / ROW_PARTS;
+  static constexpr int TURNS = (TILE_ROWS + ROWS_A_TURN - 1) / ROWS_A_TURN;
   static_assert(TILE_M % VECTOR_ELEMENTS == 0);
+  // Rows of a turn on are those of the first one and as many further: the orders of rows move bits.
+  static_assert(FILTER_ROWS_INNER || (ROWS_A_TURN & (ROWS_A_TURN - 1)) == 0);
 
-  const element_t* w;  // at the tile's first row
-  int rows;            // of the filter from there on
+  const element_t* w;  // at this thread's first vector
+  int to;              // its place in the tile, bytes
+  int row, part;       // of the first vector
+  int channels, rows;  // of the filter from there on, of the chunk at hand 0
 
   device_inline FilterLoader(const element_t* at_group, int first_row)
-      : w(at_group + static_cast<offset_t>(first_row) * W_STRIDE_ROW), rows(ROWS - first_row) {}
+      : row(thread_x() / ROW_PARTS), part(thread_x() % ROW_PARTS) {
+    if constexpr (!FILTER_ROWS_INNER) row = spread_row(row);
+    to = row * FILTER_PITCH + part * 16;
+    const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
+    const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
+    w = opaque(at_group + (static_cast<offset_t>(first_row + m) * W_STRIDE_ROW +
+                           static_cast<offset_t>(c) * W_STRIDE_C));
+    channels = CHANNELS - c;
+    rows = ROWS - first_row - m;
+  }
 
   device_inline void load(const Step& step, byte_t* tile) const {
     const element_t* const from =
         w +
         (static_cast<offset_t>(step.chunk * CHUNK_CHANNELS) * W_STRIDE_C +
          static_cast<offset_t>(step.r) * W_STRIDE_R + static_cast<offset_t>(step.s) * W_STRIDE_S);
-    const int channels = CHANNELS - step.chunk * CHUNK_CHANNELS;
+    const int left = channels - step.chunk * CHUNK_CHANNELS;
+    if (THREADS % ROW_PARTS != 0 && row >= ROWS_A_TURN) return;
 #pragma unroll
-    for (int turn = 0; turn * THREADS < VECTORS; ++turn) {
-      const int vector = thread_x() + turn * THREADS;
-      if (VECTORS % THREADS != 0 && vector >= VECTORS) break;
-      const int part = vector % ROW_PARTS;
-      const int row = FILTER_ROWS_INNER ? vector / ROW_PARTS : spread_row(vector / ROW_PARTS);
-      const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
-      const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
+    for (int turn = 0; turn < TURNS; ++turn) {
+      const int on = turn * ROWS_A_TURN;
+      if (TILE_ROWS % ROWS_A_TURN != 0 && row + on >= TILE_ROWS) break;
+      const int m = FILTER_ROWS_INNER ? 0 : row_kept_at(on), c = FILTER_ROWS_INNER ? on : 0;
       async_copy<16>(
-          tile + row * FILTER_PITCH + part * 16,
-          from + static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C,
-          (CHANNELS % CHUNK_CHANNELS == 0 || c < channels) && (ROWS % TILE_M == 0 || m < rows));
+          tile + (to + on * FILTER_PITCH),
+          from + (static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C),
+          (CHANNELS % CHUNK_CHANNELS == 0 || c < left) && (ROWS % TILE_M == 0 || m < rows));
     }
   }
 };

@@ -67,6 +67,13 @@ constexpr double waiting_warps = 0.95;
 constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7.9,
                  scattered_store_clocks = 53, exchange_clocks = 5000, exchanged_sums_clocks = 20;
 
+// Of operands in fragments: a fragment takes this share of its products' clocks, and of those in
+// which shared memory is read; clocks beside, and to split 32 f32 in two; for 32 copies. Fewer than
+// `enough_warps` do not hide each other's waits (128x256, 128x192 and 128x128 tiles of f16 and
+// TF32, and 128x128 of three products, L2 channels last).
+constexpr double share_of_products = 0.80, share_of_reads = 0.67, fragment_clocks = 55,
+                 split_clocks = 1.4, copies_clocks = 8, enough_warps = 8, lone_warps = 4;
+
 // The share of a chip that clusters of 1, 2, 4, 8 and 16 blocks can fill.
 constexpr double packing[] = {1, 0.99, 0.98, 0.85, 0.85};
 
@@ -144,6 +151,12 @@ double rounds_clocks(double blocks, double multiprocessors, int resident, const 
   return (even + std::ceil(blocks / (multiprocessors * resident)) * block(resident)) / 2;
 }
 
+double packed_share(int parts) {
+  const auto size = std::find(std::begin(cluster_sizes), std::end(cluster_sizes), parts);
+  return size == std::end(cluster_sizes) ? packing[std::size(packing) - 1]
+                                         : packing[size - std::begin(cluster_sizes)];
+}
+
 double seconds_of(double clocks, double bytes, const Rates& chip) {
   return launch_seconds + std::max(clocks / (chip.gigahertz * 1e9), bytes / chip.memory);
 }
@@ -183,10 +196,41 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   } else {
     clocks = rounds_clocks(blocks, device.multiprocessors, resident, block);
   }
-  const auto size = std::find(std::begin(cluster_sizes), std::end(cluster_sizes), parts);
-  const double packed = size == std::end(cluster_sizes) ? packing[std::size(packing) - 1]
-                                                        : packing[size - std::begin(cluster_sizes)];
-  return seconds_of(clocks / packed, work.bytes, chip);
+  return seconds_of(clocks / packed_share(parts), work.bytes, chip);
+}
+
+double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device) {
+  const Rates& chip = rates_of(device);
+  const double sums = static_cast<double>(work.m) * work.n;
+  const double warps = sums / (work.thread_m * work.thread_n * warp);
+  constexpr double fragment_bytes = 32, wavefront_bytes = 128;
+  // Of 16 bits twice as many in a fragment, at twice the rate.
+  const double products = sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
+  const double reads =
+      warps * (8 * work.thread_m + 4 * work.thread_n) * fragment_bytes / wavefront_bytes;
+  const double splits = work.split ? warps * (2 * work.thread_m + work.thread_n) : 0;
+  const double fragment = share_of_products * products + share_of_reads * reads + fragment_clocks +
+                          split_clocks * splits;
+  const double fragments = std::ceil(work.fragments / parts);
+  const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
+  const auto block = [&](double resident) {
+    const double hidden = std::min(resident * warps, enough_warps);
+    const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
+    double clocks = first_clocks + resident * (fragments * fragment * waits +
+                                               work.copies / parts / warp * copies_clocks);
+    clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
+              work.results / (tiles * warp * parts);
+    if (parts > 1)
+      clocks += std::ceil(sums * 4 / work.shared_memory) * exchange_clocks +
+                resident * exchanged_sums_clocks * sums / warp;
+    return clocks;
+  };
+  constexpr double reserved = 1024;  // bytes a block
+  const double fit =
+      std::floor(device.shared_memory_per_multiprocessor / (work.shared_memory + reserved));
+  const int resident = static_cast<int>(std::clamp<double>(fit, 1, work.min_blocks));
+  const double clocks = rounds_clocks(tiles * parts, device.multiprocessors, resident, block);
+  return seconds_of(clocks / packed_share(parts), work.bytes, chip);
 }
 
 double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device) {

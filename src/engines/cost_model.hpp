@@ -31,6 +31,23 @@ struct GemmWork {
 double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
                     const DeviceDescription& device);
 
+// A matrix product on the tensor cores whose operands registers take from shared memory by
+// ldmatrix, 32 bytes of the reduction (a fragment) at a time.
+struct FragmentWork {
+  DataType type = KILN_DATA_FLOAT;
+  bool split = false;                            // f32 in three products
+  int m = 0, n = 0, thread_m = 0, thread_n = 0;  // of the tile, and sums of a thread
+  int min_blocks = 1;                            // of a multiprocessor
+  double shared_memory = 0;                      // bytes of a block
+  std::int64_t tiles = 0;
+  double results = 0;
+  double fragments = 0;    // of a tile's reduction
+  double copies = 0;       // of a tile: 16 bytes each, or an element each
+  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
+  double bytes = 0;
+};
+double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);
+
 // Threads that slide along rows and reuse each element from a register.
 struct SlidingWork {
   DataType type = KILN_DATA_FLOAT;

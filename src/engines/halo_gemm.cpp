@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "problem/problem.hpp"
 
 namespace kiln {
 namespace {
@@ -18,15 +21,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted.
 constexpr HaloShape shapes[] = {
-    {128, 256, 8, 16, 2, 4, 1, true, 0.83}, {128, 192, 8, 12, 2, 4, 1, true, 0.79},
-    {128, 128, 8, 8, 2, 3, 2, true, 0.66},  {96, 256, 6, 16, 2, 4, 1, true, 0.70},
-    {64, 256, 8, 8, 2, 4, 1, true, 0.62},   {32, 256, 4, 8, 2, 4, 1, true, 0.50},
-    {128, 64, 8, 8, 2, 4, 2, true, 0.55},   {64, 64, 4, 8, 2, 4, 2, true, 0.40},
+    {128, 256, 8, 16, 2, 4, 1, true}, {128, 192, 8, 12, 2, 4, 1, true},
+    {128, 128, 8, 8, 2, 3, 2, true},  {96, 256, 6, 16, 2, 4, 1, true},
+    {64, 256, 8, 8, 2, 4, 1, true},   {32, 256, 4, 8, 2, 4, 1, true},
+    {128, 64, 8, 8, 2, 4, 2, true},   {64, 64, 4, 8, 2, 4, 2, true},
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 2, 4, 1, true, 0.90}, {96, 128, 6, 8, 2, 4, 1, true, 0.86},
-    {64, 128, 4, 8, 2, 4, 1, true, 0.75},  {32, 128, 4, 4, 2, 4, 1, true, 0.60},
-    {128, 64, 8, 8, 2, 4, 2, true, 0.84},  {64, 64, 4, 8, 2, 4, 2, true, 0.70},
+    {128, 128, 8, 8, 2, 4, 1, true}, {96, 128, 6, 8, 2, 4, 1, true}, {64, 128, 4, 8, 2, 4, 1, true},
+    {32, 128, 4, 4, 2, 4, 1, true},  {128, 64, 8, 8, 2, 4, 2, true}, {64, 64, 4, 8, 2, 4, 2, true},
 };
 
 bool split(const ConvolutionProblem& problem) {
@@ -165,6 +167,42 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   return spec;
 }
 
+std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
+  if (split(problem)) return split_shapes;
+  return shapes;
+}
+
+struct Tiles {
+  std::int64_t of_pixels, all;
+};
+Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const HaloTile& tile) {
+  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
+  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
+  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
+                          const HaloTile& tile) {
+  const HaloShape& shape = tile.shape;
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = split(problem);
+  work.m = shape.m, work.n = shape.n;
+  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
+  work.min_blocks = shape.min_blocks;
+  work.shared_memory = tile.shared_memory();
+  work.tiles = tiles_of(problem, gather, tile).all;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const double taps = std::max(tile.live_taps, 1.0);
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  work.fragments = chunks * taps * shape.chunk_steps;
+  const double vectors = 2.0 * shape.chunk_steps;  // of a pixel or row
+  work.copies = chunks * vectors *
+                (static_cast<double>(tile.halo_pixels()) + taps * static_cast<double>(shape.m));
+  work.scattered = gather.out_strides[1] != 1;
+  return work;
+}
+
 }  // namespace
 
 bool HaloGemmEngine::is_for(const Problem& problem) const {
@@ -172,8 +210,8 @@ bool HaloGemmEngine::is_for(const Problem& problem) const {
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
 }
 
-std::variant<Proposal, Refusal> HaloGemmEngine::propose(const Problem& any,
-                                                        const DeviceDescription& device) const {
+std::variant<std::vector<Candidate>, Refusal> HaloGemmEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
@@ -189,35 +227,35 @@ std::variant<Proposal, Refusal> HaloGemmEngine::propose(const Problem& any,
   if (gather.most_pixels() > most || reduction > most)
     return Refusal{cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
                        " can be counted in 32 bits")};
+  constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
+  const double bytes = work_of(any, false).bytes;
+  const std::span<const HaloShape> shapes = shapes_of(problem);
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::optional<HaloTile> tile = lay_halo_tile(shapes[i], gather, device);
+    if (!tile || !narrow(gather, *tile, problem.z_strides)) continue;
+    FragmentWork work = work_of_tile(problem, gather, *tile);
+    work.bytes = bytes;
+    for (const int parts : parts_of(device, work.fragments / shapes[i].chunk_steps, most_parts))
+      if (work.tiles * parts <= limit32)
+        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
+  }
+  if (candidates.empty())
+    return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+  return candidates;
+}
 
-  std::optional<HaloTile> best;
-  double best_score = 0;
-  const auto consider = [&](const HaloShape& shape) {
-    const std::optional<HaloTile> tile = lay_halo_tile(shape, gather, device);
-    if (!tile || !narrow(gather, *tile, problem.z_strides)) return;
-    const double score = shape.efficiency * tile->useful(gather);
-    if (!best || score > best_score) best = tile, best_score = score;
-  };
-  if (split(problem))
-    for (const HaloShape& shape : split_shapes) consider(shape);
-  else
-    for (const HaloShape& shape : shapes) consider(shape);
-  if (!best) return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
-
-  const HaloShape& shape = best->shape;
-  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * best->strip;
-  const std::int64_t pixel_tiles = ceil_div(problem.batch * strip_pixels, shape.n) * best->strips;
-  const std::int64_t tiles = pixel_tiles * gather.groups * ceil_div(gather.rows, shape.m);
-  const std::int64_t steps = ceil_div(gather.channels, best->chunk_channels()) * gather.most_taps();
-  GemmTile gemm{};
-  gemm.m = shape.m, gemm.n = shape.n, gemm.min_blocks = shape.min_blocks;
-  const int parts = choose_reduction_parts(gemm, tiles, steps * shape.chunk_steps, device);
-  if (tiles * parts > limit32)
-    return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
-  Proposal out{make_spec(problem, gather, *best), {}};
-  out.launch = gather_launch(problem, pixel_tiles, tiles * parts,
+Proposal HaloGemmEngine::make(const Problem& any, const DeviceDescription& device,
+                              const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const HaloShape& shape = shapes_of(problem)[static_cast<std::size_t>(candidate.kernel)];
+  const HaloTile tile = lay_halo_tile(shape, gather, device).value();
+  Proposal out{make_spec(problem, gather, tile), {}};
+  const Tiles tiles = tiles_of(problem, gather, tile);
+  out.launch = gather_launch(problem, tiles.of_pixels, tiles.all * candidate.parts,
                              static_cast<std::uint32_t>(shape.threads()), out.kernel.shared_memory);
-  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  out.launch.shape.cluster = static_cast<std::uint32_t>(candidate.parts);
   return out;
 }
 

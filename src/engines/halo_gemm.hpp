@@ -11,8 +11,10 @@ class HaloGemmEngine final : public Engine {
  public:
   const char* name() const override { return "halo_gemm"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                const Candidate& candidate) const override;
 };
 
 }  // namespace kiln

@@ -74,18 +74,6 @@ std::uint32_t HaloTile::shared_memory() const {
                                     shape.stages * filter_bytes() + 4 * halo_pixels());
 }
 
-double HaloTile::useful(const Gather& gather) const {
-  const auto share = [](std::int64_t part, std::int64_t whole) {
-    return static_cast<double>(part) / static_cast<double>(whole);
-  };
-  const std::int64_t chunks = ceil_div(gather.channels, chunk_channels());
-  return share(gather.rows, ceil_div(gather.rows, shape.m) * shape.m) *
-         share(gather.phases.front().pixels[2], strip * strips) *
-         share(gather.channels, chunks * chunk_channels()) *
-         static_cast<double>(gather.most_taps()) / (1 + gather.padding_waste()) /
-         std::max(live_taps, 1.0);
-}
-
 std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
                                       const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();

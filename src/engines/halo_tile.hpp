@@ -20,8 +20,6 @@ struct HaloShape {
   int stages;              // of the filter in shared memory
   int min_blocks;          // of a multiprocessor at once
   bool read_ahead;         // of a step's fragments
-  // Share of the tensor cores' rate that the main loop reaches on large problems, measured.
-  double efficiency;
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };
@@ -46,9 +44,6 @@ struct HaloTile {
   std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
   std::int64_t filter_bytes() const;  // of a stage
   std::uint32_t shared_memory() const;
-  // Of the products that the tiles compute, those that are wanted: neither rows nor columns past
-  // the end nor, as far as tiles tell them, taps outside the source.
-  double useful(const Gather& gather) const;
 };
 
 // The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
