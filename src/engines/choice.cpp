@@ -1,6 +1,7 @@
 #include "engines/choice.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.hpp"
 
@@ -57,7 +58,10 @@ Problem at_reference(const Problem& problem) {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   if (convolution == nullptr) return problem;
   ConvolutionProblem reference = *convolution;
-  reference.batch = convolution->batch <= small_batch ? small_reference : large_reference;
+  reference.batch =
+      std::find_if(std::begin(batch_ranges), std::end(batch_ranges), [&](const BatchRange& range) {
+        return convolution->batch <= range.most;
+      })->reference;
   return reference;
 }
 

@@ -1,11 +1,13 @@
 // The choice among all engines' candidates: the least estimated time.
 //
 // One kernel serves every batch size, yet which one is best depends on it: few images leave most of
-// a chip without a tile unless tiles are small. So a convolution's kernel is chosen at one of two
-// reference batches, and a layer has at most two kernels, however many batch sizes it meets. Into
-// how many parts the reduction is divided, a launch argument, is chosen for the batch at hand.
+// a chip without a tile unless tiles are small, and a few more than fill it make another round. So
+// a convolution's kernel is chosen at one of a few reference batches, and a layer has at most so
+// many kernels, however many batch sizes it meets. Into how many parts the reduction is divided, a
+// launch argument, is chosen for the batch at hand.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +16,12 @@
 
 namespace kiln {
 
-// Up to `small_batch` images count as `small_reference`, more as `large_reference`: the middle of
-// what inference and what training run.
-inline constexpr std::int64_t small_batch = 32, small_reference = 16, large_reference = 128;
+// Batches of up to `most` images count as `reference`.
+struct BatchRange {
+  std::int64_t most, reference;
+};
+inline constexpr BatchRange batch_ranges[] = {
+    {2, 1}, {8, 4}, {24, 16}, {48, 32}, {96, 64}, {std::numeric_limits<std::int64_t>::max(), 128}};
 
 struct EngineRefusal {
   std::string engine, reason;

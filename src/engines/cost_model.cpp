@@ -67,12 +67,18 @@ constexpr double waiting_warps = 0.95;
 constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7.9,
                  scattered_store_clocks = 53, exchange_clocks = 5000, exchanged_sums_clocks = 20;
 
-// Of operands in fragments: a fragment takes this share of its products' clocks, and of those in
-// which shared memory is read; clocks beside, and to split 32 f32 in two; for 32 copies. Fewer than
-// `enough_warps` do not hide each other's waits (128x256, 128x192 and 128x128 tiles of f16 and
-// TF32, and 128x128 of three products, L2 channels last).
-constexpr double share_of_products = 0.80, share_of_reads = 0.67, fragment_clocks = 55,
-                 split_clocks = 1.4, copies_clocks = 8, enough_warps = 8, lone_warps = 4;
+// Of operands in fragments: a fragment takes this share of its products' clocks and of those in
+// which shared memory is read, more where it is read along rows; clocks of its own whatever runs
+// beside; and clocks to split 32 f32 in two and for 32 copies. Fewer than `enough_warps` do not
+// hide each other's waits. Then as above: clocks before the first step, for results, to exchange
+// sums.
+constexpr double share_of_products = 0.92, share_of_reads = 0.31, transposed_f32 = 1.2,
+                 transposed_16_bits = 1.15, fragment_clocks = 90, split_clocks = 0.62,
+                 copies_clocks = 5.3, enough_warps = 8, lone_warps = 2.7;
+constexpr double fragment_first_clocks = 3450, fragment_store_clocks = 11,
+                 fragment_exchange_clocks = 1270, fragment_exchanged_clocks = 8.9;
+// Registers of a thread beside its sums, which with shared memory limit how many blocks fit.
+constexpr double registers_beside_sums = 88;
 
 // The share of a chip that clusters of 1, 2, 4, 8 and 16 blocks can fill.
 constexpr double packing[] = {1, 0.99, 0.98, 0.85, 0.85};
@@ -202,33 +208,40 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
   const double sums = static_cast<double>(work.m) * work.n;
-  const double warps = sums / (work.thread_m * work.thread_n * warp);
+  const double thread_sums = static_cast<double>(work.thread_m) * work.thread_n;
+  const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   // Of 16 bits twice as many in a fragment, at twice the rate.
   const double products = sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
   const double reads =
       warps * (8 * work.thread_m + 4 * work.thread_n) * fragment_bytes / wavefront_bytes;
   const double splits = work.split ? warps * (2 * work.thread_m + work.thread_n) : 0;
-  const double fragment = share_of_products * products + share_of_reads * reads + fragment_clocks +
-                          split_clocks * splits;
+  double fragment = share_of_products * products + share_of_reads * reads + split_clocks * splits;
+  if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const auto block = [&](double resident) {
     const double hidden = std::min(resident * warps, enough_warps);
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
-    double clocks = first_clocks + resident * (fragments * fragment * waits +
-                                               work.copies / parts / warp * copies_clocks);
-    clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
+    double clocks = fragment_first_clocks +
+                    fragments * (resident * fragment * waits + fragment_clocks) +
+                    resident * work.copies / parts / warp * copies_clocks;
+    clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
               work.results / (tiles * warp * parts);
     if (parts > 1)
-      clocks += std::ceil(sums * 4 / work.shared_memory) * exchange_clocks +
-                resident * exchanged_sums_clocks * sums / warp;
+      clocks += std::ceil(sums * 4 / work.shared_memory) * fragment_exchange_clocks +
+                resident * fragment_exchanged_clocks * sums / warp;
     return clocks;
   };
   constexpr double reserved = 1024;  // bytes a block
-  const double fit =
+  const double by_memory =
       std::floor(device.shared_memory_per_multiprocessor / (work.shared_memory + reserved));
-  const int resident = static_cast<int>(std::clamp<double>(fit, 1, work.min_blocks));
+  const double registers =
+      std::min(255.0, thread_sums * (work.split ? 2 : 1) + registers_beside_sums);
+  const double by_registers = std::floor(device.registers_per_multiprocessor /
+                                         (std::ceil(registers / 8) * 8 * warps * warp));
+  const int resident = static_cast<int>(std::clamp<double>(
+      std::min(by_memory, std::max<double>(by_registers, work.min_blocks)), 1, 32));
   const double clocks = rounds_clocks(tiles * parts, device.multiprocessors, resident, block);
   return seconds_of(clocks / packed_share(parts), work.bytes, chip);
 }

@@ -199,6 +199,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const double vectors = 2.0 * shape.chunk_steps;  // of a pixel or row
   work.copies = chunks * vectors *
                 (static_cast<double>(tile.halo_pixels()) + taps * static_cast<double>(shape.m));
+  work.transposed = tile.filter_rows_inner;
   work.scattered = gather.out_strides[1] != 1;
   return work;
 }
