@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
 }
 
 BOOST_AUTO_TEST_CASE(more_images_take_longer) {
-  constexpr double noise = 0.97;  // tiles of one place of many images gain as these are more
+  // More images may be divided into parts that fewer had no steps for, and fill tiles of one place.
+  constexpr double noise = 0.85;
   for (const char* chip : {"h200", "a100", "t4"}) {
     const DeviceDescription device = known_architecture(chip);
     for (const char* flags : {"", "--dir dgrad ", "--dir wgrad ", "--dt f64 ", "--dt f16 "})
