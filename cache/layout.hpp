@@ -4,6 +4,7 @@
 //   v1/ab/tmp-4711-89ab...         an entry being written by process 4711
 //   v1/ab/lock-abcdef...-0123...   held by whoever is making that entry
 //   v1/size                        the total that writers keep, v1/uses when entries were last used
+//   tuning, tuning.lock            not the cache's own: what `kiln tune` found (plan/tuning.hpp)
 #pragma once
 
 #include <string>

@@ -371,9 +371,9 @@ KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t des
  * from that very function; and an immediate call, in the style of the 2014 paper, which finds the
  * plan in a bounded cache of the handle's, or makes it. */
 
-/* Engines are ways to compute one problem: those for the plan's operation are counted from 0, in
- * the order in which the library asks them; it takes the first that does not refuse. They can be
- * asked for at any time. Errors: BAD_PARAM (null). */
+/* Engines are ways to compute one problem; those for the plan's operation are counted from 0. Each
+ * refuses, or has kernels whose times are estimated: the library takes the least estimate, or what
+ * `kiln tune` found to be fastest. They can be asked for at any time. Errors: BAD_PARAM (null). */
 KILN_API kilnStatus_t kilnGetPlanEngineCount(kilnPlan_t plan, int* count);
 
 /* The engine's name, such as "implicit_gemm_mma", and why it refuses the plan's problem on the
@@ -467,7 +467,7 @@ typedef enum KILN_ENUM_BASE {
   KILN_PLAN_SOURCE = 4,      /* the generated kernel source, self-contained */
   KILN_PLAN_PTX = 5,         /* PTX; "" on the host device */
   KILN_PLAN_COMPILE_LOG = 6, /* what the compiler said; "" if nothing */
-  KILN_PLAN_REFUSALS = 7,    /* one "engine: reason" a line, of the engines asked first */
+  KILN_PLAN_REFUSALS = 7,    /* one "engine: reason" a line, of those that refused */
   KILN_PLAN_CACHE_KEY = 8,   /* the kernel's key in the cache, in hex */
   KILN_PLAN_ARCHITECTURE = 9 /* what the kernel was compiled for, such as "sm_90a" */
 } kilnPlanText_t;

@@ -286,8 +286,8 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
         })),
         compute_type_(compute_type) {}
 
-  // The engines for the operation, in the order in which they are asked, each with its refusal; ""
-  // of those that take the problem. The texts live as long as the plan.
+  // The engines for the operation, each with its refusal; "" of those that take the problem. The
+  // texts live as long as the plan.
   struct Engine {
     std::string_view name, refusal;
   };

@@ -33,10 +33,10 @@ struct Found {
   Candidate candidate;
 };
 
-void take_least(const Engine& engine, const std::vector<Candidate>& candidates, Found& best) {
-  for (const Candidate& candidate : candidates)
+void take_least(const Engine& engine, std::vector<Candidate> candidates, Found& best) {
+  for (Candidate& candidate : candidates)
     if (best.engine == nullptr || candidate.seconds < best.candidate.seconds)
-      best = {&engine, candidate};
+      best = {&engine, std::move(candidate)};
 }
 
 Found least(const Problem& problem, const DeviceDescription& device, const std::string& only,
@@ -48,7 +48,7 @@ Found least(const Problem& problem, const DeviceDescription& device, const std::
     if (auto* refusal = std::get_if<Refusal>(&answer))
       refusals.push_back({engine->name(), std::move(refusal->reason)});
     else
-      take_least(*engine, std::get<std::vector<Candidate>>(answer), best);
+      take_least(*engine, std::move(std::get<std::vector<Candidate>>(answer)), best);
   }
   return best;
 }
@@ -68,14 +68,14 @@ Problem at_reference(const Problem& problem) {
 // The same kernel at the batch at hand, in the parts that suit it. None where the launch would be
 // too large for that kernel alone.
 Found at_hand(const Found& reference, const Problem& problem, const DeviceDescription& device) {
-  const auto answer = reference.engine->candidates(problem, device);
+  auto answer = reference.engine->candidates(problem, device);
   Found best;
-  const auto* all = std::get_if<std::vector<Candidate>>(&answer);
+  auto* all = std::get_if<std::vector<Candidate>>(&answer);
   if (all == nullptr) return best;
-  std::vector<Candidate> own;
-  for (const Candidate& candidate : *all)
-    if (candidate.kernel == reference.candidate.kernel) own.push_back(candidate);
-  take_least(*reference.engine, own, best);
+  std::erase_if(*all, [&](const Candidate& candidate) {
+    return candidate.kernel != reference.candidate.kernel;
+  });
+  take_least(*reference.engine, std::move(*all), best);
   return best;
 }
 
@@ -84,14 +84,14 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
                            const DeviceDescription& device) {
   for (const Engine* engine : engines()) {
     if (winner.engine != engine->name() || !engine->is_for(problem)) continue;
-    const auto answer = engine->candidates(problem, device);
-    const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    auto answer = engine->candidates(problem, device);
+    auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) return std::nullopt;
-    for (const Candidate& candidate : *candidates) {
+    for (Candidate& candidate : *candidates) {
       if (candidate.parts != winner.parts) continue;
-      Proposal proposal = engine->make(problem, device, candidate);
-      if (proposal.kernel.tile == winner.tile)
-        return Choice{std::move(proposal), candidate.seconds, true};
+      const double seconds = candidate.seconds;
+      Proposal proposal = engine->make(problem, device, std::move(candidate));
+      if (proposal.kernel.tile == winner.tile) return Choice{std::move(proposal), seconds, true};
     }
   }
   return std::nullopt;
@@ -131,8 +131,10 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     refusals.resize(known);
     found = least(problem, device, only, refusals);
   }
-  if (found.engine != nullptr)
-    return {found.engine->make(problem, device, found.candidate), found.candidate.seconds, false};
+  if (found.engine != nullptr) {
+    const double seconds = found.candidate.seconds;
+    return {found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
+  }
   std::string reasons;
   for (const EngineRefusal& refusal : refusals)
     reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
@@ -151,13 +153,15 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
   std::vector<Option> options;
   for (const Engine* engine : engines()) {
     if (!engine->is_for(problem)) continue;
-    const auto answer = engine->candidates(problem, device);
-    const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    auto answer = engine->candidates(problem, device);
+    auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
-    for (const Candidate& candidate : *candidates) {
-      Proposal proposal = engine->make(problem, device, candidate);
-      Winner name{engine->name(), proposal.kernel.tile, candidate.parts};
-      options.push_back({std::move(name), {std::move(proposal), candidate.seconds, false}});
+    for (Candidate& candidate : *candidates) {
+      const double seconds = candidate.seconds;
+      const int parts = candidate.parts;
+      Proposal proposal = engine->make(problem, device, std::move(candidate));
+      Winner name{engine->name(), proposal.kernel.tile, parts};
+      options.push_back({std::move(name), {std::move(proposal), seconds, false}});
     }
   }
   std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {

@@ -20,6 +20,15 @@ std::int64_t image_outputs(const Gather& gather) {
   return gather.rows * gather.groups * most[0] * most[1] * most[2];
 }
 
+struct Launch {
+  std::int64_t outputs, phase_blocks, blocks;
+};
+Launch launch_of(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t outputs = problem.batch * image_outputs(gather);
+  const std::int64_t phase_blocks = (outputs + threads - 1) / threads;
+  return {outputs, phase_blocks, phase_blocks * static_cast<std::int64_t>(gather.phases.size())};
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   KernelSpec spec;
   spec.engine = "direct";
@@ -61,29 +70,28 @@ bool DirectEngine::is_for(const Problem& problem) const {
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
 }
 
-std::variant<Proposal, Refusal> DirectEngine::propose(const Problem& any,
-                                                      const DeviceDescription&) const {
+std::variant<std::vector<Candidate>, Refusal> DirectEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  Proposal out{make_spec(problem, gather), {}};
-
-  const std::int64_t outputs = problem.batch * image_outputs(gather);
-  const std::int64_t phase_blocks = (outputs + threads - 1) / threads;
-  const std::int64_t blocks = phase_blocks * static_cast<std::int64_t>(gather.phases.size());
-  if (blocks > std::numeric_limits<std::int32_t>::max())
-    return Refusal{cat(outputs, " outputs need ", blocks, " thread blocks; a launch has at most ",
+  const Launch launch = launch_of(problem, gather);
+  if (launch.blocks > std::numeric_limits<std::int32_t>::max())
+    return Refusal{cat(launch.outputs, " outputs need ", launch.blocks,
+                       " thread blocks; a launch has at most ",
                        std::numeric_limits<std::int32_t>::max())};
-  out.launch = gather_launch(problem, phase_blocks, blocks, threads, 0);
-  return out;
+  DirectWork work;
+  work.threads = static_cast<double>(launch.blocks * threads);
+  work.products = problem.flops() / 2 / std::max(static_cast<double>(launch.outputs), 1.0);
+  work.bytes = work_of(problem, false).bytes;
+  return std::vector<Candidate>{{0, 1, direct_seconds(work, device), {}}};
 }
 
-double DirectEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+Proposal DirectEngine::make(const Problem& any, const DeviceDescription&, Candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  const auto outputs = static_cast<double>(problem.batch * image_outputs(gather));
-  const double all = outputs * static_cast<double>(gather.phases.size());
-  const double products = problem.flops() / 2 / std::max(outputs, 1.0);
-  return direct_seconds({problem.type, all, products, work_of(problem, false).bytes}, device);
+  const Launch launch = launch_of(problem, gather);
+  return {make_spec(problem, gather),
+          gather_launch(problem, launch.phase_blocks, launch.blocks, threads, 0)};
 }
 
 }  // namespace kiln

@@ -13,6 +13,10 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint32_t threads = 256;
 
+std::int64_t blocks_of(const ConvolutionProblem& problem) {
+  return problem.out_channels * problem.group_in() * problem.taps();
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   KernelSpec spec;
   spec.engine = "direct_wgrad";
@@ -58,27 +62,26 @@ bool DirectWgradEngine::is_for(const Problem& problem) const {
   return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
 }
 
-std::variant<Proposal, Refusal> DirectWgradEngine::propose(const Problem& any,
-                                                           const DeviceDescription&) const {
+std::variant<std::vector<Candidate>, Refusal> DirectWgradEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const std::int64_t blocks = problem.out_channels * problem.group_in() * problem.taps();
+  const std::int64_t blocks = blocks_of(problem);
   if (blocks > limit32)
     return Refusal{
         cat(blocks, " elements of dw need as many thread blocks; a launch has at most ", limit32)};
-  const Gather gather = make_gather(problem);
-  Proposal out{make_spec(problem, gather), {}};
-  out.launch = wgrad_launch(problem, blocks, threads, out.kernel.shared_memory);
-  return out;
+  const auto pixels = static_cast<double>(problem.batch * problem.out_pixels());
+  DirectWork work;
+  work.threads = static_cast<double>(blocks) * threads;
+  work.products = std::ceil(pixels / threads);
+  work.bytes = work_of(problem, false).bytes;
+  return std::vector<Candidate>{{0, 1, direct_seconds(work, device), {}}};
 }
 
-double DirectWgradEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+Proposal DirectWgradEngine::make(const Problem& any, const DeviceDescription&, Candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const auto blocks =
-      static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
-  const auto pixels = static_cast<double>(problem.batch * problem.out_pixels());
-  return direct_seconds(
-      {problem.type, blocks * threads, std::ceil(pixels / threads), work_of(problem, false).bytes},
-      device);
+  KernelSpec spec = make_spec(problem, make_gather(problem));
+  LaunchSpec launch = wgrad_launch(problem, blocks_of(problem), threads, spec.shared_memory);
+  return {std::move(spec), std::move(launch)};
 }
 
 }  // namespace kiln

@@ -23,6 +23,8 @@ struct Candidate {
   int kernel = 0;      // of the engine's kernels for the problem: the same one at any batch size
   int parts = 1;       // blocks that share a tile's reduction, a launch argument
   double seconds = 0;  // of an execution, estimated; see cost_model.hpp
+  std::optional<Proposal>
+      made{};  // by an engine that tells by making it whether it takes a problem
 };
 
 class Engine {
@@ -37,7 +39,7 @@ class Engine {
       const Problem& problem, const DeviceDescription& device) const = 0;
   // Of one of these.
   virtual Proposal make(const Problem& problem, const DeviceDescription& device,
-                        const Candidate& candidate) const = 0;
+                        Candidate candidate) const = 0;
 };
 
 // An engine with one kernel for a problem, which tells by writing it whether it takes it.
@@ -51,7 +53,7 @@ class OneKernelEngine : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const final;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const final;
+                Candidate candidate) const final;
 };
 
 // All engines, of each operation the better ones first, which wins where estimates are equal.

@@ -176,7 +176,7 @@ double mean_walk(const Gather& gather, const Gather::Phase& phase, int i, std::i
     const std::int64_t first = before <= 0 ? 0 : ceil_div(before, each);
     return std::pair(std::min(first, taps), last);
   };
-  const std::int64_t every = std::max<std::int64_t>(starts / 64, 1);
+  const std::int64_t every = std::max<std::int64_t>(starts / 16, 1);
   double sum = 0, count = 0;
   for (std::int64_t start = 0; start < starts; start += every, ++count) {
     const auto a = inside(start), b = inside(start + run - 1);

@@ -98,7 +98,7 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
 }
 
 std::vector<int> parts_of(const DeviceDescription& device, double steps, int most) {
-  constexpr double least_steps = 4;  // of a part
+  constexpr double least_steps = 2;  // of a part
   std::vector<int> parts;
   for (const int size : cluster_sizes)
     if (size == 1 ||

@@ -295,7 +295,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
       std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
       if (reason.empty())
         candidates.push_back(
-            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device)});
+            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device), {}});
       else if (refusal.empty())
         refusal = std::move(reason);
     }
@@ -356,7 +356,7 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
 }
 
 Proposal ImplicitGemmMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                     const Candidate& candidate) const {
+                                     Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, mma_tiles(problem, reduction_of(problem)), device, candidate);
 }
@@ -373,7 +373,7 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
 }
 
 Proposal ImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                     const Candidate& candidate) const {
+                                     Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, fma_tiles_of(problem), device, candidate);
 }

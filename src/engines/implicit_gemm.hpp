@@ -14,7 +14,7 @@ class ImplicitGemmMmaEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
 
 class ImplicitGemmFmaEngine final : public Engine {
@@ -24,7 +24,7 @@ class ImplicitGemmFmaEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
 
 // The proposal of one tile, its reduction in so many parts, whether the engine would choose it or

@@ -60,12 +60,15 @@ std::variant<std::vector<Candidate>, Refusal> OneKernelEngine::candidates(
     const Problem& problem, const DeviceDescription& device) const {
   auto answer = propose(problem, device);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
-  return std::vector<Candidate>{{0, 1, seconds(problem, device)}};
+  std::vector<Candidate> one(1);
+  one[0].seconds = seconds(problem, device);
+  one[0].made = std::move(std::get<Proposal>(answer));
+  return one;
 }
 
-Proposal OneKernelEngine::make(const Problem& problem, const DeviceDescription& device,
-                               const Candidate&) const {
-  return std::get<Proposal>(propose(problem, device));
+Proposal OneKernelEngine::make(const Problem&, const DeviceDescription&,
+                               Candidate candidate) const {
+  return std::move(candidate.made).value();
 }
 
 }  // namespace kiln

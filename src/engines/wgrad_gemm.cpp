@@ -208,7 +208,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
       std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
       if (reason.empty())
         candidates.push_back(
-            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device)});
+            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device), {}});
       else if (refusal.empty())
         refusal = std::move(reason);
     }
@@ -240,7 +240,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradMmaEngine::candidates(
 }
 
 Proposal WgradMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                              const Candidate& candidate) const {
+                              Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, mma_tiles(problem, usual_reduction(problem)), device, candidate);
 }
@@ -257,7 +257,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
 }
 
 Proposal WgradFmaEngine::make(const Problem& any, const DeviceDescription& device,
-                              const Candidate& candidate) const {
+                              Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, wgrad_tiles(problem.type), device, candidate);
 }

@@ -13,7 +13,7 @@ class WgradMmaEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
 
 class WgradFmaEngine final : public Engine {
@@ -23,7 +23,7 @@ class WgradFmaEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
 
 // All tiles that a filter gradient of a type may take.

@@ -63,9 +63,12 @@ struct OperationCase : OperationData {
   }
 
   HostTensor run_plan(const std::string& engine = {}) const {
+    return run_plan(FinalizeOptions{.only_engine = engine});
+  }
+  HostTensor run_plan(const FinalizeOptions& options) const {
     const std::shared_ptr<Device> on = device();
     Plan plan(on, problem);
-    plan.finalize({.only_engine = engine});
+    plan.finalize(options);
     return run(*on,
                [&](std::span<void* const> operands) { plan.execute(operands, scalars, nullptr); });
   }
