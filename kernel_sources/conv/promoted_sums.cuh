@@ -9,12 +9,10 @@ struct PromotedSums : Sums {
   compute_t part[PRODUCTS_M][PRODUCTS_N][4];  // since the last promotion
   volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
   int steps_in_part = 0;
-  bool guarded = false;  // adding up once more, infinities apart
+  bool promoted = false;  // held has been written
+  bool guarded = false;   // adding up once more, infinities apart
 
-  device_inline PromotedSums() {
-    clear_part();
-    clear_held();
-  }
+  device_inline PromotedSums() { clear_part(); }
 
   device_inline void clear_part() {
 #pragma unroll
@@ -67,6 +65,7 @@ struct PromotedSums : Sums {
     return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
   }
   device_inline void promote() {
+    if (!promoted) clear_held();
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -77,18 +76,26 @@ struct PromotedSums : Sums {
           sum[i][j] += of_part(i, j);
       }
     clear_part();
+    promoted = true;
     steps_in_part = 0;
   }
 
   // Once all steps are added; whether the block must add them all up once more: where an infinity
   // met the rest of a number, the sum is NaN that need not be. `shared` is free memory.
   device_inline bool finish(compute_t* shared) {
-    promote();
-    if constexpr (PROMOTE_LOCAL) {
+    if (PROMOTE_LOCAL && !promoted) {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j];
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
+    } else {
+      promote();
+      if constexpr (PROMOTE_LOCAL) {
+#pragma unroll
+        for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+          for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j];
+      }
     }
     if (!SPLIT || guarded) return false;
     bool nan = false;
@@ -105,7 +112,9 @@ struct PromotedSums : Sums {
     block_barrier();
     if (guarded) {
       clear();
-      clear_held();
+      clear_part();
+      promoted = false;
+      steps_in_part = 0;
     }
     return guarded;
   }
