@@ -38,11 +38,14 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   const u32 begin = cluster_rank() * a_part;
   const u32 left = begin < all_steps ? all_steps - begin : 0;
   const u32 steps = left < a_part ? left : a_part;
+  const u32 end = left <= a_part ? pixels : (begin + a_part) * STAGE_PIXELS;
 
   const WgradTile tile(block_x());
   const TapBox taps = all_taps();
-  const ColumnLoader columns(tile.x(params), taps, tile.first_column, pixels);
-  const GradientLoader gradients(tile.dy(params), tile.first_filter, pixels);
+  const ColumnLoader columns(tile.x(params), taps, tile.first_column, end);
+  const GradientLoader gradients(tile.dy(params), tile.first_filter, end);
+  // Also beyond the part's last step, where nothing is read: no branch keeps the copies from among
+  // the products.
   const auto load = [&](u32 step, int slot) {
     const u32 first = (begin + step) * STAGE_PIXELS;
     gradients.load(first, stages + slot * STAGE);
@@ -60,35 +63,38 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   do {
 #pragma unroll 1
     for (u32 step = 0; step < AHEAD; ++step) {
-      if (step < steps) load(step, static_cast<int>(step));
+      load(step, static_cast<int>(step));
       async_commit();
     }
     async_wait<AHEAD - 1>();
     block_barrier();
 
     int slot = 0, load_slot = AHEAD;
-    Fragments fragments[2];
+    // A fragment is read while the one before is multiplied. A stage's last one is multiplied
+    // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
+    // way of the next stage's first.
+    Fragments fragments[2] = {};
     reader.load(fragments[0], slot, 0);
 #pragma unroll 1
     for (u32 step = 0; step < steps; ++step) {
+      sums.multiply_fragments(fragments[1]);
 #pragma unroll
-      for (int fragment = 0; fragment < STAGE_FRAGMENTS; ++fragment) {
-        if (fragment + 1 == STAGE_FRAGMENTS) {
-          async_wait<AHEAD - 1>();
-          block_barrier();  // the next stage has landed for all; this one has been read by all
-          slot = slot + 1 == STAGES ? 0 : slot + 1;
-        }
-        // Read ahead: the products below hide the way from shared memory.
-        reader.load(fragments[(fragment + 1) % 2], slot, (fragment + 1) % STAGE_FRAGMENTS);
+      for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
+        reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
         if (fragment == 0) {
-          if (step + AHEAD < steps) load(step + AHEAD, load_slot);
+          load(step + AHEAD, load_slot);
           async_commit();
           load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
         }
         sums.multiply_fragments(fragments[fragment % 2]);
       }
       sums.end_step();
+      async_wait<AHEAD - 1>();
+      block_barrier();  // the next stage has landed for all; this one has been read by all
+      slot = slot + 1 == STAGES ? 0 : slot + 1;
+      reader.load(fragments[0], slot, 0);
     }
+    sums.multiply_fragments(fragments[1]);
     async_wait<0>();
   } while (sums.finish(reinterpret_cast<compute_t*>(stages)));
 
