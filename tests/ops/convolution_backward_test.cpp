@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "engines/implicit_gemm.hpp"
+#include "engines/wgrad_channels_last.hpp"
 #include "engines/wgrad_gemm.hpp"
 #include "forward_case.hpp"
 #include "random_tensors.hpp"
@@ -163,6 +164,36 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
             BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
           }
       }
+    }
+}
+
+// Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
+// all sides, far-apart taps, several groups.
+BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
+  const std::shared_ptr<Device> on = device();
+  const DeviceDescription& description = on->description();
+  for (const char* line : {"mb3ic40ih9iw10oc72kh3ph0", "g2mb2ic16ih7iw9oc48kh3kw2ph3pw1dh1sw2"})
+    for (const auto& [type, math] : {std::pair{KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                     {KILN_DATA_FLOAT, KILN_MATH_DEFAULT}}) {
+      ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
+                                                   KILN_TENSOR_NHWC, KILN_CONVOLUTION);
+      o.spec.math = math;
+      const ConvolutionProblem problem = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+      OperationCase item(problem);
+      item.fill_integers(5, 2);
+      const HostTensor want = item.expected();
+      const std::vector<WgradTile> tiles = channels_last_tiles(problem, description);
+      if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
+      for (const WgradTile& tile : tiles)
+        for (int parts : {1, 4, 16}) {
+          if (parts > description.largest_cluster) continue;
+          const HostTensor got = run_proposal(
+              item, proposal_of(propose_channels_last(problem, tile, description, parts)));
+          BOOST_TEST(difference(got, want) == "",
+                     line << ", " << describe(tile, problem) << ", " << parts << " parts");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
+#include "engines/wgrad_channels_last.hpp"
 #include "problem/problem_line.hpp"
 
 namespace {
@@ -20,6 +22,7 @@ using namespace kiln;
 struct Case {
   Problem problem;
   std::string arch;
+  std::optional<WgradTile> tile;  // instead of what is chosen
 };
 
 // Of every operation something in one type and layout: a convolution's passes at the four widths of
@@ -79,8 +82,29 @@ std::vector<Case> cases() {
         const bool measured = std::string(arch) == "sm_90a";
         if (!measured && turn++ % 3 != 0) continue;
         for (const Problem& problem : problems(type, layout, measured || turn % 2 == 0))
-          out.push_back({problem, arch});
+          out.push_back({problem, arch, {}});
       }
+  return out;
+}
+
+// The tiles among which the filter gradient of channels-last tensors chooses, in all kinds of
+// products.
+std::vector<Case> channels_last_cases() {
+  std::vector<Case> out;
+  int turn = 0;
+  for (const char* arch : {"sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"})
+    for (const auto& [type, math] : {std::pair{KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                     {KILN_DATA_FLOAT, KILN_MATH_DEFAULT}}) {
+      ConvolutionOperands o =
+          describe_convolution(parse_convolution_line("mb8ic64ih28oc128kh3ph1sh2"), type,
+                               KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+      o.spec.math = math;
+      const ConvolutionProblem problem = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+      for (const WgradTile& tile : channels_last_tiles(problem, known_architecture(arch)))
+        if (std::string(arch) == "sm_90a" || turn++ % 3 == 0) out.push_back({problem, arch, tile});
+    }
   return out;
 }
 
@@ -98,9 +122,14 @@ int spilled(const std::string& log) {
 std::string compile(const Case& item, const Compiler& nvrtc) {
   const std::string where = cat(text_of(item.problem), " ", item.arch, ": ");
   try {
+    const DeviceDescription chip = known_architecture(item.arch);
     std::vector<EngineRefusal> refusals;
     const KernelSpec spec =
-        choose(item.problem, known_architecture(item.arch), "", refusals).kernel;
+        item.tile
+            ? std::get<Proposal>(propose_channels_last(std::get<ConvolutionProblem>(item.problem),
+                                                       *item.tile, chip))
+                  .kernel
+            : choose(item.problem, chip, "", refusals).kernel;
     std::vector<std::string> options = nvrtc.options(item.arch);
     options.push_back("--ptxas-options=-v");
     const Compiled compiled =
@@ -122,7 +151,8 @@ BOOST_AUTO_TEST_CASE(all_architectures_without_spills) {
   std::string why;
   const auto nvrtc = find_nvrtc(why);
   BOOST_REQUIRE_MESSAGE(nvrtc, why);
-  const std::vector<Case> all = cases();
+  std::vector<Case> all = cases();
+  for (Case& item : channels_last_cases()) all.push_back(std::move(item));
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::string faults;
