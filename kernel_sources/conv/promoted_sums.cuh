@@ -88,6 +88,8 @@ struct PromotedSums : Sums {
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
         for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
+      clear_part();
+      steps_in_part = 0;
     } else {
       promote();
       if constexpr (PROMOTE_LOCAL) {
@@ -112,9 +114,7 @@ struct PromotedSums : Sums {
     block_barrier();
     if (guarded) {
       clear();
-      clear_part();
       promoted = false;
-      steps_in_part = 0;
     }
     return guarded;
   }

@@ -28,6 +28,25 @@ struct FragmentReader {
   }
 };
 
+// A stage of f32 by fused multiply-adds: slow, and right where infinities are about.
+device_inline void add_fused(Sums& sums, const byte_t* stage, Position position) {
+  const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
+  const byte_t* const m = stage + position.m * 4;
+  const byte_t* const n = stage + STAGE_M + position.n * 4;
+#pragma unroll 1
+  for (int pixel = 0; pixel < STAGE_PIXELS; ++pixel) {
+    float filters[THREAD_M];
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) filters[i] = word(m + pixel * PITCH_M + row_step(i) * 4);
+#pragma unroll
+    for (int j = 0; j < THREAD_N; ++j) {
+      const float column = word(n + pixel * PITCH_N + column_step(j) * 4);
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += filters[i] * column;
+    }
+  }
+}
+
 KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   byte_t* const stages = shared_array<byte_t, STAGES * STAGE>(0);
 
@@ -70,31 +89,50 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
     block_barrier();
 
     int slot = 0, load_slot = AHEAD;
-    // A fragment is read while the one before is multiplied. A stage's last one is multiplied
-    // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
-    // way of the next stage's first.
-    Fragments fragments[2] = {};
-    reader.load(fragments[0], slot, 0);
-#pragma unroll 1
-    for (u32 step = 0; step < steps; ++step) {
-      sums.multiply_fragments(fragments[1]);
-#pragma unroll
-      for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
-        reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
-        if (fragment == 0) {
-          load(step + AHEAD, load_slot);
-          async_commit();
-          load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
-        }
-        sums.multiply_fragments(fragments[fragment % 2]);
-      }
-      sums.end_step();
+    const auto load_ahead = [&](u32 step) {
+      load(step + AHEAD, load_slot);
+      async_commit();
+      load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
+    };
+    const auto end_stage = [&] {
       async_wait<AHEAD - 1>();
       block_barrier();  // the next stage has landed for all; this one has been read by all
       slot = slot + 1 == STAGES ? 0 : slot + 1;
+    };
+    if (SPLIT && sums.guarded) {
+#pragma unroll 1
+      for (u32 step = 0; step < steps; ++step) {
+        load_ahead(step);
+        add_fused(sums, stages + slot * STAGE, position);
+        end_stage();
+      }
+    } else {
+      // A fragment is read while the one before is multiplied. A stage's last one is multiplied
+      // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
+      // way of the next stage's first.
+      Fragments fragments[2] = {};
       reader.load(fragments[0], slot, 0);
+      // Promotions stay out of the innermost loop, where they would be in the products' way.
+      u32 step = 0;
+#pragma unroll 1
+      while (step < steps) {
+        const u32 stop = steps - step > PROMOTE ? step + PROMOTE : steps;
+#pragma unroll 1
+        for (; step < stop; ++step) {
+          sums.multiply_fragments(fragments[1]);
+#pragma unroll
+          for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
+            reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
+            if (fragment == 0) load_ahead(step);
+            sums.multiply_fragments(fragments[fragment % 2]);
+          }
+          end_stage();
+          reader.load(fragments[0], slot, 0);
+        }
+        if (step < steps) sums.promote();
+      }
+      sums.multiply_fragments(fragments[1]);
     }
-    sums.multiply_fragments(fragments[1]);
     async_wait<0>();
   } while (sums.finish(reinterpret_cast<compute_t*>(stages)));
 
