@@ -5,6 +5,8 @@
 
 #include "conv/tf32_split.cuh"
 
+static_assert(!SPLIT || !PROMOTE_LOCAL);  // what is added up twice is held in registers
+
 struct PromotedSums : Sums {
   compute_t part[PRODUCTS_M][PRODUCTS_N][4];  // since the last promotion
   volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
@@ -83,21 +85,18 @@ struct PromotedSums : Sums {
   // Once all steps are added; whether the block must add them all up once more: where an infinity
   // met the rest of a number, the sum is NaN that need not be. `shared` is free memory.
   device_inline bool finish(compute_t* shared) {
-    if (PROMOTE_LOCAL && !promoted) {
+    if constexpr (!PROMOTE_LOCAL) {
+      promote();
+    } else if (promoted) {
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j] + of_part(i, j);
+    } else {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
         for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
-      clear_part();
-      steps_in_part = 0;
-    } else {
-      promote();
-      if constexpr (PROMOTE_LOCAL) {
-#pragma unroll
-        for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-          for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j];
-      }
     }
     if (!SPLIT || guarded) return false;
     bool nan = false;
@@ -112,10 +111,7 @@ struct PromotedSums : Sums {
     block_barrier();
     guarded = *shared != compute_t(0);
     block_barrier();
-    if (guarded) {
-      clear();
-      promoted = false;
-    }
+    if (guarded) clear();
     return guarded;
   }
 };

@@ -88,11 +88,10 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
     async_wait<AHEAD - 1>();
     block_barrier();
 
-    int slot = 0, load_slot = AHEAD;
+    int slot = 0;
     const auto load_ahead = [&](u32 step) {
-      load(step + AHEAD, load_slot);
+      load(step + AHEAD, slot == 0 ? AHEAD : slot - 1);  // what was read last
       async_commit();
-      load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
     };
     const auto end_stage = [&] {
       async_wait<AHEAD - 1>();

@@ -109,7 +109,8 @@ std::vector<Case> channels_last_cases() {
 }
 
 // Of their 128 registers the tiles of 128x128 spill up to ten words on some chips, which their main
-// loop reads again once in hundreds of instructions; nothing else spills.
+// loop reads again once in hundreds of instructions; sums that wait in local memory make as many
+// give way once, at the end. Nothing else spills.
 constexpr int most_spilled = 48;  // bytes
 
 int spilled(const std::string& log) {
@@ -135,7 +136,9 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
     const Compiled compiled =
         nvrtc.compile(generate_source(spec, KILN_DEVICE_CUDA), spec.entry, options);
     const int bytes = spilled(compiled.log);
-    if (bytes < 0 || bytes > (spec.engine.starts_with("implicit_gemm") ? most_spilled : 0))
+    const bool may_spill =
+        spec.engine.starts_with("implicit_gemm") || spec.engine == "wgrad_channels_last";
+    if (bytes < 0 || bytes > (may_spill ? most_spilled : 0))
       return cat(where, spec.engine, " ", spec.tile, " spills ", bytes, " bytes\n", compiled.log);
   } catch (const Error& error) {
     return where + std::string(error.what()).substr(0, 2000) + "\n";
