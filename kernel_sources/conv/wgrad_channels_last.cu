@@ -136,7 +136,7 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   } while (sums.finish(reinterpret_cast<compute_t*>(stages)));
 
   const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore target(tile, position, taps);
+  const GradientStore<DW_RUN> target(tile, position, taps);
   constexpr int EXCHANGE = STAGES * STAGE / static_cast<int>(sizeof(compute_t));
   reduce_and_store<EXCHANGE>(
       sums, reinterpret_cast<compute_t*>(stages),

@@ -65,7 +65,7 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   } while (sums.finish(all_stages));
 
   const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore target(tile, position, taps);
+  const GradientStore<1> target(tile, position, taps);
   reduce_and_store<EXCHANGE>(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
     target.store(line, index, epilogue);
   });

@@ -55,15 +55,18 @@ struct WgradTile {
   }
 };
 
-// Where a thread's sums go: a line is a filter, its elements are columns.
+// Where a thread's sums go: a line is a filter, its elements are columns, of which RUN at a time
+// lie side by side in dw, aligned to their own size.
+template <int RUN>
 struct GradientStore {
   int first_filter, first_column;
-  offset_t along[LINE];
+  offset_t along[LINE / RUN];
+  static_assert(LINE_RUN % RUN == 0);
 
   device_inline GradientStore(const WgradTile& tile, Position position, const TapBox& taps)
       : first_filter(tile.first_filter + position.m), first_column(tile.first_column + position.n) {
 #pragma unroll
-    for (int i = 0; i < LINE; ++i) along[i] = filter_offset(taps.decode(column_of(i)));
+    for (int i = 0; i < LINE; i += RUN) along[i / RUN] = filter_offset(taps.decode(column_of(i)));
   }
 
   device_inline int column_of(int i) const { return first_column + column_step(i); }
@@ -74,9 +77,18 @@ struct GradientStore {
     if (filter >= ROWS) return;
     const i64 base = static_cast<i64>(filter) * W_STRIDE_ROW;
 #pragma unroll
-    for (int i = 0; i < LINE; ++i) {
-      const i64 at = base + along[i];
-      if (column_of(i) < COLUMNS) epilogue.store_one(at, at, line[i], compute_t(0));
+    for (int i = 0; i < LINE; i += RUN) {
+      const i64 at = base + along[i / RUN];
+      if (column_of(i) >= COLUMNS) continue;
+      if constexpr (RUN == 1) {
+        epilogue.store_one(at, at, line[i], compute_t(0));
+      } else {
+        const compute_t no_bias[RUN] = {};
+        compute_t values[RUN];
+#pragma unroll
+        for (int j = 0; j < RUN; ++j) values[j] = line[i + j];
+        epilogue.store_vector(at, values, no_bias);
+      }
     }
   }
 };

@@ -69,6 +69,14 @@ std::int64_t gradient_step(const Gather& gather) {
   return s[0] == step * count ? step : 0;
 }
 
+// Columns that lie side by side in dw, aligned to their own size: of channels, that come in pairs.
+std::int64_t gradient_run(const Gather& gather) {
+  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
+  const bool pairs = gather.w_channel == 1 && even(gather.w_row) && even(gather.w_group) &&
+                     std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even);
+  return pairs ? 2 : 1;
+}
+
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
   const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
@@ -177,6 +185,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
   add("PITCH_PAD", pitch_pad(problem.type), "bytes");
   add("LINES_ALONG_M", false);
+  add("DW_RUN", gradient_run(gather), "columns side by side in dw");
   add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
 
   // The tensor cores round sums toward zero: what is added up between promotions errs with its
@@ -214,25 +223,35 @@ std::int64_t running_clusters(const Packing& packing, int resident,
 // their blocks takes a part of the steps.
 double clocks(const WgradTile& tile, const ConvolutionProblem& problem, std::int64_t steps,
               const Packing& packing, const DeviceDescription& device) {
-  constexpr double product_clocks = 6.5;  // of 16 x 8 on one of four schedulers
-  constexpr double begin_clocks = 4000;   // until the first stages have landed
-  constexpr double sums_a_clock = 8;      // added up between blocks
-  constexpr double lone_block = 0.87;     // where two were meant to hide each other's latency
-  const double products = tile.threads() / 32 * (tile.thread_m / 2) * (tile.thread_n / 2) *
-                          tile.fragments * (is_split(problem) ? 3 : 1);
-  double block = static_cast<double>(ceil_div(steps, packing.parts)) * products / 4 *
-                     product_clocks / tile.efficiency +
-                 begin_clocks;
-  if (packing.parts > 1) block += tile.m * tile.n / sums_a_clock;
+  constexpr double product_clocks = 6.5;   // of 16 x 8 on one of four schedulers
+  constexpr double cache_bytes = 25;       // of L2 a clock, to each of all multiprocessors
+  constexpr double most_cache_bytes = 64;  // to one of few
+  constexpr double begin_clocks = 4000;    // until the first stages have landed
+  constexpr double sums_a_clock = 8;       // added up between blocks
+  constexpr double lone_block = 0.87;      // where two were meant to hide each other's latency
   const std::int64_t clusters = tiles_of(problem, tile);
   const std::int64_t wave = running_clusters(packing, tile.min_blocks, device);
+  const std::int64_t lone_wave = running_clusters(packing, 1, device);
+
+  const double products = tile.threads() / 32 * (tile.thread_m / 2) * (tile.thread_n / 2) *
+                          tile.fragments * (is_split(problem) ? 3 : 1);
+  const double product_time = products / 4 * product_clocks / tile.efficiency;
+  const auto busy = static_cast<double>(std::min(clusters, lone_wave) * packing.parts);
+  const double bytes = (tile.m + tile.n) * tile.fragments * fragment_bytes;
+  const double copy_time =
+      bytes / std::min(most_cache_bytes, cache_bytes * device.multiprocessors / busy);
+  double exchange = begin_clocks;
+  if (packing.parts > 1) exchange += tile.m * tile.n / sums_a_clock;
+  const auto wave_clocks = [&](int resident) {
+    const double rate = resident < tile.min_blocks ? lone_block : 1;
+    return static_cast<double>(ceil_div(steps, packing.parts)) * resident *
+               std::max(product_time / rate, copy_time) +
+           exchange;
+  };
   const std::int64_t rest = clusters % wave;
-  auto waves = static_cast<double>(clusters / wave * tile.min_blocks);
-  if (rest > 0) {
-    const bool alone = tile.min_blocks > 1 && rest <= running_clusters(packing, 1, device);
-    waves += alone ? 1 / lone_block : tile.min_blocks;
-  }
-  return block * waves;
+  double all = static_cast<double>(clusters / wave) * wave_clocks(tile.min_blocks);
+  if (rest > 0) all += wave_clocks(rest <= lone_wave ? 1 : tile.min_blocks);
+  return all;
 }
 
 struct Division {
