@@ -59,14 +59,14 @@ std::int64_t gradient_step(const Gather& gather) {
   const Spatial& pixels = gather.phases.front().pixels;
   const Dims& s = gather.out_strides;
   std::int64_t step = 0, count = 1;
-  for (int i = 2; i >= 0; --i) {
-    if (pixels[i] == 1) continue;
-    if (step == 0) step = s[2 + i];
-    if (s[2 + i] != step * count) return 0;
-    count *= pixels[i];
+  for (const int i : {4, 3, 2, 0}) {
+    const std::int64_t size = i > 0 ? pixels[i - 2] : 2;  // of batches any may come
+    if (size == 1) continue;
+    if (count == 1) step = s[i];
+    if (s[i] != step * count) return 0;
+    count *= size;
   }
-  if (step == 0) return s[0];
-  return s[0] == step * count ? step : 0;
+  return step;
 }
 
 // Columns that lie side by side in dw, aligned to their own size: of channels, that come in pairs.
@@ -223,7 +223,7 @@ std::int64_t running_clusters(const Packing& packing, int resident,
 // their blocks takes a part of the steps.
 double clocks(const WgradTile& tile, const ConvolutionProblem& problem, std::int64_t steps,
               const Packing& packing, const DeviceDescription& device) {
-  constexpr double product_clocks = 6.5;   // of 16 x 8 on one of four schedulers
+  constexpr double product_clocks = 6.5;   // of 16 x 8, on one of four schedulers
   constexpr double cache_bytes = 25;       // of L2 a clock, to each of all multiprocessors
   constexpr double most_cache_bytes = 64;  // to one of few
   constexpr double begin_clocks = 4000;    // until the first stages have landed
@@ -233,9 +233,9 @@ double clocks(const WgradTile& tile, const ConvolutionProblem& problem, std::int
   const std::int64_t wave = running_clusters(packing, tile.min_blocks, device);
   const std::int64_t lone_wave = running_clusters(packing, 1, device);
 
-  const double products = tile.threads() / 32 * (tile.thread_m / 2) * (tile.thread_n / 2) *
-                          tile.fragments * (is_split(problem) ? 3 : 1);
-  const double product_time = products / 4 * product_clocks / tile.efficiency;
+  const int warps = tile.threads() / 32, products = tile.thread_m / 2 * tile.thread_n / 2;
+  const double product_time = warps * products * tile.fragments * (is_split(problem) ? 3 : 1) *
+                              product_clocks / 4 / tile.efficiency;
   const auto busy = static_cast<double>(std::min(clusters, lone_wave) * packing.parts);
   const double bytes = (tile.m + tile.n) * tile.fragments * fragment_bytes;
   const double copy_time =
@@ -248,8 +248,8 @@ double clocks(const WgradTile& tile, const ConvolutionProblem& problem, std::int
                std::max(product_time / rate, copy_time) +
            exchange;
   };
-  const std::int64_t rest = clusters % wave;
-  double all = static_cast<double>(clusters / wave) * wave_clocks(tile.min_blocks);
+  const std::int64_t whole = clusters / wave, rest = clusters % wave;
+  double all = static_cast<double>(whole) * wave_clocks(tile.min_blocks);
   if (rest > 0) all += wave_clocks(rest <= lone_wave ? 1 : tile.min_blocks);
   return all;
 }
