@@ -94,6 +94,33 @@ device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
   }
 }
 
+// The same of columns, whose runs are single: from the warp's first column on.
+template <int PITCH>
+device_inline int transposed_place_n(int lane) {
+  if constexpr (sizeof(element_t) == 2)
+    return lane % 16 * PITCH + lane / 16 * 16;
+  else
+    return lane % 4 * PITCH + lane / 4 * 4;
+}
+template <int PITCH>
+device_inline void load_transposed_n(Fragments& to, const byte_t* lane_place) {
+  if constexpr (sizeof(element_t) == 2) {
+#pragma unroll
+    for (int j = 0; j < PRODUCTS_N; j += 2) {
+      u32 both[4];
+      load_matrices_transposed(both, lane_place + j * 16);
+      to.n[j][0] = both[0], to.n[j][1] = both[1];
+      to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
+    }
+  } else {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j)
+        to.n[j][half] = *reinterpret_cast<const u32*>(lane_place + half * (4 * PITCH) + j * 32);
+  }
+}
+
 // ---- products ---------------------------------------------------------------------------------
 
 struct FragmentSums : PromotedSums {

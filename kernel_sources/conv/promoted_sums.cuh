@@ -5,16 +5,16 @@
 
 #include "conv/tf32_split.cuh"
 
+static_assert(!SPLIT || !PROMOTE_LOCAL);  // what is added up twice is held in registers
+
 struct PromotedSums : Sums {
   compute_t part[PRODUCTS_M][PRODUCTS_N][4];  // since the last promotion
   volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
   int steps_in_part = 0;
-  bool guarded = false;  // adding up once more, infinities apart
+  bool promoted = false;  // held has been written
+  bool guarded = false;   // adding up once more, infinities apart
 
-  device_inline PromotedSums() {
-    clear_part();
-    clear_held();
-  }
+  device_inline PromotedSums() { clear_part(); }
 
   device_inline void clear_part() {
 #pragma unroll
@@ -67,6 +67,7 @@ struct PromotedSums : Sums {
     return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
   }
   device_inline void promote() {
+    if (!promoted) clear_held();
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -77,18 +78,25 @@ struct PromotedSums : Sums {
           sum[i][j] += of_part(i, j);
       }
     clear_part();
+    promoted = true;
     steps_in_part = 0;
   }
 
   // Once all steps are added; whether the block must add them all up once more: where an infinity
   // met the rest of a number, the sum is NaN that need not be. `shared` is free memory.
   device_inline bool finish(compute_t* shared) {
-    promote();
-    if constexpr (PROMOTE_LOCAL) {
+    if constexpr (!PROMOTE_LOCAL) {
+      promote();
+    } else if (promoted) {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j];
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j] + of_part(i, j);
+    } else {
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
     }
     if (!SPLIT || guarded) return false;
     bool nan = false;
@@ -103,10 +111,7 @@ struct PromotedSums : Sums {
     block_barrier();
     guarded = *shared != compute_t(0);
     block_barrier();
-    if (guarded) {
-      clear();
-      clear_held();
-    }
+    if (guarded) clear();
     return guarded;
   }
 };

@@ -6,60 +6,22 @@
 // cluster share it, and add their parts up in a fixed order.
 #pragma once
 
-#include "conv/epilogue.cuh"
 #include "conv/gemm_tile.cuh"
 #include "conv/wgrad_loader.cuh"
-#include "conv/wgrad_params.h"
 #include "target/shared_memory.cuh"
-
-// Where a thread's sums go: a line is a filter, its elements are columns.
-struct GradientStore {
-  int first_filter, first_column;
-  offset_t along[LINE];
-
-  device_inline GradientStore(int filter, int column, const TapBox& taps)
-      : first_filter(filter), first_column(column) {
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) along[i] = filter_offset(taps.decode(column_of(i)));
-  }
-
-  device_inline int column_of(int i) const { return first_column + column_step(i); }
-
-  device_inline void store(const compute_t (&line)[LINE], int index,
-                           const Epilogue& epilogue) const {
-    const int filter = first_filter + row_step(index);
-    if (filter >= ROWS) return;
-    const i64 base = static_cast<i64>(filter) * W_STRIDE_ROW;
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) {
-      const i64 at = base + along[i];
-      if (column_of(i) < COLUMNS) epilogue.store_one(at, at, line[i], compute_t(0));
-    }
-  }
-};
 
 KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) {
   compute_t* const all_stages = shared_array<compute_t, SLICES * STAGES * STAGE>(0);
   compute_t* const stages = all_stages + slice() * (STAGES * STAGE);
 
-  // Blocks in order: parts of the reduction, tiles of columns, tiles of filters, groups.
-  const u32 rank = cluster_rank(), parts = cluster_size();
-  const u32 tile = block_x() / parts;
-  const u32 filter_tile = DIVIDE(DIV_TILES_N, tile);
-  const int first_column = (tile - filter_tile * DIV_TILES_N) * TILE_N;
-  const u32 group = DIVIDE(DIV_TILES_M, filter_tile);
-  const int first_filter = (filter_tile - group * DIV_TILES_M) * TILE_M;
-
-  const TapBox taps = taps_of_tile(PixelOrigin{0, 0, 0, 0}, 0, 0);
-  ColumnLoader columns(static_cast<const element_t*>(params.x) +
-                           static_cast<i64>(group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
-                       taps, first_column);
-  GradientLoader gradients(static_cast<const element_t*>(params.dy) +
-                               static_cast<i64>(group) * (static_cast<i64>(ROWS) * OUT_STRIDE_ROW),
-                           first_filter);
+  const WgradTile tile(block_x());
+  const TapBox taps = all_taps();
+  ColumnLoader columns(tile.x(params), taps, tile.first_column);
+  GradientLoader gradients(tile.dy(params), tile.first_filter);
 
   // A block's part is a run of steps, in which its slices take turns.
   const u32 pixels = static_cast<u32>(params.pixels);
+  const u32 rank = cluster_rank(), parts = cluster_size();
   const u32 steps = (pixels + TILE_K - 1) / TILE_K;
   const u32 turns = (steps + parts * SLICES - 1) / (parts * SLICES);
   const u32 first_step = rank * turns * SLICES + slice();
@@ -102,14 +64,8 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
     }
   } while (sums.finish(all_stages));
 
-  Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.dw) + static_cast<i64>(group) * W_STRIDE_GROUP;
-  epilogue.z = epilogue.out;
-  epilogue.bias = nullptr;
-  epilogue.alpha = static_cast<compute_t>(params.alpha);
-  epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = 0;
-  const GradientStore target(first_filter + position.m, first_column + position.n, taps);
+  const Epilogue epilogue = tile.epilogue(params);
+  const GradientStore<1> target(tile, position, taps);
   reduce_and_store<EXCHANGE>(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
     target.store(line, index, epilogue);
   });

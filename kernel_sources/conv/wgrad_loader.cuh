@@ -1,25 +1,13 @@
 // Brings tiles of a filter gradient's two operands to shared memory: [TILE_K][filters] of dy and
-// [TILE_K][columns] of x. The reduction runs over the pixels of dy, image by image; a column is a
-// channel and a tap, numbered as gather_index.cuh numbers its reduction.
+// [TILE_K][columns] of x. The reduction runs over the pixels of dy.
 #pragma once
 
-#include "conv/gather_index.cuh"
 #include "conv/operand_mover.cuh"
 #include "conv/pixel_bounds.cuh"
+#include "conv/wgrad_tile.cuh"
 
 using FilterLanes = Lanes<TILE_M, DY_LANES_ON_K>;
 using ColumnLanes = Lanes<TILE_N, X_LANES_ON_K>;
-
-constexpr int COLUMNS = REDUCTION;
-
-// Pixels counted from image 0 on.
-device_inline Pixel pixel_at(u32 index) { return PixelOrigin{0, 0, 0, 0}.decode(index); }
-
-// The same pixel in image 0: an image is a 64-bit step, a place within it need not be.
-device_inline Pixel in_first_image(Pixel pixel) {
-  pixel.image = 0;
-  return pixel;
-}
 
 device_inline u32 range_bits(TapRange range, int shift) {
   return ((1u << (range.end - range.begin)) - 1) << range.begin << shift;

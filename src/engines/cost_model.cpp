@@ -77,6 +77,9 @@ constexpr double share_of_products = 0.92, share_of_reads = 0.31, transposed_f32
                  copies_clocks = 5.3, enough_warps = 8, lone_warps = 2.7;
 constexpr double fragment_first_clocks = 3450, fragment_store_clocks = 11,
                  fragment_exchange_clocks = 1270, fragment_exchanged_clocks = 8.9;
+// Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
+// and at most.
+constexpr double shared_cache_bytes = 25, most_cache_bytes = 64;
 // Registers of a thread beside its sums, which with shared memory limit how many blocks fit.
 constexpr double registers_beside_sums = 88;
 
@@ -220,12 +223,16 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
+  const double busy = std::min<double>(tiles * parts, device.multiprocessors);
+  const double cache_bytes =
+      std::min(most_cache_bytes, shared_cache_bytes * device.multiprocessors / busy);
   const auto block = [&](double resident) {
     const double hidden = std::min(resident * warps, enough_warps);
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
-    double clocks = fragment_first_clocks +
-                    fragments * (resident * fragment * waits + fragment_clocks) +
-                    resident * work.copies / parts / warp * copies_clocks;
+    const double computed = fragments * (resident * fragment * waits + fragment_clocks) +
+                            resident * work.copies / parts / warp * copies_clocks;
+    const double copied = resident * work.copies / parts * work.copy_bytes / cache_bytes;
+    double clocks = fragment_first_clocks + std::max(computed, copied);
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
               work.results / (tiles * warp * parts);
     if (parts > 1)

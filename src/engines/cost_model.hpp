@@ -43,8 +43,9 @@ struct FragmentWork {
   double results = 0;
   double fragments = 0;     // of a tile's reduction
   bool transposed = false;  // the rows' operand lies along the rows
-  double copies = 0;        // of a tile: 16 bytes each, or an element each
-  bool scattered = false;   // results go to memory one by one, not 16 bytes at a time
+  double copies = 0;        // of a tile, and the bytes of each
+  double copy_bytes = 16;
+  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);

@@ -14,6 +14,7 @@
 #include "engines/softmax.hpp"
 #include "engines/softmax_online.hpp"
 #include "engines/transpose.hpp"
+#include "engines/wgrad_channels_last.hpp"
 #include "engines/wgrad_gemm.hpp"
 
 namespace kiln {
@@ -24,6 +25,7 @@ std::span<const Engine* const> engines() {
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
   static const DirectEngine direct;
+  static const WgradChannelsLastEngine wgrad_channels_last;
   static const WgradMmaEngine wgrad_mma;
   static const WgradFmaEngine wgrad_fma;
   static const DirectWgradEngine direct_wgrad;
@@ -39,6 +41,7 @@ std::span<const Engine* const> engines() {
                                        &implicit_gemm_fma,
                                        &sliding_window,
                                        &direct,
+                                       &wgrad_channels_last,
                                        &wgrad_mma,
                                        &wgrad_fma,
                                        &direct_wgrad,

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "engines/implicit_gemm.hpp"
+#include "engines/wgrad_channels_last.hpp"
 #include "engines/wgrad_gemm.hpp"
 #include "forward_case.hpp"
 #include "random_tensors.hpp"
@@ -166,6 +167,57 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
     }
 }
 
+// Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
+// all sides, far-apart taps, several groups.
+BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
+  const std::shared_ptr<Device> on = device();
+  const DeviceDescription& description = on->description();
+  for (const char* line : {"mb3ic40ih9iw10oc72kh3ph0", "g2mb2ic16ih7iw9oc48kh3kw2ph3pw1dh1sw2"})
+    for (const auto& [type, math] : {std::pair{KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT},
+                                     {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                     {KILN_DATA_FLOAT, KILN_MATH_DEFAULT}}) {
+      ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
+                                                   KILN_TENSOR_NHWC, KILN_CONVOLUTION);
+      o.spec.math = math;
+      const ConvolutionProblem problem = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+      OperationCase item(problem);
+      item.fill_integers(5, 2);
+      const HostTensor want = item.expected();
+      const std::vector<WgradTile> tiles = channels_last_tiles(problem, description);
+      if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
+      for (const WgradTile& tile : tiles)
+        for (int parts : {1, 4, 16}) {
+          if (parts > description.largest_cluster) continue;
+          const HostTensor got = run_proposal(
+              item, proposal_of(propose_channels_last(problem, tile, parts)));
+          BOOST_TEST(difference(got, want) == "",
+                     line << ", " << describe(tile, problem) << ", " << parts << " parts");
+        }
+    }
+}
+
+// An infinity meets the rests of numbers that have none, in f32's three products.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_channels_last) {
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16})
+    for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
+      ConvolutionOperands o =
+          describe_convolution(parse_convolution_line("mb2ic16ih8iw8oc24kh3ph0"), type,
+                               KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+      o.spec.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
+      OperationCase item(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+      item.fill_integers(7, 2);
+      for (const char* tensor : {"x", "dy"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      item["x"].at(20) = std::nan("");
+      item["x"].at(300) = std::numeric_limits<double>::infinity();
+      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+      item["dy"].at(777) = std::numeric_limits<double>::infinity();
+      BOOST_TEST(difference(item.run_plan("wgrad_channels_last"), item.expected()) == "",
+                 name_of(type) << " math " << static_cast<int>(math));
+    }
+}
+
 // Every phase of a strided gradient, those without a tap included.
 BOOST_AUTO_TEST_CASE(strides_and_dilations) {
   for (const char* line :
@@ -205,13 +257,15 @@ BOOST_AUTO_TEST_CASE(sliding_windows) {
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_gradient_over_nothing_is_zero) {
-  const ConvolutionOperands o =
-      describe_convolution(parse_convolution_line("mb0ic5ih9oc6kh3"), KILN_DATA_FLOAT,
-                           KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
-  for (const char* engine : {"wgrad_fma", "direct_wgrad"}) {
+  const auto check_zero = [](const char* line, kilnTensorFormat_t layout, const char* engine) {
+    const ConvolutionOperands o = describe_convolution(
+        parse_convolution_line(line), KILN_DATA_FLOAT, layout, KILN_CROSS_CORRELATION);
     const OperationCase item(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
     for (double value : item.run_plan(engine).values) BOOST_TEST(value == 0);
-  }
+  };
+  for (const char* engine : {"wgrad_fma", "direct_wgrad"})
+    check_zero("mb0ic5ih9oc6kh3", KILN_TENSOR_NCHW, engine);
+  check_zero("mb0ic8ih20oc16kh3", KILN_TENSOR_NHWC, "wgrad_channels_last");
 }
 
 BOOST_AUTO_TEST_CASE(the_epilogue_adds_and_activates) {

@@ -73,11 +73,18 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
 
 // A layer that every tile is a candidate for: each kernel once, in whatever parts.
 std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std::string& arch) {
-  const ConvolutionOperands o = describe_convolution(
-      parse_convolution_line("mb8ic128ih28oc128kh3ph1"), type, layout, KILN_CROSS_CORRELATION);
+  ConvolutionOperands o = describe_convolution(parse_convolution_line("mb8ic128ih28oc128kh3ph1"),
+                                               type, layout, KILN_CROSS_CORRELATION);
+  std::vector<Problem> problems;
+  for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
+    if (math == KILN_MATH_TF32 && type != KILN_DATA_FLOAT) continue;
+    o.spec.math = math;
+    problems.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));
+    problems.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+    problems.emplace_back(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+  }
   std::vector<Case> out;
-  for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),
-                                 Problem(make_convolution_wgrad(o.spec, o.x, o.y, o.w))})
+  for (const Problem& problem : problems)
     for (Option& option : all_candidates(problem, known_architecture(arch)))
       if (option.name.parts == 1) out.push_back({problem, arch, std::move(option)});
   return out;

@@ -1,0 +1,326 @@
+#include "engines/wgrad_channels_last.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <span>
+
+#include "core/text.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t vector_bytes = 16;
+constexpr std::int64_t fragment_bytes = 32;  // of the reduction
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
+// shared memory and the tensor cores equally busy. Sums of three products, which are promoted, take
+// twice the registers.
+constexpr WgradTile tiles[] = {
+    {128, 256, 8, 16, 2, 4, 1}, {256, 128, 8, 16, 2, 4, 1}, {128, 192, 8, 12, 2, 4, 1},
+    {128, 128, 8, 16, 2, 4, 2}, {64, 256, 8, 16, 2, 4, 2},  {64, 128, 8, 8, 2, 4, 2},
+    {64, 64, 4, 8, 2, 4, 2},    {32, 128, 4, 8, 2, 4, 2},
+};
+constexpr WgradTile split_tiles[] = {
+    {128, 128, 8, 8, 2, 4, 1},
+    {64, 128, 8, 8, 2, 4, 2},
+    {64, 64, 4, 8, 2, 4, 2},
+    {32, 128, 4, 8, 2, 4, 2},
+};
+
+bool is_split(const ConvolutionProblem& problem) {
+  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
+}
+
+// The products of a sum, of a usual batch: the actual one has no say in the kernel.
+std::int64_t usual_reduction(const ConvolutionProblem& problem) {
+  return 32 * problem.out_pixels();
+}
+
+// Bytes from one pixel of a stage to the next, beyond its elements: so that what a warp reads at a
+// time falls into 32 banks (kernel_sources/conv/fragments.cuh).
+std::int64_t pitch_pad(DataType type) { return size_of(type) == 2 ? 16 : 32; }
+
+bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device) {
+  const std::int64_t a_block = device.shared_memory_per_block;
+  constexpr std::int64_t reserved = 1024;  // of a block, by the driver
+  const std::int64_t bytes = tile.shared_memory(type);
+  return bytes <= a_block &&
+         tile.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+}
+
+// The constant step from each pixel of dy to the next in memory; 0 if there is none.
+std::int64_t gradient_step(const Gather& gather) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const Dims& s = gather.out_strides;
+  std::int64_t step = 0, count = 1;
+  for (const int i : {4, 3, 2, 0}) {
+    const std::int64_t size = i > 0 ? pixels[i - 2] : 2;  // of batches any may come
+    if (size == 1) continue;
+    if (count == 1) step = s[i];
+    if (s[i] != step * count) return 0;
+    count *= size;
+  }
+  return step;
+}
+
+// Columns that lie side by side in dw, aligned to their own size: of channels, that come in pairs.
+std::int64_t gradient_run(const Gather& gather) {
+  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
+  const bool pairs = gather.w_channel == 1 && even(gather.w_row) && even(gather.w_group) &&
+                     std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even);
+  return pairs ? 2 : 1;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
+  if (gather.channels % vector != 0)
+    return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
+  if (gather.rows % vector != 0)
+    return cat(gather.rows, " filters a group; multiples of ", vector, " are copied");
+  constexpr std::int64_t least_filters = 16;
+  if (gather.rows < least_filters)
+    return cat(gather.rows, " filters a group; below ", least_filters,
+               " nearly all of a tile would be idle");
+  const auto complaint = [&](const char* tensor, const Dims& strides) -> std::string {
+    if (strides[1] != 1)
+      return cat("the channels of a pixel of ", tensor, " do not lie side by side");
+    for (const int i : {0, 2, 3, 4})
+      if (strides[i] % vector != 0)
+        return cat("the pixels of ", tensor, " do not begin at multiples of ", vector_bytes,
+                   " bytes");
+    return "";
+  };
+  if (std::string reason = complaint("x", gather.source_strides); !reason.empty()) return reason;
+  return complaint("dy", gather.out_strides);
+}
+
+// Offsets within an image of x, with the taps around it, and within dy's and dw fit into 32 bits.
+bool narrow(const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  std::int64_t margin = 0;
+  for (int i = 0; i < 3; ++i)
+    margin += (std::abs(phase.origin[i]) + phase.taps[i] * std::abs(gather.step[i])) *
+              gather.source_strides[2 + i];
+  const std::int64_t x = 2 * margin + image_span(gather.source_strides,
+                                                 gather.channels * gather.groups, gather.source);
+  const std::int64_t dy = image_span(gather.out_strides, gather.rows * gather.groups, phase.pixels);
+  const std::int64_t dw =
+      image_span({0, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]},
+                 gather.channels, phase.taps);
+  return std::max({x, dy, dw}) <= limit32;
+}
+
+// What decodes pixels and columns (kernel_sources/conv/gather_index.cuh).
+void add_index_constants(std::vector<Constant>& constants, const Gather& gather,
+                         const WgradTile& tile) {
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    constants.push_back({name, value, comment});
+  };
+  const Gather::Phase& phase = gather.phases.front();
+  const Spatial& taps = phase.taps;
+  const std::int64_t columns = gather.channels * phase.tap_count();
+  add("REDUCTION", columns, "of the forward propagation: the columns of dw");
+  add("FIXED", true);
+  add("CHANNELS_INNER", true);
+  add("IMAGES_INNER", false);
+  add("TAPS_T", taps[0]);
+  add("TAPS_R", taps[1]);
+  add("TAPS_S", taps[2]);
+  add("TAPS_IN_DEPTH", taps[0] > 1);
+  add("TAP_MASK", false);
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  add("pixel_offset_t", TypeName{"unsigned"});
+  const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
+  };
+  const std::int64_t column_bound = columns + 2 * tile.n;
+  divisor("DIV_OPQ", phase.out_pixels(), std::numeric_limits<std::uint32_t>::max());
+  divisor("DIV_PQ", phase.pixels[1] * phase.pixels[2], phase.out_pixels());
+  divisor("DIV_Q", phase.pixels[2], phase.out_pixels());
+  divisor("DIV_TRS", phase.tap_count(), column_bound);
+  divisor("DIV_RS", taps[1] * taps[2], column_bound);
+  divisor("DIV_S", taps[2], column_bound);
+  divisor("DIV_C", gather.channels, column_bound);
+  const std::int64_t tiles_m = ceil_div(gather.rows, tile.m);
+  divisor("DIV_TILES_N", ceil_div(columns, tile.n), limit32);
+  divisor("DIV_TILES_M", tiles_m, tiles_m * gather.groups);
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                     const WgradTile& tile) {
+  KernelSpec spec;
+  spec.engine = "wgrad_channels_last";
+  spec.file = "conv/wgrad_channels_last.cu";
+  spec.entry = "wgrad_channels_last";
+  spec.tile = describe(tile, problem);
+  spec.shared_memory = tile.shared_memory(problem.type);
+  spec.alignment = vector_bytes;
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add_index_constants(spec.constants, gather, tile);
+  const bool half = size_of(problem.type) == 2, split = is_split(problem);
+  add("TILE_M", std::int64_t{tile.m}, "filters");
+  add("TILE_N", std::int64_t{tile.n}, "columns");
+  add("THREAD_M", std::int64_t{tile.thread_m});
+  add("THREAD_N", std::int64_t{tile.thread_n});
+  add("LANES_M", std::int64_t{8}, "of a warp");
+  add("LANES_N", std::int64_t{4});
+  add("RUN_M", std::int64_t{half ? 1 : 4}, "filters side by side");
+  add("RUN_N", std::int64_t{2});
+  add("SLICES", std::int64_t{1});
+  add("SLICE_THREADS", std::int64_t{tile.threads()});
+  add("MIN_BLOCKS", std::int64_t{tile.min_blocks});
+  add("VECTOR", std::int64_t{4}, "compute_t in 16 bytes");
+  add("STAGES", std::int64_t{tile.stages});
+  add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
+  add("PITCH_PAD", pitch_pad(problem.type), "bytes");
+  add("LINES_ALONG_M", false);
+  add("DW_RUN", gradient_run(gather), "columns side by side in dw");
+  add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
+
+  // The tensor cores round sums toward zero: what is added up between promotions errs with its
+  // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
+  // nothing that counts over 256 additions of 8 or 16 products each.
+  add("SPLIT", split, "f32 in three products");
+  const std::int64_t run = usual_reduction(problem) < 1024 ? 16 : 64;
+  const std::int64_t promote = split ? run / tile.stage_pixels(problem.type) : 256 / tile.fragments;
+  add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages");
+  add("PROMOTE_LOCAL", !split);
+  return spec;
+}
+
+std::int64_t tiles_of(const ConvolutionProblem& problem, const WgradTile& tile) {
+  const std::int64_t columns = problem.group_in() * problem.taps();
+  return ceil_div(problem.group_out(), tile.m) * ceil_div(columns, tile.n) * problem.groups;
+}
+
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const WgradTile& tile, int parts) {
+  const std::int64_t columns = gather.channels * gather.most_taps();
+  const std::int64_t pixels = problem.batch * problem.out_pixels();
+  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
+  if (pixels > most_pixels)
+    return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
+               " can be counted in 32 bits");
+  if (columns > limit32 - 2 * tile.n)
+    return cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
+               " can be counted in 32 bits");
+  if (!narrow(gather)) return "offsets within an image or a filter do not fit into 32 bits";
+  if (const std::int64_t blocks = tiles_of(problem, tile) * parts; blocks > limit32)
+    return cat(blocks, " thread blocks; a launch has at most ", limit32);
+  return "";
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& tile) {
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.m = tile.m, work.n = tile.n;
+  work.thread_m = tile.thread_m, work.thread_n = tile.thread_n;
+  work.min_blocks = tile.min_blocks;
+  work.shared_memory = tile.shared_memory(problem.type);
+  work.tiles = tiles_of(problem, tile);
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const std::int64_t pixels = problem.batch * problem.out_pixels();
+  const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
+  work.fragments = steps * tile.fragments;
+  work.transposed = true;
+  work.copies = work.fragments * (tile.m + tile.n) * fragment_bytes / vector_bytes;
+  work.copy_bytes = vector_bytes;
+  return work;
+}
+
+}  // namespace
+
+std::int64_t WgradTile::stage_pixels(DataType type) const {
+  return fragments * fragment_bytes / static_cast<std::int64_t>(size_of(type));
+}
+
+std::uint32_t WgradTile::shared_memory(DataType type) const {
+  const std::int64_t pitches =
+      (m + n) * static_cast<std::int64_t>(size_of(type)) + 2 * pitch_pad(type);
+  return static_cast<std::uint32_t>(stages * stage_pixels(type) * pitches);
+}
+
+std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
+                                           const DeviceDescription& device) {
+  const bool split = is_split(problem);
+  std::vector<WgradTile> out;
+  for (WgradTile tile : split ? std::span<const WgradTile>(split_tiles) : tiles) {
+    if (!fits(tile, problem.type, device)) --tile.stages;
+    if (fits(tile, problem.type, device)) out.push_back(tile);
+  }
+  return out;
+}
+
+std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
+                                                      const WgradTile& tile, int parts) {
+  const Gather gather = make_gather(problem);
+  if (std::string reason = tile_refusal(problem, gather, tile, parts); !reason.empty())
+    return Refusal{std::move(reason)};
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch = wgrad_launch(problem, tiles_of(problem, tile) * parts,
+                            static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
+  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  return out;
+}
+
+std::string describe(const WgradTile& tile, const ConvolutionProblem& problem) {
+  return cat(tile.m, "x", tile.n, ", ", tile.thread_m, "x", tile.thread_n, " a thread, ",
+             tile.threads(), " threads, ", tile.stages, " stages of ",
+             tile.stage_pixels(problem.type), " pixels", is_split(problem) ? ", 3 products" : "");
+}
+
+bool WgradChannelsLastEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const double bytes = work_of(any, false).bytes;
+  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
+  std::vector<Candidate> candidates;
+  std::string reason = "no tile fits into shared memory";
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    FragmentWork work = work_of_tile(problem, fitting[i]);
+    work.bytes = bytes;
+    const double steps = work.fragments / fitting[i].fragments;
+    for (const int parts : parts_of(device, steps, std::end(cluster_sizes)[-1])) {
+      reason = tile_refusal(problem, gather, fitting[i], parts);
+      if (reason.empty())
+        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
+    }
+  }
+  if (candidates.empty()) return Refusal{std::move(reason)};
+  return candidates;
+}
+
+Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,
+                                       const Candidate& candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
+  return std::get<Proposal>(propose_channels_last(
+      problem, fitting.at(static_cast<std::size_t>(candidate.kernel)), candidate.parts));
+}
+
+}  // namespace kiln
