@@ -53,6 +53,8 @@ struct HaloTile {
                   ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     const int last_q = first_q + STRIP < OUT_Q[0] ? first_q + STRIP - 1 : OUT_Q[0] - 1;
     s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    // Taps that come to shared memory together are whole rows of them.
+    if (TAP_GROUP > 1) s = {0, TAPS_S};
     // A ring of halos needs so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }

@@ -41,6 +41,7 @@ std::int64_t most_rows(const HaloTile& tile, const Gather& gather) {
 }  // namespace
 
 std::int64_t HaloTile::filter_bytes() const {
+  if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + filter_pad())
                            : shape.m * pitch();
 }
@@ -60,18 +61,20 @@ double HaloTile::useful(const Gather& gather) const {
          share(gather.channels, chunks * chunk_channels());
 }
 
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
                                       const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t width = phase.pixels[2], taps = phase.tap_count();
   HaloTile tile;
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
-  tile.filter_rows_inner = gather.w_channel != 1 && gather.channels > 1;
+  tile.tap_group = tap_group;
+  const bool one_by_one = tap_group > 1;
+  tile.filter_rows_inner = !one_by_one && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   // What is loaded ahead reaches into so many further chunks.
-  const int ahead = shape.stages - 1;
+  const int ahead = (shape.stages - 1) * tap_group;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, taps));
   tile.least_taps = (ahead + tile.halo_stages - 2) / (tile.halo_stages - 1);
 
@@ -96,8 +99,9 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
     if (tile.shared_memory() > std::min(shared, a_block)) continue;
     const double products = static_cast<double>(taps * shape.chunk_steps) *
                             (shape.thread_m / 2 * (shape.thread_n / 2)) * product_clocks * 2;
-    const double copies = static_cast<double>(tile.halo_pixels() * 2 * shape.chunk_steps) /
-                          shape.threads() * copy_clocks * 2;
+    const int pixel_copies = (one_by_one ? 8 : 2) * shape.chunk_steps;
+    const double copies =
+        static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
     const double clocks = (products + copies) * static_cast<double>(tile.strip * tile.strips) /
                           static_cast<double>(width);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;

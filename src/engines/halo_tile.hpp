@@ -1,4 +1,4 @@
-// The tiles of the engine that multiplies on the tensor cores with the source's halo in shared
+// The tiles of the engines that multiply on the tensor cores with the source's halo in shared
 // memory, and how a tile lies on a problem.
 #pragma once
 
@@ -37,6 +37,7 @@ struct HaloTile {
   int least_taps = 0;  // between one halo and the next
   int element = 0;     // bytes
   bool filter_rows_inner = false;
+  int tap_group = 1;  // taps in a stage of the filter; several lie a plane each
 
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
   std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
@@ -50,8 +51,9 @@ struct HaloTile {
 };
 
 // The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
-// shared memory of the device's blocks. gather: one phase, no depth.
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+// shared memory of the device's blocks. gather: one phase, no depth. tap_group: of several taps if
+// the tensors' channels lie apart, so that elements are copied one by one.
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
                                       const DeviceDescription& device);
 
 // "128x256, 8x16 a thread, 256 threads, 4 stages, strips of 28, halo 27x36 of 32 channels"

@@ -7,6 +7,7 @@
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
 #include "engines/halo_gemm.hpp"
+#include "engines/halo_gemm_planar.hpp"
 #include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
@@ -22,6 +23,7 @@ namespace kiln {
 
 std::span<const Engine* const> engines() {
   static const HaloGemmEngine halo_gemm;
+  static const HaloGemmPlanarEngine halo_gemm_planar;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
@@ -36,21 +38,14 @@ std::span<const Engine* const> engines() {
   static const TransposeEngine transpose;
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
-  static const Engine* const list[] = {&halo_gemm,
-                                       &implicit_gemm_mma,
-                                       &implicit_gemm_fma,
-                                       &sliding_window,
-                                       &direct,
-                                       &wgrad_mma,
-                                       &wgrad_fma,
-                                       &direct_wgrad,
-                                       &pooling_backward_tiled,
-                                       &pooling,
-                                       &softmax,
-                                       &softmax_online,
-                                       &transpose,
-                                       &pointwise,
-                                       &reduction};
+  static const Engine* const list[] = {&halo_gemm,         &halo_gemm_planar,
+                                       &implicit_gemm_mma, &implicit_gemm_fma,
+                                       &sliding_window,    &direct,
+                                       &wgrad_mma,         &wgrad_fma,
+                                       &direct_wgrad,      &pooling_backward_tiled,
+                                       &pooling,           &softmax,
+                                       &softmax_online,    &transpose,
+                                       &pointwise,         &reduction};
   return list;
 }
 

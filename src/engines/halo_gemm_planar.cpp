@@ -1,0 +1,73 @@
+#include "engines/halo_gemm_planar.hpp"
+
+#include "core/text.hpp"
+#include "engines/halo_proposal.hpp"
+
+namespace kiln {
+namespace {
+
+// A step of 32 bytes of channels, for a stage holds the taps of a whole group.
+constexpr HaloShape shapes[] = {
+    {128, 256, 8, 16, 1, 2, 1, true, 0.60}, {128, 192, 8, 12, 1, 2, 1, true, 0.56},
+    {128, 128, 8, 8, 1, 2, 1, true, 0.45},  {96, 256, 6, 16, 1, 2, 1, true, 0.50},
+    {64, 256, 8, 8, 1, 2, 1, true, 0.45},   {32, 256, 4, 8, 1, 2, 1, true, 0.38},
+};
+constexpr HaloShape split_shapes[] = {
+    {128, 128, 8, 8, 1, 2, 1, true, 0.85},
+    {64, 128, 4, 8, 1, 2, 1, true, 0.72},
+    {32, 128, 4, 4, 1, 2, 1, true, 0.58},
+};
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  if (phase.tap_count() == 1) return "a filter of one tap, of which nothing is read twice";
+  if (gather.source_strides[4] != 1) return "the pixels of a row do not lie side by side";
+  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
+  if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
+      idle * 3 > gather.channels)
+    return cat(gather.channels, " channels a group; they are multiplied ", chunk, " at a time");
+  return "";
+}
+
+// How many taps of the filter are loaded together: those side by side in it, all of them or a row;
+// each fewer than the one before.
+std::vector<int> tap_groups(const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  std::vector<int> groups;
+  constexpr std::int64_t most = 16;
+  const bool rows_follow = gather.w_tap[1] == taps[2] || taps[1] == 1;
+  if (taps[1] * taps[2] <= most && rows_follow && (gather.w_tap[2] == 1 || taps[2] == 1))
+    groups.push_back(static_cast<int>(taps[1] * taps[2]));
+  if (taps[2] > 1 && taps[2] <= most && taps[1] > 1 && gather.w_tap[2] == 1)
+    groups.push_back(static_cast<int>(taps[2]));
+  return groups;
+}
+
+}  // namespace
+
+bool HaloGemmPlanarEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
+std::variant<Proposal, Refusal> HaloGemmPlanarEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<int> groups = tap_groups(gather);
+  if (groups.empty()) return Refusal{"few taps lie side by side in the filter"};
+  using Shapes = std::span<const HaloShape>;
+  for (const int group : groups) {
+    const std::optional<HaloTile> tile =
+        choose_halo_tile(halo_splits(problem) ? Shapes(split_shapes) : Shapes(shapes), group,
+                         problem, gather, device);
+    if (tile) return propose_halo(name(), size_of(problem.type), *tile, problem, gather, device);
+  }
+  return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+}
+
+}  // namespace kiln
