@@ -18,7 +18,6 @@ static_assert(STAGES == 2 && HALO_STAGES == 2);
 KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
-  byte_t* const filters = memory + FILTERS_AT;
 
   const HaloTile tile(block_x(), params);
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
@@ -28,10 +27,10 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
       static_cast<const element_t*>(params.source) +
           static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
           static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
-      table);
+      memory, table);
   FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
                                  static_cast<i64>(tile.group) * W_STRIDE_GROUP,
-                             tile.first_row);
+                             tile.first_row, memory);
 
   const int parts = static_cast<int>(cluster_size());
   const int chunk_groups = tile.taps() / TAP_GROUP;
@@ -43,7 +42,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
-  const FragmentReader reader(filters, position, lane, tile);
+  const FragmentReader reader(memory + FILTERS_AT, position, lane, tile);
 
   FragmentSums sums;
 #pragma unroll 1
@@ -53,12 +52,12 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     int tap = 0;       // of the group
     int groups_left = end - begin;
     int filter_at = 0, halo_at = 0;  // of the step, in shared memory
-    int load_filter_at = 0;          // of the group to be loaded
+    int load_at = 0;                 // of the group to be loaded
 
     const auto start_group = [&] {
-      filter_loader.start(next, filters + load_filter_at);
-      load_filter_at = FILTER_BYTES - load_filter_at;
-      for (int i = 0; i < TAP_GROUP; ++i) next.advance(tile);
+      filter_loader.start(next, FILTERS_AT + load_at);
+      load_at = FILTER_BYTES - load_at;
+      next.advance_rows(TAP_GROUP / TAPS_S, tile);
     };
     const auto finish_halo = [&] {
 #pragma unroll 1
@@ -73,14 +72,14 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     const auto start_ahead = [&](bool starts_chunk) {
       if (groups_left > 1) start_group();
       if (starts_chunk && step.chunk < last_chunk)
-        halo_loader.start(step.chunk + 1, memory + (HALO_BYTES - halo_at));
+        halo_loader.start(step.chunk + 1, HALO_BYTES - halo_at);
     };
 
     if (groups_left > 0) {
       start_group();
 #pragma unroll 1
       for (int i = 0; i < LOAD_STEPS; ++i) filter_loader.load(), filter_loader.store();
-      halo_loader.start(step.chunk, memory);
+      halo_loader.start(step.chunk, halo_at);
       finish_halo();
       start_ahead(true);
     }

@@ -122,7 +122,12 @@ struct Step {
   device_inline void advance(const HaloTile& tile) {
     if (++s < tile.s.end) return;
     s = tile.s.begin;
-    if (++r < tile.r.end) return;
+    advance_rows(1, tile);
+  }
+  // By so many rows of taps, a divisor of the tile's.
+  device_inline void advance_rows(int rows, const HaloTile& tile) {
+    r += rows;
+    if (r < tile.r.end) return;
     r = tile.r.begin;
     ++chunk;
   }
