@@ -78,7 +78,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (groups_left > 0) {
       start_group();
 #pragma unroll 1
-      for (int i = 0; i < LOAD_STEPS; ++i) filter_loader.load(), filter_loader.store();
+      for (int i = 0; i < LOAD_STEPS; ++i) filter_loader.load<1>(0), filter_loader.store();
       halo_loader.start(step.chunk, halo_at);
       finish_halo();
       start_ahead(true);
@@ -106,18 +106,19 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
       start_ahead(starts_chunk);
     };
     const auto multiply_step = [&] {
-      const bool loads = tap < LOAD_STEPS;
-      if (loads) {
-        filter_loader.load();
-        halo_loader.load();
-      }
+      // Among the products, for many copies at once would have to wait for each other.
+      const auto load_among = [&](int row) {
+        filter_loader.load<PRODUCTS_M>(row);
+        if (row == PRODUCTS_M / 2) halo_loader.load();
+      };
       const auto store_loaded = [&] {
-        if (!loads) return;
         filter_loader.store();
         halo_loader.store();
       };
       if constexpr (SPLIT) {
         if (sums.guarded) {
+          filter_loader.load<1>(0);
+          halo_loader.load();
           reader.add_fused(sums, memory + halo_at, step, filter_at, position, tile);
           store_loaded();
           end_step();
@@ -127,14 +128,13 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const bool last = fragment + 1 == CHUNK_STEPS;
-        if constexpr (READ_AHEAD) {
-          if (last) end_step();
-          read(fragment + 1);
-          sums.multiply_fragments(fragments[fragment % 2]);
-        } else {
-          read(fragment);
-          sums.multiply_fragments(fragments[0]);
-        }
+        if (READ_AHEAD && last) end_step();
+        read(READ_AHEAD ? fragment + 1 : fragment);
+        const Fragments& operands = fragments[READ_AHEAD ? fragment % 2 : 0];
+        if (last)
+          sums.multiply_fragments(operands, load_among);
+        else
+          sums.multiply_fragments(operands);
       }
       store_loaded();
       if constexpr (!READ_AHEAD) end_step();

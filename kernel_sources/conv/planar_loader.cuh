@@ -15,9 +15,8 @@ constexpr int CHUNK_WORDS = CHUNK_BYTES / 4;
 // 16 bytes further, for neighbouring lanes write neighbouring taps.
 constexpr int PLANE_BYTES = TILE_M * PITCH + 16;
 constexpr int FILTER_BYTES = TAP_GROUP * PLANE_BYTES;
-// Of a group, those that load: what they load has landed by the group's end.
-constexpr int LOAD_STEPS =
-    TAP_GROUP - (WORD_ELEMENTS == 1 && TAP_GROUP / 4 > 1 ? TAP_GROUP / 4 : 1);
+// Of a group's, by which the next one is on its way: the last one only waits for it.
+constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
@@ -152,10 +151,12 @@ struct FilterLoader {
                                               : CHANNELS - step.chunk * CHUNK_CHANNELS - channel;
   }
 
-  device_inline void load() {
+  // A share of a step's turns.
+  template <int SHARES>
+  device_inline void load(int share) {
     const element_t* const first = opaque(w + from);
 #pragma unroll
-    for (int i = 0; i < BATCH; ++i) {
+    for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
       if (row + i * ROWS_A_TURN >= TILE_M) continue;
       const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
       words.load(i, memory + (to + i * (ROWS_A_TURN * PITCH)),
