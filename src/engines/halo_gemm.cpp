@@ -43,6 +43,11 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
 
 }  // namespace
 
+std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem) {
+  if (halo_splits(problem)) return split_shapes;
+  return shapes;
+}
+
 bool HaloGemmEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
@@ -56,9 +61,8 @@ std::variant<Proposal, Refusal> HaloGemmEngine::propose(const Problem& any,
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
-  using Shapes = std::span<const HaloShape>;
-  const std::optional<HaloTile> tile = choose_halo_tile(
-      halo_splits(problem) ? Shapes(split_shapes) : Shapes(shapes), 1, problem, gather, device);
+  const std::optional<HaloTile> tile =
+      choose_halo_tile(halo_shapes(problem), 1, problem, gather, device);
   if (!tile) return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
   return propose_halo(name(), vector_bytes, *tile, problem, gather, device);
 }

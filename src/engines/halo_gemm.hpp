@@ -2,6 +2,8 @@
 // source's halo in shared memory.
 #pragma once
 
+#include <span>
+
 #include "engines/engine.hpp"
 #include "engines/halo_tile.hpp"
 
@@ -14,5 +16,7 @@ class HaloGemmEngine final : public Engine {
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
 };
+
+std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem);
 
 }  // namespace kiln

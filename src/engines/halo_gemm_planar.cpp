@@ -29,8 +29,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   return "";
 }
 
-// How many taps of the filter are loaded together: those side by side in it, all of them or a row;
-// each fewer than the one before.
+}  // namespace
+
+std::span<const HaloShape> planar_halo_shapes(const ConvolutionProblem& problem) {
+  if (halo_splits(problem)) return split_shapes;
+  return shapes;
+}
+
 std::vector<int> tap_groups(const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
   std::vector<int> groups;
@@ -42,8 +47,6 @@ std::vector<int> tap_groups(const Gather& gather) {
     groups.push_back(static_cast<int>(taps[2]));
   return groups;
 }
-
-}  // namespace
 
 bool HaloGemmPlanarEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
@@ -60,14 +63,16 @@ std::variant<Proposal, Refusal> HaloGemmPlanarEngine::propose(
     return Refusal{std::move(reason)};
   const std::vector<int> groups = tap_groups(gather);
   if (groups.empty()) return Refusal{"few taps lie side by side in the filter"};
-  using Shapes = std::span<const HaloShape>;
+  std::optional<HaloTile> best;
   for (const int group : groups) {
     const std::optional<HaloTile> tile =
-        choose_halo_tile(halo_splits(problem) ? Shapes(split_shapes) : Shapes(shapes), group,
-                         problem, gather, device);
-    if (tile) return propose_halo(name(), size_of(problem.type), *tile, problem, gather, device);
+        choose_halo_tile(planar_halo_shapes(problem), group, problem, gather, device);
+    // Shorter runs of the filter touch more sectors of it.
+    constexpr double fewer_taps = 0.85;
+    if (tile && (!best || tile->score(gather) * fewer_taps > best->score(gather))) best = tile;
   }
-  return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+  if (!best) return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+  return propose_halo(name(), size_of(problem.type), *best, problem, gather, device);
 }
 
 }  // namespace kiln

@@ -2,7 +2,12 @@
 // cores, with the source's halo in shared memory.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "engines/engine.hpp"
+#include "engines/gather.hpp"
+#include "engines/halo_tile.hpp"
 
 namespace kiln {
 
@@ -13,5 +18,11 @@ class HaloGemmPlanarEngine final : public Engine {
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
 };
+
+std::span<const HaloShape> planar_halo_shapes(const ConvolutionProblem& problem);
+
+// How many taps of the filter may be loaded together, which lie side by side in it: all of them,
+// and a row.
+std::vector<int> tap_groups(const Gather& gather);
 
 }  // namespace kiln

@@ -157,7 +157,7 @@ std::optional<HaloTile> choose_halo_tile(std::span<const HaloShape> shapes, int 
   for (const HaloShape& shape : shapes) {
     const std::optional<HaloTile> tile = lay_halo_tile(shape, gather, tap_group, device);
     if (!tile || !narrow(gather, *tile, problem.z_strides)) continue;
-    const double score = shape.efficiency * tile->useful(gather);
+    const double score = tile->score(gather);
     if (!best || score > best_score) best = tile, best_score = score;
   }
   return best;
@@ -166,8 +166,8 @@ std::optional<HaloTile> choose_halo_tile(std::span<const HaloShape> shapes, int 
 std::variant<Proposal, Refusal> propose_halo(const char* kernel, std::size_t alignment,
                                              const HaloTile& tile,
                                              const ConvolutionProblem& problem,
-                                             const Gather& gather,
-                                             const DeviceDescription& device) {
+                                             const Gather& gather, const DeviceDescription& device,
+                                             int parts) {
   const HaloShape& shape = tile.shape;
   const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
   const std::int64_t pixel_tiles = ceil_div(problem.batch * strip_pixels, shape.n) * tile.strips;
@@ -175,7 +175,7 @@ std::variant<Proposal, Refusal> propose_halo(const char* kernel, std::size_t ali
   const std::int64_t steps = ceil_div(gather.channels, tile.chunk_channels()) * gather.most_taps();
   GemmTile gemm{};
   gemm.m = shape.m, gemm.n = shape.n, gemm.min_blocks = shape.min_blocks;
-  const int parts = choose_reduction_parts(gemm, tiles, steps * shape.chunk_steps, device);
+  if (parts == 0) parts = choose_reduction_parts(gemm, tiles, steps * shape.chunk_steps, device);
   if (tiles * parts > limit32)
     return Refusal{cat(tiles * parts, " thread blocks; a launch has at most ", limit32)};
   Proposal out{make_spec(kernel, alignment, tile, problem, gather), {}};

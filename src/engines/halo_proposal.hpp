@@ -27,10 +27,12 @@ std::optional<HaloTile> choose_halo_tile(std::span<const HaloShape> shapes, int 
                                          const ConvolutionProblem& problem, const Gather& gather,
                                          const DeviceDescription& device);
 
-// kernel: conv/KERNEL.cu and the entry in it. alignment: bytes, of every operand.
+// kernel: conv/KERNEL.cu and the entry in it. alignment: bytes, of every operand. parts: of the
+// reduction, 0 to choose.
 std::variant<Proposal, Refusal> propose_halo(const char* kernel, std::size_t alignment,
                                              const HaloTile& tile,
                                              const ConvolutionProblem& problem,
-                                             const Gather& gather, const DeviceDescription& device);
+                                             const Gather& gather, const DeviceDescription& device,
+                                             int parts = 0);
 
 }  // namespace kiln

@@ -97,8 +97,9 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
         shape.min_blocks == 1 ? a_block
                               : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
     if (tile.shared_memory() > std::min(shared, a_block)) continue;
-    const double products = static_cast<double>(taps * shape.chunk_steps) *
-                            (shape.thread_m / 2 * (shape.thread_n / 2)) * product_clocks * 2;
+    const std::int64_t thread_products = shape.thread_m * shape.thread_n / 4;
+    const double products =
+        static_cast<double>(taps * shape.chunk_steps * thread_products) * product_clocks * 2;
     const int pixel_copies = (one_by_one ? 8 : 2) * shape.chunk_steps;
     const double copies =
         static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;

@@ -48,6 +48,8 @@ struct HaloTile {
   std::uint32_t shared_memory() const;
   // Of the products that the tiles compute, those that are wanted: rows and columns past the end.
   double useful(const Gather& gather) const;
+  // What tiles of a problem are compared by.
+  double score(const Gather& gather) const { return shape.efficiency * useful(gather); }
 };
 
 // The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
