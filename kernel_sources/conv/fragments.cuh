@@ -125,12 +125,19 @@ device_inline void load_transposed_n(Fragments& to, const byte_t* lane_place) {
 
 struct FragmentSums : PromotedSums {
   device_inline void multiply_fragments(const Fragments& operands) {
+    multiply_fragments(operands, [](int) {});
+  }
+  // between(i): called after the products of rows i, for what is to be issued among them.
+  template <class Between>
+  device_inline void multiply_fragments(const Fragments& operands, const Between& between) {
     if constexpr (sizeof(element_t) == 2) {
 #pragma unroll
-      for (int i = 0; i < PRODUCTS_M; ++i)
+      for (int i = 0; i < PRODUCTS_M; ++i) {
 #pragma unroll
         for (int j = 0; j < PRODUCTS_N; ++j)
           mma_16x8x16<element_t>(part[i][j], operands.m[i], operands.n[j]);
+        between(i);
+      }
     } else if constexpr (SPLIT) {
       compute_t n[PRODUCTS_N][2], rest_n[PRODUCTS_N][2];
 #pragma unroll
@@ -154,18 +161,23 @@ struct FragmentSums : PromotedSums {
         for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, rest_n[j]);
 #pragma unroll
         for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
+        between(i);
       }
     } else {
-      Operands whole;
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_M; ++i)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) whole.m[i][c] = float_of(operands.m[i][c]);
+      compute_t n[PRODUCTS_N][2];
 #pragma unroll
       for (int j = 0; j < PRODUCTS_N; ++j)
 #pragma unroll
-        for (int c = 0; c < 2; ++c) whole.n[j][c] = float_of(operands.n[j][c]);
-      multiply(whole.m, whole.n);
+        for (int c = 0; c < 2; ++c) n[j][c] = float_of(operands.n[j][c]);
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_M; ++i) {
+        compute_t m[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) m[c] = float_of(operands.m[i][c]);
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
+        between(i);
+      }
     }
   }
 };

@@ -6,73 +6,14 @@
 // to shared memory, HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap
 // is then nothing but another place to read from: ldmatrix takes any rows of 16 bytes. A cluster of
 // blocks may share one tile: each takes a part of the steps.
-#include "conv/fragments.cuh"
 #include "conv/halo_loader.cuh"
-#include "conv/halo_tile.cuh"
-#include "conv/line_store.cuh"
+#include "conv/halo_reader.cuh"
+#include "conv/halo_store.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
-
-static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
-
-// Where a lane finds its operands.
-struct FragmentReader {
-  const byte_t* filter_stages;
-  const byte_t* filter;
-  u32 pixels[PRODUCTS_N / 2];
-
-  device_inline FragmentReader(const byte_t* filters, Position warp, int lane, const HaloTile& tile)
-      : filter_stages(filters) {
-    if constexpr (FILTER_ROWS_INNER)
-      filter = filters + warp.m * static_cast<int>(sizeof(element_t)) +
-               transposed_place_m<FILTER_PITCH>(lane);
-    else
-      filter = filters + (warp.m + fragment_row_m(lane)) * FILTER_PITCH + fragment_part_m(lane);
-#pragma unroll
-    for (int j = 0; j < PRODUCTS_N; j += 2)
-      pixels[j / 2] =
-          tile.place(warp.n + j * 8 + fragment_row_n(lane)) * PITCH + fragment_part_n(lane);
-  }
-
-  // fragment: number of 32 bytes in the step.
-  device_inline void load(Fragments& to, const byte_t* halo, const Step& step, int slot,
-                          int fragment) const {
-    const byte_t* const m = filter + slot * FILTER_BYTES;
-    if constexpr (FILTER_ROWS_INNER)
-      load_transposed_m<FILTER_PITCH>(to, m + fragment * (FRAGMENT_K * FILTER_PITCH));
-    else
-      load_fragments_m<FILTER_PITCH>(to, m + fragment * FRAGMENT_BYTES);
-    load_fragments_n(to, halo + tap_place(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
-                     pixels);
-  }
-
-  // A step of f32 by fused multiply-adds: slow, and right where infinities are about.
-  device_inline void add_fused(Sums& sums, const byte_t* halo, const Step& step, int slot,
-                               Position position, const HaloTile& tile) const {
-    const byte_t* const m = filter_stages + slot * FILTER_BYTES;
-    const byte_t* const n = halo + tap_place(step.r, step.s) * PITCH;
-    const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
-#pragma unroll 1
-    for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
-      float filters[THREAD_M];
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) {
-        const int row = position.m + row_step(i);
-        filters[i] = word(m + (FILTER_ROWS_INNER ? channel * FILTER_PITCH + row * 4
-                                                 : kept_row(row) * FILTER_PITCH + channel * 4));
-      }
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) {
-        const float pixel = word(n + tile.place(position.n + column_step(j)) * PITCH + channel * 4);
-#pragma unroll
-        for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += filters[i] * pixel;
-      }
-    }
-  }
-};
 
 KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
@@ -88,9 +29,9 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
           static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
           static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
       table);
-  const FilterLoader filter_loader(
-      static_cast<const element_t*>(params.w) + static_cast<i64>(tile.group) * W_STRIDE_GROUP,
-      tile.first_row);
+  const FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
+                                       static_cast<i64>(tile.group) * W_STRIDE_GROUP,
+                                   tile.first_row);
 
   const int parts = static_cast<int>(cluster_size());
   const int steps = CHUNKS * tile.taps();
@@ -100,8 +41,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
-  const Position warp{position.m - lane / LANES_N * RUN_M, position.n - lane % LANES_N * RUN_N};
-  const FragmentReader reader(filters, warp, lane, tile);
+  const FragmentReader reader(filters, position, lane, tile);
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
   FragmentSums sums;
@@ -134,7 +74,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     Fragments fragments[READ_AHEAD ? 2 : 1];
     const auto read = [&](int fragment) {
       reader.load(fragments[READ_AHEAD ? fragment % 2 : 0], memory + halo_slot * HALO_BYTES, step,
-                  slot, fragment);
+                  slot * FILTER_BYTES, fragment);
     };
     if constexpr (READ_AHEAD) read(0);
     const auto end_step = [&] {
@@ -149,7 +89,8 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
         if (sums.guarded) {
           if (more) load();
           async_commit();
-          reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot, position, tile);
+          reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES,
+                           position, tile);
           end_step();
           return;
         }
@@ -181,15 +122,5 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     async_wait<0>();
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
-  const Epilogue epilogue =
-      epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
-  const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
-                           (sizeof(element_t) * ACCESS) ==
-                       0;
-  const LineStore target(position, tile.first_row, tile);
-  block_barrier();
-  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory),
-                             [&](const compute_t(&line)[LINE], int index) {
-                               target.store(line, index, epilogue, aligned);
-                             });
+  store_tile<EXCHANGE>(sums, memory, tile, position, params);
 }

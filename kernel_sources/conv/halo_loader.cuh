@@ -1,21 +1,13 @@
-// Brings what a halo tile multiplies to shared memory: of CHUNK_CHANNELS channels at a time the
-// source's band, [pixel][channel], once for all taps; and, tap by tap, the filter, [row][channel]
-// or, with FILTER_ROWS_INNER, [channel][row] as it lies in memory.
+// Brings what a halo tile multiplies to shared memory from channels-last tensors, in copies of 16
+// bytes: of CHUNK_CHANNELS channels at a time the source's band, once for all taps; and, tap by
+// tap, the filter, as it lies in memory.
 #pragma once
 
-#include "conv/fragments.cuh"
-#include "conv/halo_tile.cuh"
+#include "conv/halo_reader.cuh"
 #include "target/async_copy.cuh"
 
 constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
-constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
-constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
-constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
 constexpr int PARTS = CHUNK_BYTES / 16;  // of a pixel or a row
-constexpr int PITCH = CHUNK_BYTES + 16;
-constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
-constexpr int FILTER_PITCH =
-    FILTER_ROWS_INNER ? TILE_M * static_cast<int>(sizeof(element_t)) + FILTER_PAD : PITCH;
 constexpr int FILTER_BYTES = (FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M) * FILTER_PITCH;
 static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
 

@@ -53,6 +53,8 @@ struct HaloTile {
                   ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     const int last_q = first_q + STRIP < OUT_Q[0] ? first_q + STRIP - 1 : OUT_Q[0] - 1;
     s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    // Taps that come to shared memory together are whole rows of them.
+    if (TAP_GROUP > 1) s = {0, TAPS_S};
     // A ring of halos needs so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
@@ -120,7 +122,12 @@ struct Step {
   device_inline void advance(const HaloTile& tile) {
     if (++s < tile.s.end) return;
     s = tile.s.begin;
-    if (++r < tile.r.end) return;
+    advance_rows(1, tile);
+  }
+  // By so many rows of taps, a divisor of the tile's.
+  device_inline void advance_rows(int rows, const HaloTile& tile) {
+    r += rows;
+    if (r < tile.r.end) return;
     r = tile.r.begin;
     ++chunk;
   }

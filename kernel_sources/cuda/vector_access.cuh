@@ -1,5 +1,6 @@
-// Stores of several words in one access, written out because the compiler splits some of them.
-// kernel_sources/host/vector_access.cuh gives the same name.
+// Accesses to global memory that are written out, because the compiler splits some of them, and
+// does not always see where a pointer leads. kernel_sources/host/vector_access.cuh gives the same
+// names.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -17,4 +18,13 @@ device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
                  : "memory");
   else
     *static_cast<u32*>(to) = words[0];
+}
+
+// An element of 2 bytes, which the kernel does not write.
+template <class T>
+device_inline u32 load_short(const T* from) {
+  static_assert(sizeof(T) == 2);
+  unsigned short bits;
+  asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(bits) : "l"(from));
+  return bits;
 }

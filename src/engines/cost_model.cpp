@@ -74,7 +74,7 @@ constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7
 // sums.
 constexpr double share_of_products = 0.92, share_of_reads = 0.31, transposed_f32 = 1.2,
                  transposed_16_bits = 1.15, fragment_clocks = 90, split_clocks = 0.62,
-                 copies_clocks = 5.3, enough_warps = 8, lone_warps = 2.7;
+                 copies_clocks = 5.3, gathered_copies = 2, enough_warps = 8, lone_warps = 2.7;
 constexpr double fragment_first_clocks = 3450, fragment_store_clocks = 11,
                  fragment_exchange_clocks = 1270, fragment_exchanged_clocks = 8.9;
 // Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
@@ -230,7 +230,8 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     const double hidden = std::min(resident * warps, enough_warps);
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
     const double computed = fragments * (resident * fragment * waits + fragment_clocks) +
-                            resident * work.copies / parts / warp * copies_clocks;
+                            resident * work.copies / parts / warp * copies_clocks *
+                                (work.one_by_one ? gathered_copies : 1);
     const double copied = resident * work.copies / parts * work.copy_bytes / cache_bytes;
     double clocks = fragment_first_clocks + std::max(computed, copied);
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *

@@ -45,7 +45,8 @@ struct FragmentWork {
   bool transposed = false;  // the rows' operand lies along the rows
   double copies = 0;        // of a tile, and the bytes of each
   double copy_bytes = 16;
-  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
+  bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
+  bool scattered = false;   // results go to memory one by one, not 16 bytes at a time
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);

@@ -2,6 +2,9 @@
 // source's halo in shared memory.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "engines/engine.hpp"
 #include "engines/halo_tile.hpp"
 
@@ -14,7 +17,13 @@ class HaloGemmEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
+
+std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem);
+
+// All tiles of a problem that the engine does not refuse, as they lie on it.
+std::vector<HaloTile> halo_tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device);
 
 }  // namespace kiln

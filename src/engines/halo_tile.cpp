@@ -58,13 +58,14 @@ void meet_source(HaloTile& tile, const Gather& gather) {
     live_columns += live_taps(gather, 2, first, end - 1);
   }
   tile.halo_rows = most;
-  tile.live_taps = static_cast<double>(live_rows) / static_cast<double>(looked_at) *
-                   static_cast<double>(live_columns) / static_cast<double>(tile.strips);
+  tile.live_rows = static_cast<double>(live_rows) / static_cast<double>(looked_at);
+  tile.live_columns = static_cast<double>(live_columns) / static_cast<double>(tile.strips);
 }
 
 }  // namespace
 
 std::int64_t HaloTile::filter_bytes() const {
+  if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + filter_pad())
                            : shape.m * pitch();
 }
@@ -74,18 +75,27 @@ std::uint32_t HaloTile::shared_memory() const {
                                     shape.stages * filter_bytes() + 4 * halo_pixels());
 }
 
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+double HaloTile::walked_taps(const Gather& gather) const {
+  const Spatial& taps = gather.phases.front().taps;
+  if (tap_group == 1) return std::max(live_rows * live_columns, 1.0);
+  const bool row = tap_group == taps[2];
+  return static_cast<double>(taps[2]) * (row ? live_rows : static_cast<double>(taps[1]));
+}
+
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
                                       const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t width = phase.pixels[2], taps = phase.tap_count();
   HaloTile tile;
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
-  tile.filter_rows_inner = gather.w_channel != 1 && gather.channels > 1;
+  tile.tap_group = tap_group;
+  const bool one_by_one = tap_group > 1;
+  tile.filter_rows_inner = !one_by_one && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   // What is loaded ahead reaches into so many further chunks.
-  const int ahead = shape.stages - 1;
+  const int ahead = (shape.stages - 1) * tap_group;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, taps));
   tile.least_taps = (ahead + tile.halo_stages - 2) / (tile.halo_stages - 1);
 
@@ -108,10 +118,13 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
         shape.min_blocks == 1 ? a_block
                               : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
     if (tile.shared_memory() > std::min(shared, a_block)) continue;
-    const double products = tile.live_taps * shape.chunk_steps *
-                            (shape.thread_m / 2 * (shape.thread_n / 2)) * product_clocks * 2;
-    const double copies = static_cast<double>(tile.halo_pixels() * 2 * shape.chunk_steps) /
-                          shape.threads() * copy_clocks * 2;
+    const std::int64_t thread_products = shape.thread_m * shape.thread_n / 4;
+    const double walked = tile.walked_taps(gather);
+    const double products =
+        walked * static_cast<double>(shape.chunk_steps * thread_products) * product_clocks * 2;
+    const int pixel_copies = (one_by_one ? 8 : 2) * shape.chunk_steps;
+    const double copies =
+        static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
     const double clocks = (products + copies) * static_cast<double>(tile.strip * tile.strips) /
                           static_cast<double>(width);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;

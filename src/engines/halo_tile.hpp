@@ -1,4 +1,4 @@
-// The tiles of the engine that multiplies on the tensor cores with the source's halo in shared
+// The tiles of the engines that multiply on the tensor cores with the source's halo in shared
 // memory, and how a tile lies on a problem.
 #pragma once
 
@@ -31,11 +31,13 @@ struct HaloTile {
   std::int64_t strip = 0, strips = 0;  // columns of pixels
   std::int64_t image_rows = 0;  // of the source that an image's pixels meet, padding included
   std::int64_t halo_rows = 0, halo_columns = 0;
-  double live_taps = 0;  // of a tile, on average: those that some pixel has inside the source
+  // Of a tile, on average: rows and columns of taps that some pixel has inside the source.
+  double live_rows = 0, live_columns = 0;
   int halo_stages = 0;
   int least_taps = 0;  // between one halo and the next
   int element = 0;     // bytes
   bool filter_rows_inner = false;
+  int tap_group = 1;  // taps in a stage of the filter; several lie a plane each
 
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
   std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
@@ -44,11 +46,14 @@ struct HaloTile {
   std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
   std::int64_t filter_bytes() const;  // of a stage
   std::uint32_t shared_memory() const;
+  // Of a tile, on average: those that are live, or all of a group of which one is.
+  double walked_taps(const Gather& gather) const;
 };
 
 // The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
-// shared memory of the device's blocks. gather: one phase, no depth.
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather,
+// shared memory of the device's blocks. gather: one phase, no depth. tap_group: of several taps if
+// the tensors' channels lie apart, so that elements are copied one by one.
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
                                       const DeviceDescription& device);
 
 // "128x256, 8x16 a thread, 256 threads, 4 stages, strips of 28, halo 27x36 of 32 channels"

@@ -5,6 +5,7 @@
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
 #include "engines/halo_gemm.hpp"
+#include "engines/halo_gemm_planar.hpp"
 #include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
@@ -21,6 +22,7 @@ namespace kiln {
 
 std::span<const Engine* const> engines() {
   static const HaloGemmEngine halo_gemm;
+  static const HaloGemmPlanarEngine halo_gemm_planar;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
@@ -37,6 +39,7 @@ std::span<const Engine* const> engines() {
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
   static const Engine* const list[] = {&halo_gemm,
+                                       &halo_gemm_planar,
                                        &implicit_gemm_mma,
                                        &implicit_gemm_fma,
                                        &sliding_window,

@@ -316,7 +316,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidate
 }
 
 Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,
-                                       const Candidate& candidate) const {
+                                       Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
   return std::get<Proposal>(propose_channels_last(

@@ -16,7 +16,7 @@ class WgradChannelsLastEngine final : public Engine {
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
-                const Candidate& candidate) const override;
+                Candidate candidate) const override;
 };
 
 // Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.

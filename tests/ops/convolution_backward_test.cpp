@@ -48,22 +48,6 @@ Proposal proposal_of(const std::variant<Proposal, Refusal>& answer) {
   return std::get<Proposal>(answer);
 }
 
-HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
-  const std::shared_ptr<Device> on = device();
-  const FoundKernel kernel = load_kernel(proposal.kernel, *on);
-  return item.run(*on, [&](std::span<void* const> operands) {
-    std::vector<std::byte> parameters = proposal.launch.parameters;
-    for (const LaunchSpec::Patch& patch : proposal.launch.patches) {
-      const void* source = patch.hole == LaunchSpec::Hole::alpha ? &item.scalars.alpha
-                           : patch.hole == LaunchSpec::Hole::beta
-                               ? &item.scalars.beta
-                               : static_cast<const void*>(&operands[patch.operand]);
-      std::memcpy(parameters.data() + patch.offset, source, 8);
-    }
-    kernel.kernel->kernel->launch(proposal.launch.shape, parameters, nullptr);
-  });
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(convolution_backward)

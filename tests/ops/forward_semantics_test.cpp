@@ -201,20 +201,8 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
       for (const GemmTile& tile : all_tiles(problem))
         for (int parts : {1, 2, 5, 8}) {
           if (parts > 1 && !clusters) continue;
-          auto answer = propose_gemm(problem, tile, on->description(), parts);
-          const auto& proposal = std::get<Proposal>(answer);
-          const FoundKernel kernel = load_kernel(proposal.kernel, *on);
-          const HostTensor got = item.run(*on, [&](std::span<void* const> operands) {
-            std::vector<std::byte> parameters = proposal.launch.parameters;
-            for (const LaunchSpec::Patch& patch : proposal.launch.patches) {
-              const void* source = patch.hole == LaunchSpec::Hole::alpha ? &item.scalars.alpha
-                                   : patch.hole == LaunchSpec::Hole::beta
-                                       ? &item.scalars.beta
-                                       : static_cast<const void*>(&operands[patch.operand]);
-              std::memcpy(parameters.data() + patch.offset, source, 8);
-            }
-            kernel.kernel->kernel->launch(proposal.launch.shape, parameters, nullptr);
-          });
+          const auto answer = propose_gemm(problem, tile, on->description(), parts);
+          const HostTensor got = run_proposal(item, std::get<Proposal>(answer));
           const std::string fault = difference(got, want);
           BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
         }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,6 +74,23 @@ struct OperationCase : OperationData {
                [&](std::span<void* const> operands) { plan.execute(operands, scalars, nullptr); });
   }
 };
+
+// Executes a proposal, whichever the plan would choose.
+inline HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
+  const std::shared_ptr<Device> on = device();
+  const FoundKernel kernel = load_kernel(proposal.kernel, *on);
+  return item.run(*on, [&](std::span<void* const> operands) {
+    std::vector<std::byte> parameters = proposal.launch.parameters;
+    for (const LaunchSpec::Patch& patch : proposal.launch.patches) {
+      const void* source = patch.hole == LaunchSpec::Hole::alpha ? &item.scalars.alpha
+                           : patch.hole == LaunchSpec::Hole::beta
+                               ? &item.scalars.beta
+                               : static_cast<const void*>(&operands[patch.operand]);
+      std::memcpy(parameters.data() + patch.offset, source, 8);
+    }
+    kernel.kernel->kernel->launch(proposal.launch.shape, parameters, nullptr);
+  });
+}
 
 // Runs and checks; the problem's text and the fault, or "".
 inline std::string check(const OperationCase& item, const std::string& engine = {}) {

@@ -1,0 +1,156 @@
+// Forward convolution and data gradient of tensors whose channels lie apart, on the tensor cores:
+// halo_gemm.cu with loaders that transpose on the way.
+//
+// Shared memory holds two halos and two groups of TAP_GROUP taps of the filter. While the steps of
+// a group multiply, they load the next group and some of the next chunk's halo, word by word; the
+// threads wait for each other at a group's end alone. A cluster of blocks may share one tile: each
+// takes a part of the groups.
+#include "conv/halo_reader.cuh"
+#include "conv/halo_store.cuh"
+#include "conv/planar_loader.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int FILTERS_AT = 2 * HALO_BYTES;
+constexpr int TABLE_AT = FILTERS_AT + 2 * FILTER_BYTES;
+constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
+static_assert(STAGES == 2 && HALO_STAGES == 2);
+
+KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
+  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
+
+  const HaloTile tile(block_x(), params);
+  for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
+  block_barrier();
+
+  HaloLoader halo_loader(
+      static_cast<const element_t*>(params.source) +
+          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
+      memory, table);
+  FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
+                                 static_cast<i64>(tile.group) * W_STRIDE_GROUP,
+                             tile.first_row, memory);
+
+  const int parts = static_cast<int>(cluster_size());
+  const int chunk_groups = tile.taps() / TAP_GROUP;
+  const int groups = CHUNKS * chunk_groups;
+  const int groups_a_part = (groups + parts - 1) / parts;
+  const int begin = static_cast<int>(cluster_rank()) * groups_a_part;
+  const int end = begin + groups_a_part < groups ? begin + groups_a_part : groups;
+  const int last_chunk = (end - 1) / chunk_groups;
+
+  const int lane = thread_x() % 32;
+  const Position position = thread_position(thread_x());
+  const FragmentReader reader(memory + FILTERS_AT, position, lane, tile);
+
+  FragmentSums sums;
+#pragma unroll 1
+  do {
+    Step step = Step::number(begin * TAP_GROUP, tile);
+    Step next = step;  // to be loaded
+    int tap = 0;       // of the group
+    int groups_left = end - begin;
+    int filter_at = 0, halo_at = 0;  // of the step, in shared memory
+    int load_at = 0;                 // of the group to be loaded
+
+    const auto start_group = [&] {
+      filter_loader.start(next, FILTERS_AT + load_at);
+      load_at = FILTER_BYTES - load_at;
+      next.advance_rows(TAP_GROUP / TAPS_S, tile);
+    };
+    const auto finish_halo = [&] {
+#pragma unroll 1
+      while (halo_loader.pending()) halo_loader.load(), halo_loader.store();
+    };
+    const auto land = [&] {
+      async_commit();
+      async_wait<0>();
+      block_barrier();
+    };
+    // What the group at hand is to load.
+    const auto start_ahead = [&](bool starts_chunk) {
+      if (groups_left > 1) start_group();
+      if (starts_chunk && step.chunk < last_chunk)
+        halo_loader.start(step.chunk + 1, HALO_BYTES - halo_at);
+    };
+
+    if (groups_left > 0) {
+      start_group();
+#pragma unroll 1
+      for (int i = 0; i < LOAD_STEPS; ++i) filter_loader.load<1>(0), filter_loader.store();
+      halo_loader.start(step.chunk, halo_at);
+      finish_halo();
+      start_ahead(true);
+    }
+    land();
+
+    // With READ_AHEAD the products of one fragment hide the way of the next from shared memory.
+    Fragments fragments[READ_AHEAD ? 2 : 1];
+    const auto read = [&](int fragment) {
+      reader.load(fragments[READ_AHEAD ? (fragment % 2) : 0], memory + halo_at, step, filter_at,
+                  fragment % CHUNK_STEPS);
+    };
+    if constexpr (READ_AHEAD) read(0);
+    const auto end_step = [&] {
+      step.advance(tile);
+      filter_at += PLANE_BYTES;
+      if (++tap < TAP_GROUP) return;
+      tap = 0;
+      const bool starts_chunk = step.starts_chunk(tile);
+      if (starts_chunk) finish_halo();
+      land();  // the next group has landed for all; this one has been read by all
+      if (filter_at == 2 * FILTER_BYTES) filter_at = 0;
+      if (starts_chunk) halo_at = HALO_BYTES - halo_at;
+      --groups_left;
+      start_ahead(starts_chunk);
+    };
+    const auto multiply_step = [&] {
+      // Among the products, for many copies at once would have to wait for each other.
+      const auto load_among = [&](int row) {
+        filter_loader.load<PRODUCTS_M>(row);
+        if (row == PRODUCTS_M / 2) halo_loader.load();
+      };
+      const auto store_loaded = [&] {
+        filter_loader.store();
+        halo_loader.store();
+      };
+      if constexpr (SPLIT) {
+        if (sums.guarded) {
+          filter_loader.load<1>(0);
+          halo_loader.load();
+          reader.add_fused(sums, memory + halo_at, step, filter_at, position, tile);
+          store_loaded();
+          end_step();
+          return;
+        }
+      }
+#pragma unroll
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        const bool last = fragment + 1 == CHUNK_STEPS;
+        if (READ_AHEAD && last) end_step();
+        read(READ_AHEAD ? fragment + 1 : fragment);
+        const Fragments& operands = fragments[READ_AHEAD ? fragment % 2 : 0];
+        if (last)
+          sums.multiply_fragments(operands, load_among);
+        else
+          sums.multiply_fragments(operands);
+      }
+      store_loaded();
+      if constexpr (!READ_AHEAD) end_step();
+      if constexpr (READ_AHEAD && CHUNK_STEPS % 2 == 1) fragments[0] = fragments[1];
+    };
+    // Promotions stay out of the innermost loop, where they would be in the products' way.
+    const int steps = groups_left * TAP_GROUP;
+    int k = 0;
+#pragma unroll 1
+    while (k < steps) {
+      const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
+#pragma unroll 1
+      for (; k < stop; ++k) multiply_step();
+      if (PROMOTE > 0 && k < steps) sums.promote();
+    }
+  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+
+  store_tile<EXCHANGE>(sums, memory, tile, position, params);
+}

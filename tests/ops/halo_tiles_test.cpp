@@ -1,0 +1,168 @@
+// The engines whose tiles keep the source's halo in shared memory, channels-last and planar: every
+// shape and every split, where tiles meet edges, and what f32 in three products owes to f32.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/halo_gemm.hpp"
+#include "engines/halo_gemm_planar.hpp"
+#include "engines/halo_proposal.hpp"
+#include "forward_case.hpp"
+
+namespace {
+
+using namespace test;
+
+struct HaloEngine {
+  const char* name;
+  kilnTensorFormat_t layout;
+};
+constexpr HaloEngine both[] = {{"halo_gemm", KILN_TENSOR_NHWC},
+                               {"halo_gemm_planar", KILN_TENSOR_NCHW}};
+
+struct Arithmetic {
+  DataType type;
+  kilnMathMode_t math;
+};
+constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
+
+ConvolutionProblem halo_problem(const char* line, const HaloEngine& engine,
+                                const Arithmetic& arithmetic,
+                                ConvolutionPass pass = ConvolutionPass::fprop,
+                                kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  const ConvolutionOperands o =
+      describe_convolution(parse_convolution_line(line), arithmetic.type, engine.layout, mode);
+  ConvolutionProblem problem = pass == ConvolutionPass::fprop
+                                   ? make_convolution(o.spec, o.x, o.w, o.y)
+                                   : make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+  problem.math = arithmetic.math;
+  return problem;
+}
+
+OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
+  OperationCase item(problem);
+  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
+    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
+  return item;
+}
+
+void check_exact(const OperationCase& item, const HaloEngine& engine) {
+  const std::string fault = difference(item.run_plan(engine.name), item.expected());
+  BOOST_TEST(fault.empty(), engine.name << ", " << text_of(item.problem) << ": " << fault);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(halo_tiles)
+
+BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
+  const std::shared_ptr<Device> on = device();
+  const DeviceDescription& description = on->description();
+  const bool clusters =
+      description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
+  for (const HaloEngine& engine : both)
+    for (const Arithmetic& arithmetic : arithmetics) {
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      const bool planar = engine.layout == KILN_TENSOR_NCHW;
+      const ConvolutionProblem problem =
+          halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
+      const OperationCase item = integers_of(problem);
+      const HostTensor want = item.expected();
+      const Gather gather = make_gather(problem);
+      for (const HaloTile& tile : planar ? planar_halo_tiles(problem, gather, description)
+                                         : halo_tiles(problem, gather, description))
+        for (const int parts : {1, 2, 5}) {
+          if (parts > 1 && !clusters) continue;
+          const Proposal proposal = propose_halo(engine.name, 16, tile, problem, gather, parts);
+          const std::string fault = difference(run_proposal(item, proposal), want);
+          BOOST_TEST(fault.empty(), describe(tile) << ", taps by " << tile.tap_group << ", "
+                                                   << parts << " parts: " << fault);
+        }
+    }
+}
+
+// Sizes that are multiples of nothing, padding as large as the filter, strides, dilations, groups,
+// rows of taps that no pixel of a tile meets, filters of one row and of one column, tiles over
+// several images and images over several strips, and a gradient of a single pixel, which begins at
+// the second tap.
+BOOST_AUTO_TEST_CASE(edges) {
+  int turn = 0, checked = 0;
+  for (const char* line :
+       {"mb3_ic40ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic48ih11iw13_oc40_kh1kw3_ph0pw1",
+        "mb2_ic48ih15iw11_oc50_kh3kw1", "g2mb5_ic64ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
+        "mb1_ic32ih15iw31_oc48_kh5kw5_ph2pw2", "mb2_ic32ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
+        "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1", "mb1_ic16ih17iw18_oc24_kh9kw9_ph8pw8",
+        "mb1_ic16ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2", "mb2_ic96ih1iw1_oc96_kh3kw3_sh2sw2_ph1pw1"})
+    for (const HaloEngine& engine : both)
+      for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
+        for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
+          const Arithmetic& arithmetic =
+              arithmetics[static_cast<std::size_t>(turn++ / 3) % std::size(arithmetics)];
+          const ConvolutionProblem problem = halo_problem(line, engine, arithmetic, pass, mode);
+          std::vector<EngineRefusal> refusals;
+          try {
+            choose(problem, device()->description(), engine.name, refusals);
+          } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
+            continue;
+          }
+          check_exact(integers_of(problem), engine);
+          ++checked;
+        }
+  BOOST_TEST(checked >= 55);
+}
+
+// Sums so long that they are promoted through local memory.
+BOOST_AUTO_TEST_CASE(long_sums) {
+  for (const HaloEngine& engine : both)
+    for (const Arithmetic& arithmetic : arithmetics)
+      check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
+                  engine);
+}
+
+// In f32 an infinity meets the rests of numbers that have none.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  for (const HaloEngine& engine : both)
+    for (const Arithmetic& arithmetic : arithmetics) {
+      OperationCase item =
+          integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);
+      item["x"].at(20) = std::nan("");
+      item["x"].at(300) = std::numeric_limits<double>::infinity();
+      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+      item["w"].at(777) = std::numeric_limits<double>::infinity();
+      for (const char* tensor : {"x", "w"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      check_exact(item, engine);
+    }
+}
+
+// By the root of the mean square, against f64.
+BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
+  const auto error = [](ConvolutionProblem problem, kilnMathMode_t math, const char* engine) {
+    problem.math = math;
+    OperationCase item(problem);
+    item.fill_uniform(11);
+    const HostTensor got = item.run_plan(engine), want = item.expected();
+    double squares = 0, size = 0;
+    for (std::size_t i = 0; i < got.values.size(); ++i) {
+      squares += (got.values[i] - want.values[i]) * (got.values[i] - want.values[i]);
+      size += want.values[i] * want.values[i];
+    }
+    return std::sqrt(squares / size);
+  };
+  for (const HaloEngine& engine : both)
+    for (const char* line : {"mb1ic16ih6oc16kh3", "mb1ic64ih6oc16kh3", "mb1ic256ih12oc16kh5"}) {
+      const ConvolutionProblem problem = halo_problem(line, engine, arithmetics[0]);
+      const double split = error(problem, KILN_MATH_DEFAULT, engine.name);
+      const double strict = error(problem, KILN_MATH_STRICT, "implicit_gemm_fma");
+      const double cut = error(problem, KILN_MATH_TF32, engine.name);
+      BOOST_TEST(split <= 1.1 * strict,
+                 engine.name << ", " << line << ": " << split << " against " << strict);
+      BOOST_TEST(cut < 1e-3);
+      BOOST_TEST(cut > 1e-5, "tf32 is as good as f32: it was not cut");
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
