@@ -6,16 +6,19 @@
 namespace kiln {
 namespace {
 
-// A step of 32 bytes of channels, for a stage holds the taps of a whole group.
+// A step of 32 bytes of channels, for a stage holds the taps of a whole group. Elements of the
+// filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
+// wide.
 constexpr HaloShape shapes[] = {
-    {128, 256, 8, 16, 1, 2, 1, true, 0.60}, {128, 192, 8, 12, 1, 2, 1, true, 0.56},
-    {128, 128, 8, 8, 1, 2, 1, true, 0.45},  {96, 256, 6, 16, 1, 2, 1, true, 0.50},
-    {64, 256, 8, 8, 1, 2, 1, true, 0.45},   {32, 256, 4, 8, 1, 2, 1, true, 0.38},
+    {64, 512, 8, 16, 1, 2, 1, true, 0.66},  {128, 256, 8, 16, 1, 2, 1, true, 0.60},
+    {128, 192, 8, 12, 1, 2, 1, true, 0.56}, {96, 256, 6, 16, 1, 2, 1, true, 0.52},
+    {64, 256, 8, 8, 1, 2, 1, true, 0.50},   {32, 512, 4, 16, 1, 2, 1, true, 0.48},
+    {32, 256, 4, 8, 1, 2, 1, true, 0.42},
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 1, 2, 1, true, 0.85},
-    {64, 128, 4, 8, 1, 2, 1, true, 0.72},
-    {32, 128, 4, 4, 1, 2, 1, true, 0.58},
+    {64, 256, 8, 8, 1, 2, 1, true, 0.88}, {128, 128, 8, 8, 1, 2, 1, true, 0.84},
+    {64, 128, 4, 8, 1, 2, 1, true, 0.72}, {32, 256, 4, 8, 1, 2, 1, true, 0.66},
+    {32, 128, 4, 4, 1, 2, 1, true, 0.56},
 };
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {

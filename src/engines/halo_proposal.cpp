@@ -22,18 +22,20 @@ bool output_runs(const Gather& gather, const HaloTile& tile, bool of_rows, std::
   return s[4] == 1 && whole(tile.strip) && whole(s[0]) && whole(s[1]) && whole(s[3]);
 }
 
-// Offsets from a tile's first image on, and within the filter, fit into 32 bits.
+// Offsets from a tile's first image on, and within the filter, fit into 32 bits, those included
+// that are worked out beyond the last channel or row and not read from.
 bool narrow(const Gather& gather, const HaloTile& tile, const Dims& z_strides) {
-  const std::int64_t images = tile.shape.n / gather.phases.front().out_pixels() + 2;
+  const Spatial& pixels = gather.phases.front().pixels;
+  const std::int64_t images = tile.shape.n / (pixels[1] * tile.strip) + 2;
   const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
     return images * strides[0] + image_span(strides, channels, sizes);
   };
-  const std::int64_t rows = ceil_div(gather.rows, tile.shape.m) * tile.shape.m;
-  const Spatial& pixels = gather.phases.front().pixels;
-  const std::int64_t w =
-      rows * gather.w_row + (gather.channels + tile.chunk_channels()) * gather.w_channel +
-      gather.w_tap[1] * gather.largest_taps()[1] + gather.w_tap[2] * gather.largest_taps()[2];
-  return span(gather.source_strides, gather.channels, gather.source) <= limit32 && w <= limit32 &&
+  const std::int64_t rows = (ceil_div(gather.rows, tile.shape.m) + 1) * tile.shape.m;
+  const std::int64_t channels = gather.channels + tile.chunk_channels();
+  const std::int64_t w = rows * gather.w_row + channels * gather.w_channel +
+                         gather.w_tap[1] * gather.largest_taps()[1] +
+                         gather.w_tap[2] * gather.largest_taps()[2];
+  return span(gather.source_strides, channels, gather.source) <= limit32 && w <= limit32 &&
          span(gather.out_strides, rows, pixels) <= limit32 &&
          span(z_strides, rows, pixels) <= limit32;
 }
