@@ -169,6 +169,7 @@ struct FilterLoader {
     for (int i = 0; i < BATCH; ++i) {
       if (row + i * ROWS_A_TURN < TILE_M) words.store(i, memory + (to + i * (ROWS_A_TURN * PITCH)));
     }
+    if (row >= TILE_M) return;
     row += BATCH * ROWS_A_TURN;
     to += BATCH * ROWS_A_TURN * PITCH;
     from += static_cast<offset_t>(BATCH * ROWS_A_TURN) * W_STRIDE_ROW;
