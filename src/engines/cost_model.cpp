@@ -72,14 +72,15 @@ constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7
 // beside; and clocks to split 32 f32 in two and for 32 copies. Fewer than `enough_warps` do not
 // hide each other's waits. Then as above: clocks before the first step, for results, to exchange
 // sums.
-constexpr double share_of_products = 0.92, share_of_reads = 0.31, transposed_f32 = 1.2,
-                 transposed_16_bits = 1.15, fragment_clocks = 90, split_clocks = 0.62,
-                 copies_clocks = 5.3, gathered_copies = 2, enough_warps = 8, lone_warps = 2.7;
-constexpr double fragment_first_clocks = 3450, fragment_store_clocks = 11,
-                 fragment_exchange_clocks = 1270, fragment_exchanged_clocks = 8.9;
+constexpr double share_of_products = 0.967, share_of_reads = 0.403, transposed_f32 = 1.068,
+                 transposed_16_bits = 1.042, fragment_clocks = 105, split_clocks = 0.594,
+                 copies_clocks = 4.43, gathered_copies = 1.9, enough_warps = 8, lone_warps = 1.26;
+constexpr double fragment_first_clocks = 6670, fragment_store_clocks = 5.3,
+                 fragment_exchange_clocks = 554, fragment_exchanged_clocks = 11.2;
+constexpr double fragment_start_clocks = 4360;  // of a launch, beside what every launch costs
 // Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
 // and at most.
-constexpr double shared_cache_bytes = 25, most_cache_bytes = 64;
+constexpr double shared_cache_bytes = 28.8, most_cache_bytes = 64;
 // Registers of a thread beside its sums, which with shared memory limit how many blocks fit.
 constexpr double registers_beside_sums = 88;
 
@@ -166,6 +167,24 @@ double packed_share(int parts) {
                                          : packing[size - std::begin(cluster_sizes)];
 }
 
+// Multiprocessors of the processing clusters of an H100 or H200 of 132, inferred from which
+// clusters of blocks run at once: a cluster runs within one of them.
+constexpr int processing_clusters[] = {18, 18, 18, 18, 16, 16, 14, 14};
+constexpr int others_processing_cluster = 16;
+
+// Places for blocks in clusters of `parts`, of which `resident` fit on a multiprocessor, as if they
+// were multiprocessors.
+double cluster_places(int parts, int resident, const DeviceDescription& device) {
+  if (parts == 1) return device.multiprocessors;
+  const auto clusters = [&](int multiprocessors) { return multiprocessors * resident / parts; };
+  int all = 0;
+  if (device.multiprocessors == 132)
+    for (const int each : processing_clusters) all += clusters(each);
+  else
+    all = clusters(others_processing_cluster) * device.multiprocessors / others_processing_cluster;
+  return static_cast<double>(std::max(all, 1) * parts) / resident;
+}
+
 double seconds_of(double clocks, double bytes, const Rates& chip) {
   return launch_seconds + std::max(clocks / (chip.gigahertz * 1e9), bytes / chip.memory);
 }
@@ -250,8 +269,12 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
                                          (std::ceil(registers / 8) * 8 * warps * warp));
   const int resident = static_cast<int>(std::clamp<double>(
       std::min(by_memory, std::max<double>(by_registers, work.min_blocks)), 1, 32));
-  const double clocks = rounds_clocks(tiles * parts, device.multiprocessors, resident, block);
-  return seconds_of(clocks / packed_share(parts), work.bytes, chip);
+  const double blocks = tiles * parts;
+  const double places = cluster_places(parts, resident, device);
+  const double clocks = blocks <= cluster_places(parts, 1, device)
+                            ? block(1)
+                            : rounds_clocks(blocks, places, resident, block);
+  return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 
 double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device) {

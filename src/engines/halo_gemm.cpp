@@ -56,8 +56,9 @@ bool HaloGemmEngine::is_for(const Problem& problem) const {
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
 }
 
-std::vector<HaloTile> halo_tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device) {
+std::vector<HaloTile> channels_last_halo_tiles(const ConvolutionProblem& problem,
+                                               const Gather& gather,
+                                               const DeviceDescription& device) {
   std::vector<HaloTile> tiles;
   add_halo_tiles(tiles, halo_shapes(problem), 1, problem, gather, device);
   return tiles;
@@ -71,14 +72,15 @@ std::variant<std::vector<Candidate>, Refusal> HaloGemmEngine::candidates(
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
-  return halo_candidates(halo_tiles(problem, gather, device), problem, gather, device);
+  return halo_candidates(channels_last_halo_tiles(problem, gather, device), problem, gather,
+                         device);
 }
 
 Proposal HaloGemmEngine::make(const Problem& any, const DeviceDescription& device,
                               Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  const std::vector<HaloTile> tiles = halo_tiles(problem, gather, device);
+  const std::vector<HaloTile> tiles = channels_last_halo_tiles(problem, gather, device);
   return propose_halo(name(), vector_bytes, tiles.at(static_cast<std::size_t>(candidate.kernel)),
                       problem, gather, candidate.parts);
 }

@@ -23,7 +23,8 @@ class HaloGemmEngine final : public Engine {
 std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem);
 
 // All tiles of a problem that the engine does not refuse, as they lie on it.
-std::vector<HaloTile> halo_tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device);
+std::vector<HaloTile> channels_last_halo_tiles(const ConvolutionProblem& problem,
+                                               const Gather& gather,
+                                               const DeviceDescription& device);
 
 }  // namespace kiln

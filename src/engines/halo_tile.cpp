@@ -137,7 +137,7 @@ std::string describe(const HaloTile& tile) {
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
              shape.threads(), " threads, ", shape.stages, " stages, strips of ", tile.strip,
              ", halo ", tile.halo_rows, "x", tile.halo_columns, " of ", tile.chunk_channels(),
-             " channels");
+             " channels", tile.tap_group > 1 ? cat(", taps by ", tile.tap_group) : "");
 }
 
 }  // namespace kiln

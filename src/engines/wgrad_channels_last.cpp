@@ -21,12 +21,12 @@ constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
-// shared memory and the tensor cores equally busy. Sums of three products, which are promoted, take
-// twice the registers.
+// shared memory and the tensor cores equally busy. Two blocks of four warps hide each other's
+// waits; one of eight, 128x256, was never the fastest (tests/bench/NOTES.md). Sums of three
+// products, which are promoted, take twice the registers.
 constexpr WgradTile tiles[] = {
-    {128, 256, 8, 16, 2, 4, 1}, {256, 128, 8, 16, 2, 4, 1}, {128, 192, 8, 12, 2, 4, 1},
-    {128, 128, 8, 16, 2, 4, 2}, {64, 256, 8, 16, 2, 4, 2},  {64, 128, 8, 8, 2, 4, 2},
-    {64, 64, 4, 8, 2, 4, 2},    {32, 128, 4, 8, 2, 4, 2},
+    {128, 192, 8, 12, 2, 4, 1}, {128, 128, 8, 16, 2, 4, 2}, {64, 256, 8, 16, 2, 4, 2},
+    {64, 128, 8, 8, 2, 4, 2},   {64, 64, 4, 8, 2, 4, 2},    {32, 128, 4, 8, 2, 4, 2},
 };
 constexpr WgradTile split_tiles[] = {
     {128, 128, 8, 8, 2, 4, 1},

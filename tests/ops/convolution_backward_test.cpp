@@ -173,8 +173,8 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
       for (const WgradTile& tile : tiles)
         for (int parts : {1, 4, 16}) {
           if (parts > description.largest_cluster) continue;
-          const HostTensor got = run_proposal(
-              item, proposal_of(propose_channels_last(problem, tile, parts)));
+          const HostTensor got =
+              run_proposal(item, proposal_of(propose_channels_last(problem, tile, parts)));
           BOOST_TEST(difference(got, want) == "",
                      line << ", " << describe(tile, problem) << ", " << parts << " parts");
         }
