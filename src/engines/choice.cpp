@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
+#include <mutex>
 
 #include "core/error.hpp"
 
@@ -79,6 +81,58 @@ Found at_hand(const Found& reference, const Problem& problem, const DeviceDescri
   return best;
 }
 
+// What was chosen lately: estimates of all candidates cost more than everything else that a plan
+// asks of a kernel that is there. Of convolutions; the others have few candidates.
+struct Remembered {
+  ConvolutionProblem problem;
+  DeviceDescription device;
+  std::string only;
+  Found found;
+  std::vector<EngineRefusal> refusals;
+};
+class Memory {
+ public:
+  std::optional<Remembered> find(const Problem& problem, const DeviceDescription& device,
+                                 const std::string& only) {
+    const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+    if (convolution == nullptr) return std::nullopt;
+    std::lock_guard lock(mutex_);
+    for (auto each = choices_.begin(); each != choices_.end(); ++each) {
+      if (each->problem != *convolution || each->only != only || !alike(each->device, device))
+        continue;
+      choices_.splice(choices_.begin(), choices_, each);
+      return choices_.front();
+    }
+    return std::nullopt;
+  }
+  void keep(const Problem& problem, const DeviceDescription& device, const std::string& only,
+            const Found& found, std::vector<EngineRefusal> refusals) {
+    const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+    if (convolution == nullptr || found.candidate.made) return;
+    constexpr std::size_t most = 128;
+    std::lock_guard lock(mutex_);
+    choices_.push_front({*convolution, device, only, found, std::move(refusals)});
+    if (choices_.size() > most) choices_.pop_back();
+  }
+
+ private:
+  // In all that estimates look at.
+  static bool alike(const DeviceDescription& a, const DeviceDescription& b) {
+    return a.kind == b.kind && a.compute_capability == b.compute_capability && a.arch == b.arch &&
+           a.multiprocessors == b.multiprocessors && a.largest_cluster == b.largest_cluster &&
+           a.shared_memory_per_block == b.shared_memory_per_block &&
+           a.shared_memory_per_multiprocessor == b.shared_memory_per_multiprocessor &&
+           a.registers_per_multiprocessor == b.registers_per_multiprocessor;
+  }
+
+  std::mutex mutex_;
+  std::list<Remembered> choices_;  // the latest first
+};
+Memory& memory() {
+  static Memory one;
+  return one;
+}
+
 // The candidate of a winner's names, if there still is one.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
                            const DeviceDescription& device) {
@@ -123,6 +177,11 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
   if (winner != nullptr && (only.empty() || only == winner->engine))
     if (auto choice = find(*winner, problem, device)) return std::move(*choice);
+  if (const auto before = memory().find(problem, device, only)) {
+    refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
+    const Candidate& candidate = before->found.candidate;
+    return {before->found.engine->make(problem, device, candidate), candidate.seconds, false};
+  }
   const std::size_t known = refusals.size();
   const Problem reference = at_reference(problem);
   Found found = least(reference, device, only, refusals);
@@ -132,6 +191,8 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     found = least(problem, device, only, refusals);
   }
   if (found.engine != nullptr) {
+    memory().keep(problem, device, only, found,
+                  {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     const double seconds = found.candidate.seconds;
     return {found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
   }

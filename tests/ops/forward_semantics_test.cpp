@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
     ConvolutionProblem problem = problem_of("mb2ic32ih8iw8oc32kh3ph1", type, KILN_TENSOR_NHWC);
     const auto refusal = [&] {
       try {
-        run_shifted(ForwardCase(problem), 1);
+        run_shifted(ForwardCase(problem), 1, "halo_gemm");
       } catch (const Error& error) {
         return std::string(error.what());
       }
