@@ -106,9 +106,15 @@ std::vector<Case> cases() {
   return out;
 }
 
-// Of their 128 registers the tiles of 128x128 spill up to ten words on some chips, which their main
-// loop reads again once in hundreds of instructions; nothing else spills.
-constexpr int most_spilled = 48;  // bytes
+// Matrix products whose registers are bounded, so that two blocks fit on a multiprocessor, spill a
+// few words on some chips, which their main loops read again once in hundreds of instructions or
+// not at all: most, 19, the gather of 128x128 in 16 bits with padding. Nothing else spills.
+constexpr int most_spilled = 80;  // bytes
+
+bool may_spill(const std::string& engine) {
+  return engine.starts_with("implicit_gemm") || engine.starts_with("halo_gemm") ||
+         engine == "wgrad_channels_last";
+}
 
 int spilled(const std::string& log) {
   const std::size_t at = log.find(" bytes spill stores");
@@ -129,7 +135,7 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
     const Compiled compiled =
         nvrtc.compile(generate_source(spec, KILN_DEVICE_CUDA), spec.entry, options);
     const int bytes = spilled(compiled.log);
-    if (bytes < 0 || bytes > (spec.engine.starts_with("implicit_gemm") ? most_spilled : 0))
+    if (bytes < 0 || bytes > (may_spill(spec.engine) ? most_spilled : 0))
       return cat(where, spec.engine, " ", spec.tile, " spills ", bytes, " bytes\n", compiled.log);
   } catch (const Error& error) {
     return where + std::string(error.what()).substr(0, 2000) + "\n";
