@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_a_range_of_batches) {
 BOOST_AUTO_TEST_CASE(measured_times_are_met) {
   const DeviceDescription device = known_architecture("h200");
   int rows = 0, close = 0;
-  for (const char* file : {"f32", "f32_nhwc", "tf32", "tf32_nhwc", "f16", "f16_nhwc", "bf16_nhwc", "f64"}) {
+  for (const char* file :
+       {"f32", "f32_nhwc", "tf32", "tf32_nhwc", "f16", "f16_nhwc", "bf16_nhwc", "f64"}) {
     std::istringstream lines(cli::read_file(cat(KILN_PROBLEMS, "/../bench/h200/", file, ".csv")));
     for (std::string line; std::getline(lines, line);) {
       const std::size_t kiln = line.find(",kiln,\""), clock = line.find("\",device,");
