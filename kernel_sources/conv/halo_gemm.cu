@@ -70,13 +70,13 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
 
     int slot = 0, halo_slot = 0;
-    // With READ_AHEAD the products of one fragment hide the way of the next from shared memory.
-    Fragments fragments[READ_AHEAD ? 2 : 1];
+    // The products of one fragment hide the way of the next from shared memory.
+    Fragments fragments[2];
     const auto read = [&](int fragment) {
-      reader.load(fragments[READ_AHEAD ? fragment % 2 : 0], memory + halo_slot * HALO_BYTES, step,
+      reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step,
                   slot * FILTER_BYTES, fragment);
     };
-    if constexpr (READ_AHEAD) read(0);
+    read(0);
     const auto end_step = [&] {
       async_wait<AHEAD - 1>();
       block_barrier();  // the next step has landed for all; this one's slot has been read by all
@@ -97,17 +97,13 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
       }
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-        if constexpr (!READ_AHEAD) read(fragment);
         if (fragment == 0) {
           if (more) load();
           async_commit();
         }
-        if constexpr (!READ_AHEAD) sums.multiply_fragments(fragments[0]);
         if (fragment + 1 == CHUNK_STEPS) end_step();
-        if constexpr (READ_AHEAD) {
-          read((fragment + 1) % CHUNK_STEPS);
-          sums.multiply_fragments(fragments[fragment % 2]);
-        }
+        read((fragment + 1) % CHUNK_STEPS);
+        sums.multiply_fragments(fragments[fragment % 2]);
       }
     };
     // Promotions stay out of the innermost loop, where they would be in the products' way.

@@ -85,13 +85,13 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
     land();
 
-    // With READ_AHEAD the products of one fragment hide the way of the next from shared memory.
-    Fragments fragments[READ_AHEAD ? 2 : 1];
+    // The products of one fragment hide the way of the next from shared memory.
+    Fragments fragments[2];
     const auto read = [&](int fragment) {
-      reader.load(fragments[READ_AHEAD ? (fragment % 2) : 0], memory + halo_at, step, filter_at,
+      reader.load(fragments[fragment % 2], memory + halo_at, step, filter_at,
                   fragment % CHUNK_STEPS);
     };
-    if constexpr (READ_AHEAD) read(0);
+    read(0);
     const auto end_step = [&] {
       step.advance(tile);
       filter_at += PLANE_BYTES;
@@ -128,17 +128,16 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const bool last = fragment + 1 == CHUNK_STEPS;
-        if (READ_AHEAD && last) end_step();
-        read(READ_AHEAD ? fragment + 1 : fragment);
-        const Fragments& operands = fragments[READ_AHEAD ? fragment % 2 : 0];
+        if (last) end_step();
+        read(fragment + 1);
+        const Fragments& operands = fragments[fragment % 2];
         if (last)
           sums.multiply_fragments(operands, load_among);
         else
           sums.multiply_fragments(operands);
       }
       store_loaded();
-      if constexpr (!READ_AHEAD) end_step();
-      if constexpr (READ_AHEAD && CHUNK_STEPS % 2 == 1) fragments[0] = fragments[1];
+      if constexpr (CHUNK_STEPS % 2 == 1) fragments[0] = fragments[1];
     };
     // Promotions stay out of the innermost loop, where they would be in the products' way.
     const int steps = groups_left * TAP_GROUP;

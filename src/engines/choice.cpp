@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/error.hpp"
+#include "core/per_process.hpp"
 
 namespace kiln {
 namespace {
@@ -128,10 +129,7 @@ class Memory {
   std::mutex mutex_;
   std::list<Remembered> choices_;  // the latest first
 };
-Memory& memory() {
-  static Memory one;
-  return one;
-}
+PerProcess<Memory> memory;
 
 // The candidate of a winner's names, if there still is one.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
@@ -177,7 +175,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
   if (winner != nullptr && (only.empty() || only == winner->engine))
     if (auto choice = find(*winner, problem, device)) return std::move(*choice);
-  if (const auto before = memory().find(problem, device, only)) {
+  if (const auto before = memory.get().find(problem, device, only)) {
     refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
     const Candidate& candidate = before->found.candidate;
     return {before->found.engine->make(problem, device, candidate), candidate.seconds, false};
@@ -191,8 +189,8 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     found = least(problem, device, only, refusals);
   }
   if (found.engine != nullptr) {
-    memory().keep(problem, device, only, found,
-                  {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
+    memory.get().keep(problem, device, only, found,
+                      {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     const double seconds = found.candidate.seconds;
     return {found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
   }

@@ -14,9 +14,9 @@ namespace {
 // Of a multiprocessor, multiply-adds a clock: lanes from the CUDA C++ Programming Guide
 // ("Arithmetic Instructions"), tensor cores from the vendor's architecture papers, but for those of
 // 90, which mma.sync drives no faster than this (tests/bench/NOTES.md: 614 clocks for three
-// products of 128x128x8). 16-bit operands are multiplied as TF32. Clocks are the boost clocks of
-// the first chip of that capability in device/known_chips.cpp, memory its data sheet's; of 90 both
-// as measured on an H200.
+// products of 128x128x8). The gathering engines multiply 16-bit operands as TF32; operands in
+// fragments, at twice the rate. Clocks are the boost clocks of the first chip of that capability in
+// device/known_chips.cpp, memory its data sheet's; of 90 both as measured on an H200.
 struct Rates {
   int capability;
   double gigahertz;
@@ -42,8 +42,7 @@ const Rates& rates_of(const DeviceDescription& device) {
   return *found;
 }
 
-// ---- what was fitted to the times in tests/bench/h200/*.csv and tests/bench/NOTES.md
-// -------------
+// ---- what was fitted to the times in tests/bench/h200 and tests/bench/NOTES.md ------------------
 
 // A step takes this share of the clocks that its products, its instructions and its wavefronts of
 // shared memory would take one after the other: they overlap in part.

@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
+#include "engines/wgrad_product.hpp"
 
 namespace kiln {
 namespace {
@@ -57,10 +58,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
 
 }  // namespace
 
-bool DirectWgradEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
-}
+bool DirectWgradEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 std::variant<std::vector<Candidate>, Refusal> DirectWgradEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {

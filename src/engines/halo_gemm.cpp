@@ -1,7 +1,6 @@
 #include "engines/halo_gemm.hpp"
 
 #include "core/text.hpp"
-#include "engines/halo_proposal.hpp"
 
 namespace kiln {
 namespace {
@@ -10,18 +9,19 @@ constexpr std::int64_t vector_bytes = 16;
 
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted.
-constexpr HaloShape shapes[] = {
-    {128, 256, 8, 16, 2, 4, 1, true}, {128, 192, 8, 12, 2, 4, 1, true},
-    {128, 128, 8, 8, 2, 3, 2, true},  {96, 256, 6, 16, 2, 4, 1, true},
-    {64, 256, 8, 8, 2, 4, 1, true},   {32, 256, 4, 8, 2, 4, 1, true},
-    {128, 64, 8, 8, 2, 4, 2, true},   {64, 64, 4, 8, 2, 4, 2, true},
+constexpr HaloShape whole_shapes[] = {
+    {128, 256, 8, 16, 2, 4, 1}, {128, 192, 8, 12, 2, 4, 1}, {128, 128, 8, 8, 2, 3, 2},
+    {96, 256, 6, 16, 2, 4, 1},  {64, 256, 8, 8, 2, 4, 1},   {32, 256, 4, 8, 2, 4, 1},
+    {128, 64, 8, 8, 2, 4, 2},   {64, 64, 4, 8, 2, 4, 2},
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 2, 4, 1, true}, {96, 128, 6, 8, 2, 4, 1, true}, {64, 128, 4, 8, 2, 4, 1, true},
-    {32, 128, 4, 4, 2, 4, 1, true},  {128, 64, 8, 8, 2, 4, 2, true}, {64, 64, 4, 8, 2, 4, 2, true},
+    {128, 128, 8, 8, 2, 4, 1}, {96, 128, 6, 8, 2, 4, 1}, {64, 128, 4, 8, 2, 4, 1},
+    {32, 128, 4, 4, 2, 4, 1},  {128, 64, 8, 8, 2, 4, 2}, {64, 64, 4, 8, 2, 4, 2},
 };
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+}  // namespace
+
+std::string HaloGemmEngine::refusal(const ConvolutionProblem& problem, const Gather& gather) const {
   if (problem.alignment < vector_bytes)
     return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
                " are copied at a time");
@@ -44,45 +44,14 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   return "";
 }
 
-}  // namespace
-
-std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem) {
-  if (halo_splits(problem)) return split_shapes;
-  return shapes;
+std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem& problem,
+                                                       const Gather& /*gather*/) const {
+  if (halo_splits(problem)) return {{split_shapes, 1}};
+  return {{whole_shapes, 1}};
 }
 
-bool HaloGemmEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
-
-std::vector<HaloTile> channels_last_halo_tiles(const ConvolutionProblem& problem,
-                                               const Gather& gather,
-                                               const DeviceDescription& device) {
-  std::vector<HaloTile> tiles;
-  add_halo_tiles(tiles, halo_shapes(problem), 1, problem, gather, device);
-  return tiles;
-}
-
-std::variant<std::vector<Candidate>, Refusal> HaloGemmEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
-  return halo_candidates(channels_last_halo_tiles(problem, gather, device), problem, gather,
-                         device);
-}
-
-Proposal HaloGemmEngine::make(const Problem& any, const DeviceDescription& device,
-                              Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const std::vector<HaloTile> tiles = channels_last_halo_tiles(problem, gather, device);
-  return propose_halo(name(), vector_bytes, tiles.at(static_cast<std::size_t>(candidate.kernel)),
-                      problem, gather, candidate.parts);
+std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) const {
+  return vector_bytes;
 }
 
 }  // namespace kiln

@@ -2,29 +2,22 @@
 // source's halo in shared memory.
 #pragma once
 
-#include <span>
+#include <string>
 #include <vector>
 
-#include "engines/engine.hpp"
-#include "engines/halo_tile.hpp"
+#include "engines/halo_engine.hpp"
 
 namespace kiln {
 
-class HaloGemmEngine final : public Engine {
+class HaloGemmEngine final : public HaloEngine {
  public:
   const char* name() const override { return "halo_gemm"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
+
+ private:
+  std::string refusal(const ConvolutionProblem& problem, const Gather& gather) const override;
+  std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::size_t alignment(const ConvolutionProblem& problem) const override;
 };
-
-std::span<const HaloShape> halo_shapes(const ConvolutionProblem& problem);
-
-// All tiles of a problem that the engine does not refuse, as they lie on it.
-std::vector<HaloTile> channels_last_halo_tiles(const ConvolutionProblem& problem,
-                                               const Gather& gather,
-                                               const DeviceDescription& device);
 
 }  // namespace kiln

@@ -19,7 +19,6 @@ struct HaloShape {
   int chunk_steps;         // of 32 bytes of channels, in a step
   int stages;              // of the filter in shared memory
   int min_blocks;          // of a multiprocessor at once
-  bool read_ahead;         // of a step's fragments
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };

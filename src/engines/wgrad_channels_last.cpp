@@ -9,6 +9,7 @@
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/wgrad_product.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -37,11 +38,6 @@ constexpr WgradTile split_tiles[] = {
 
 bool is_split(const ConvolutionProblem& problem) {
   return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
-}
-
-// The products of a sum, of a usual batch: the actual one has no say in the kernel.
-std::int64_t usual_reduction(const ConvolutionProblem& problem) {
-  return 32 * problem.out_pixels();
 }
 
 // Bytes from one pixel of a stage to the next, beyond its elements: so that what a warp reads at a
@@ -81,15 +77,16 @@ std::int64_t gradient_run(const Gather& gather) {
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  if (problem.alignment < vector_bytes)
+    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
+               " are copied at a time");
   const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
   if (gather.channels % vector != 0)
     return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
   if (gather.rows % vector != 0)
     return cat(gather.rows, " filters a group; multiples of ", vector, " are copied");
   constexpr std::int64_t least_filters = 16;
-  if (gather.rows < least_filters)
-    return cat(gather.rows, " filters a group; below ", least_filters,
-               " nearly all of a tile would be idle");
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
   const auto complaint = [&](const char* tensor, const Dims& strides) -> std::string {
     if (strides[1] != 1)
       return cat("the channels of a pixel of ", tensor, " do not lie side by side");
@@ -101,59 +98,6 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   };
   if (std::string reason = complaint("x", gather.source_strides); !reason.empty()) return reason;
   return complaint("dy", gather.out_strides);
-}
-
-// Offsets within an image of x, with the taps around it, and within dy's and dw fit into 32 bits.
-bool narrow(const Gather& gather) {
-  const Gather::Phase& phase = gather.phases.front();
-  std::int64_t margin = 0;
-  for (int i = 0; i < 3; ++i)
-    margin += (std::abs(phase.origin[i]) + phase.taps[i] * std::abs(gather.step[i])) *
-              gather.source_strides[2 + i];
-  const std::int64_t x = 2 * margin + image_span(gather.source_strides,
-                                                 gather.channels * gather.groups, gather.source);
-  const std::int64_t dy = image_span(gather.out_strides, gather.rows * gather.groups, phase.pixels);
-  const std::int64_t dw =
-      image_span({0, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]},
-                 gather.channels, phase.taps);
-  return std::max({x, dy, dw}) <= limit32;
-}
-
-// What decodes pixels and columns (kernel_sources/conv/gather_index.cuh).
-void add_index_constants(std::vector<Constant>& constants, const Gather& gather,
-                         const WgradTile& tile) {
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
-  const Gather::Phase& phase = gather.phases.front();
-  const Spatial& taps = phase.taps;
-  const std::int64_t columns = gather.channels * phase.tap_count();
-  add("REDUCTION", columns, "of the forward propagation: the columns of dw");
-  add("FIXED", true);
-  add("CHANNELS_INNER", true);
-  add("IMAGES_INNER", false);
-  add("TAPS_T", taps[0]);
-  add("TAPS_R", taps[1]);
-  add("TAPS_S", taps[2]);
-  add("TAPS_IN_DEPTH", taps[0] > 1);
-  add("TAP_MASK", false);
-  add("offset_t", TypeName{"int"});
-  add("out_offset_t", TypeName{"int"});
-  add("pixel_offset_t", TypeName{"unsigned"});
-  const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
-  };
-  const std::int64_t column_bound = columns + 2 * tile.n;
-  divisor("DIV_OPQ", phase.out_pixels(), std::numeric_limits<std::uint32_t>::max());
-  divisor("DIV_PQ", phase.pixels[1] * phase.pixels[2], phase.out_pixels());
-  divisor("DIV_Q", phase.pixels[2], phase.out_pixels());
-  divisor("DIV_TRS", phase.tap_count(), column_bound);
-  divisor("DIV_RS", taps[1] * taps[2], column_bound);
-  divisor("DIV_S", taps[2], column_bound);
-  divisor("DIV_C", gather.channels, column_bound);
-  const std::int64_t tiles_m = ceil_div(gather.rows, tile.m);
-  divisor("DIV_TILES_N", ceil_div(columns, tile.n), limit32);
-  divisor("DIV_TILES_M", tiles_m, tiles_m * gather.groups);
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
@@ -169,7 +113,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add_index_constants(spec.constants, gather, tile);
+  add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
+  add("TAP_MASK", false);
   const bool half = size_of(problem.type) == 2, split = is_split(problem);
   add("TILE_M", std::int64_t{tile.m}, "filters");
   add("TILE_N", std::int64_t{tile.n}, "columns");
@@ -201,26 +146,13 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   return spec;
 }
 
-std::int64_t tiles_of(const ConvolutionProblem& problem, const WgradTile& tile) {
-  const std::int64_t columns = problem.group_in() * problem.taps();
-  return ceil_div(problem.group_out(), tile.m) * ceil_div(columns, tile.n) * problem.groups;
-}
-
 // Why a tile in so many parts cannot serve; "" if it can.
 std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const WgradTile& tile, int parts) {
-  const std::int64_t columns = gather.channels * gather.most_taps();
-  const std::int64_t pixels = problem.batch * problem.out_pixels();
-  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
-  if (pixels > most_pixels)
-    return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
-               " can be counted in 32 bits");
-  if (columns > limit32 - 2 * tile.n)
-    return cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
-               " can be counted in 32 bits");
-  if (!narrow(gather)) return "offsets within an image or a filter do not fit into 32 bits";
-  if (const std::int64_t blocks = tiles_of(problem, tile) * parts; blocks > limit32)
-    return cat(blocks, " thread blocks; a launch has at most ", limit32);
+  if (std::string reason = wgrad_count_refusal(problem, tile.m, tile.n, parts); !reason.empty())
+    return reason;
+  if (wgrad_largest_offset(gather, tile.m, tile.n) > limit32)
+    return "offsets within an image or a filter do not fit into 32 bits";
   return "";
 }
 
@@ -232,7 +164,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& ti
   work.thread_m = tile.thread_m, work.thread_n = tile.thread_n;
   work.min_blocks = tile.min_blocks;
   work.shared_memory = tile.shared_memory(problem.type);
-  work.tiles = tiles_of(problem, tile);
+  work.tiles = wgrad_tile_count(problem, tile.m, tile.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
   const std::int64_t pixels = problem.batch * problem.out_pixels();
   const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
@@ -272,7 +204,7 @@ std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& 
   if (std::string reason = tile_refusal(problem, gather, tile, parts); !reason.empty())
     return Refusal{std::move(reason)};
   Proposal out{make_spec(problem, gather, tile), {}};
-  out.launch = wgrad_launch(problem, tiles_of(problem, tile) * parts,
+  out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
   return out;
@@ -284,10 +216,7 @@ std::string describe(const WgradTile& tile, const ConvolutionProblem& problem) {
              tile.stage_pixels(problem.type), " pixels", is_split(problem) ? ", 3 products" : "");
 }
 
-bool WgradChannelsLastEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
-}
+bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {

@@ -6,14 +6,11 @@
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
+#include "engines/wgrad_product.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
 // without a tile, smaller ones are computed by several slices of a block.
@@ -31,30 +28,8 @@ constexpr GemmTile sliced_half_tiles[] = {
     {32, 64, 8, 4, 8, 2, 2, 90, 4},
 };
 
-std::int64_t tiles_of(const ConvolutionProblem& problem, const GemmTile& tile) {
-  const std::int64_t columns = problem.group_in() * problem.taps();
-  return ceil_div(problem.group_out(), tile.m) * ceil_div(columns, tile.n) * problem.groups;
-}
-
 bool channels_inner(const Gather& gather) {
   return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
-}
-
-bool wide_offsets(const Gather& gather, const GemmTile& tile) {
-  const Gather::Phase& phase = gather.phases.front();
-  std::int64_t margin = 0;
-  for (int i = 0; i < 3; ++i)
-    margin += (std::abs(phase.origin[i]) + phase.taps[i] * std::abs(gather.step[i])) *
-              gather.source_strides[2 + i];
-  const std::int64_t x = 2 * margin + image_span(gather.source_strides,
-                                                 gather.channels * gather.groups, gather.source);
-  const std::int64_t dy = tile.m * gather.out_strides[1] +
-                          image_span(gather.out_strides, gather.rows * gather.groups, phase.pixels);
-  const std::int64_t dw =
-      image_span({0, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]},
-                 gather.channels, phase.taps) +
-      tile.n * gather.w_channel;
-  return std::max({x, dy, dw}) > limit32;
 }
 
 GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
@@ -79,63 +54,25 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  const Gather::Phase& phase = gather.phases.front();
-  const Spatial& taps = phase.taps;
-  const std::int64_t columns = gather.channels * phase.tap_count();
-  add("REDUCTION", columns, "of the forward propagation: the columns of dw");
-  add("FIXED", true);
-  add("CHANNELS_INNER", channels_inner(gather));
-  add("IMAGES_INNER", false);
-  add("TAPS_T", taps[0]);
-  add("TAPS_R", taps[1]);
-  add("TAPS_S", taps[2]);
-  add("TAPS_IN_DEPTH", taps[0] > 1);
+  add_wgrad_constants(spec.constants, gather, tile.m, tile.n, channels_inner(gather));
+  const Spatial& taps = gather.phases.front().taps;
   add("TAP_MASK", taps[0] + taps[1] + taps[2] < 32);
-  const bool wide = wide_offsets(gather, tile);
-  for (const char* name : {"offset_t", "out_offset_t"})
-    add(name, TypeName{wide ? "long long" : "int"});
-  add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
   add_gemm_constants(spec.constants, tile, stages, problem.type, device);
   add("X_LANES_ON_K", x_lanes_on_k);
   add("DY_LANES_ON_K", dy_lanes_on_k);
   add("LINES_ALONG_M", false);
-
-  const auto divisor = [](std::int64_t d, std::int64_t max_dividend) {
-    return make_magic(static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(max_dividend));
-  };
-  constexpr std::int64_t any_pixel = std::numeric_limits<std::uint32_t>::max();
-  const std::int64_t column_bound = columns + 2 * tile.n;
-  add("DIV_OPQ", divisor(phase.out_pixels(), any_pixel));
-  add("DIV_PQ", divisor(phase.pixels[1] * phase.pixels[2], phase.out_pixels()));
-  add("DIV_Q", divisor(phase.pixels[2], phase.out_pixels()));
-  add("DIV_TRS", divisor(phase.tap_count(), column_bound));
-  add("DIV_RS", divisor(taps[1] * taps[2], column_bound));
-  add("DIV_S", divisor(taps[2], column_bound));
-  add("DIV_C", divisor(gather.channels, column_bound));
-  const std::int64_t tiles_m = ceil_div(gather.rows, tile.m);
-  add("DIV_TILES_N", divisor(ceil_div(columns, tile.n), limit32));
-  add("DIV_TILES_M", divisor(tiles_m, tiles_m * gather.groups));
   return spec;
 }
 
 // Why a tile in so many parts cannot serve; "" if it can.
 std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const GemmTile& tile, const DeviceDescription& device, int parts) {
-  const std::int64_t columns = gather.channels * gather.most_taps();
-  const std::int64_t pixels = problem.batch * problem.out_pixels();
-  constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
-  if (pixels > most_pixels)
-    return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
-               " can be counted in 32 bits");
-  if (columns > limit32 - 2 * tile.n)
-    return cat(columns, " elements in a filter; at most ", limit32 - 2 * tile.n,
-               " can be counted in 32 bits");
+  if (std::string reason = wgrad_count_refusal(problem, tile.m, tile.n, parts); !reason.empty())
+    return reason;
   const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
                device.shared_memory_per_block);
-  if (const std::int64_t blocks = tiles_of(problem, tile) * parts; blocks > limit32)
-    return cat(blocks, " thread blocks; a launch has at most ", limit32);
   return "";
 }
 
@@ -163,30 +100,13 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
   if (std::string reason = tile_refusal(problem, gather, tile, device, parts); !reason.empty())
     return Refusal{std::move(reason)};
   Proposal out{make_spec(problem, gather, tile, device), {}};
-  out.launch = wgrad_launch(problem, tiles_of(problem, tile) * parts,
+  out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
   return out;
 }
 
 namespace {
-
-bool is_wgrad(const Problem& problem) {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
-}
-
-// A group's filters are the rows of a tile: with few of them, most of every tile is idle.
-std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least) {
-  if (problem.group_out() >= least) return "";
-  return cat(problem.group_out(), " filters a group; below ", least,
-             " nearly all of a tile would be idle");
-}
-
-// Of a usual batch: the actual one has no say in what a kernel's sums may do.
-std::int64_t usual_reduction(const ConvolutionProblem& problem) {
-  return 32 * problem.out_pixels();
-}
 
 std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
                                                             const std::vector<GemmTile>& tiles,
@@ -201,7 +121,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   std::vector<Candidate> candidates;
   std::string refusal;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    work.tiles = tiles_of(problem, tiles[i]);
+    work.tiles = wgrad_tile_count(problem, tiles[i].m, tiles[i].n);
     work.steps = static_cast<double>(problem.batch * problem.out_pixels()) / tiles[i].k;
     for (const int parts :
          parts_of(device, work.steps / tiles[i].slices, std::end(cluster_sizes)[-1])) {

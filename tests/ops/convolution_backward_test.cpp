@@ -6,6 +6,7 @@
 #include "engines/wgrad_channels_last.hpp"
 #include "engines/wgrad_gemm.hpp"
 #include "forward_case.hpp"
+#include "placed_case.hpp"
 #include "random_tensors.hpp"
 
 namespace {
@@ -179,6 +180,29 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
                      line << ", " << describe(tile, problem) << ", " << parts << " parts");
         }
     }
+}
+
+// A filter gradient whose operands are aligned to an element alone takes another kernel; one that
+// did not say so is refused where an operand is.
+BOOST_AUTO_TEST_CASE(channels_last_operands_aligned_to_an_element) {
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
+    const ConvolutionOperands o =
+        describe_convolution(parse_convolution_line("mb2ic32ih8iw8oc32kh3ph1"), type,
+                             KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+    ConvolutionProblem problem = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+    OperationCase item(problem);
+    item.fill_integers(3, 2);
+    BOOST_CHECK_EXCEPTION(run_shifted(item, 1, "wgrad_channels_last"), Error, [](const Error& e) {
+      return std::string(e.what()).find("expected a multiple of 16") != std::string::npos;
+    });
+    problem.alignment = static_cast<std::int64_t>(size_of(type));
+    OperationCase unaligned(problem);
+    unaligned.fill_integers(3, 2);
+    BOOST_TEST(difference(run_shifted(unaligned, 1), unaligned.expected()) == "");
+    BOOST_CHECK_EXCEPTION(unaligned.run_plan("wgrad_channels_last"), Error, [](const Error& e) {
+      return std::string(e.what()).find("16 are copied at a time") != std::string::npos;
+    });
+  }
 }
 
 // An infinity meets the rests of numbers that have none, in f32's three products.

@@ -6,19 +6,18 @@
 
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
-#include "engines/halo_proposal.hpp"
 #include "forward_case.hpp"
 
 namespace {
 
 using namespace test;
 
-struct HaloEngine {
+struct EngineOfLayout {
   const char* name;
   kilnTensorFormat_t layout;
 };
-constexpr HaloEngine both[] = {{"halo_gemm", KILN_TENSOR_NHWC},
-                               {"halo_gemm_planar", KILN_TENSOR_NCHW}};
+constexpr EngineOfLayout both[] = {{"halo_gemm", KILN_TENSOR_NHWC},
+                                   {"halo_gemm_planar", KILN_TENSOR_NCHW}};
 
 struct Arithmetic {
   DataType type;
@@ -29,7 +28,7 @@ constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
                                       {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                       {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
 
-ConvolutionProblem halo_problem(const char* line, const HaloEngine& engine,
+ConvolutionProblem halo_problem(const char* line, const EngineOfLayout& engine,
                                 const Arithmetic& arithmetic,
                                 ConvolutionPass pass = ConvolutionPass::fprop,
                                 kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
@@ -49,7 +48,7 @@ OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) 
   return item;
 }
 
-void check_exact(const OperationCase& item, const HaloEngine& engine) {
+void check_exact(const OperationCase& item, const EngineOfLayout& engine) {
   const std::string fault = difference(item.run_plan(engine.name), item.expected());
   BOOST_TEST(fault.empty(), engine.name << ", " << text_of(item.problem) << ": " << fault);
 }
@@ -63,20 +62,23 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   const DeviceDescription& description = on->description();
   const bool clusters =
       description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
-  for (const HaloEngine& engine : both)
+  for (const EngineOfLayout& engine : both)
     for (const Arithmetic& arithmetic : arithmetics) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      const bool planar = engine.layout == KILN_TENSOR_NCHW;
+      const HaloGemmEngine channels_last;
+      const HaloGemmPlanarEngine planar;
+      const HaloEngine& halo = engine.layout == KILN_TENSOR_NCHW
+                                   ? static_cast<const HaloEngine&>(planar)
+                                   : channels_last;
       const ConvolutionProblem problem =
           halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      for (const HaloTile& tile : planar ? planar_halo_tiles(problem, gather, description)
-                                         : channels_last_halo_tiles(problem, gather, description))
+      for (const HaloTile& tile : halo.tiles(problem, gather, description))
         for (const int parts : {1, 2, 5}) {
           if (parts > 1 && !clusters) continue;
-          const Proposal proposal = propose_halo(engine.name, 16, tile, problem, gather, parts);
+          const Proposal proposal = halo.propose(tile, problem, gather, parts);
           const std::string fault = difference(run_proposal(item, proposal), want);
           BOOST_TEST(fault.empty(), describe(tile) << ", taps by " << tile.tap_group << ", "
                                                    << parts << " parts: " << fault);
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(edges) {
         "mb1_ic32ih15iw31_oc48_kh5kw5_ph2pw2", "mb2_ic32ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
         "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1", "mb1_ic16ih17iw18_oc24_kh9kw9_ph8pw8",
         "mb1_ic16ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2", "mb2_ic96ih1iw1_oc96_kh3kw3_sh2sw2_ph1pw1"})
-    for (const HaloEngine& engine : both)
+    for (const EngineOfLayout& engine : both)
       for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
         for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
           const Arithmetic& arithmetic =
@@ -116,7 +118,7 @@ BOOST_AUTO_TEST_CASE(edges) {
 
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
-  for (const HaloEngine& engine : both)
+  for (const EngineOfLayout& engine : both)
     for (const Arithmetic& arithmetic : arithmetics)
       check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
                   engine);
@@ -124,7 +126,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
 
 // In f32 an infinity meets the rests of numbers that have none.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
-  for (const HaloEngine& engine : both)
+  for (const EngineOfLayout& engine : both)
     for (const Arithmetic& arithmetic : arithmetics) {
       OperationCase item =
           integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);

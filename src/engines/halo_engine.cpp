@@ -1,0 +1,251 @@
+#include "engines/halo_engine.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/gemm_tile.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Runs of `count` rows, or of pixels of a strip, lie side by side in the output, each aligned to
+// its own size (given an aligned output).
+bool output_runs(const Gather& gather, const HaloTile& tile, bool of_rows, std::int64_t count) {
+  const Dims& s = gather.out_strides;
+  const auto whole = [&](std::int64_t stride) { return stride % count == 0; };
+  if (of_rows) return s[1] == 1 && whole(s[0]) && whole(s[3]) && whole(s[4]);
+  return s[4] == 1 && whole(tile.strip) && whole(s[0]) && whole(s[1]) && whole(s[3]);
+}
+
+// Offsets from a tile's first image on, and within the filter, fit into 32 bits, those included
+// that are worked out beyond the last channel or row and not read from.
+bool narrow(const Gather& gather, const HaloTile& tile, const Dims& z_strides) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const std::int64_t images = tile.shape.n / (pixels[1] * tile.strip) + 2;
+  const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
+    return images * strides[0] + image_span(strides, channels, sizes);
+  };
+  const std::int64_t rows = (ceil_div(gather.rows, tile.shape.m) + 1) * tile.shape.m;
+  const std::int64_t channels = gather.channels + tile.chunk_channels();
+  const std::int64_t w = rows * gather.w_row + channels * gather.w_channel +
+                         gather.w_tap[1] * gather.largest_taps()[1] +
+                         gather.w_tap[2] * gather.largest_taps()[2];
+  return span(gather.source_strides, channels, gather.source) <= limit32 && w <= limit32 &&
+         span(gather.out_strides, rows, pixels) <= limit32 &&
+         span(z_strides, rows, pixels) <= limit32;
+}
+
+struct Tiles {
+  std::int64_t of_pixels, all;
+};
+Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const HaloTile& tile) {
+  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
+  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
+  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
+                          const HaloTile& tile) {
+  const HaloShape& shape = tile.shape;
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = halo_splits(problem);
+  work.m = shape.m, work.n = shape.n;
+  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
+  work.min_blocks = shape.min_blocks;
+  work.shared_memory = tile.shared_memory();
+  work.tiles = tiles_of(problem, gather, tile).all;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const double taps = tile.walked_taps(gather);
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  work.fragments = chunks * taps * shape.chunk_steps;
+  work.one_by_one = tile.tap_group > 1;
+  work.copy_bytes = work.one_by_one ? tile.element : 16;
+  const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
+  work.copies = chunks * copies *
+                (static_cast<double>(tile.halo_pixels()) + taps * static_cast<double>(shape.m));
+  work.transposed = tile.filter_rows_inner;
+  work.scattered = gather.out_strides[1] != 1 && gather.out_strides[4] != 1;
+  return work;
+}
+
+// Why no halo tile is for the problem, whatever its layout; "" if one may be.
+std::string shared_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                           const DeviceDescription& device) {
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
+  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
+    return "three dimensions";
+  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  constexpr std::int64_t least_rows = 16;
+  if (gather.rows < least_rows)
+    return cat(gather.rows, " output channels a group; below ", least_rows,
+               " nearly all of a tile would be idle");
+  constexpr std::int64_t most = limit32 / 2;
+  if (gather.most_pixels() > most || reduction > most)
+    return cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
+               " can be counted in 32 bits");
+  return "";
+}
+
+}  // namespace
+
+bool halo_splits(const ConvolutionProblem& problem) {
+  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
+}
+
+bool HaloEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
+std::vector<HaloTile> HaloEngine::tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                        const DeviceDescription& device) const {
+  std::vector<HaloTile> tiles;
+  for (const Shapes& each : shapes(problem, gather))
+    for (const HaloShape& shape : each.shapes) {
+      const std::optional<HaloTile> tile = lay_halo_tile(shape, gather, each.tap_group, device);
+      if (tile && narrow(gather, *tile, problem.z_strides)) tiles.push_back(*tile);
+    }
+  return tiles;
+}
+
+std::variant<std::vector<Candidate>, Refusal> HaloEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = shared_refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<HaloTile> fitting = tiles(problem, gather, device);
+  if (fitting.empty())
+    return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+  constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
+  const double bytes = work_of(problem, false).bytes;
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    FragmentWork work = work_of_tile(problem, gather, fitting[i]);
+    work.bytes = bytes;
+    const double groups = work.fragments / (fitting[i].shape.chunk_steps * fitting[i].tap_group);
+    for (const int parts : parts_of(device, groups, most_parts))
+      if (work.tiles * parts <= limit32)
+        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
+  }
+  if (candidates.empty()) return Refusal{cat("more than ", limit32, " thread blocks in a launch")};
+  return candidates;
+}
+
+Proposal HaloEngine::make(const Problem& any, const DeviceDescription& device,
+                          Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
+                 problem, gather, candidate.parts);
+}
+
+Proposal HaloEngine::propose(const HaloTile& tile, const ConvolutionProblem& problem,
+                             const Gather& gather, int parts) const {
+  const Tiles tiles = tiles_of(problem, gather, tile);
+  Proposal out{make_spec(tile, problem, gather), {}};
+  out.launch =
+      gather_launch(problem, tiles.of_pixels, tiles.all * parts,
+                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  return out;
+}
+
+KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem& problem,
+                                 const Gather& gather) const {
+  const HaloShape& shape = tile.shape;
+  const Gather::Phase& phase = gather.phases.front();
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = describe(tile);
+  spec.shared_memory = tile.shared_memory();
+  spec.alignment = alignment(problem);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+
+  const bool lines_along_m = gather.out_strides[1] == 1;
+  int run_m = 1;
+  constexpr int run_n = 2;
+  if (tile.filter_rows_inner)
+    run_m = tile.element == 2 ? 1 : shape.thread_m % 4 == 0 ? 4 : 2;
+  else if (lines_along_m)
+    run_m = shape.thread_m % 8 == 0 ? 8 : shape.thread_m % 4 == 0 ? 4 : 2;
+  add("TILE_M", std::int64_t{shape.m}, "rows");
+  add("TILE_N", std::int64_t{shape.n}, "pixels");
+  add("THREAD_M", std::int64_t{shape.thread_m});
+  add("THREAD_N", std::int64_t{shape.thread_n});
+  add("LANES_M", std::int64_t{8}, "of a warp");
+  add("LANES_N", std::int64_t{4});
+  add("RUN_M", std::int64_t{run_m}, "rows side by side");
+  add("RUN_N", std::int64_t{run_n});
+  add("SLICES", std::int64_t{1});
+  add("SLICE_THREADS", std::int64_t{shape.threads()});
+  add("MIN_BLOCKS", std::int64_t{shape.min_blocks});
+  add("VECTOR", std::int64_t{4}, "compute_t in 16 bytes");
+  add("STAGES", std::int64_t{shape.stages}, "of the filter");
+  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
+  add("FILTER_ROWS_INNER", tile.filter_rows_inner);
+  add("FILTER_PAD", tile.filter_pad(), "bytes");
+  add("LINES_ALONG_M", lines_along_m);
+  const bool z_alike = !problem.epilogue.residual || problem.z_strides == gather.out_strides;
+  add("Z_LIKE_OUT", z_alike);
+  add("OUTPUT_VECTOR", z_alike && output_runs(gather, tile, lines_along_m,
+                                              lines_along_m ? std::min(run_m, 4) : run_n));
+
+  // The tensor cores round sums toward zero: what is added up between promotions errs with its
+  // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
+  // nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  const std::int64_t additions = reduction * tile.element / 32;
+  add("SPLIT", halo_splits(problem), "f32 in three products");
+  if (halo_splits(problem)) {
+    const std::int64_t run = reduction < 1024 ? 16 : 64;
+    add("PROMOTE", std::max<std::int64_t>(run / tile.chunk_channels(), 1), "steps");
+    add("PROMOTE_LOCAL", false);
+  } else {
+    const bool is_long = additions > (tile.element == 2 ? 512 : 1024);
+    add("PROMOTE", std::int64_t{is_long ? 256 / shape.chunk_steps : 0}, "steps");
+    add("PROMOTE_LOCAL", is_long);
+  }
+
+  add("STRIP", tile.strip, "columns of pixels");
+  add("WHOLE_STRIPS", tile.strip * tile.strips == phase.pixels[2]);
+  add("IMAGE_ROWS", tile.image_rows, "of the source, padding included");
+  add("HALO_ROWS", tile.halo_rows);
+  add("HALO_COLUMNS", tile.halo_columns);
+  add("HALO_STAGES", std::int64_t{tile.halo_stages});
+  add("LEAST_TAPS", std::int64_t{tile.least_taps});
+  const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
+  };
+  const std::int64_t strip_pixels = phase.pixels[1] * tile.strip;
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m), limit32);
+  divisor("DIV_GROUPS", gather.groups, limit32);
+  divisor("DIV_STRIPS", tile.strips, limit32);
+  add("BLOCK_DIV_STRIP_PIXELS", make_wide_magic(static_cast<std::uint64_t>(strip_pixels)));
+  divisor("DIV_STRIP_PIXELS", strip_pixels, strip_pixels + 2 * shape.n);
+  divisor("DIV_STRIP", tile.strip, strip_pixels + 2 * shape.n);
+  return spec;
+}
+
+}  // namespace kiln

@@ -1,0 +1,95 @@
+// The choice among candidates, and what is remembered of it.
+#include "engines/choice.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "device/device.hpp"
+#include "problem/problem_line.hpp"
+
+using namespace kiln;
+
+namespace {
+
+ConvolutionProblem problem_of(const char* line) {
+  const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), KILN_DATA_FLOAT,
+                                                     KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+  return make_convolution(o.spec, o.x, o.w, o.y);
+}
+
+struct Answer {
+  std::string engine, tile;
+  std::uint32_t parts;
+  double seconds;
+  std::vector<std::string> refusals;
+  bool operator==(const Answer&) const = default;
+};
+
+Answer answer(const Problem& problem, const DeviceDescription& device,
+              const std::string& only = "") {
+  std::vector<EngineRefusal> refusals;
+  const Choice choice = choose(problem, device, only, refusals, nullptr);
+  Answer out{choice.proposal.kernel.engine,
+             choice.proposal.kernel.tile,
+             choice.proposal.launch.shape.cluster,
+             choice.seconds,
+             {}};
+  for (const EngineRefusal& refusal : refusals)
+    out.refusals.push_back(refusal.engine + ": " + refusal.reason);
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(choice)
+
+BOOST_AUTO_TEST_CASE(remembered_choices_are_those_of_their_own_question) {
+  const ConvolutionProblem problem = problem_of("mb4ic64ih14oc96kh3ph1");
+  const DeviceDescription hopper = known_architecture("sm_90a"),
+                          turing = known_architecture("sm_75");
+  const Answer first = answer(problem, hopper);
+  BOOST_TEST(!first.refusals.empty());
+  BOOST_TEST((answer(problem, hopper) == first));
+  // What differs in anything has an answer of its own.
+  BOOST_TEST(answer(problem, turing).engine != first.engine);
+  BOOST_TEST(answer(problem, hopper, "direct").engine == "direct");
+  DeviceDescription narrow = hopper;
+  narrow.multiprocessors = 4;
+  BOOST_TEST(answer(problem, narrow).seconds > first.seconds);
+  ConvolutionProblem larger = problem;
+  larger.batch = 128;
+  BOOST_TEST(answer(larger, hopper).seconds > first.seconds);
+  ConvolutionProblem strict = problem;
+  strict.math = KILN_MATH_STRICT;
+  BOOST_TEST(answer(strict, hopper).engine == "implicit_gemm_fma");
+  BOOST_TEST((answer(problem, hopper) == first));
+}
+
+// More than are remembered, so that the first is worked out again.
+BOOST_AUTO_TEST_CASE(a_forgotten_choice_is_made_again) {
+  const DeviceDescription device = known_architecture("sm_90a");
+  ConvolutionProblem problem = problem_of("mb1ic16ih5oc16kh3");
+  const Answer first = answer(problem, device);
+  for (int batch = 2; batch < 140; ++batch) {
+    ConvolutionProblem other = problem;
+    other.batch = batch;
+    answer(other, device);
+  }
+  BOOST_TEST((answer(problem, device) == first));
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_child_chooses_alike) {
+  const ConvolutionProblem problem = problem_of("mb4ic64ih14oc96kh3ph1");
+  const DeviceDescription device = known_architecture("sm_90a");
+  const Answer first = answer(problem, device);
+  const pid_t child = fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) _exit(answer(problem, device) == first ? 0 : 1);
+  int status = -1;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  BOOST_TEST(status == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
