@@ -76,6 +76,37 @@ BOOST_DATA_TEST_CASE(a_missing_barrier_is_a_wrong_result, data::make({1, -1, 32,
   BOOST_CHECK(rotate(distance, true, false) != rotated(distance));
 }
 
+// Two stages by turns, as kernels of matrix products have them: each thread writes the next one,
+// shuffles within its warp, and reads what other warps wrote. Warps that wait for each other at
+// every shuffle would never be seen to lack the barrier.
+BOOST_AUTO_TEST_CASE(a_missing_barrier_between_warps_that_shuffle_is_a_wrong_result) {
+  constexpr std::string_view body = R"(
+KILN_KERNEL(test, 128, 1, Params, p) {
+  int* stages = shared_array<int, 256>(0);
+  const int t = static_cast<int>(thread_x());
+  int sum = 0;
+  for (int turn = 0; turn < 6; ++turn) {
+    int* stage = stages + turn % 2 * 128;
+    stage[t] = turn * 128 + t;
+    sum = warp_shuffle_xor(warp_shuffle_xor(sum, 1), 1);
+    if (BARRIER) block_barrier();
+    sum += warp_shuffle_xor(warp_shuffle_xor(stage[(t + 64) % 128], 2), 2);
+  }
+  static_cast<int*>(p.out)[block_x() * 128 + t] = sum;
+})";
+  const auto run = [&](bool barrier) {
+    const auto kernel =
+        load_kernel(cat("constexpr bool BARRIER = ", barrier ? "true" : "false", ";"), body, 1024);
+    LaunchShape shape = one_block(128, 1024);
+    return run_kernel<int>(*kernel, shape, iota(1), 128);
+  };
+  std::vector<int> expected(128);
+  for (int t = 0; t < 128; ++t)
+    expected[static_cast<std::size_t>(t)] = 128 * 15 + 6 * ((t + 64) % 128);
+  BOOST_TEST(run(true) == expected, boost::test_tools::per_element());
+  BOOST_CHECK(run(false) != expected);
+}
+
 BOOST_AUTO_TEST_CASE(a_barrier_that_some_threads_skip_is_reported) {
   constexpr std::string_view body = R"(
 KILN_KERNEL(test, 256, 1, Params, p) {

@@ -68,6 +68,8 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
 
 void ClusterRunner::begin(std::uint64_t cluster) {
   const auto& shape = launch_.shape;
+  constexpr Ahead turns[] = {Ahead::first_warp, Ahead::none, Ahead::last_warp};
+  ahead_ = turns[cluster % std::size(turns)];
   const std::uint64_t row = shape.grid[0] / shape.cluster;  // clusters
   first_block_x_ = cluster % row * shape.cluster;
   block_index[1] = static_cast<unsigned>(cluster / row % shape.grid[1]);
@@ -132,7 +134,9 @@ bool ClusterRunner::release_waiting() {
 
 bool ClusterRunner::release_warps(Group block) {
   bool released = false;
-  for (std::size_t first = 0; first < block.size(); first += warp_threads) {
+  const std::size_t warps = (block.size() + warp_threads - 1) / warp_threads;
+  for (std::size_t i = 0; i < warps; ++i) {
+    const std::size_t first = (ahead_ == Ahead::last_warp ? warps - 1 - i : i) * warp_threads;
     const Group warp =
         block.subspan(first, std::min<std::size_t>(warp_threads, block.size() - first));
     if (all(warp, Wait::warp_shuffle)) {
@@ -148,6 +152,7 @@ bool ClusterRunner::release_warps(Group block) {
     }
     release(warp);
     released = true;
+    if (ahead_ != Ahead::none) break;
   }
   return released;
 }

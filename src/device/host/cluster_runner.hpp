@@ -26,7 +26,9 @@ struct Launch {
 
 // The fibers run one at a time, each until it waits for others or exits. The order in which they
 // get their turn changes from one round to the next, so that a kernel that lacks a barrier, and was
-// right by the luck of one order, is wrong in another. The orders are the same in every process.
+// right by the luck of one order, is wrong in another. Warps that wait for nothing but their own
+// lanes go on together in some clusters, and in others one of them as far ahead as barriers let it.
+// All of it is the same in every process.
 class ClusterRunner : private Context {
  public:
   // `stacks`: at least block_threads * shape.cluster of them.
@@ -105,6 +107,8 @@ class ClusterRunner : private Context {
   std::vector<Exchange> exchanges_;    // one a warp, block by block
   std::vector<std::vector<std::uint32_t>> orders_;
   std::uint64_t first_block_x_ = 0;
+  enum class Ahead : std::uint8_t { first_warp, last_warp, none };
+  Ahead ahead_ = Ahead::none;
   Thread* running_ = nullptr;
   std::string defect_;  // of the running thread; empty: none
 };
