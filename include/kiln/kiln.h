@@ -286,8 +286,8 @@ KILN_API kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t des
                                                  kilnMathMode_t* mathMode);
 
 /* What every operand's address is a multiple of at each execution, in bytes: 16 until set. Kernels
- * for tensors whose channels lie side by side copy 16 bytes at a time; with less, the plan takes
- * one that goes element by element. An execution with an address below the plan's alignment
+ * for tensors whose channels lie side by side, and for filter gradients, copy up to 16 bytes at a
+ * time; with less, the plan takes one that goes element by element. An execution with an address below the plan's alignment
  * (kilnGetPlanInfo) is refused. Errors: BAD_PARAM (null; not a power of two from 1 to 4096). */
 KILN_API kilnStatus_t kilnSetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
                                                   int64_t alignment);

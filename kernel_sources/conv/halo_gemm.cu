@@ -8,7 +8,7 @@
 // blocks may share one tile: each takes a part of the steps.
 #include "conv/halo_loader.cuh"
 #include "conv/halo_reader.cuh"
-#include "conv/halo_store.cuh"
+#include "conv/line_store.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
@@ -118,5 +118,8 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     async_wait<0>();
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
-  store_tile<EXCHANGE>(sums, memory, tile, position, params);
+  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
+                        params);
+  block_barrier();
+  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
 }

@@ -6,7 +6,7 @@
 // threads wait for each other at a group's end alone. A cluster of blocks may share one tile: each
 // takes a part of the groups.
 #include "conv/halo_reader.cuh"
-#include "conv/halo_store.cuh"
+#include "conv/line_store.cuh"
 #include "conv/planar_loader.cuh"
 #include "target/shared_memory.cuh"
 
@@ -151,5 +151,8 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
-  store_tile<EXCHANGE>(sums, memory, tile, position, params);
+  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
+                        params);
+  block_barrier();
+  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
 }

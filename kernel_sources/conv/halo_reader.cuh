@@ -16,6 +16,11 @@ constexpr int FILTER_PITCH =
 
 static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
 
+// Where tap (r, s) lies from a pixel's topmost, leftmost one, in pixels of the halo.
+device_inline int tap_pixel(int r, int s) {
+  return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
+}
+
 // Where a lane finds its operands.
 struct FragmentReader {
   const byte_t* filters;  // of a tap, from the first one's on
@@ -46,7 +51,7 @@ struct FragmentReader {
       load_transposed_m<FILTER_PITCH>(to, m + fragment * (FRAGMENT_K * FILTER_PITCH));
     else
       load_fragments_m<FILTER_PITCH>(to, m + fragment * FRAGMENT_BYTES);
-    load_fragments_n(to, halo + tap_place(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
+    load_fragments_n(to, halo + tap_pixel(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
                      pixels);
   }
 
@@ -54,7 +59,7 @@ struct FragmentReader {
   device_inline void add_fused(Sums& sums, const byte_t* halo, const Step& step, int tap,
                                const Position& position, const HaloTile& tile) const {
     const byte_t* const m = filters + tap;
-    const byte_t* const n = halo + tap_place(step.r, step.s) * PITCH;
+    const byte_t* const n = halo + tap_pixel(step.r, step.s) * PITCH;
     const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
 #pragma unroll 1
     for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {

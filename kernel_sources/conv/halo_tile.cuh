@@ -6,18 +6,13 @@
 #pragma once
 
 #include "common/magic.cuh"
+#include "conv/first_tap.cuh"
 #include "conv/gather_params.h"
 #include "conv/live_taps.cuh"
 #include "conv/output_place.cuh"
 #include "conv/tile_sums.cuh"
 
-constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // from a tap to the next
-constexpr int COLUMN_STEP = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-// Of an image's row 0 of pixels: the row of the source that its topmost tap meets; columns
-// likewise.
-constexpr int TOP = ORIGIN_H[0] + (STEP_H < 0 ? (TAPS_R - 1) * STEP_H : 0);
-constexpr int LEFT = ORIGIN_W[0] + (STEP_W < 0 ? (TAPS_S - 1) * STEP_W : 0);
 constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
 
 // Blocks in order: parts of the reduction, tiles of rows, groups, strips, tiles of pixels.
@@ -100,12 +95,6 @@ struct HaloTile {
                : -1;
   }
 };
-
-// Where tap (r, s) lies from a pixel's topmost, leftmost one, in pixels of the halo.
-device_inline int tap_place(int r, int s) {
-  return (STEP_H < 0 ? TAPS_R - 1 - r : r) * (ROW_STEP * HALO_COLUMNS) +
-         (STEP_W < 0 ? TAPS_S - 1 - s : s) * COLUMN_STEP;
-}
 
 // One step of the reduction: a tap of a chunk of channels.
 struct Step {

@@ -107,3 +107,24 @@ struct LineStore {
     }
   }
 };
+
+// A tile's sums on their way out: of the pixels of an image and those behind it, of rows from
+// first_row of a group on.
+template <class Pixels>
+struct TileStore {
+  Epilogue epilogue;
+  bool aligned;
+  LineStore<Pixels> target;
+
+  device_inline TileStore(const Pixels& pixels, Position position, int first_row, i64 image,
+                          i64 group, const GatherParams& params)
+      : epilogue(epilogue_at(params, image, group * ROWS, 0)),
+        aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
+                    (sizeof(element_t) * ACCESS) ==
+                0),
+        target(position, first_row, pixels) {}
+
+  device_inline void operator()(const compute_t (&line)[LINE], int index) const {
+    target.store(line, index, epilogue, aligned);
+  }
+};

@@ -7,10 +7,9 @@
 #pragma once
 
 #include "conv/halo_reader.cuh"
-#include "target/async_copy.cuh"
-#include "target/vector_access.cuh"
+#include "conv/row_loader.cuh"
 
-constexpr int WORD_ELEMENTS = 4 / static_cast<int>(sizeof(element_t));
+constexpr int COPY_BYTES = ELEMENT_BYTES;
 constexpr int CHUNK_WORDS = CHUNK_BYTES / 4;
 // 16 bytes further, for neighbouring lanes write neighbouring taps.
 constexpr int PLANE_BYTES = TILE_M * PITCH + 16;
@@ -18,29 +17,6 @@ constexpr int FILTER_BYTES = TAP_GROUP * PLANE_BYTES;
 // Of a group's, by which the next one is on its way: the last one only waits for it.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
-
-device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
-
-// Words on their way; those of 16 bits wait in registers.
-template <int COUNT>
-struct Words {
-  u32 waiting[WORD_ELEMENTS == 1 ? 1 : COUNT][2];
-
-  // elements: that exist. apart: from one to the other.
-  device_inline void load(int index, byte_t* to, const element_t* from, offset_t apart,
-                          int elements) {
-    if constexpr (WORD_ELEMENTS == 1) {
-      async_copy<4>(to, from, elements > 0);
-    } else {
-      waiting[index][0] = elements > 0 ? load_short(from) : 0;
-      waiting[index][1] = elements > 1 ? load_short(from + apart) : 0;
-    }
-  }
-  device_inline void store(int index, byte_t* to) const {
-    if constexpr (WORD_ELEMENTS == 2)
-      *reinterpret_cast<u32*>(to) = waiting[index][0] | waiting[index][1] << 16;
-  }
-};
 
 // A thread takes pixels THREADS apart, some words of one in a turn.
 struct HaloLoader {
@@ -57,7 +33,7 @@ struct HaloLoader {
   int to;              // in shared memory
   int channels;        // from the chunk's first on
   int turn;            // the next
-  Words<BATCH * STEP_TURNS> words;
+  Copies<BATCH * STEP_TURNS, COPY_BYTES> words;
 
   device_inline HaloLoader(const element_t* at_group, byte_t* shared, const int* table)
       : source(at_group), memory(shared), offsets(table), turn(TURNS) {}
@@ -108,70 +84,33 @@ struct HaloLoader {
   device_inline static int word_of(int turn) { return turn % PIXEL_TURNS * BATCH; }
 };
 
-// A thread takes one word of one tap of rows ROWS_A_TURN apart. Lanes that follow each other take
-// taps, then channels.
+// A thread takes one word of one tap of each row. Lanes that follow each other take taps, then
+// channels.
 struct FilterLoader {
-  static constexpr int POSITIONS = TAP_GROUP * CHUNK_WORDS;
-  static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
-  static_assert(ROWS_A_TURN > 0);
-  static constexpr int BATCH = turns_of(turns_of(TILE_M, ROWS_A_TURN), LOAD_STEPS);
+  using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, PITCH, LOAD_STEPS>;
+  Loader loader;
 
-  const element_t* w;  // at this thread's first row, its tap and channels
-  byte_t* memory;
-  offset_t from;    // of the next row
-  int to;           // and its place in shared memory
-  int first_place;  // of the thread's first row, in a stage
-  int rows;         // of the filter, from the tile's first on
-  int channel;
-  int elements;  // of the thread's word that exist
-  int row;       // the next to load
-  Words<BATCH> words;
+  device_inline static int tap() { return Loader::position() % TAP_GROUP; }
+  device_inline static int channel() { return Loader::position() / TAP_GROUP * WORD_ELEMENTS; }
 
   device_inline FilterLoader(const element_t* at_group, int first_row, byte_t* shared)
-      : memory(shared), rows(ROWS - first_row), row(TILE_M) {
-    const int position = thread_x() % POSITIONS, tap = position % TAP_GROUP;
-    channel = position / TAP_GROUP * WORD_ELEMENTS;
-    first_place = tap * PLANE_BYTES + channel / WORD_ELEMENTS * 4 + this_row() * PITCH;
-    w = at_group + (static_cast<offset_t>(first_row + this_row()) * W_STRIDE_ROW +
-                    static_cast<offset_t>(channel) * W_STRIDE_C +
-                    static_cast<offset_t>(tap / TAPS_S) * W_STRIDE_R +
-                    static_cast<offset_t>(tap % TAPS_S) * W_STRIDE_S);
-  }
-
-  device_inline int this_row() const { return thread_x() / POSITIONS; }
+      : loader(at_group + (static_cast<offset_t>(first_row) * W_STRIDE_ROW +
+                           static_cast<offset_t>(channel()) * W_STRIDE_C +
+                           static_cast<offset_t>(tap() / TAPS_S) * W_STRIDE_R +
+                           static_cast<offset_t>(tap() % TAPS_S) * W_STRIDE_S),
+               tap() * PLANE_BYTES + channel() / WORD_ELEMENTS * 4, W_STRIDE_ROW, W_STRIDE_C,
+               ROWS - first_row, shared) {}
 
   // Of the group that begins with `step`.
   device_inline void start(const Step& step, int stage) {
-    from = static_cast<offset_t>(step.chunk * CHUNK_CHANNELS) * W_STRIDE_C +
-           static_cast<offset_t>(step.r) * W_STRIDE_R;
-    to = stage + first_place;
-    // Threads past the last whole row of positions take none.
-    row = this_row() < ROWS_A_TURN ? this_row() : TILE_M;
-    elements = CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS
-                                              : CHANNELS - step.chunk * CHUNK_CHANNELS - channel;
+    const int first = step.chunk * CHUNK_CHANNELS;
+    loader.start(
+        static_cast<offset_t>(first) * W_STRIDE_C + static_cast<offset_t>(step.r) * W_STRIDE_R,
+        stage, CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS : CHANNELS - first - channel());
   }
-
-  // A share of a step's turns.
   template <int SHARES>
   device_inline void load(int share) {
-    const element_t* const first = opaque(w + from);
-#pragma unroll
-    for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
-      if (row + i * ROWS_A_TURN >= TILE_M) continue;
-      const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
-      words.load(i, memory + (to + i * (ROWS_A_TURN * PITCH)),
-                 first + static_cast<offset_t>(i * ROWS_A_TURN) * W_STRIDE_ROW, W_STRIDE_C,
-                 exists ? elements : 0);
-    }
+    loader.load<SHARES>(share);
   }
-  device_inline void store() {
-#pragma unroll
-    for (int i = 0; i < BATCH; ++i) {
-      if (row + i * ROWS_A_TURN < TILE_M) words.store(i, memory + (to + i * (ROWS_A_TURN * PITCH)));
-    }
-    if (row >= TILE_M) return;
-    row += BATCH * ROWS_A_TURN;
-    to += BATCH * ROWS_A_TURN * PITCH;
-    from += static_cast<offset_t>(BATCH * ROWS_A_TURN) * W_STRIDE_ROW;
-  }
+  device_inline void store() { loader.store(); }
 };

@@ -77,6 +77,17 @@ device_inline void take_line(Sums& sums, compute_t (&line)[LINE]) {
   }
 }
 
+// Hands every line to store(line, index) once.
+template <class Store>
+device_inline void store_lines(Sums& sums, const Store& store) {
+#pragma unroll 1
+  for (int index = 0; index < LINES; ++index) {
+    compute_t line[LINE];
+    take_line(sums, line);
+    store(line, index);
+  }
+}
+
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
 // once, each part a share of them. `exchange` is shared memory for ELEMENTS values, free by then.
 template <int ELEMENTS, class Store>

@@ -82,13 +82,14 @@ Found at_hand(const Found& reference, const Problem& problem, const DeviceDescri
   return best;
 }
 
-// What was chosen lately: estimates of all candidates cost more than everything else that a plan
-// asks of a kernel that is there. Of convolutions; the others have few candidates.
+// What was chosen lately: estimates of all candidates, and how the chosen one lies on the problem,
+// cost more than everything else that a plan asks of a kernel that is there. Of convolutions; the
+// others have few candidates.
 struct Remembered {
   ConvolutionProblem problem;
   DeviceDescription device;
   std::string only;
-  Found found;
+  Choice choice;
   std::vector<EngineRefusal> refusals;
 };
 class Memory {
@@ -107,12 +108,12 @@ class Memory {
     return std::nullopt;
   }
   void keep(const Problem& problem, const DeviceDescription& device, const std::string& only,
-            const Found& found, std::vector<EngineRefusal> refusals) {
+            const Choice& choice, std::vector<EngineRefusal> refusals) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-    if (convolution == nullptr || found.candidate.made) return;
+    if (convolution == nullptr) return;
     constexpr std::size_t most = 128;
     std::lock_guard lock(mutex_);
-    choices_.push_front({*convolution, device, only, found, std::move(refusals)});
+    choices_.push_front({*convolution, device, only, choice, std::move(refusals)});
     if (choices_.size() > most) choices_.pop_back();
   }
 
@@ -177,8 +178,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     if (auto choice = find(*winner, problem, device)) return std::move(*choice);
   if (const auto before = memory.get().find(problem, device, only)) {
     refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
-    const Candidate& candidate = before->found.candidate;
-    return {before->found.engine->make(problem, device, candidate), candidate.seconds, false};
+    return before->choice;
   }
   const std::size_t known = refusals.size();
   const Problem reference = at_reference(problem);
@@ -189,10 +189,11 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     found = least(problem, device, only, refusals);
   }
   if (found.engine != nullptr) {
-    memory.get().keep(problem, device, only, found,
-                      {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     const double seconds = found.candidate.seconds;
-    return {found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
+    Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
+    memory.get().keep(problem, device, only, choice,
+                      {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
+    return choice;
   }
   std::string reasons;
   for (const EngineRefusal& refusal : refusals)

@@ -93,11 +93,14 @@ constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next on
 constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_channels_inner = 1.6,
                  sliding_narrow = 1.4;
 
-// ---- what was not measured, and set so that the engine is the last resort ----------------------
+// ---- what was not measured ----------------------------------------------------------------------
 
-// Clocks from one product of a thread to its next, an access of cold memory, and instructions of a
-// product, most of them index arithmetic.
+// Set so that the direct engines are the last resort: clocks from one product of a thread to its
+// next, an access of cold memory, and instructions of a product, most of them index arithmetic.
 constexpr double direct_wait = 500, direct_instructions = 24;
+
+// Of copies by rows, whose places take next to no arithmetic, against others.
+constexpr double row_copies_share = 0.4;
 
 // ---- the model ----------------------------------------------------------------------------------
 
@@ -247,10 +250,12 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const auto block = [&](double resident) {
     const double hidden = std::min(resident * warps, enough_warps);
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
+    const double copies_issued =
+        work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
     const double computed = fragments * (resident * fragment * waits + fragment_clocks) +
-                            resident * work.copies / parts / warp * copies_clocks *
-                                (work.one_by_one ? gathered_copies : 1);
-    const double copied = resident * work.copies / parts * work.copy_bytes / cache_bytes;
+                            resident * copies_issued / parts / warp * copies_clocks;
+    const double bytes = work.copies * work.copy_bytes + work.row_copies * work.row_copy_bytes;
+    const double copied = resident * bytes / parts / cache_bytes;
     double clocks = fragment_first_clocks + std::max(computed, copied);
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
               work.results / (tiles * warp * parts);

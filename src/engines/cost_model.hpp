@@ -46,7 +46,9 @@ struct FragmentWork {
   double copies = 0;        // of a tile, and the bytes of each
   double copy_bytes = 16;
   bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
-  bool scattered = false;   // results go to memory one by one, not 16 bytes at a time
+  double row_copies = 0;    // besides, of rows from which a thread always copies the same place
+  double row_copy_bytes = 0;
+  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);

@@ -152,6 +152,28 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
 }
 
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentTile& tile) {
+  const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
+    constants.push_back({name, value, comment});
+  };
+  add("TILE_M", tile.m, "rows");
+  add("TILE_N", tile.n, "columns");
+  add("THREAD_M", tile.thread_m);
+  add("THREAD_N", tile.thread_n);
+  add("LANES_M", 8, "of a warp");
+  add("LANES_N", 4);
+  add("RUN_M", tile.run_m, "rows side by side");
+  add("RUN_N", 2);
+  add("SLICES", 1);
+  add("SLICE_THREADS", tile.threads());
+  add("MIN_BLOCKS", tile.min_blocks);
+  add("VECTOR", 4, "compute_t in 16 bytes");
+}
+
+bool is_split(const ConvolutionProblem& problem) {
+  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
+}
+
 std::string describe(const GemmTile& tile) {
   return cat(tile.m, "x", tile.n, "x", tile.k, ", ", tile.thread_m, "x", tile.thread_n,
              " a thread, ", tile.threads(), " threads, ", tile.stages, " stages",

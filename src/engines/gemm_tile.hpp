@@ -63,6 +63,20 @@ struct GemmStages {
 void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
                         const GemmStages& stages, DataType type, const DeviceDescription& device);
 
+// A tile whose operands registers take from shared memory by ldmatrix, a fragment at a time: a
+// warp's part is 8 thread_m x 4 thread_n sums.
+struct FragmentTile {
+  int m, n, thread_m, thread_n;
+  int run_m;  // rows of a thread side by side
+  int min_blocks;
+  int threads() const { return m / thread_m * (n / thread_n); }
+};
+// The constants that tile_sums.cuh asks of such a tile.
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentTile& tile);
+
+// f32 in three products.
+bool is_split(const ConvolutionProblem& problem);
+
 // "128x128x8, 8x8 a thread, 256 threads, 3 stages"
 std::string describe(const GemmTile& tile);
 

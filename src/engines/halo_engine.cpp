@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/line_store.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -14,15 +15,6 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// Runs of `count` rows, or of pixels of a strip, lie side by side in the output, each aligned to
-// its own size (given an aligned output).
-bool output_runs(const Gather& gather, const HaloTile& tile, bool of_rows, std::int64_t count) {
-  const Dims& s = gather.out_strides;
-  const auto whole = [&](std::int64_t stride) { return stride % count == 0; };
-  if (of_rows) return s[1] == 1 && whole(s[0]) && whole(s[3]) && whole(s[4]);
-  return s[4] == 1 && whole(tile.strip) && whole(s[0]) && whole(s[1]) && whole(s[3]);
-}
 
 // Offsets from a tile's first image on, and within the filter, fit into 32 bits, those included
 // that are worked out beyond the last channel or row and not read from.
@@ -56,7 +48,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const HaloShape& shape = tile.shape;
   FragmentWork work;
   work.type = problem.type;
-  work.split = halo_splits(problem);
+  work.split = is_split(problem);
   work.m = shape.m, work.n = shape.n;
   work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
   work.min_blocks = shape.min_blocks;
@@ -98,10 +90,6 @@ std::string shared_refusal(const ConvolutionProblem& problem, const Gather& gath
 }
 
 }  // namespace
-
-bool halo_splits(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
-}
 
 bool HaloEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
@@ -182,43 +170,27 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
 
-  const bool lines_along_m = gather.out_strides[1] == 1;
-  int run_m = 1;
+  const int run_m = tile.filter_rows_inner ? (tile.element == 2         ? 1
+                                              : shape.thread_m % 4 == 0 ? 4
+                                                                        : 2)
+                                           : rows_side_by_side(gather, shape.thread_m);
   constexpr int run_n = 2;
-  if (tile.filter_rows_inner)
-    run_m = tile.element == 2 ? 1 : shape.thread_m % 4 == 0 ? 4 : 2;
-  else if (lines_along_m)
-    run_m = shape.thread_m % 8 == 0 ? 8 : shape.thread_m % 4 == 0 ? 4 : 2;
-  add("TILE_M", std::int64_t{shape.m}, "rows");
-  add("TILE_N", std::int64_t{shape.n}, "pixels");
-  add("THREAD_M", std::int64_t{shape.thread_m});
-  add("THREAD_N", std::int64_t{shape.thread_n});
-  add("LANES_M", std::int64_t{8}, "of a warp");
-  add("LANES_N", std::int64_t{4});
-  add("RUN_M", std::int64_t{run_m}, "rows side by side");
-  add("RUN_N", std::int64_t{run_n});
-  add("SLICES", std::int64_t{1});
-  add("SLICE_THREADS", std::int64_t{shape.threads()});
-  add("MIN_BLOCKS", std::int64_t{shape.min_blocks});
-  add("VECTOR", std::int64_t{4}, "compute_t in 16 bytes");
+  add_fragment_constants(
+      spec.constants, {shape.m, shape.n, shape.thread_m, shape.thread_n, run_m, shape.min_blocks});
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
   add("FILTER_PAD", tile.filter_pad(), "bytes");
-  add("LINES_ALONG_M", lines_along_m);
-  const bool z_alike = !problem.epilogue.residual || problem.z_strides == gather.out_strides;
-  add("Z_LIKE_OUT", z_alike);
-  add("OUTPUT_VECTOR", z_alike && output_runs(gather, tile, lines_along_m,
-                                              lines_along_m ? std::min(run_m, 4) : run_n));
+  add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
 
   // The tensor cores round sums toward zero: what is added up between promotions errs with its
   // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
   // nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
   const std::int64_t reduction = gather.channels * gather.most_taps();
   const std::int64_t additions = reduction * tile.element / 32;
-  add("SPLIT", halo_splits(problem), "f32 in three products");
-  if (halo_splits(problem)) {
+  add("SPLIT", is_split(problem), "f32 in three products");
+  if (is_split(problem)) {
     const std::int64_t run = reduction < 1024 ? 16 : 64;
     add("PROMOTE", std::max<std::int64_t>(run / tile.chunk_channels(), 1), "steps");
     add("PROMOTE_LOCAL", false);

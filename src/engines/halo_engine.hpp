@@ -48,7 +48,4 @@ class HaloEngine : public Engine {
                        const Gather& gather) const;
 };
 
-// f32 in three products.
-bool halo_splits(const ConvolutionProblem& problem);
-
 }  // namespace kiln

@@ -1,6 +1,7 @@
 #include "engines/halo_gemm.hpp"
 
 #include "core/text.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 namespace {
@@ -46,7 +47,7 @@ std::string HaloGemmEngine::refusal(const ConvolutionProblem& problem, const Gat
 
 std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem& problem,
                                                        const Gather& /*gather*/) const {
-  if (halo_splits(problem)) return {{split_shapes, 1}};
+  if (is_split(problem)) return {{split_shapes, 1}};
   return {{whole_shapes, 1}};
 }
 

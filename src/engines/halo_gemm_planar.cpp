@@ -1,6 +1,7 @@
 #include "engines/halo_gemm_planar.hpp"
 
 #include "core/text.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 namespace {
@@ -51,7 +52,7 @@ std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionPr
   std::vector<Shapes> all;
   for (const int group : tap_groups(gather))
     all.push_back(
-        {halo_splits(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes, group});
+        {is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes, group});
   return all;
 }
 

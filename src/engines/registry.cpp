@@ -4,6 +4,7 @@
 #include "engines/direct.hpp"
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
+#include "engines/few_channels.hpp"
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
 #include "engines/implicit_gemm.hpp"
@@ -17,17 +18,20 @@
 #include "engines/transpose.hpp"
 #include "engines/wgrad_channels_last.hpp"
 #include "engines/wgrad_gemm.hpp"
+#include "engines/wgrad_planar.hpp"
 
 namespace kiln {
 
 std::span<const Engine* const> engines() {
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
+  static const FewChannelsEngine few_channels;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
   static const DirectEngine direct;
   static const WgradChannelsLastEngine wgrad_channels_last;
+  static const WgradPlanarEngine wgrad_planar;
   static const WgradMmaEngine wgrad_mma;
   static const WgradFmaEngine wgrad_fma;
   static const DirectWgradEngine direct_wgrad;
@@ -40,11 +44,13 @@ std::span<const Engine* const> engines() {
   static const ReductionEngine reduction;
   static const Engine* const list[] = {&halo_gemm,
                                        &halo_gemm_planar,
+                                       &few_channels,
                                        &implicit_gemm_mma,
                                        &implicit_gemm_fma,
                                        &sliding_window,
                                        &direct,
                                        &wgrad_channels_last,
+                                       &wgrad_planar,
                                        &wgrad_mma,
                                        &wgrad_fma,
                                        &direct_wgrad,

@@ -36,10 +36,6 @@ constexpr WgradTile split_tiles[] = {
     {32, 128, 4, 8, 2, 4, 2},
 };
 
-bool is_split(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
-}
-
 // Bytes from one pixel of a stage to the next, beyond its elements: so that what a warp reads at a
 // time falls into 32 banks (kernel_sources/conv/fragments.cuh).
 std::int64_t pitch_pad(DataType type) { return size_of(type) == 2 ? 16 : 32; }
@@ -116,18 +112,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
   add("TAP_MASK", false);
   const bool half = size_of(problem.type) == 2, split = is_split(problem);
-  add("TILE_M", std::int64_t{tile.m}, "filters");
-  add("TILE_N", std::int64_t{tile.n}, "columns");
-  add("THREAD_M", std::int64_t{tile.thread_m});
-  add("THREAD_N", std::int64_t{tile.thread_n});
-  add("LANES_M", std::int64_t{8}, "of a warp");
-  add("LANES_N", std::int64_t{4});
-  add("RUN_M", std::int64_t{half ? 1 : 4}, "filters side by side");
-  add("RUN_N", std::int64_t{2});
-  add("SLICES", std::int64_t{1});
-  add("SLICE_THREADS", std::int64_t{tile.threads()});
-  add("MIN_BLOCKS", std::int64_t{tile.min_blocks});
-  add("VECTOR", std::int64_t{4}, "compute_t in 16 bytes");
+  add_fragment_constants(spec.constants, {tile.m, tile.n, tile.thread_m, tile.thread_n,
+                                          half ? 1 : 4, tile.min_blocks});
   add("STAGES", std::int64_t{tile.stages});
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
   add("PITCH_PAD", pitch_pad(problem.type), "bytes");

@@ -1,0 +1,103 @@
+// Copies of rows from global to shared memory, a thread the same place of rows ROWS_A_TURN apart,
+// spread over the steps before those that need them: load() and store(), some time later, take a
+// step's share.
+#pragma once
+
+#include "conv/fragments.cuh"
+#include "target/async_copy.cuh"
+#include "target/vector_access.cuh"
+
+constexpr int ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
+// Words are what operands in shared memory are made of: an element of f32, or two of 16 bits.
+constexpr int WORD_ELEMENTS = 4 / ELEMENT_BYTES;
+
+device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
+
+// Copies on their way, each of BYTES that lie side by side; of 2 bytes, two to a word, `apart` from
+// each other, which wait in registers.
+template <int COUNT, int BYTES>
+struct Copies {
+  u32 waiting[BYTES == 2 ? COUNT : 1][2];
+
+  // elements: that exist, all or none if they are copied at once.
+  device_inline void load(int index, byte_t* to, const element_t* from, offset_t apart,
+                          int elements) {
+    if constexpr (BYTES == 2) {
+      waiting[index][0] = elements > 0 ? load_short(from) : 0;
+      waiting[index][1] = elements > 1 ? load_short(from + apart) : 0;
+    } else {
+      async_copy<BYTES>(to, from, elements > 0);
+    }
+  }
+  device_inline void store(int index, byte_t* to) const {
+    if constexpr (BYTES == 2)
+      *reinterpret_cast<u32*>(to) = waiting[index][0] | waiting[index][1] << 16;
+  }
+};
+
+// Of TILE_M rows, POSITIONS copies each, in STEPS steps. Rows lie PITCH bytes apart in shared
+// memory, `row_step` elements in global memory.
+template <int POSITIONS, int BYTES, int PITCH, int STEPS>
+struct RowLoader {
+  static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
+  static_assert(ROWS_A_TURN > 0);
+  static constexpr int BATCH = turns_of(turns_of(TILE_M, ROWS_A_TURN), STEPS);
+
+  const element_t* operand;  // at this thread's first row and position
+  byte_t* memory;
+  offset_t row_step, apart;
+  offset_t from;  // of the next row
+  int to;         // and its place in shared memory
+  int place;      // of the thread's first row, in a stage
+  int rows;       // that exist, from the tile's first on
+  int elements;   // of the thread's position that exist
+  int row;        // the next to load
+  Copies<BATCH, BYTES> copies;
+
+  device_inline static int position() { return thread_x() % POSITIONS; }
+  device_inline static int first_row() { return thread_x() / POSITIONS; }
+
+  // first: of this thread's position in the tile's first row, in global and in shared memory.
+  device_inline RowLoader(const element_t* first, int first_place, offset_t to_next_row,
+                          offset_t to_next_element, int row_count, byte_t* shared)
+      : operand(first + static_cast<offset_t>(first_row()) * to_next_row),
+        memory(shared),
+        row_step(to_next_row),
+        apart(to_next_element),
+        place(first_place + first_row() * PITCH),
+        rows(row_count),
+        row(TILE_M) {}
+
+  device_inline void start(offset_t offset, int stage, int existing) {
+    from = offset;
+    to = stage + place;
+    elements = existing;
+    // Threads past the last whole row of positions take none.
+    row = first_row() < ROWS_A_TURN ? first_row() : TILE_M;
+  }
+
+  // A share of a step's turns.
+  template <int SHARES>
+  device_inline void load(int share) {
+    const element_t* const first = opaque(operand + from);
+#pragma unroll
+    for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
+      if (row + i * ROWS_A_TURN >= TILE_M) continue;
+      const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
+      copies.load(i, memory + (to + i * (ROWS_A_TURN * PITCH)),
+                  first + static_cast<offset_t>(i * ROWS_A_TURN) * row_step, apart,
+                  exists ? elements : 0);
+    }
+  }
+  device_inline void store() {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      if (row + i * ROWS_A_TURN < TILE_M)
+        copies.store(i, memory + (to + i * (ROWS_A_TURN * PITCH)));
+    }
+    if (row >= TILE_M) return;
+    row += BATCH * ROWS_A_TURN;
+    to += BATCH * ROWS_A_TURN * PITCH;
+    from += static_cast<offset_t>(BATCH * ROWS_A_TURN) * row_step;
+  }
+};

@@ -1,0 +1,81 @@
+// The pixels of dy that a stage of a planar filter gradient holds, and how x lies beside them.
+//
+// A stage is a band of BAND_ROWS rows of BAND_COLUMNS pixels of one image, one row behind the other
+// along the reduction (rows of whole words, the last fragment filled up): dy as [filter][pixel],
+// and of x, as lines of words (line_loader.cuh), what all taps of these pixels meet. Column (c, r,
+// s) of the product at pixel (p, q) is a word of it, at the column's place plus the pixel's. Lines
+// are kept apart by their column's remainder of the stride, and of 16 bits twice, for the taps in
+// odd places.
+#pragma once
+
+#include "conv/first_tap.cuh"
+#include "conv/wgrad_tile.cuh"
+#include "conv/word_reader.cuh"
+
+constexpr int ROW_PIXELS = (BAND_COLUMNS + WORD_ELEMENTS - 1) / WORD_ELEMENTS * WORD_ELEMENTS;
+constexpr int BAND_PIXELS = BAND_ROWS * ROW_PIXELS;
+// At least two, so that the next stage can be loaded beside the first.
+constexpr int STAGE_FRAGMENTS = BAND_PIXELS > FRAGMENT_K
+                                    ? (BAND_PIXELS + FRAGMENT_K - 1) / FRAGMENT_K
+                                    : 2;
+constexpr int STAGE_PIXELS = STAGE_FRAGMENTS * FRAGMENT_K;
+constexpr int STAGE_WORDS = STAGE_PIXELS / WORD_ELEMENTS;
+constexpr int STRIPS = OUT_Q[0] / BAND_COLUMNS;
+constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
+static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
+// Some words of a stage are of no pixel, or of one only.
+constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
+// Of a stage, by which the next one is on its way: the last one only waits for it.
+constexpr int LOAD_STEPS = STAGE_FRAGMENTS - 1;
+// A fragment's pixels are of one row, and all of its words whole or none.
+constexpr bool FRAGMENTS_IN_ROWS = BAND_COLUMNS % FRAGMENT_K == 0;
+
+constexpr int GRADIENT_PITCH = STAGE_PIXELS * ELEMENT_BYTES + 16;  // bytes
+constexpr int GRADIENT_BYTES = TILE_M * GRADIENT_PITCH;
+constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
+constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;
+constexpr int LINE_WORDS = (LINE_ELEMENTS + WORD_ELEMENTS - 1) / WORD_ELEMENTS;
+constexpr int X_BYTES = (X_PLANES * X_PLANE * 4 + 15) / 16 * 16;
+constexpr int STAGE_BYTES = GRADIENT_BYTES + X_BYTES;
+static_assert(X_LINE >= LINE_WORDS && X_ROW >= STRIDE_W * COPIES * X_LINE &&
+              X_PLANE >= X_ROWS * X_ROW);
+
+struct BandLines {
+  static constexpr int ROWS = X_ROWS, PHASES = STRIDE_W, WORDS = LINE_WORDS, SIZE = SOURCE_W;
+  static constexpr int STEPS = LOAD_STEPS;
+};
+
+// A band, by its number from image 0 on.
+struct Band {
+  u32 image;
+  int first_p, first_q;
+  int words;  // of its pixels that exist
+
+  device_inline explicit Band(u32 number) {
+    image = number / BANDS;
+    const int in_image = static_cast<int>(number - image * BANDS);
+    first_p = in_image / STRIPS * BAND_ROWS;
+    first_q = in_image % STRIPS * BAND_COLUMNS;
+    const int rows = OUT_P[0] - first_p;
+    words = (rows < BAND_ROWS ? rows : BAND_ROWS) * (ROW_PIXELS / WORD_ELEMENTS);
+  }
+};
+
+// Bytes from the stage's x on to the word that a column of the product is at the band's first
+// pixel.
+device_inline int column_place(Tap tap, int first_channel) {
+  const int shift = tap_place<0, COLUMN_STEP>(0, tap.s), element = shift / STRIDE_W;
+  const int line = shift % STRIDE_W * COPIES + (COPIES == 1 ? 0 : element % 2);
+  return ((tap.c - first_channel) * X_PLANE + tap_place<ROW_STEP * X_ROW, 0>(tap.r, 0) +
+          line * X_LINE + element / WORD_ELEMENTS) *
+         4;
+}
+
+// What a word of the band's pixels adds to that.
+device_inline u32 pixel_entry(int word) {
+  const int pixel = word * WORD_ELEMENTS, row = pixel / ROW_PIXELS;
+  const int column = pixel - row * ROW_PIXELS;
+  if (row >= BAND_ROWS) return NO_WORD;
+  return static_cast<u32>(row * STRIDE_H * X_ROW + column / WORD_ELEMENTS) * 4 +
+         (column + WORD_ELEMENTS > BAND_COLUMNS ? FIRST_HALF : WHOLE_WORD);
+}

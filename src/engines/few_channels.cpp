@@ -1,0 +1,343 @@
+#include "engines/few_channels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <span>
+
+#include "core/text.hpp"
+#include "engines/banks.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/gemm_tile.hpp"
+#include "engines/line_store.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t fragment_words = 8, word_bytes = 4;
+constexpr int run_n = 2;                                       // pixels of a thread side by side
+constexpr std::int64_t most_line_pad = 15, most_row_pad = 15;  // words, against bank conflicts
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+// Two blocks of a multiprocessor, so that one's results go out while the other multiplies.
+constexpr FewChannelsShape whole_shapes[] = {
+    {128, 128, 8, 16, 2}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
+    {48, 256, 6, 16, 2},  {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
+};
+constexpr FewChannelsShape split_shapes[] = {
+    {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
+    {48, 128, 6, 8, 2},  {32, 128, 4, 8, 2},
+};
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
+    return "three dimensions";
+  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  constexpr std::int64_t least_rows = 16;
+  if (gather.rows < least_rows)
+    return cat(gather.rows, " output channels a group; below ", least_rows,
+               " nearly all of a tile would be idle");
+  if (std::abs(gather.step[2]) != 1 && phase.taps[2] > 1)
+    return "a dilation, between whose taps others lie in a line";
+  const Dims& s = gather.source_strides;
+  const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
+  if (s[4] != 1 && !pixels_whole)
+    return "neither the pixels of a row lie side by side, nor all channels of all pixels";
+  return "";
+}
+
+std::int64_t word_elements(const FewChannelsTile& tile) { return word_bytes / tile.element; }
+
+void set_pitches(FewChannelsTile& tile, std::int64_t line_pad, std::int64_t row_pad) {
+  tile.x_line = tile.line_words + line_pad;
+  tile.x_row = tile.copies * tile.x_line + row_pad;
+  tile.x_plane = tile.x_rows * tile.x_row;
+}
+
+FewChannelsTile make_tile(const FewChannelsShape& shape, const Gather& gather, std::int64_t rows,
+                          std::int64_t columns) {
+  const Gather::Phase& phase = gather.phases.front();
+  FewChannelsTile tile;
+  tile.shape = shape;
+  tile.element = static_cast<int>(size_of(gather.type));
+  tile.rows = rows, tile.columns = columns;
+  tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
+  const bool planar = gather.source_strides[4] == 1;
+  tile.planes = planar ? gather.channels : 1;
+  tile.pixel_elements = planar ? 1 : gather.channels;
+  tile.run_words = ceil_div(phase.taps[2] * tile.pixel_elements, word_elements(tile));
+  tile.runs = tile.planes * phase.taps[1];
+  const std::int64_t pixel_step = gather.stride[2] * tile.pixel_elements;
+  tile.copies = tile.element == 2 && pixel_step % 2 != 0 ? 2 : 1;
+  tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  tile.line_words = (columns - 1) * pixel_step / word_elements(tile) + tile.run_words;
+  set_pitches(tile, 0, 0);
+  return tile;
+}
+
+bool fits(FewChannelsTile tile, const DeviceDescription& device) {
+  constexpr std::int64_t reserved = 1024;  // bytes of a block, by the driver
+  set_pitches(tile, most_line_pad, most_row_pad);
+  const std::int64_t bytes = tile.shared_memory();
+  return bytes <= device.shared_memory_per_block &&
+         tile.shape.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+}
+
+std::int64_t x_words(const FewChannelsTile& tile) {
+  return tile.planes * tile.x_rows * tile.line_words;
+}
+
+bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
+                    const Gather& gather) {
+  return stores_vectors(problem, gather, tile.columns,
+                        rows_side_by_side(gather, tile.shape.thread_m), run_n);
+}
+
+// The shape with the bands that fill its columns best; none if nothing fits into shared memory.
+std::optional<FewChannelsTile> lay_tile(const FewChannelsShape& shape,
+                                        const ConvolutionProblem& problem, const Gather& gather,
+                                        const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  constexpr std::int64_t narrowest = 8;
+  std::optional<FewChannelsTile> best;
+  double best_clocks = 0;
+  for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
+       columns >= std::min(narrowest, pixels[2]); --columns) {
+    const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
+    const FewChannelsTile tile = make_tile(shape, gather, rows, columns);
+    if (!fits(tile, device)) continue;
+    // Of an image: its bands' products at the rate of mma.sync, half of the issue slots that loads
+    // take, which run beside them, and stores (cost_model.cpp). Predicted, not measured.
+    constexpr double product_clocks = 6.5, word_instructions = 28;
+    const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
+    const double fragment =
+        shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
+    const double clocks = static_cast<double>(tile.bands) *
+                          (static_cast<double>(tile.fragments()) * fragment +
+                           static_cast<double>(x_words(tile)) * word_instructions / 128 / 2 +
+                           shape.m * shape.n / 32.0 * store_clocks);
+    if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+  }
+  return best;
+}
+
+// Lines and rows apart such that the 8 pixels x 4 words that a warp reads at a time fall into
+// different banks, as far as that can be had; fits() leaves room for it.
+void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
+  const std::int64_t pixel_step = gather.stride[2] * tile.pixel_elements;
+  const std::int64_t words = std::min<std::int64_t>(tile.runs * tile.run_words, 64);
+  const auto accesses = [&] {
+    std::int64_t sum = 0;
+    for (std::int64_t first = 0; first + 4 <= words; first += 4) {
+      std::array<std::int64_t, 32> lanes{};
+      for (std::int64_t i = 0; i < 32; ++i) {
+        const std::int64_t element = i / 4 * pixel_step, word = first + i % 4;
+        lanes[static_cast<std::size_t>(i)] =
+            (tile.copies == 1 ? 0 : element % 2) * tile.x_line + element / word_elements(tile) +
+            word / tile.run_words * std::abs(gather.step[1]) * tile.x_row + word % tile.run_words;
+      }
+      sum += bank_accesses(lanes);
+    }
+    return sum;
+  };
+  std::int64_t best = -1, line_pad = 0, row_pad = 0;
+  for (std::int64_t line = 0; line <= (tile.copies == 1 ? 0 : most_line_pad); ++line)
+    for (std::int64_t row = 0; row <= most_row_pad; ++row) {
+      set_pitches(tile, line, row);
+      const std::int64_t count = accesses();
+      if (best < 0 || count < best) best = count, line_pad = line, row_pad = row;
+    }
+  set_pitches(tile, line_pad, row_pad);
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                     const FewChannelsTile& tile) {
+  const FewChannelsShape& shape = tile.shape;
+  const bool split = is_split(problem);
+  KernelSpec spec;
+  spec.engine = "few_channels";
+  spec.file = "conv/few_channels.cu";
+  spec.entry = "few_channels";
+  spec.tile = cat(describe(tile), split ? ", 3 products" : "");
+  spec.shared_memory = tile.shared_memory();
+  spec.alignment = size_of(problem.type);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  const int run_m = rows_side_by_side(gather, shape.thread_m);
+  add_fragment_constants(
+      spec.constants, {shape.m, shape.n, shape.thread_m, shape.thread_n, run_m, shape.min_blocks});
+  add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
+  add("BAND_ROWS", tile.rows, "of pixels, in a tile");
+  add("BAND_COLUMNS", tile.columns);
+  add("PIXEL_ELEMENTS", tile.pixel_elements, "of the source's pixels, side by side in a line");
+  add("X_PLANES", tile.planes, "of the source");
+  add("COPIES", std::int64_t{tile.copies}, "of each line of it");
+  add("X_LINE", tile.x_line, "words from one line to the next");
+  add("X_ROW", tile.x_row);
+  add("X_PLANE", tile.x_plane);
+  // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
+  // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
+  add("SPLIT", split, "f32 in three products");
+  const std::int64_t run = gather.channels * gather.most_taps() < 1024 ? 16 : 64;
+  add("PROMOTE", split ? run / fragment_words : std::int64_t{0}, "fragments");
+  add("PROMOTE_LOCAL", false);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
+  };
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
+  divisor("DIV_GROUPS", gather.groups);
+  return spec;
+}
+
+// Offsets within an image and within the filter, those included that are worked out beyond the last
+// row or pixel, fit into 32 bits.
+bool narrow(const Gather& gather, const FewChannelsTile& tile, const Dims& z_strides) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const Dims& s = gather.source_strides;
+  const std::int64_t rows = gather.rows + tile.shape.m;
+  const auto output = [&](const Dims& strides) {
+    return image_span(strides, rows, pixels) + tile.rows * strides[3] + tile.columns * strides[4];
+  };
+  const std::int64_t source = image_span(s, gather.channels, gather.source) +
+                              2 * (tile.x_rows * s[3] + tile.line_words * word_elements(tile));
+  const std::int64_t w = rows * gather.w_row + gather.channels * gather.w_channel +
+                         gather.w_tap[1] * gather.largest_taps()[1] +
+                         gather.w_tap[2] * gather.largest_taps()[2];
+  return std::max({source, w, output(gather.out_strides), output(z_strides)}) <= limit32;
+}
+
+// Blocks stay, and share the bands evenly.
+struct Share {
+  std::int64_t bands;    // in all images
+  std::int64_t a_block;  // of them, at most
+  std::int64_t blocks;
+};
+Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewChannelsTile& tile,
+               const DeviceDescription& device) {
+  Share share;
+  share.bands = problem.batch * tile.bands;
+  const std::int64_t tiles_m = gather.groups * ceil_div(gather.rows, tile.shape.m);
+  const std::int64_t places = std::int64_t{device.multiprocessors} * tile.shape.min_blocks;
+  const std::int64_t at_once = std::max<std::int64_t>(places / tiles_m, 1);
+  share.a_block = std::max<std::int64_t>(ceil_div(share.bands, at_once), 1);
+  share.blocks = ceil_div(share.bands, share.a_block) * tiles_m;
+  return share;
+}
+
+double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
+                  const FewChannelsTile& tile, const DeviceDescription& device) {
+  const FewChannelsShape& shape = tile.shape;
+  const Share share = share_of(problem, gather, tile, device);
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.m = shape.m, work.n = shape.n;
+  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
+  work.min_blocks = shape.min_blocks;
+  work.shared_memory = tile.shared_memory();
+  work.tiles = share.blocks;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto bands = static_cast<double>(share.a_block);
+  work.fragments = bands * static_cast<double>(tile.fragments());
+  work.one_by_one = true;
+  work.copies = bands * static_cast<double>(x_words(tile));
+  work.copy_bytes = 4;
+  work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
+  work.row_copy_bytes = 4;
+  work.scattered = !goes_out_whole(tile, problem, gather);
+  work.bytes = work_of(problem, false).bytes;
+  return fragment_seconds(work, 1, device);
+}
+
+}  // namespace
+
+std::int64_t FewChannelsTile::fragments() const {
+  return ceil_div(runs * run_words, fragment_words);
+}
+
+std::uint32_t FewChannelsTile::shared_memory() const {
+  const std::int64_t reduction = fragments() * fragment_words * word_bytes;
+  const std::int64_t x = round_up(planes * x_plane * word_bytes, 16);
+  return static_cast<std::uint32_t>(shape.m * (reduction + 16) + 2 * x + reduction + 16);
+}
+
+bool FewChannelsEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
+std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& problem,
+                                                      const Gather& gather,
+                                                      const DeviceDescription& device) const {
+  std::vector<FewChannelsTile> out;
+  for (FewChannelsShape shape :
+       is_split(problem) ? std::span<const FewChannelsShape>(split_shapes) : whole_shapes) {
+    auto tile = lay_tile(shape, problem, gather, device);
+    if (!tile && shape.min_blocks > 1) {  // rather one block than none
+      shape.min_blocks = 1;
+      tile = lay_tile(shape, problem, gather, device);
+    }
+    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+  }
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
+  if (fitting.empty())
+    return Refusal{cat("filters of ", reduction,
+                       " elements, which do not fit into shared memory, or offsets into 32 bits")};
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < fitting.size(); ++i)
+    if (problem.batch * fitting[i].bands <= limit32)
+      candidates.push_back(
+          {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
+  if (candidates.empty()) return Refusal{cat("more than ", limit32, " bands of pixels")};
+  return candidates;
+}
+
+Proposal FewChannelsEngine::make(const Problem& any, const DeviceDescription& device,
+                                 Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
+                 problem, gather, device);
+}
+
+Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProblem& problem,
+                                    const Gather& gather, const DeviceDescription& device) const {
+  spread_over_banks(tile, gather);
+  const Share share = share_of(problem, gather, tile, device);
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch =
+      gather_launch(problem, share.bands, share.blocks,
+                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  return out;
+}
+
+std::string describe(const FewChannelsTile& tile) {
+  const FewChannelsShape& shape = tile.shape;
+  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
+             shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
+}
+
+}  // namespace kiln

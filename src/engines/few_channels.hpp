@@ -1,0 +1,61 @@
+// Forward propagation from a source of few channels (an image) on the tensor cores: the reduction
+// runs along lines of the source, and the filters stay in shared memory, whole.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+
+// Rows M (filters) x pixels N. A warp's part is 8 thread_m x 4 thread_n.
+struct FewChannelsShape {
+  int m, n;
+  int thread_m, thread_n;  // sums of one thread
+  int min_blocks;          // of a multiprocessor at once
+
+  int threads() const { return m / thread_m * (n / thread_n); }
+};
+
+// A shape on a problem (kernel_sources/conv/few_channels_tile.cuh).
+struct FewChannelsTile {
+  FewChannelsShape shape{};
+  int element = 0;                     // bytes
+  std::int64_t rows = 0, columns = 0;  // of pixels, in a band
+  std::int64_t bands = 0;              // of an image
+  // Of the source: planes; elements of a pixel that lie side by side in a line; lines of a plane;
+  // words of a line, which 16 bits may have twice.
+  std::int64_t planes = 0, pixel_elements = 0, x_rows = 0, line_words = 0;
+  int copies = 0;
+  std::int64_t run_words = 0, runs = 0;             // of the reduction
+  std::int64_t x_line = 0, x_row = 0, x_plane = 0;  // words from one to the next
+
+  std::int64_t fragments() const;  // of 32 bytes of the reduction
+  std::uint32_t shared_memory() const;
+};
+
+class FewChannelsEngine final : public Engine {
+ public:
+  const char* name() const override { return "few_channels"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
+  // kernel is the number of one of them.
+  std::vector<FewChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                     const DeviceDescription& device) const;
+  // The proposal of one tile, whichever would be chosen.
+  Proposal propose(FewChannelsTile tile, const ConvolutionProblem& problem, const Gather& gather,
+                   const DeviceDescription& device) const;
+};
+
+// "96x128, 6x16 a thread, 128 threads, bands of 1x118"
+std::string describe(const FewChannelsTile& tile);
+
+}  // namespace kiln

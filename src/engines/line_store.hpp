@@ -1,0 +1,26 @@
+// How a gathering kernel's sums reach the output (kernel_sources/conv/line_store.cuh).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+
+// Rows of a thread that lie side by side in the tile: as many as an access stores, where the output
+// has rows innermost; of thread_m sums.
+int rows_side_by_side(const Gather& gather, int thread_m);
+
+// Whether results go out several at a time: those that a thread has side by side lie so in the
+// output, aligned to their size. columns: of pixels, from a tile's place to the next one's. run_m,
+// run_n: a thread's rows and pixels side by side.
+bool stores_vectors(const ConvolutionProblem& problem, const Gather& gather, std::int64_t columns,
+                    int run_m, int run_n);
+
+// LINES_ALONG_M, Z_LIKE_OUT and OUTPUT_VECTOR.
+void add_line_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                              const Gather& gather, std::int64_t columns, int run_m, int run_n);
+
+}  // namespace kiln

@@ -1,0 +1,219 @@
+#include "engines/wgrad_band.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "core/text.hpp"
+#include "engines/banks.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t fragment_bytes = 32, word_bytes = 4;
+
+// How far spread_over_banks() may pull lines, rows and channels apart, in words.
+constexpr std::int64_t most_line_pad = 3, most_row_pad = 7, most_plane_pad = 31;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+std::int64_t word_elements(const BandTile& tile) { return word_bytes / tile.element; }
+
+// Pixels from one row of a band to the next: whole words.
+std::int64_t row_pixels(const BandTile& tile) {
+  return round_up(tile.columns, word_elements(tile));
+}
+
+// Elements from a pixel's leftmost tap to its rightmost one, of those that lie a stride apart.
+std::int64_t widest_shift(const Gather& gather) {
+  return (gather.phases.front().taps[2] - 1) * std::abs(gather.step[2]) / gather.stride[2];
+}
+
+// The most channels that n columns, one behind the other, belong to.
+std::int64_t channels_of(std::int64_t n, const Gather& gather) {
+  const std::int64_t taps = gather.phases.front().tap_count();
+  return std::min(gather.channels, n % taps == 0 ? n / taps : (n - 2) / taps + 2);
+}
+
+// Whether dy can be copied so many elements at a time: they lie side by side, aligned to their
+// size, wherever a band begins or ends.
+bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const Dims& s = gather.out_strides;
+  const auto whole = [&](std::int64_t n) { return n % count == 0; };
+  if (s[4] != 1 || row_pixels(tile) != tile.columns) return false;
+  if (!whole(s[0]) || !whole(s[1]) || !whole(s[1] * gather.rows)) return false;
+  if (whole(tile.columns) && whole(s[3])) return true;
+  const bool rows_follow = tile.columns == pixels[2] && s[3] == pixels[2];
+  return rows_follow && whole(tile.rows * tile.columns) &&
+         whole(pixels[1] % tile.rows * tile.columns);
+}
+
+// A band's stage, with as little between its lines as there can be.
+BandTile make_band(const BandShape& shape, const Gather& gather, std::int64_t rows,
+                   std::int64_t columns, std::int64_t alignment) {
+  const Gather::Phase& phase = gather.phases.front();
+  BandTile tile;
+  tile.shape = shape;
+  tile.element = static_cast<int>(size_of(gather.type));
+  tile.rows = rows, tile.columns = columns;
+  tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
+  tile.copy_bytes = tile.element;
+  for (int bytes = 16; bytes > tile.element; bytes /= 2)
+    if (bytes >= word_bytes && bytes <= alignment &&
+        copies_whole(tile, gather, bytes / tile.element)) {
+      tile.copy_bytes = bytes;
+      break;
+    }
+  const std::int64_t step = std::abs(gather.step[2]), stride = gather.stride[2];
+  bool odd = false;  // some tap's elements begin in the middle of a word
+  for (std::int64_t s = 0; s < phase.taps[2]; ++s) odd = odd || s * step / stride % 2 != 0;
+  tile.line_copies = tile.element == 2 && odd ? 2 : 1;
+  tile.x_channels = channels_of(shape.n, gather);
+  tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  tile.x_lines = stride * tile.line_copies;
+  tile.line_words = ceil_div(row_pixels(tile) + widest_shift(gather), word_elements(tile));
+  tile.x_line = tile.line_words;
+  tile.x_row = tile.x_lines * tile.x_line;
+  tile.x_plane = tile.x_rows * tile.x_row;
+  return tile;
+}
+
+void pad(BandTile& tile, std::int64_t of_line, std::int64_t of_row, std::int64_t of_plane) {
+  tile.x_line = tile.line_words + of_line;
+  tile.x_row = tile.x_lines * tile.x_line + of_row;
+  tile.x_plane = tile.x_rows * tile.x_row + of_plane;
+}
+
+bool fits(BandTile tile, const DeviceDescription& device) {
+  constexpr std::int64_t reserved = 1024;  // bytes of a block, by the driver
+  pad(tile, most_line_pad, most_row_pad, most_plane_pad);
+  const std::int64_t bytes = tile.shared_memory();
+  return bytes <= device.shared_memory_per_block &&
+         tile.shape.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+}
+
+// Whether a thread's copies can be spread over the fragments of a stage so that few wait in
+// registers at a time, and the loop stays short (kernel_sources/conv/wgrad_planar_loader.cuh).
+bool copies_spread(const BandTile& tile) {
+  constexpr std::int64_t most_registers = 30, most_copies = 16;
+  const std::int64_t threads = tile.shape.threads(), steps = tile.fragments() - 1;
+  const std::int64_t of_x = ceil_div(ceil_div(tile.x_words(), threads), steps);
+  const std::int64_t of_dy = ceil_div(ceil_div(tile.gradient_copies(), threads), steps);
+  const std::int64_t registers = (tile.element == 2 ? of_x * (1 + tile.line_copies) : 0) +
+                                 (tile.copy_bytes == 2 ? of_dy * 2 : 0);
+  return registers <= most_registers && of_x + of_dy <= most_copies;
+}
+
+// Clocks of an image: products at the rate of mma.sync, half of the issue slots that copies take,
+// which run beside them, and what a stage's end costs. Predicted, not measured.
+double clocks_of(const BandTile& tile, bool split) {
+  constexpr double product_clocks = 6.5, stage_clocks = 300;
+  constexpr double word_instructions = 28, copy_instructions = 4, pair_instructions = 10;
+  const BandShape& shape = tile.shape;
+  const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
+  const double fragment = products * product_clocks * shape.threads() / 128;
+  const double instructions = static_cast<double>(tile.x_words()) * word_instructions +
+                              static_cast<double>(tile.gradient_copies()) *
+                                  (tile.copy_bytes == 2 ? pair_instructions : copy_instructions);
+  return static_cast<double>(tile.bands) *
+         (static_cast<double>(tile.fragments()) * fragment + instructions / 128 / 2 + stage_clocks);
+}
+
+// The column's word at a band's first pixel.
+std::int64_t place_of(const BandTile& tile, const Gather& gather, std::int64_t column) {
+  const Spatial& taps = gather.phases.front().taps;
+  const std::int64_t c = column / (taps[1] * taps[2]), r = column / taps[2] % taps[1];
+  const std::int64_t shift = column % taps[2] * std::abs(gather.step[2]);
+  const std::int64_t element = shift / gather.stride[2];
+  const std::int64_t line =
+      shift % gather.stride[2] * tile.line_copies + (tile.line_copies == 1 ? 0 : element % 2);
+  return c * tile.x_plane + r * std::abs(gather.step[1]) * tile.x_row + line * tile.x_line +
+         element / word_elements(tile);
+}
+
+// Accesses to shared memory in which a warp reads a word of 8 columns at 4 words of pixels side by
+// side, over the first columns of a tile.
+std::int64_t accesses(const BandTile& tile, const Gather& gather) {
+  constexpr std::int64_t most_columns = 128;
+  const std::int64_t columns = gather.channels * gather.phases.front().tap_count();
+  const std::int64_t end = std::min({columns, most_columns, std::int64_t{tile.shape.n}});
+  std::int64_t sum = 0;
+  for (std::int64_t first = 0; first + 8 <= end; first += 8) {
+    std::array<std::int64_t, 32> words{};
+    for (std::int64_t i = 0; i < 32; ++i)
+      words[static_cast<std::size_t>(i)] = place_of(tile, gather, first + i / 4) + i % 4;
+    sum += bank_accesses(words);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t BandTile::fragments() const {
+  constexpr std::int64_t least = 2;
+  return std::max(least, ceil_div(rows * row_pixels(*this) * element, fragment_bytes));
+}
+std::int64_t BandTile::stage_pixels() const { return fragments() * fragment_bytes / element; }
+std::int64_t BandTile::gradient_copies() const {
+  return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / element);
+}
+std::int64_t BandTile::x_words() const {
+  return x_channels * x_rows * (x_lines / line_copies) * line_words;
+}
+
+std::uint32_t BandTile::shared_memory() const {
+  const std::int64_t gradient = shape.m * (stage_pixels() * element + 16);
+  const std::int64_t x = round_up(x_channels * x_plane * word_bytes, 16);
+  const std::int64_t table = stage_pixels() * element;
+  // Clusters exchange at least a line of each thread's sums.
+  const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
+  return static_cast<std::uint32_t>(std::max(2 * (gradient + x) + table, line));
+}
+
+std::optional<BandTile> lay_band(const BandShape& shape, const Gather& gather, bool split,
+                                 std::int64_t alignment, const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  constexpr std::int64_t most_fragments = 24;
+  constexpr std::int64_t narrowest = 64;  // bytes of a strip's rows: two sectors
+  const auto element = static_cast<std::int64_t>(size_of(gather.type));
+  std::optional<BandTile> best;
+  double best_clocks = 0;
+  for (std::int64_t strips = 1; strips == 1 || pixels[2] / strips * element >= narrowest;
+       ++strips) {
+    if (pixels[2] % strips != 0) continue;
+    for (std::int64_t rows = 1; rows <= pixels[1]; ++rows) {
+      const BandTile tile = make_band(shape, gather, rows, pixels[2] / strips, alignment);
+      if (tile.fragments() > most_fragments || !fits(tile, device)) break;
+      // A thread copies the same pixels of each filter.
+      if (tile.gradient_copies() > std::int64_t{shape.m} * shape.threads()) continue;
+      if (!copies_spread(tile)) continue;
+      const double clocks = clocks_of(tile, split);
+      if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+    }
+  }
+  return best;
+}
+
+void spread_over_banks(BandTile& tile, const Gather& gather) {
+  std::int64_t best = -1, of_line = 0, of_row = 0, of_plane = 0;
+  const auto try_pad = [&](std::int64_t line, std::int64_t row, std::int64_t plane) {
+    pad(tile, line, row, plane);
+    const std::int64_t count = accesses(tile, gather);
+    if (best < 0 || count < best) best = count, of_line = line, of_row = row, of_plane = plane;
+  };
+  for (std::int64_t row = 0; row <= most_row_pad; ++row)
+    for (std::int64_t line = 0; line <= most_line_pad; ++line) try_pad(line, row, 0);
+  const std::int64_t line = of_line, row = of_row;
+  for (std::int64_t plane = 1; plane <= most_plane_pad; ++plane) try_pad(line, row, plane);
+  pad(tile, of_line, of_row, of_plane);
+}
+
+std::string describe(const BandTile& tile) {
+  const BandShape& shape = tile.shape;
+  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
+             shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
+}
+
+}  // namespace kiln

@@ -1,0 +1,54 @@
+// The tiles of the engine of planar filter gradients, and how their stages lie on a problem
+// (kernel_sources/conv/wgrad_band.cuh).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "device/device.hpp"
+#include "engines/gather.hpp"
+
+namespace kiln {
+
+// Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.
+struct BandShape {
+  int m, n;
+  int thread_m, thread_n;  // sums of one thread
+  int min_blocks;          // of a multiprocessor at once
+
+  int threads() const { return m / thread_m * (n / thread_n); }
+};
+
+// A shape with the band of pixels that one of its stages holds.
+struct BandTile {
+  BandShape shape{};
+  int element = 0;                     // bytes
+  std::int64_t rows = 0, columns = 0;  // of pixels of dy
+  std::int64_t bands = 0;              // of an image
+  int copy_bytes = 0;                  // of dy, at a time
+  // Of x: channels that a tile's columns meet; rows; lines of a row, and the words of each.
+  std::int64_t x_channels = 0, x_rows = 0, x_lines = 0, line_words = 0;
+  int line_copies = 0;  // of 16 bits: lines of the same elements, so that all pairs are words
+  std::int64_t x_line = 0, x_row = 0, x_plane = 0;  // words from one to the next
+
+  std::int64_t fragments() const;     // of 32 bytes of pixels, in a stage
+  std::int64_t stage_pixels() const;  // in all fragments, with what fills them up
+  std::int64_t gradient_copies() const;
+  std::int64_t x_words() const;  // that are loaded, each for all of its copies
+  std::uint32_t shared_memory() const;
+};
+
+// The shape with the band that wastes least; none if no band of it fits into the shared memory of
+// the device's blocks. gather: of one phase, no depth. alignment: bytes, of the operands.
+std::optional<BandTile> lay_band(const BandShape& shape, const Gather& gather, bool split,
+                                 std::int64_t alignment, const DeviceDescription& device);
+
+// x_line, x_row and x_plane such that what a warp reads at a time falls into different banks, as
+// far as that can be had. lay_band() leaves room for it.
+void spread_over_banks(BandTile& tile, const Gather& gather);
+
+// "128x128, 8x16 a thread, 128 threads, bands of 4x24"
+std::string describe(const BandTile& tile);
+
+}  // namespace kiln

@@ -1,0 +1,201 @@
+#include "engines/wgrad_planar.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <span>
+
+#include "core/text.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
+#include "engines/wgrad_product.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+
+// As of wgrad_channels_last; 96 filters for layers of that many.
+constexpr BandShape whole_shapes[] = {
+    {128, 256, 8, 16, 1}, {128, 128, 8, 16, 2}, {64, 256, 8, 16, 2}, {96, 192, 6, 12, 1},
+    {64, 128, 8, 8, 2},   {64, 64, 4, 8, 2},    {32, 128, 4, 8, 2},
+};
+constexpr BandShape split_shapes[] = {
+    {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
+    {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2},
+};
+
+// Columns that lie side by side in dw, aligned to their own size.
+std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  const auto even = [](std::int64_t n) { return n % 2 == 0; };
+  const auto follows = [](std::int64_t size, std::int64_t stride, std::int64_t step) {
+    return size == 1 || stride == step;
+  };
+  const bool dense = follows(taps[2], gather.w_tap[2], 1) &&
+                     follows(taps[1], gather.w_tap[1], taps[2]) &&
+                     follows(gather.channels, gather.w_channel, taps[1] * taps[2]);
+  const bool pairs = dense && even(gather.channels * taps[1] * taps[2]) && even(gather.w_row) &&
+                     even(gather.w_group) &&
+                     problem.alignment >= 2 * static_cast<std::int64_t>(size_of(problem.type));
+  return pairs ? 2 : 1;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
+    return "three dimensions";
+  constexpr std::int64_t least_filters = 16, most_stride = 4;
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
+  if (gather.source_strides[4] != 1) return "the pixels of a row of x do not lie side by side";
+  if (gather.out_strides[4] != 1) return "the pixels of a row of dy do not lie side by side";
+  if (gather.stride[2] > most_stride)
+    return cat("a stride of ", gather.stride[2], " columns; at most ", most_stride,
+               " are kept apart");
+  return "";
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                     const BandTile& tile) {
+  const BandShape& shape = tile.shape;
+  const bool split = is_split(problem);
+  KernelSpec spec;
+  spec.engine = "wgrad_planar";
+  spec.file = "conv/wgrad_planar.cu";
+  spec.entry = "wgrad_planar";
+  spec.tile = cat(describe(tile), split ? ", 3 products" : "");
+  spec.shared_memory = tile.shared_memory();
+  const std::int64_t run = gradient_run(problem, gather);
+  spec.alignment = std::max<std::size_t>(static_cast<std::size_t>(tile.copy_bytes),
+                                         static_cast<std::size_t>(run) * size_of(problem.type));
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
+  add("TAP_MASK", false);
+  add_fragment_constants(spec.constants,
+                         {shape.m, shape.n, shape.thread_m, shape.thread_n, 1, shape.min_blocks});
+  add("STAGES", std::int64_t{2});
+  add("LINES_ALONG_M", false);
+  add("DW_RUN", run, "columns side by side in dw");
+  add("BAND_ROWS", tile.rows, "of pixels, in a stage");
+  add("BAND_COLUMNS", tile.columns);
+  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
+  add("COPIES", std::int64_t{tile.line_copies}, "of each line of x");
+  add("X_PLANES", tile.x_channels, "of x, in a stage");
+  add("X_LINE", tile.x_line, "words from one line of x to the next");
+  add("X_ROW", tile.x_row);
+  add("X_PLANE", tile.x_plane);
+  // As of wgrad_channels_last.
+  add("SPLIT", split, "f32 in three products");
+  const std::int64_t products = usual_reduction(problem) < 1024 ? 16 : 64;
+  add("PROMOTE", split ? products * tile.element / 32 : std::int64_t{256}, "fragments");
+  add("PROMOTE_LOCAL", !split);
+  return spec;
+}
+
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const BandTile& tile, int parts) {
+  const BandShape& shape = tile.shape;
+  if (std::string reason = wgrad_count_refusal(problem, shape.m, shape.n, parts); !reason.empty())
+    return reason;
+  if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
+      fragments > limit32)
+    return cat(fragments, " fragments of pixels; at most ", limit32, " can be counted");
+  // Beyond what every tile meets: the rows and channels of a stage that are not there.
+  const Dims& s = gather.source_strides;
+  const std::int64_t beyond = tile.x_channels * s[1] + tile.x_rows * s[3] +
+                              tile.line_words * tile.x_lines * 2 +
+                              tile.rows * gather.out_strides[3];
+  if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
+    return "offsets within an image or a filter do not fit into 32 bits";
+  return "";
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
+  const BandShape& shape = tile.shape;
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.m = shape.m, work.n = shape.n;
+  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
+  work.min_blocks = shape.min_blocks;
+  work.shared_memory = tile.shared_memory();
+  work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto stages = static_cast<double>(problem.batch * tile.bands);
+  work.fragments = stages * static_cast<double>(tile.fragments());
+  work.one_by_one = true;
+  work.copies = stages * static_cast<double>(tile.x_words());
+  work.copy_bytes = 4;
+  work.row_copies = stages * static_cast<double>(tile.gradient_copies());
+  work.row_copy_bytes = std::max(tile.copy_bytes, 4);
+  return work;
+}
+
+}  // namespace
+
+bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
+std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem,
+                                               const DeviceDescription& device) const {
+  const bool split = is_split(problem);
+  const Gather gather = make_gather(problem);
+  std::vector<BandTile> out;
+  for (const BandShape& shape : split ? std::span<const BandShape>(split_shapes) : whole_shapes)
+    if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
+      out.push_back(*tile);
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const double bytes = work_of(any, false).bytes;
+  const std::vector<BandTile> fitting = tiles(problem, device);
+  std::vector<Candidate> candidates;
+  std::string reason = "no band of pixels fits into shared memory";
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    FragmentWork work = work_of_tile(problem, fitting[i]);
+    work.bytes = bytes;
+    const auto stages = static_cast<double>(problem.batch * fitting[i].bands);
+    for (const int parts : parts_of(device, stages, std::end(cluster_sizes)[-1])) {
+      reason = tile_refusal(problem, gather, fitting[i], parts);
+      if (reason.empty())
+        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
+    }
+  }
+  if (candidates.empty()) return Refusal{std::move(reason)};
+  return candidates;
+}
+
+Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& device,
+                                 Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return propose(tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel)), problem,
+                 candidate.parts);
+}
+
+Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& problem,
+                                    int parts) const {
+  const Gather gather = make_gather(problem);
+  spread_over_banks(tile, gather);
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch =
+      wgrad_launch(problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
+                   static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  return out;
+}
+
+}  // namespace kiln

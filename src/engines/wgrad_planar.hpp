@@ -1,0 +1,29 @@
+// Filter gradient of tensors whose channels lie apart (NCHW) on the tensor cores: of x, what all
+// taps of a band of pixels meet comes to shared memory once.
+#pragma once
+
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/wgrad_band.hpp"
+
+namespace kiln {
+
+class WgradPlanarEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_planar"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
+  // kernel is the number of one of them.
+  std::vector<BandTile> tiles(const ConvolutionProblem& problem,
+                              const DeviceDescription& device) const;
+  // The proposal of one tile in so many parts, whichever would be chosen.
+  Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
+};
+
+}  // namespace kiln

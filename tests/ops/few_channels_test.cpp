@@ -1,0 +1,197 @@
+// The engine of sources of few channels: every shape, blocks that compute one band and many, what
+// fills up runs and fragments, and the epilogue.
+#include "engines/few_channels.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "forward_case.hpp"
+#include "placed_case.hpp"
+
+namespace {
+
+using namespace test;
+
+struct Arithmetic {
+  DataType type;
+  kilnMathMode_t math;
+};
+constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
+constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+
+ConvolutionProblem few_problem(const char* line, const Arithmetic& arithmetic,
+                               kilnTensorFormat_t layout,
+                               ConvolutionPass pass = ConvolutionPass::fprop,
+                               kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  const ConvolutionOperands o =
+      describe_convolution(parse_convolution_line(line), arithmetic.type, layout, mode);
+  ConvolutionProblem problem = pass == ConvolutionPass::fprop
+                                   ? make_convolution(o.spec, o.x, o.w, o.y)
+                                   : make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+  problem.math = arithmetic.math;
+  return problem;
+}
+
+OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
+  OperationCase item(problem);
+  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
+    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
+  return item;
+}
+
+void check_exact(const OperationCase& item) {
+  const std::string fault = difference(item.run_plan("few_channels"), item.expected());
+  BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(few_channels)
+
+// On a chip of a single multiprocessor blocks go from band to band, and the last ones have fewer.
+BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
+  const FewChannelsEngine engine;
+  DeviceDescription description = device()->description();
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts) {
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      const ConvolutionProblem problem =
+          few_problem("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
+      const OperationCase item = integers_of(problem);
+      const HostTensor want = item.expected();
+      const Gather gather = make_gather(problem);
+      const std::vector<FewChannelsTile> tiles = engine.tiles(problem, gather, description);
+      BOOST_TEST(tiles.size() >= 5);
+      for (const FewChannelsTile& tile : tiles)
+        for (const int multiprocessors : {132, 1}) {
+          description.multiprocessors = multiprocessors;
+          const Proposal proposal = engine.propose(tile, problem, gather, description);
+          const std::string fault = difference(run_proposal(item, proposal), want);
+          BOOST_TEST(fault.empty(), describe(tile) << ", " << proposal.launch.shape.grid[0]
+                                                   << " blocks: " << fault);
+        }
+    }
+}
+
+// Runs of odd lengths, strides, dilated rows, padding as large as the filter, images smaller than a
+// band and larger, filters of one tap, of one row and of one column, groups, one channel and many.
+BOOST_AUTO_TEST_CASE(edges) {
+  int turn = 0, checked = 0;
+  for (const char* line :
+       {"mb2_ic3ih23iw21_oc40_kh7kw7_ph3pw3_sh2sw2", "mb1_ic1ih30iw17_oc24_kh12kw11",
+        "mb3_ic5ih9iw31_oc50_kh5kw6_ph5pw5", "mb2_ic4ih17iw18_oc33_kh6kw6_ph2pw3_sh4sw3",
+        "mb2_ic2ih25iw9_oc16_kh9kw9_ph4pw4_dh1", "mb1_ic3ih5iw300_oc20_kh3kw15_ph1pw7",
+        "mb5_ic130ih3iw5_oc17_kh1kw1", "mb2_ic43ih5iw7_oc64_kh1kw3_ph0pw1",
+        "mb2_ic48ih7iw1_oc32_kh3kw1_ph1", "g3mb2_ic9ih12iw13_oc60_kh7kw7_ph3pw3"})
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+        for (int i = 0; i < 2; ++i) {
+          const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++) % 4];
+          const ConvolutionProblem problem =
+              few_problem(line, arithmetic, layout, ConvolutionPass::fprop, mode);
+          std::vector<EngineRefusal> refusals;
+          try {
+            choose(problem, device()->description(), "few_channels", refusals);
+          } catch (const Error&) {  // channels of a group among others; f32 of few products
+            continue;
+          }
+          check_exact(integers_of(problem));
+          ++checked;
+        }
+  BOOST_TEST(checked >= 60);
+}
+
+// The gradient of the source of a layer of few filters.
+BOOST_AUTO_TEST_CASE(data_gradient) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+        check_exact(integers_of(few_problem("mb2ic40ih13iw11oc6kh5ph1", arithmetic, layout,
+                                            ConvolutionPass::dgrad, mode)));
+}
+
+// Operands that are aligned to an element alone, and a residual that lies otherwise.
+BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts) {
+      const ConvolutionOperands o =
+          describe_convolution(parse_convolution_line("mb2ic3ih14iw15oc40kh7ph3"), arithmetic.type,
+                               layout, KILN_CROSS_CORRELATION);
+      Tensor z = o.y;
+      z.strides = dense_strides(layouts[layout == layouts[0]], 4, z.dims);
+      Tensor bias = o.y;
+      bias.dims = {1, o.y.dims[1], 1, 1};
+      bias.strides = dense_strides(layout, 4, bias.dims);
+      ConvolutionProblem problem =
+          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+      problem.math = arithmetic.math;
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      OperationCase item = integers_of(problem);
+      item.scalars = {.alpha = 2, .beta = -1};
+      check_exact(item);
+      BOOST_TEST(difference(run_shifted(item, 1, "few_channels"), item.expected()) == "");
+    }
+}
+
+// An infinity meets the rests of numbers that have none, and what fills up runs: the pixels behind
+// the last tap of a row.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
+  for (const char* line : {"mb2ic3ih12iw13oc24kh7ph0", "mb2ic6ih10iw11oc24kh5ph0"})
+    for (const Arithmetic& arithmetic : arithmetics)
+      for (const kilnTensorFormat_t layout : layouts) {
+        OperationCase item = integers_of(few_problem(line, arithmetic, layout), 5);
+        for (const char* tensor : {"x", "w"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        item["x"].at(20) = std::nan("");
+        item["x"].at(101) = std::numeric_limits<double>::infinity();
+        item["x"].at(333) = -std::numeric_limits<double>::infinity();
+        item["w"].at(205) = std::numeric_limits<double>::infinity();
+        check_exact(item);
+      }
+}
+
+// The three products err no more than f32 itself does, against f64.
+BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
+  const auto error = [](kilnMathMode_t math, const char* engine) {
+    OperationCase item(
+        few_problem("mb1ic3ih20oc16kh11", {KILN_DATA_FLOAT, math}, KILN_TENSOR_NCHW));
+    item.fill_uniform(11);
+    const HostTensor got = item.run_plan(engine), want = item.expected();
+    double squares = 0, size = 0;
+    for (std::size_t i = 0; i < got.values.size(); ++i) {
+      squares += (got.values[i] - want.values[i]) * (got.values[i] - want.values[i]);
+      size += want.values[i] * want.values[i];
+    }
+    return std::sqrt(squares / size);
+  };
+  const double split = error(KILN_MATH_DEFAULT, "few_channels");
+  BOOST_TEST(split <= 1.1 * error(KILN_MATH_STRICT, "implicit_gemm_fma"));
+  BOOST_TEST(error(KILN_MATH_TF32, "few_channels") > 1e-5, "tf32 is as good as f32");
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  const FewChannelsEngine engine;
+  const auto reason = [&](const ConvolutionProblem& problem) {
+    const auto answer = engine.candidates(problem, device()->description());
+    const auto* refusal = std::get_if<Refusal>(&answer);
+    return refusal == nullptr ? std::string() : refusal->reason;
+  };
+  const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
+  const auto nchw = [&](const char* line) { return few_problem(line, f32, KILN_TENSOR_NCHW); };
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1")) == "");
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
+             "8 output channels a group; below 16 nearly all of a tile would be idle");
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1dw1dh1")) ==
+             "a dilation, between whose taps others lie in a line");
+  BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) == "three dimensions");
+  BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
+             std::string::npos);
+  BOOST_TEST(reason(few_problem("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
+             "neither the pixels of a row lie side by side, nor all channels of all pixels");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,157 @@
+// The engine of planar filter gradients: every shape and every split, bands that fill their stages
+// and bands that do not, and what lies beside them.
+#include "engines/wgrad_planar.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "forward_case.hpp"
+#include "placed_case.hpp"
+
+namespace {
+
+using namespace test;
+
+struct Arithmetic {
+  DataType type;
+  kilnMathMode_t math;
+};
+constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
+
+ConvolutionProblem planar_problem(const char* line, const Arithmetic& arithmetic,
+                                  kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  ConvolutionOperands o =
+      describe_convolution(parse_convolution_line(line), arithmetic.type, KILN_TENSOR_NCHW, mode);
+  o.spec.math = arithmetic.math;
+  return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+}
+
+OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
+  OperationCase item(problem);
+  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
+    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
+  return item;
+}
+
+void check_exact(const OperationCase& item) {
+  const std::string fault = difference(item.run_plan("wgrad_planar"), item.expected());
+  BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
+}
+
+BandTile tile_of(const ConvolutionProblem& problem) {
+  return WgradPlanarEngine().tiles(problem, device()->description()).front();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(wgrad_planar)
+
+BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
+  const WgradPlanarEngine engine;
+  const DeviceDescription& description = device()->description();
+  for (const Arithmetic& arithmetic : arithmetics) {
+    if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+    const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
+    const OperationCase item = integers_of(problem);
+    const HostTensor want = item.expected();
+    const std::vector<BandTile> tiles = engine.tiles(problem, description);
+    BOOST_TEST(tiles.size() >= 5);
+    for (const BandTile& tile : tiles)
+      for (const int parts : {1, 2, 8}) {
+        if (parts > description.largest_cluster) continue;
+        const Proposal proposal = engine.propose(tile, problem, parts);
+        const std::string fault = difference(run_proposal(item, proposal), want);
+        BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
+      }
+  }
+}
+
+// Rows of odd lengths, whose last word is half a pixel's; bands that end before or behind the
+// image; strips; strides with and without columns between the taps; dilations whose taps are all
+// even; groups; images of four pixels; filters of one tap and of one row; columns that no tile
+// divides.
+BOOST_AUTO_TEST_CASE(edges) {
+  int turn = 0;
+  for (const char* line :
+       {"mb3_ic20ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic8ih11iw13_oc40_kh1kw3_ph0pw1",
+        "mb2_ic17ih15iw11_oc50_kh3kw1", "g2mb5_ic24ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
+        "mb1_ic5ih23iw40_oc48_kh5kw5_ph2pw2", "mb2_ic6ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
+        "mb2_ic3ih19iw23_oc32_kh7kw7_ph3pw3_sh4sw4", "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1",
+        "mb1_ic4ih17iw18_oc24_kh9kw9_ph8pw8", "mb1_ic3ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2",
+        "mb2_ic96ih2iw2_oc96_kh3kw3_ph1pw1", "mb3_ic33ih7iw8_oc16_kh1kw1",
+        "mb2_ic2ih3iw201_oc16_kh3kw3_ph1pw1_sh1sw3", "mb1_ic7ih8iw300_oc17_kh2kw2"})
+    for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+      for (int i = 0; i < 2; ++i)
+        check_exact(integers_of(
+            planar_problem(line, arithmetics[static_cast<std::size_t>(turn++) % 4], mode)));
+}
+
+// Of dy each width of copies; operands that are aligned to an element take single ones.
+BOOST_AUTO_TEST_CASE(copies_of_every_width) {
+  std::set<int> widths;
+  for (const char* line : {"mb2ic8ih10iw10oc16kh3ph0", "mb2ic8ih8iw8oc16kh3ph0",
+                           "mb2ic8ih8iw9oc16kh3ph0", "mb2ic8ih9iw9oc16kh3ph0"})
+    for (const Arithmetic& arithmetic : arithmetics) {
+      ConvolutionProblem problem = planar_problem(line, arithmetic);
+      widths.insert(tile_of(problem).copy_bytes);
+      check_exact(integers_of(problem));
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
+      const OperationCase item = integers_of(problem);
+      BOOST_TEST(difference(run_shifted(item, 1, "wgrad_planar"), item.expected()) == "");
+    }
+  BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
+}
+
+// Sums so long that they are promoted many times.
+BOOST_AUTO_TEST_CASE(long_sums) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    check_exact(integers_of(planar_problem("mb4ic2ih48iw48oc16kh3ph1", arithmetic)));
+}
+
+// An infinity meets the rests of numbers that have none, and in all types what fills up the stages:
+// rows of half words, and x below and beside all taps, which the stride leaves out.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
+  for (const char* line : {"mb2ic16ih8iw8oc24kh3ph0", "mb2ic16ih9iw9oc24kh3ph0",
+                           "mb2ic16ih10iw9oc24kh3ph0sh3sw3", "mb3ic6ih14iw11oc24kh2kw3ph0sh2sw1"})
+    for (const Arithmetic& arithmetic : arithmetics) {
+      OperationCase item = integers_of(planar_problem(line, arithmetic), 5);
+      HostTensor& x = item["x"];
+      for (const char* tensor : {"x", "dy"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      const auto plane = static_cast<std::size_t>(x.operand.strides[1]);
+      x.values[plane - 1] = std::numeric_limits<double>::infinity();
+      x.values[3 * plane - 1] = -std::numeric_limits<double>::infinity();
+      x.values[4 * plane] = std::nan("");
+      item["dy"].values[5] = std::numeric_limits<double>::infinity();
+      check_exact(item);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  const WgradPlanarEngine engine;
+  const auto reason = [&](const ConvolutionProblem& problem) {
+    const auto answer = engine.candidates(problem, device()->description());
+    const auto* refusal = std::get_if<Refusal>(&answer);
+    return refusal == nullptr ? std::string() : refusal->reason;
+  };
+  const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
+  BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
+  BOOST_TEST(reason(planar_problem("mb4ic8ih9oc8kh3ph1", f32)) ==
+             "8 filters a group; below 16 nearly all of a tile would be idle");
+  BOOST_TEST(reason(planar_problem("mb4ic8ih39oc32kh3ph1sh5sw5", f32)) ==
+             "a stride of 5 columns; at most 4 are kept apart");
+  BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) == "three dimensions");
+  const ConvolutionOperands o =
+      describe_convolution(parse_convolution_line("mb4ic8ih9oc32kh3ph1"), KILN_DATA_FLOAT,
+                           KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+  BOOST_TEST(reason(make_convolution_wgrad(o.spec, o.x, o.y, o.w)) ==
+             "the pixels of a row of x do not lie side by side");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
