@@ -231,15 +231,16 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
 
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
-  const double sums = static_cast<double>(work.m) * work.n;
-  const double thread_sums = static_cast<double>(work.thread_m) * work.thread_n;
+  const FragmentShape& shape = work.shape;
+  const double sums = static_cast<double>(shape.m) * shape.n;
+  const double thread_sums = static_cast<double>(shape.thread_m) * shape.thread_n;
   const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   // Of 16 bits twice as many in a fragment, at twice the rate.
   const double products = sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
   const double reads =
-      warps * (8 * work.thread_m + 4 * work.thread_n) * fragment_bytes / wavefront_bytes;
-  const double splits = work.split ? warps * (2 * work.thread_m + work.thread_n) : 0;
+      warps * (8 * shape.thread_m + 4 * shape.thread_n) * fragment_bytes / wavefront_bytes;
+  const double splits = work.split ? warps * (2 * shape.thread_m + shape.thread_n) : 0;
   double fragment = share_of_products * products + share_of_reads * reads + split_clocks * splits;
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
   const double fragments = std::ceil(work.fragments / parts);
@@ -272,7 +273,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double by_registers = std::floor(device.registers_per_multiprocessor /
                                          (std::ceil(registers / 8) * 8 * warps * warp));
   const int resident = static_cast<int>(std::clamp<double>(
-      std::min(by_memory, std::max<double>(by_registers, work.min_blocks)), 1, 32));
+      std::min(by_memory, std::max<double>(by_registers, shape.min_blocks)), 1, 32));
   const double blocks = tiles * parts;
   const double places = cluster_places(parts, resident, device);
   const double clocks = blocks <= cluster_places(parts, 1, device)

@@ -35,10 +35,9 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
 // ldmatrix, 32 bytes of the reduction (a fragment) at a time.
 struct FragmentWork {
   DataType type = KILN_DATA_FLOAT;
-  bool split = false;                            // f32 in three products
-  int m = 0, n = 0, thread_m = 0, thread_n = 0;  // of the tile, and sums of a thread
-  int min_blocks = 1;                            // of a multiprocessor
-  double shared_memory = 0;                      // bytes of a block
+  bool split = false;  // f32 in three products
+  FragmentShape shape;
+  double shared_memory = 0;  // bytes of a block
   std::int64_t tiles = 0;
   double results = 0;
   double fragments = 0;     // of a tile's reduction

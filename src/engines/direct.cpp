@@ -65,10 +65,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
 
 }  // namespace
 
-bool DirectEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
+bool DirectEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::variant<std::vector<Candidate>, Refusal> DirectEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {

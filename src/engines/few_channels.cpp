@@ -6,10 +6,10 @@
 #include <limits>
 #include <span>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/banks.hpp"
 #include "engines/cost_model.hpp"
-#include "engines/gemm_tile.hpp"
 #include "engines/line_store.hpp"
 #include "problem/problem.hpp"
 
@@ -21,30 +21,21 @@ constexpr std::int64_t fragment_words = 8, word_bytes = 4;
 constexpr int run_n = 2;                                       // pixels of a thread side by side
 constexpr std::int64_t most_line_pad = 15, most_row_pad = 15;  // words, against bank conflicts
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 // Two blocks of a multiprocessor, so that one's results go out while the other multiplies.
-constexpr FewChannelsShape whole_shapes[] = {
+constexpr FragmentShape whole_shapes[] = {
     {128, 128, 8, 16, 2}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
     {48, 256, 6, 16, 2},  {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
 };
-constexpr FewChannelsShape split_shapes[] = {
+constexpr FragmentShape split_shapes[] = {
     {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
     {48, 128, 6, 8, 2},  {32, 128, 4, 8, 2},
 };
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
-  const Gather::Phase& phase = gather.phases.front();
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
-    return "three dimensions";
-  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+std::string refusal(const Gather& gather) {
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_rows = 16;
-  if (gather.rows < least_rows)
-    return cat(gather.rows, " output channels a group; below ", least_rows,
-               " nearly all of a tile would be idle");
-  if (std::abs(gather.step[2]) != 1 && phase.taps[2] > 1)
+  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
+  if (std::abs(gather.step[2]) != 1 && gather.phases.front().taps[2] > 1)
     return "a dilation, between whose taps others lie in a line";
   const Dims& s = gather.source_strides;
   const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
@@ -61,7 +52,7 @@ void set_pitches(FewChannelsTile& tile, std::int64_t line_pad, std::int64_t row_
   tile.x_plane = tile.x_rows * tile.x_row;
 }
 
-FewChannelsTile make_tile(const FewChannelsShape& shape, const Gather& gather, std::int64_t rows,
+FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
                           std::int64_t columns) {
   const Gather::Phase& phase = gather.phases.front();
   FewChannelsTile tile;
@@ -101,7 +92,7 @@ bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& probl
 }
 
 // The shape with the bands that fill its columns best; none if nothing fits into shared memory.
-std::optional<FewChannelsTile> lay_tile(const FewChannelsShape& shape,
+std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
                                         const ConvolutionProblem& problem, const Gather& gather,
                                         const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
@@ -159,7 +150,7 @@ void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                      const FewChannelsTile& tile) {
-  const FewChannelsShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   const bool split = is_split(problem);
   KernelSpec spec;
   spec.engine = "few_channels";
@@ -175,8 +166,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   const int run_m = rows_side_by_side(gather, shape.thread_m);
-  add_fragment_constants(
-      spec.constants, {shape.m, shape.n, shape.thread_m, shape.thread_n, run_m, shape.min_blocks});
+  add_fragment_constants(spec.constants, shape, run_m);
   add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
   add("BAND_ROWS", tile.rows, "of pixels, in a tile");
   add("BAND_COLUMNS", tile.columns);
@@ -237,14 +227,12 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather, const Fe
 
 double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
                   const FewChannelsTile& tile, const DeviceDescription& device) {
-  const FewChannelsShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   const Share share = share_of(problem, gather, tile, device);
   FragmentWork work;
   work.type = problem.type;
   work.split = is_split(problem);
-  work.m = shape.m, work.n = shape.n;
-  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
-  work.min_blocks = shape.min_blocks;
+  work.shape = shape;
   work.shared_memory = tile.shared_memory();
   work.tiles = share.blocks;
   work.results = static_cast<double>(operands_of(problem).back().count());
@@ -272,17 +260,14 @@ std::uint32_t FewChannelsTile::shared_memory() const {
   return static_cast<std::uint32_t>(shape.m * (reduction + 16) + 2 * x + reduction + 16);
 }
 
-bool FewChannelsEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
+bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& problem,
                                                       const Gather& gather,
                                                       const DeviceDescription& device) const {
   std::vector<FewChannelsTile> out;
-  for (FewChannelsShape shape :
-       is_split(problem) ? std::span<const FewChannelsShape>(split_shapes) : whole_shapes) {
+  for (FragmentShape shape :
+       is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes) {
     auto tile = lay_tile(shape, problem, gather, device);
     if (!tile && shape.min_blocks > 1) {  // rather one block than none
       shape.min_blocks = 1;
@@ -298,10 +283,9 @@ std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
+  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
     return Refusal{std::move(reason)};
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(gather); !reason.empty()) return Refusal{std::move(reason)};
   const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
   if (fitting.empty())
     return Refusal{cat("filters of ", reduction,
@@ -335,7 +319,7 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
 }
 
 std::string describe(const FewChannelsTile& tile) {
-  const FewChannelsShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
              shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
 }

@@ -8,21 +8,13 @@
 
 #include "engines/engine.hpp"
 #include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 
-// Rows M (filters) x pixels N. A warp's part is 8 thread_m x 4 thread_n.
-struct FewChannelsShape {
-  int m, n;
-  int thread_m, thread_n;  // sums of one thread
-  int min_blocks;          // of a multiprocessor at once
-
-  int threads() const { return m / thread_m * (n / thread_n); }
-};
-
-// A shape on a problem (kernel_sources/conv/few_channels_tile.cuh).
+// Rows M (filters) x pixels N, on a problem (kernel_sources/conv/few_channels_tile.cuh).
 struct FewChannelsTile {
-  FewChannelsShape shape{};
+  FragmentShape shape;
   int element = 0;                     // bytes
   std::int64_t rows = 0, columns = 0;  // of pixels, in a band
   std::int64_t bands = 0;              // of an image

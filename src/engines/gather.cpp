@@ -8,6 +8,7 @@
 #include "conv/gather_params.h"
 #include "conv/wgrad_params.h"
 #include "core/error.hpp"
+#include "core/integer.hpp"
 
 namespace kiln {
 namespace {
@@ -158,8 +159,6 @@ double live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
          static_cast<double>(phase.taps[i]);
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // The mean number of taps along dimension i that are inside the source for some of `run` pixels
 // side by side; of very many pixels, as a sample of them has it.
 double mean_walk(const Gather& gather, const Gather::Phase& phase, int i, std::int64_t run) {
@@ -243,6 +242,25 @@ bool Gather::leaves_source(int i) const {
     return phase.origin[i] + std::min<std::int64_t>(taps, 0) < 0 ||
            phase.origin[i] + pixels + std::max<std::int64_t>(taps, 0) >= source[i];
   });
+}
+
+bool is_gather(const Problem& problem) {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
+}
+
+std::string plane_refusal(const Gather& gather) {
+  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
+    return "three dimensions";
+  return "";
+}
+
+std::string rows_refusal(std::int64_t rows, std::int64_t least) {
+  if (rows >= least) return "";
+  return cat(rows, " output channels a group; below ", least,
+             " nearly all of a tile would be idle");
 }
 
 Gather make_gather(const ConvolutionProblem& problem) {

@@ -3,10 +3,11 @@
 // gathering know nothing else.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
-#include "problem/convolution.hpp"
+#include "problem/problem.hpp"
 
 namespace kiln {
 
@@ -53,6 +54,14 @@ struct Gather {
   // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
   bool leaves_source(int dimension) const;
 };
+
+bool is_gather(const Problem& problem);
+
+// Why a kernel of one gather of two dimensions is not for it; "" if it is.
+std::string plane_refusal(const Gather& gather);
+
+// A group's output channels are the rows of a tile: with fewer than `least`, why none is for them.
+std::string rows_refusal(std::int64_t rows, std::int64_t least);
 
 // Of a data gradient, or of the forward propagation that a filter gradient differentiates: its
 // source is x, its output dy, its filter dw.

@@ -97,6 +97,12 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
   return enough ? "" : cat(device.arch, " has no tensor cores for ", name_of(problem.type));
 }
 
+std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                             const DeviceDescription& device) {
+  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  return mma_refusal(problem, reduction, device);
+}
+
 std::vector<int> parts_of(const DeviceDescription& device, double steps, int most) {
   constexpr double least_steps = 2;  // of a part
   std::vector<int> parts;
@@ -152,7 +158,8 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
 }
 
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentTile& tile) {
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile,
+                            int run_m) {
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
@@ -162,7 +169,7 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentTile
   add("THREAD_N", tile.thread_n);
   add("LANES_M", 8, "of a warp");
   add("LANES_N", 4);
-  add("RUN_M", tile.run_m, "rows side by side");
+  add("RUN_M", run_m, "rows side by side");
   add("RUN_N", 2);
   add("SLICES", 1);
   add("SLICE_THREADS", tile.threads());

@@ -41,6 +41,10 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
 std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                         const DeviceDescription& device);
 
+// The same of kernels whose operands are read by ldmatrix.
+std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                             const DeviceDescription& device);
+
 // Into how many parts a cluster of blocks may divide a tile's reduction; those that do not divide a
 // processing cluster's multiprocessors pack badly into the chip (tests/bench/NOTES.md).
 inline constexpr int cluster_sizes[] = {1, 2, 4, 8, 16};
@@ -65,14 +69,16 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
 
 // A tile whose operands registers take from shared memory by ldmatrix, a fragment at a time: a
 // warp's part is 8 thread_m x 4 thread_n sums.
-struct FragmentTile {
-  int m, n, thread_m, thread_n;
-  int run_m;  // rows of a thread side by side
-  int min_blocks;
+struct FragmentShape {
+  int m = 0, n = 0;
+  int thread_m = 0, thread_n = 0;  // sums of one thread
+  int min_blocks = 1;              // of a multiprocessor at once
+
   int threads() const { return m / thread_m * (n / thread_n); }
 };
-// The constants that tile_sums.cuh asks of such a tile.
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentTile& tile);
+// The constants that tile_sums.cuh asks of such a tile; run_m: rows of a thread side by side.
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
+                            int run_m);
 
 // f32 in three products.
 bool is_split(const ConvolutionProblem& problem);

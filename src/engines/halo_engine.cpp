@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gemm_tile.hpp"
@@ -13,8 +14,6 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Offsets from a tile's first image on, and within the filter, fit into 32 bits, those included
 // that are worked out beyond the last channel or row and not read from.
@@ -34,6 +33,10 @@ bool narrow(const Gather& gather, const HaloTile& tile, const Dims& z_strides) {
          span(z_strides, rows, pixels) <= limit32;
 }
 
+FragmentShape fragment_shape(const HaloShape& shape) {
+  return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks};
+}
+
 struct Tiles {
   std::int64_t of_pixels, all;
 };
@@ -49,9 +52,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   FragmentWork work;
   work.type = problem.type;
   work.split = is_split(problem);
-  work.m = shape.m, work.n = shape.n;
-  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
-  work.min_blocks = shape.min_blocks;
+  work.shape = fragment_shape(shape);
   work.shared_memory = tile.shared_memory();
   work.tiles = tiles_of(problem, gather, tile).all;
   work.results = static_cast<double>(operands_of(problem).back().count());
@@ -72,16 +73,11 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 std::string shared_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
-  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
-  const Gather::Phase& phase = gather.phases.front();
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
-    return "three dimensions";
-  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+    return reason;
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_rows = 16;
-  if (gather.rows < least_rows)
-    return cat(gather.rows, " output channels a group; below ", least_rows,
-               " nearly all of a tile would be idle");
+  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
   constexpr std::int64_t most = limit32 / 2;
   if (gather.most_pixels() > most || reduction > most)
     return cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
@@ -91,10 +87,7 @@ std::string shared_refusal(const ConvolutionProblem& problem, const Gather& gath
 
 }  // namespace
 
-bool HaloEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
+bool HaloEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::vector<HaloTile> HaloEngine::tiles(const ConvolutionProblem& problem, const Gather& gather,
                                         const DeviceDescription& device) const {
@@ -175,8 +168,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
                                                                         : 2)
                                            : rows_side_by_side(gather, shape.thread_m);
   constexpr int run_n = 2;
-  add_fragment_constants(
-      spec.constants, {shape.m, shape.n, shape.thread_m, shape.thread_n, run_m, shape.min_blocks});
+  add_fragment_constants(spec.constants, fragment_shape(shape), run_m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");

@@ -4,12 +4,11 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The taps along a dimension that some of the pixels first to last has inside the source.
 std::int64_t live_taps(const Gather& gather, int dimension, std::int64_t first, std::int64_t last) {

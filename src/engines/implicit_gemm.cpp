@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conv/gather_params.h"
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -13,8 +14,6 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The index of the reduction can run over taps first or channels first; the source decides.
 bool channels_inner(const Gather& gather) {
@@ -308,19 +307,6 @@ std::int64_t rows_of(const ConvolutionProblem& problem) {
   return problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
 }
 
-bool gathers(const Problem& problem) {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
-
-// A group's channels of the output are the rows of a tile: with few of them, most of every tile is
-// idle.
-std::string rows_refusal(std::int64_t rows, std::int64_t least) {
-  if (rows >= least) return "";
-  return cat(rows, " output channels a group; below ", least,
-             " nearly all of a tile would be idle");
-}
-
 std::int64_t reduction_of(const ConvolutionProblem& problem) {
   const Gather gather = make_gather(problem);
   return gather.channels * gather.most_taps();
@@ -341,7 +327,7 @@ Proposal proposal_of(const ConvolutionProblem& problem, const std::vector<GemmTi
 
 }  // namespace
 
-bool ImplicitGemmMmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
+bool ImplicitGemmMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
@@ -361,7 +347,7 @@ Proposal ImplicitGemmMmaEngine::make(const Problem& any, const DeviceDescription
   return proposal_of(problem, mma_tiles(problem, reduction_of(problem)), device, candidate);
 }
 
-bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const { return gathers(problem); }
+bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {

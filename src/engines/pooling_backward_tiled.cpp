@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/pooling_kernel.hpp"
 
@@ -11,8 +12,6 @@ namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Why the kernel does not take a gradient; "" if it does.
 std::string refusal(const PoolingProblem& problem) {

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -12,8 +13,6 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_rows = 4, most_taps = 16;  // what unrolled loops and registers bear
 constexpr int stages = 3;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Tile {
   std::int64_t p, runs, run;  // rows of pixels; runs of pixels in a row, one a thread
@@ -45,11 +44,9 @@ std::int64_t stage_elements(const Gather& gather, const Tile& tile, std::int64_t
 
 std::string refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
-  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   if (gather.rows > most_rows)
     return cat(gather.rows, " output channels a group; at most ", most_rows, " fit into registers");
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
-    return "three dimensions";
   for (int i = 1; i < 3; ++i) {
     if (gather.stride[i] != 1) return cat("stride ", gather.stride[i], "; it slides by 1");
     if (gather.step[i] != 1 && gather.step[i] != -1) return "dilation";
@@ -62,10 +59,7 @@ std::string refusal(const Gather& gather) {
 
 }  // namespace
 
-bool SlidingWindowEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
-}
+bool SlidingWindowEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
     const Problem& any, const DeviceDescription& device) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/axes.hpp"
 #include "engines/pointwise.hpp"
@@ -56,8 +57,6 @@ int vector_of(DataType type, const Axis& along, const Axis& across, const std::v
   while (count > 1 && !fits(count)) count /= 2;
   return count;
 }
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Tile {
   std::int64_t a = 0, b = 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/banks.hpp"
 
@@ -14,9 +15,6 @@ constexpr std::int64_t fragment_bytes = 32, word_bytes = 4;
 
 // How far spread_over_banks() may pull lines, rows and channels apart, in words.
 constexpr std::int64_t most_line_pad = 3, most_row_pad = 7, most_plane_pad = 31;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 std::int64_t word_elements(const BandTile& tile) { return word_bytes / tile.element; }
 
@@ -51,7 +49,7 @@ bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count
 }
 
 // A band's stage, with as little between its lines as there can be.
-BandTile make_band(const BandShape& shape, const Gather& gather, std::int64_t rows,
+BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
                    std::int64_t columns, std::int64_t alignment) {
   const Gather::Phase& phase = gather.phases.front();
   BandTile tile;
@@ -111,7 +109,7 @@ bool copies_spread(const BandTile& tile) {
 double clocks_of(const BandTile& tile, bool split) {
   constexpr double product_clocks = 6.5, stage_clocks = 300;
   constexpr double word_instructions = 28, copy_instructions = 4, pair_instructions = 10;
-  const BandShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
   const double fragment = products * product_clocks * shape.threads() / 128;
   const double instructions = static_cast<double>(tile.x_words()) * word_instructions +
@@ -172,7 +170,7 @@ std::uint32_t BandTile::shared_memory() const {
   return static_cast<std::uint32_t>(std::max(2 * (gradient + x) + table, line));
 }
 
-std::optional<BandTile> lay_band(const BandShape& shape, const Gather& gather, bool split,
+std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
   constexpr std::int64_t most_fragments = 24;
@@ -211,7 +209,7 @@ void spread_over_banks(BandTile& tile, const Gather& gather) {
 }
 
 std::string describe(const BandTile& tile) {
-  const BandShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
              shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
 }

@@ -8,21 +8,13 @@
 
 #include "device/device.hpp"
 #include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 
-// Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.
-struct BandShape {
-  int m, n;
-  int thread_m, thread_n;  // sums of one thread
-  int min_blocks;          // of a multiprocessor at once
-
-  int threads() const { return m / thread_m * (n / thread_n); }
-};
-
-// A shape with the band of pixels that one of its stages holds.
+// Filters M x columns N (channels and taps) of dw, with the band of pixels that a stage holds.
 struct BandTile {
-  BandShape shape{};
+  FragmentShape shape;
   int element = 0;                     // bytes
   std::int64_t rows = 0, columns = 0;  // of pixels of dy
   std::int64_t bands = 0;              // of an image
@@ -41,7 +33,7 @@ struct BandTile {
 
 // The shape with the band that wastes least; none if no band of it fits into the shared memory of
 // the device's blocks. gather: of one phase, no depth. alignment: bytes, of the operands.
-std::optional<BandTile> lay_band(const BandShape& shape, const Gather& gather, bool split,
+std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device);
 
 // x_line, x_row and x_plane such that what a warp reads at a time falls into different banks, as

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -18,8 +19,6 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t vector_bytes = 16;
 constexpr std::int64_t fragment_bytes = 32;  // of the reduction
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
 // shared memory and the tensor cores equally busy. Two blocks of four warps hide each other's
@@ -72,7 +71,6 @@ std::int64_t gradient_run(const Gather& gather) {
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
   if (problem.alignment < vector_bytes)
     return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
                " are copied at a time");
@@ -96,6 +94,10 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   return complaint("dy", gather.out_strides);
 }
 
+FragmentShape fragment_shape(const WgradTile& tile) {
+  return {tile.m, tile.n, tile.thread_m, tile.thread_n, tile.min_blocks};
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                      const WgradTile& tile) {
   KernelSpec spec;
@@ -112,8 +114,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
   add("TAP_MASK", false);
   const bool half = size_of(problem.type) == 2, split = is_split(problem);
-  add_fragment_constants(spec.constants, {tile.m, tile.n, tile.thread_m, tile.thread_n,
-                                          half ? 1 : 4, tile.min_blocks});
+  add_fragment_constants(spec.constants, fragment_shape(tile), half ? 1 : 4);
   add("STAGES", std::int64_t{tile.stages});
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
   add("PITCH_PAD", pitch_pad(problem.type), "bytes");
@@ -146,9 +147,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& ti
   FragmentWork work;
   work.type = problem.type;
   work.split = is_split(problem);
-  work.m = tile.m, work.n = tile.n;
-  work.thread_m = tile.thread_m, work.thread_n = tile.thread_n;
-  work.min_blocks = tile.min_blocks;
+  work.shape = fragment_shape(tile);
   work.shared_memory = tile.shared_memory(problem.type);
   work.tiles = wgrad_tile_count(problem, tile.m, tile.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
@@ -207,7 +206,8 @@ bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_w
 std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+  if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
+      !reason.empty())
     return Refusal{std::move(reason)};
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather); !reason.empty())

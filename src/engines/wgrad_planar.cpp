@@ -18,11 +18,11 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 // As of wgrad_channels_last; 96 filters for layers of that many.
-constexpr BandShape whole_shapes[] = {
+constexpr FragmentShape whole_shapes[] = {
     {128, 256, 8, 16, 1}, {128, 128, 8, 16, 2}, {64, 256, 8, 16, 2}, {96, 192, 6, 12, 1},
     {64, 128, 8, 8, 2},   {64, 64, 4, 8, 2},    {32, 128, 4, 8, 2},
 };
-constexpr BandShape split_shapes[] = {
+constexpr FragmentShape split_shapes[] = {
     {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
     {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2},
 };
@@ -44,10 +44,7 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
-  const Gather::Phase& phase = gather.phases.front();
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
-    return "three dimensions";
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_filters = 16, most_stride = 4;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
   if (gather.source_strides[4] != 1) return "the pixels of a row of x do not lie side by side";
@@ -60,7 +57,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                      const BandTile& tile) {
-  const BandShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   const bool split = is_split(problem);
   KernelSpec spec;
   spec.engine = "wgrad_planar";
@@ -77,8 +74,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   };
   add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
   add("TAP_MASK", false);
-  add_fragment_constants(spec.constants,
-                         {shape.m, shape.n, shape.thread_m, shape.thread_n, 1, shape.min_blocks});
+  add_fragment_constants(spec.constants, shape, 1);
   add("STAGES", std::int64_t{2});
   add("LINES_ALONG_M", false);
   add("DW_RUN", run, "columns side by side in dw");
@@ -101,7 +97,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
 // Why a tile in so many parts cannot serve; "" if it can.
 std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const BandTile& tile, int parts) {
-  const BandShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   if (std::string reason = wgrad_count_refusal(problem, shape.m, shape.n, parts); !reason.empty())
     return reason;
   if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
@@ -118,13 +114,11 @@ std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
-  const BandShape& shape = tile.shape;
+  const FragmentShape& shape = tile.shape;
   FragmentWork work;
   work.type = problem.type;
   work.split = is_split(problem);
-  work.m = shape.m, work.n = shape.n;
-  work.thread_m = shape.thread_m, work.thread_n = shape.thread_n;
-  work.min_blocks = shape.min_blocks;
+  work.shape = shape;
   work.shared_memory = tile.shared_memory();
   work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
@@ -147,7 +141,8 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
   const bool split = is_split(problem);
   const Gather gather = make_gather(problem);
   std::vector<BandTile> out;
-  for (const BandShape& shape : split ? std::span<const BandShape>(split_shapes) : whole_shapes)
+  for (const FragmentShape& shape :
+       split ? std::span<const FragmentShape>(split_shapes) : whole_shapes)
     if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
       out.push_back(*tile);
   return out;
@@ -156,7 +151,8 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
 std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+  if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
+      !reason.empty())
     return Refusal{std::move(reason)};
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather); !reason.empty())

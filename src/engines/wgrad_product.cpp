@@ -4,14 +4,13 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
