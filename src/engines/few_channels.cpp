@@ -157,7 +157,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.file = "conv/few_channels.cu";
   spec.entry = "few_channels";
   spec.tile = cat(describe(tile), split ? ", 3 products" : "");
-  spec.shared_memory = tile.shared_memory();
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = size_of(problem.type);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -233,7 +233,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.type = problem.type;
   work.split = is_split(problem);
   work.shape = shape;
-  work.shared_memory = tile.shared_memory();
+  work.shared_memory = static_cast<double>(tile.shared_memory());
   work.tiles = share.blocks;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto bands = static_cast<double>(share.a_block);
@@ -254,10 +254,10 @@ std::int64_t FewChannelsTile::fragments() const {
   return ceil_div(runs * run_words, fragment_words);
 }
 
-std::uint32_t FewChannelsTile::shared_memory() const {
+std::int64_t FewChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
   const std::int64_t x = round_up(planes * x_plane * word_bytes, 16);
-  return static_cast<std::uint32_t>(shape.m * (reduction + 16) + 2 * x + reduction + 16);
+  return shape.m * (reduction + 16) + 2 * x + reduction + 16;
 }
 
 bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }

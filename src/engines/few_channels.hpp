@@ -25,8 +25,8 @@ struct FewChannelsTile {
   std::int64_t run_words = 0, runs = 0;             // of the reduction
   std::int64_t x_line = 0, x_row = 0, x_plane = 0;  // words from one to the next
 
-  std::int64_t fragments() const;  // of 32 bytes of the reduction
-  std::uint32_t shared_memory() const;
+  std::int64_t fragments() const;      // of 32 bytes of the reduction
+  std::int64_t shared_memory() const;  // bytes
 };
 
 class FewChannelsEngine final : public Engine {

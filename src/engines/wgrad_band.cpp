@@ -161,13 +161,13 @@ std::int64_t BandTile::x_words() const {
   return x_channels * x_rows * (x_lines / line_copies) * line_words;
 }
 
-std::uint32_t BandTile::shared_memory() const {
+std::int64_t BandTile::shared_memory() const {
   const std::int64_t gradient = shape.m * (stage_pixels() * element + 16);
   const std::int64_t x = round_up(x_channels * x_plane * word_bytes, 16);
   const std::int64_t table = stage_pixels() * element;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
-  return static_cast<std::uint32_t>(std::max(2 * (gradient + x) + table, line));
+  return std::max(2 * (gradient + x) + table, line);
 }
 
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,

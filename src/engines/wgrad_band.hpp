@@ -27,8 +27,8 @@ struct BandTile {
   std::int64_t fragments() const;     // of 32 bytes of pixels, in a stage
   std::int64_t stage_pixels() const;  // in all fragments, with what fills them up
   std::int64_t gradient_copies() const;
-  std::int64_t x_words() const;  // that are loaded, each for all of its copies
-  std::uint32_t shared_memory() const;
+  std::int64_t x_words() const;        // that are loaded, each for all of its copies
+  std::int64_t shared_memory() const;  // bytes
 };
 
 // The shape with the band that wastes least; none if no band of it fits into the shared memory of

@@ -64,7 +64,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.file = "conv/wgrad_planar.cu";
   spec.entry = "wgrad_planar";
   spec.tile = cat(describe(tile), split ? ", 3 products" : "");
-  spec.shared_memory = tile.shared_memory();
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   const std::int64_t run = gradient_run(problem, gather);
   spec.alignment = std::max<std::size_t>(static_cast<std::size_t>(tile.copy_bytes),
                                          static_cast<std::size_t>(run) * size_of(problem.type));
@@ -119,7 +119,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.type = problem.type;
   work.split = is_split(problem);
   work.shape = shape;
-  work.shared_memory = tile.shared_memory();
+  work.shared_memory = static_cast<double>(tile.shared_memory());
   work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto stages = static_cast<double>(problem.batch * tile.bands);

@@ -190,6 +190,9 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) == "three dimensions");
   BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
+  // Bytes beyond 32 bits.
+  BOOST_TEST(reason(nchw("mb1ic9000000ih8oc32kh7ph1")).find("do not fit into shared memory") !=
+             std::string::npos);
   BOOST_TEST(reason(few_problem("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
              "neither the pixels of a row lie side by side, nor all channels of all pixels");
 }

@@ -147,6 +147,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(planar_problem("mb4ic8ih39oc32kh3ph1sh5sw5", f32)) ==
              "a stride of 5 columns; at most 4 are kept apart");
   BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) == "three dimensions");
+  BOOST_TEST(reason(planar_problem("mb1ic300ih3iw6000011oc32kh3ph1", f32)) ==
+             "no band of pixels fits into shared memory");
   const ConvolutionOperands o =
       describe_convolution(parse_convolution_line("mb4ic8ih9oc32kh3ph1"), KILN_DATA_FLOAT,
                            KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
