@@ -287,8 +287,9 @@ KILN_API kilnStatus_t kilnGetConvolutionMathMode(kilnConvolutionDescriptor_t des
 
 /* What every operand's address is a multiple of at each execution, in bytes: 16 until set. Kernels
  * for tensors whose channels lie side by side, and for filter gradients, copy up to 16 bytes at a
- * time; with less, the plan takes one that goes element by element. An execution with an address below the plan's alignment
- * (kilnGetPlanInfo) is refused. Errors: BAD_PARAM (null; not a power of two from 1 to 4096). */
+ * time; with less, the plan takes one that copies less at a time. An execution with an address
+ * below the plan's alignment (kilnGetPlanInfo) is refused. Errors: BAD_PARAM (null; not a power of
+ * two from 1 to 4096). */
 KILN_API kilnStatus_t kilnSetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,
                                                   int64_t alignment);
 KILN_API kilnStatus_t kilnGetConvolutionAlignment(kilnConvolutionDescriptor_t descriptor,

@@ -21,7 +21,7 @@ constexpr int REDUCTION_WORDS = FRAGMENTS * FRAGMENT_WORDS;
 constexpr bool FILLED_UP = RUNS * RUN != REDUCTION_WORDS * WORD_ELEMENTS;
 constexpr int FILTER_PITCH = REDUCTION_WORDS * 4 + 16;  // bytes
 constexpr int FILTER_BYTES = TILE_M * FILTER_PITCH;
-static_assert(COLUMN_STEP == 1 && BAND_ROWS * BAND_COLUMNS <= TILE_N);
+static_assert((COLUMN_STEP == 1 || FILTER_S[0] == 1) && BAND_ROWS * BAND_COLUMNS <= TILE_N);
 
 constexpr int PIXEL_STEP = STRIDE_W * PIXEL_ELEMENTS;  // elements from a pixel to the next
 constexpr int X_BYTES = (X_PLANES * X_PLANE * 4 + 15) / 16 * 16;
@@ -51,8 +51,8 @@ struct Band {
     first_q = in_image % STRIPS * BAND_COLUMNS;
   }
   device_inline Pixel at(int n) const {
-    const int row = n / BAND_COLUMNS;
-    return {0, 0, first_p + row, first_q + n - row * BAND_COLUMNS};
+    const int number = n < BAND_ROWS * BAND_COLUMNS ? n : 0, row = number / BAND_COLUMNS;
+    return {0, 0, first_p + row, first_q + number - row * BAND_COLUMNS};
   }
   device_inline bool inside(int n) const {
     const Pixel pixel = at(n);

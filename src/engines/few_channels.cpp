@@ -11,6 +11,7 @@
 #include "engines/banks.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/line_store.hpp"
+#include "engines/loaders.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -31,6 +32,11 @@ constexpr FragmentShape split_shapes[] = {
     {48, 128, 6, 8, 2},  {32, 128, 4, 8, 2},
 };
 
+// The pixels of a row lie side by side, if there is more than one.
+bool is_planar(const Gather& gather) {
+  return gather.source_strides[4] == 1 || gather.source[2] == 1;
+}
+
 std::string refusal(const Gather& gather) {
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_rows = 16;
@@ -39,7 +45,7 @@ std::string refusal(const Gather& gather) {
     return "a dilation, between whose taps others lie in a line";
   const Dims& s = gather.source_strides;
   const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
-  if (s[4] != 1 && !pixels_whole)
+  if (!is_planar(gather) && !pixels_whole)
     return "neither the pixels of a row lie side by side, nor all channels of all pixels";
   return "";
 }
@@ -52,6 +58,7 @@ void set_pitches(FewChannelsTile& tile, std::int64_t line_pad, std::int64_t row_
   tile.x_plane = tile.x_rows * tile.x_row;
 }
 
+// Its pitches are not set.
 FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
                           std::int64_t columns) {
   const Gather::Phase& phase = gather.phases.front();
@@ -60,7 +67,7 @@ FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std:
   tile.element = static_cast<int>(size_of(gather.type));
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
-  const bool planar = gather.source_strides[4] == 1;
+  const bool planar = is_planar(gather);
   tile.planes = planar ? gather.channels : 1;
   tile.pixel_elements = planar ? 1 : gather.channels;
   tile.run_words = ceil_div(phase.taps[2] * tile.pixel_elements, word_elements(tile));
@@ -69,20 +76,25 @@ FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std:
   tile.copies = tile.element == 2 && pixel_step % 2 != 0 ? 2 : 1;
   tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   tile.line_words = (columns - 1) * pixel_step / word_elements(tile) + tile.run_words;
-  set_pitches(tile, 0, 0);
   return tile;
-}
-
-bool fits(FewChannelsTile tile, const DeviceDescription& device) {
-  constexpr std::int64_t reserved = 1024;  // bytes of a block, by the driver
-  set_pitches(tile, most_line_pad, most_row_pad);
-  const std::int64_t bytes = tile.shared_memory();
-  return bytes <= device.shared_memory_per_block &&
-         tile.shape.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
 }
 
 std::int64_t x_words(const FewChannelsTile& tile) {
   return tile.planes * tile.x_rows * tile.line_words;
+}
+
+bool fits(FewChannelsTile tile, const DeviceDescription& device) {
+  // Factors may be of any size, their product not.
+  for (const auto& [a, b, c] : {std::array{tile.planes, tile.x_rows, tile.line_words},
+                                std::array{tile.runs, tile.run_words, std::int64_t{1}}})
+    if (std::max({a, b, c}) > device.shared_memory_per_block ||
+        a * b > device.shared_memory_per_block || a * b * c > device.shared_memory_per_block)
+      return false;
+  set_pitches(tile, most_line_pad, most_row_pad);
+  if (!fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device)) return false;
+  // A thread's words of the next band, spread over the fragments.
+  const std::int64_t batch = line_batch(x_words(tile), tile.shape.threads(), tile.fragments());
+  return batch_bearable(batch, tile.element == 2 ? batch * (1 + tile.copies) : 0);
 }
 
 bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
@@ -97,23 +109,26 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
                                         const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
   constexpr std::int64_t narrowest = 8;
+  // What is larger fits nowhere, and products of it not even into 64 bits.
+  constexpr std::int64_t most = 1 << 16;
+  if (gather.channels > most || gather.stride[2] > most) return std::nullopt;
   std::optional<FewChannelsTile> best;
   double best_clocks = 0;
   for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
        columns >= std::min(narrowest, pixels[2]); --columns) {
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
-    const FewChannelsTile tile = make_tile(shape, gather, rows, columns);
+    FewChannelsTile tile = make_tile(shape, gather, rows, columns);
     if (!fits(tile, device)) continue;
-    // Of an image: its bands' products at the rate of mma.sync, half of the issue slots that loads
-    // take, which run beside them, and stores (cost_model.cpp). Predicted, not measured.
-    constexpr double product_clocks = 6.5, word_instructions = 28;
+    set_pitches(tile, 0, 0);
+    // Of an image: its bands' products, copies and stores (cost_model.cpp). Predicted, not
+    // measured.
     const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
     const double fragment =
         shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
-    const double clocks = static_cast<double>(tile.bands) *
-                          (static_cast<double>(tile.fragments()) * fragment +
-                           static_cast<double>(x_words(tile)) * word_instructions / 128 / 2 +
-                           shape.m * shape.n / 32.0 * store_clocks);
+    const double clocks =
+        static_cast<double>(tile.bands) * (static_cast<double>(tile.fragments()) * fragment +
+                                           static_cast<double>(x_words(tile)) * word_copy_clocks +
+                                           shape.m * shape.n / 32.0 * store_clocks);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
   }
   return best;
@@ -319,9 +334,7 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
 }
 
 std::string describe(const FewChannelsTile& tile) {
-  const FragmentShape& shape = tile.shape;
-  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
-             shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
+  return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
 }
 
 }  // namespace kiln

@@ -254,6 +254,7 @@ std::string plane_refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
     return "three dimensions";
+  if (phase.tap_count() == 0) return "no tap that meets the source";
   return "";
 }
 

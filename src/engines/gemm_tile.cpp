@@ -84,8 +84,7 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
   if (problem.math == KILN_MATH_STRICT) return "the math mode is strict";
   // The split's own error is that of f32 sums of so many products.
   constexpr std::int64_t least_split = 128;
-  if (problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT &&
-      reduction < least_split)
+  if (is_split(problem) && reduction < least_split)
     return cat(reduction, " products a sum; below ", least_split,
                " fused multiply-adds err less than three products of 11-bit parts");
   if (device.kind == KILN_DEVICE_HOST) return "";
@@ -175,6 +174,17 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("SLICE_THREADS", tile.threads());
   add("MIN_BLOCKS", tile.min_blocks);
   add("VECTOR", 4, "compute_t in 16 bytes");
+}
+
+std::string describe(const FragmentShape& shape) {
+  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
+             shape.threads(), " threads");
+}
+
+bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device) {
+  constexpr std::int64_t reserved = 1024;  // of a block, by the driver
+  return bytes <= device.shared_memory_per_block &&
+         blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
 }
 
 bool is_split(const ConvolutionProblem& problem) {

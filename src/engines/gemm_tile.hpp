@@ -80,6 +80,13 @@ struct FragmentShape {
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
                             int run_m);
 
+// "128x128, 8x16 a thread, 128 threads"
+std::string describe(const FragmentShape& shape);
+
+// Whether so many blocks of so many bytes of shared memory fit on a multiprocessor, and one of them
+// on the device at all.
+bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device);
+
 // f32 in three products.
 bool is_split(const ConvolutionProblem& problem);
 

@@ -6,6 +6,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/cost_model.hpp"
 
 namespace kiln {
 namespace {
@@ -99,7 +100,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   tile.least_taps = (ahead + tile.halo_stages - 2) / (tile.halo_stages - 1);
 
   // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, and a thread's copies of the halo.
-  constexpr double product_clocks = 6.5, copy_clocks = 8;
+  constexpr double copy_clocks = 8;
   constexpr std::int64_t narrowest = 8;
   std::optional<HaloTile> best;
   double best_clocks = 0;

@@ -7,6 +7,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/banks.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/loaders.hpp"
 
 namespace kiln {
 namespace {
@@ -48,7 +50,7 @@ bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count
          whole(pixels[1] % tile.rows * tile.columns);
 }
 
-// A band's stage, with as little between its lines as there can be.
+// A band's stage; its pitches are not set.
 BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
                    std::int64_t columns, std::int64_t alignment) {
   const Gather::Phase& phase = gather.phases.front();
@@ -72,9 +74,6 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_
   tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   tile.x_lines = stride * tile.line_copies;
   tile.line_words = ceil_div(row_pixels(tile) + widest_shift(gather), word_elements(tile));
-  tile.x_line = tile.line_words;
-  tile.x_row = tile.x_lines * tile.x_line;
-  tile.x_plane = tile.x_rows * tile.x_row;
   return tile;
 }
 
@@ -85,38 +84,38 @@ void pad(BandTile& tile, std::int64_t of_line, std::int64_t of_row, std::int64_t
 }
 
 bool fits(BandTile tile, const DeviceDescription& device) {
-  constexpr std::int64_t reserved = 1024;  // bytes of a block, by the driver
+  // Factors may be of any size, their product not.
+  std::int64_t words = 1;
+  for (const std::int64_t factor : {tile.x_channels, tile.x_rows, tile.x_lines, tile.line_words}) {
+    if (factor > device.shared_memory_per_block / words) return false;
+    words *= factor;
+  }
   pad(tile, most_line_pad, most_row_pad, most_plane_pad);
-  const std::int64_t bytes = tile.shared_memory();
-  return bytes <= device.shared_memory_per_block &&
-         tile.shape.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+  return fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device);
 }
 
-// Whether a thread's copies can be spread over the fragments of a stage so that few wait in
-// registers at a time, and the loop stays short (kernel_sources/conv/wgrad_planar_loader.cuh).
+std::int64_t positions(const BandTile& tile) { return tile.gradient_copies() / tile.shape.m; }
+
+// Whether a thread's copies, spread over the fragments of a stage, are few at a time.
 bool copies_spread(const BandTile& tile) {
-  constexpr std::int64_t most_registers = 30, most_copies = 16;
   const std::int64_t threads = tile.shape.threads(), steps = tile.fragments() - 1;
-  const std::int64_t of_x = ceil_div(ceil_div(tile.x_words(), threads), steps);
-  const std::int64_t of_dy = ceil_div(ceil_div(tile.gradient_copies(), threads), steps);
-  const std::int64_t registers = (tile.element == 2 ? of_x * (1 + tile.line_copies) : 0) +
-                                 (tile.copy_bytes == 2 ? of_dy * 2 : 0);
-  return registers <= most_registers && of_x + of_dy <= most_copies;
+  const std::int64_t of_x = line_batch(tile.x_words(), threads, steps);
+  const std::int64_t of_dy = row_batch(tile.shape.m, positions(tile), threads, steps);
+  return batch_bearable(of_x + of_dy, (tile.element == 2 ? of_x * (1 + tile.line_copies) : 0) +
+                                          (tile.copy_bytes == 2 ? of_dy * 2 : 0));
 }
 
-// Clocks of an image: products at the rate of mma.sync, half of the issue slots that copies take,
-// which run beside them, and what a stage's end costs. Predicted, not measured.
+// Clocks of an image: products, copies, and what a stage's end costs. Predicted, not measured.
 double clocks_of(const BandTile& tile, bool split) {
-  constexpr double product_clocks = 6.5, stage_clocks = 300;
-  constexpr double word_instructions = 28, copy_instructions = 4, pair_instructions = 10;
+  constexpr double stage_clocks = 300;
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
   const double fragment = products * product_clocks * shape.threads() / 128;
-  const double instructions = static_cast<double>(tile.x_words()) * word_instructions +
-                              static_cast<double>(tile.gradient_copies()) *
-                                  (tile.copy_bytes == 2 ? pair_instructions : copy_instructions);
+  const double copies = static_cast<double>(tile.x_words()) * word_copy_clocks +
+                        static_cast<double>(tile.gradient_copies()) *
+                            (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);
   return static_cast<double>(tile.bands) *
-         (static_cast<double>(tile.fragments()) * fragment + instructions / 128 / 2 + stage_clocks);
+         (static_cast<double>(tile.fragments()) * fragment + copies + stage_clocks);
 }
 
 // The column's word at a band's first pixel.
@@ -182,11 +181,11 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
        ++strips) {
     if (pixels[2] % strips != 0) continue;
     for (std::int64_t rows = 1; rows <= pixels[1]; ++rows) {
-      const BandTile tile = make_band(shape, gather, rows, pixels[2] / strips, alignment);
+      BandTile tile = make_band(shape, gather, rows, pixels[2] / strips, alignment);
       if (tile.fragments() > most_fragments || !fits(tile, device)) break;
       // A thread copies the same pixels of each filter.
-      if (tile.gradient_copies() > std::int64_t{shape.m} * shape.threads()) continue;
-      if (!copies_spread(tile)) continue;
+      if (positions(tile) > shape.threads() || !copies_spread(tile)) continue;
+      pad(tile, 0, 0, 0);
       const double clocks = clocks_of(tile, split);
       if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
     }
@@ -209,9 +208,7 @@ void spread_over_banks(BandTile& tile, const Gather& gather) {
 }
 
 std::string describe(const BandTile& tile) {
-  const FragmentShape& shape = tile.shape;
-  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
-             shape.threads(), " threads, bands of ", tile.rows, "x", tile.columns);
+  return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
 }
 
 }  // namespace kiln

@@ -40,11 +40,7 @@ constexpr WgradTile split_tiles[] = {
 std::int64_t pitch_pad(DataType type) { return size_of(type) == 2 ? 16 : 32; }
 
 bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device) {
-  const std::int64_t a_block = device.shared_memory_per_block;
-  constexpr std::int64_t reserved = 1024;  // of a block, by the driver
-  const std::int64_t bytes = tile.shared_memory(type);
-  return bytes <= a_block &&
-         tile.min_blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+  return fits_shared_memory(tile.shared_memory(type), tile.min_blocks, device);
 }
 
 // The constant step from each pixel of dy to the next in memory; 0 if there is none.

@@ -47,8 +47,10 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_filters = 16, most_stride = 4;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
-  if (gather.source_strides[4] != 1) return "the pixels of a row of x do not lie side by side";
-  if (gather.out_strides[4] != 1) return "the pixels of a row of dy do not lie side by side";
+  if (gather.source[2] > 1 && gather.source_strides[4] != 1)
+    return "the pixels of a row of x do not lie side by side";
+  if (gather.phases.front().pixels[2] > 1 && gather.out_strides[4] != 1)
+    return "the pixels of a row of dy do not lie side by side";
   if (gather.stride[2] > most_stride)
     return cat("a stride of ", gather.stride[2], " columns; at most ", most_stride,
                " are kept apart");
@@ -165,7 +167,9 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
     FragmentWork work = work_of_tile(problem, fitting[i]);
     work.bytes = bytes;
     const auto stages = static_cast<double>(problem.batch * fitting[i].bands);
-    for (const int parts : parts_of(device, stages, std::end(cluster_sizes)[-1])) {
+    // Not every chip has 16 whole multiprocessors side by side.
+    const int most = fitting[i].shape.min_blocks == 1 ? 8 : std::end(cluster_sizes)[-1];
+    for (const int parts : parts_of(device, stages, most)) {
       reason = tile_refusal(problem, gather, fitting[i], parts);
       if (reason.empty())
         candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});

@@ -71,22 +71,32 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
   return out;
 }
 
-// A layer that every tile is a candidate for: each kernel once, in whatever parts.
+// Layers that every tile is a candidate for, of many channels and of few: each kernel once, in
+// whatever parts.
 std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std::string& arch) {
-  ConvolutionOperands o = describe_convolution(parse_convolution_line("mb8ic128ih28oc128kh3ph1"),
-                                               type, layout, KILN_CROSS_CORRELATION);
-  std::vector<Problem> problems;
+  std::vector<Case> out;
+  const auto add = [&](const Problem& problem, const std::string& only) {
+    for (Option& option : all_candidates(problem, known_architecture(arch)))
+      if (option.name.parts == 1 && (only.empty() || only == option.name.engine))
+        out.push_back({problem, arch, std::move(option)});
+  };
   for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
     if (math == KILN_MATH_TF32 && type != KILN_DATA_FLOAT) continue;
-    o.spec.math = math;
-    problems.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));
-    problems.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
-    problems.emplace_back(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    const auto operands = [&](const char* line) {
+      ConvolutionOperands o =
+          describe_convolution(parse_convolution_line(line), type, layout, KILN_CROSS_CORRELATION);
+      o.spec.math = math;
+      return o;
+    };
+    const ConvolutionOperands many = operands("mb8ic128ih28oc128kh3ph1");
+    add(make_convolution(many.spec, many.x, many.w, many.y), "");
+    add(make_convolution_dgrad(many.spec, many.w, many.y, many.x), "");
+    add(make_convolution_wgrad(many.spec, many.x, many.y, many.w), "");
+    for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
+      const ConvolutionOperands few = operands(line);
+      add(make_convolution(few.spec, few.x, few.w, few.y), "few_channels");
+    }
   }
-  std::vector<Case> out;
-  for (const Problem& problem : problems)
-    for (Option& option : all_candidates(problem, known_architecture(arch)))
-      if (option.name.parts == 1) out.push_back({problem, arch, std::move(option)});
   return out;
 }
 
