@@ -6,47 +6,16 @@
 #include <cmath>
 #include <limits>
 
-#include "forward_case.hpp"
 #include "placed_case.hpp"
+#include "tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-struct Arithmetic {
-  DataType type;
-  kilnMathMode_t math;
-};
-constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
-ConvolutionProblem few_problem(const char* line, const Arithmetic& arithmetic,
-                               kilnTensorFormat_t layout,
-                               ConvolutionPass pass = ConvolutionPass::fprop,
-                               kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  const ConvolutionOperands o =
-      describe_convolution(parse_convolution_line(line), arithmetic.type, layout, mode);
-  ConvolutionProblem problem = pass == ConvolutionPass::fprop
-                                   ? make_convolution(o.spec, o.x, o.w, o.y)
-                                   : make_convolution_dgrad(o.spec, o.w, o.y, o.x);
-  problem.math = arithmetic.math;
-  return problem;
-}
-
-OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
-  OperationCase item(problem);
-  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
-    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
-  return item;
-}
-
-void check_exact(const OperationCase& item) {
-  const std::string fault = difference(item.run_plan("few_channels"), item.expected());
-  BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
-}
+void check_exact(const OperationCase& item) { check_integers(item, "few_channels"); }
 
 }  // namespace
 
@@ -59,8 +28,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      const ConvolutionProblem problem =
-          few_problem("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
+      const ConvolutionProblem problem = problem_in("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
@@ -94,7 +62,7 @@ BOOST_AUTO_TEST_CASE(edges) {
         for (int i = 0; i < 2; ++i) {
           const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++) % 4];
           const ConvolutionProblem problem =
-              few_problem(line, arithmetic, layout, ConvolutionPass::fprop, mode);
+              problem_in(line, arithmetic, layout, ConvolutionPass::fprop, mode);
           // f32 in three products is for more of them, and channels of a group lie among others.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
@@ -112,16 +80,16 @@ BOOST_AUTO_TEST_CASE(data_gradient) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts)
       for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
-        check_exact(integers_of(few_problem("mb2ic40ih13iw11oc6kh5ph1", arithmetic, layout,
-                                            ConvolutionPass::dgrad, mode)));
+        check_exact(integers_of(problem_in("mb2ic40ih13iw11oc6kh5ph1", arithmetic, layout,
+                                           ConvolutionPass::dgrad, mode)));
 }
 
 // Of a stride's phases the only one may have no tap: zeros, of whichever engine.
 BOOST_AUTO_TEST_CASE(gradient_without_taps) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
-      const ConvolutionProblem problem = few_problem("mb2_ic32ih1iw8_oc32_kh2kw1_sh2_ph1_dh1",
-                                                     arithmetic, layout, ConvolutionPass::dgrad);
+      const ConvolutionProblem problem = problem_in("mb2_ic32ih1iw8_oc32_kh2kw1_sh2_ph1_dh1",
+                                                    arithmetic, layout, ConvolutionPass::dgrad);
       const OperationCase item = integers_of(problem);
       BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
       BOOST_CHECK_THROW(item.run_plan("few_channels"), Error);
@@ -157,7 +125,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line : {"mb2ic3ih12iw13oc24kh7ph0", "mb2ic6ih10iw11oc24kh5ph0"})
     for (const Arithmetic& arithmetic : arithmetics)
       for (const kilnTensorFormat_t layout : layouts) {
-        OperationCase item = integers_of(few_problem(line, arithmetic, layout), 5);
+        OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
         for (const char* tensor : {"x", "w"})
           for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
         item["x"].at(20) = std::nan("");
@@ -171,8 +139,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 // The three products err no more than f32 itself does, against f64.
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
   const auto error = [](kilnMathMode_t math, const char* engine) {
-    OperationCase item(
-        few_problem("mb1ic3ih20oc16kh11", {KILN_DATA_FLOAT, math}, KILN_TENSOR_NCHW));
+    OperationCase item(problem_in("mb1ic3ih20oc16kh11", {KILN_DATA_FLOAT, math}, KILN_TENSOR_NCHW));
     item.fill_uniform(11);
     const HostTensor got = item.run_plan(engine), want = item.expected();
     double squares = 0, size = 0;
@@ -195,7 +162,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal == nullptr ? std::string() : refusal->reason;
   };
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
-  const auto nchw = [&](const char* line) { return few_problem(line, f32, KILN_TENSOR_NCHW); };
+  const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
   BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1")) == "");
   BOOST_TEST(reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
              "8 output channels a group; below 16 nearly all of a tile would be idle");
@@ -207,7 +174,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   // Bytes beyond 32 bits.
   BOOST_TEST(reason(nchw("mb1ic9000000ih8oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
-  BOOST_TEST(reason(few_problem("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
+  BOOST_TEST(reason(problem_in("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
              "neither the pixels of a row lie side by side, nor all channels of all pixels");
 }
 

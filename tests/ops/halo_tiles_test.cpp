@@ -6,7 +6,7 @@
 
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
-#include "forward_case.hpp"
+#include "tensor_core_case.hpp"
 
 namespace {
 
@@ -19,38 +19,15 @@ struct EngineOfLayout {
 constexpr EngineOfLayout both[] = {{"halo_gemm", KILN_TENSOR_NHWC},
                                    {"halo_gemm_planar", KILN_TENSOR_NCHW}};
 
-struct Arithmetic {
-  DataType type;
-  kilnMathMode_t math;
-};
-constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
-
 ConvolutionProblem halo_problem(const char* line, const EngineOfLayout& engine,
                                 const Arithmetic& arithmetic,
                                 ConvolutionPass pass = ConvolutionPass::fprop,
                                 kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  const ConvolutionOperands o =
-      describe_convolution(parse_convolution_line(line), arithmetic.type, engine.layout, mode);
-  ConvolutionProblem problem = pass == ConvolutionPass::fprop
-                                   ? make_convolution(o.spec, o.x, o.w, o.y)
-                                   : make_convolution_dgrad(o.spec, o.w, o.y, o.x);
-  problem.math = arithmetic.math;
-  return problem;
-}
-
-OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
-  OperationCase item(problem);
-  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
-    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
-  return item;
+  return problem_in(line, arithmetic, engine.layout, pass, mode);
 }
 
 void check_exact(const OperationCase& item, const EngineOfLayout& engine) {
-  const std::string fault = difference(item.run_plan(engine.name), item.expected());
-  BOOST_TEST(fault.empty(), engine.name << ", " << text_of(item.problem) << ": " << fault);
+  check_integers(item, engine.name);
 }
 
 }  // namespace

@@ -7,41 +7,19 @@
 #include <limits>
 #include <set>
 
-#include "forward_case.hpp"
 #include "placed_case.hpp"
+#include "tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-struct Arithmetic {
-  DataType type;
-  kilnMathMode_t math;
-};
-constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                      {KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                      {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
-
 ConvolutionProblem planar_problem(const char* line, const Arithmetic& arithmetic,
                                   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  ConvolutionOperands o =
-      describe_convolution(parse_convolution_line(line), arithmetic.type, KILN_TENSOR_NCHW, mode);
-  o.spec.math = arithmetic.math;
-  return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+  return problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::wgrad, mode);
 }
 
-OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
-  OperationCase item(problem);
-  for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)
-    item.tensors[i].fill_integers(seed + static_cast<unsigned>(i), 2);
-  return item;
-}
-
-void check_exact(const OperationCase& item) {
-  const std::string fault = difference(item.run_plan("wgrad_planar"), item.expected());
-  BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
-}
+void check_exact(const OperationCase& item) { check_integers(item, "wgrad_planar"); }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
   return WgradPlanarEngine().tiles(problem, device()->description()).front();
