@@ -22,10 +22,11 @@ constexpr std::int64_t fragment_words = 8, word_bytes = 4;
 constexpr int run_n = 2;                                       // pixels of a thread side by side
 constexpr std::int64_t most_line_pad = 15, most_row_pad = 15;  // words, against bank conflicts
 
-// Two blocks of a multiprocessor, so that one's results go out while the other multiplies.
+// Two blocks of a multiprocessor, so that one's results go out while the other multiplies; but for
+// the tallest, whose filters leave room for one.
 constexpr FragmentShape whole_shapes[] = {
-    {128, 128, 8, 16, 2}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
-    {48, 256, 6, 16, 2},  {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
+    {128, 128, 8, 8, 1}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
+    {48, 256, 6, 16, 2}, {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
 };
 constexpr FragmentShape split_shapes[] = {
     {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
