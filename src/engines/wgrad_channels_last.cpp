@@ -147,6 +147,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& ti
   work.shared_memory = tile.shared_memory(problem.type);
   work.tiles = wgrad_tile_count(problem, tile.m, tile.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
+  work.bytes = work_of(problem, false).bytes;
   const std::int64_t pixels = problem.batch * problem.out_pixels();
   const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
   work.fragments = steps * tile.fragments;
@@ -208,22 +209,17 @@ std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidate
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
-  const double bytes = work_of(any, false).bytes;
   const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
-  std::vector<Candidate> candidates;
-  std::string reason = "no tile fits into shared memory";
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    FragmentWork work = work_of_tile(problem, fitting[i]);
-    work.bytes = bytes;
-    const double steps = work.fragments / fitting[i].fragments;
-    for (const int parts : parts_of(device, steps, std::end(cluster_sizes)[-1])) {
-      reason = tile_refusal(problem, gather, fitting[i], parts);
-      if (reason.empty())
-        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
-    }
+  std::vector<WgradOption> options;
+  for (const WgradTile& tile : fitting) {
+    FragmentWork work = work_of_tile(problem, tile);
+    const double stages = work.fragments / tile.fragments;
+    options.push_back({work, stages, std::end(cluster_sizes)[-1]});
   }
-  if (candidates.empty()) return Refusal{std::move(reason)};
-  return candidates;
+  const auto reason = [&](std::size_t i, int parts) {
+    return tile_refusal(problem, gather, fitting[i], parts);
+  };
+  return wgrad_candidates(options, device, reason, "no tile fits into shared memory");
 }
 
 Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,

@@ -124,6 +124,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.shared_memory = static_cast<double>(tile.shared_memory());
   work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
+  work.bytes = work_of(problem, false).bytes;
   const auto stages = static_cast<double>(problem.batch * tile.bands);
   work.fragments = stages * static_cast<double>(tile.fragments());
   work.one_by_one = true;
@@ -159,24 +160,18 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
-  const double bytes = work_of(any, false).bytes;
   const std::vector<BandTile> fitting = tiles(problem, device);
-  std::vector<Candidate> candidates;
-  std::string reason = "no band of pixels fits into shared memory";
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    FragmentWork work = work_of_tile(problem, fitting[i]);
-    work.bytes = bytes;
-    const auto stages = static_cast<double>(problem.batch * fitting[i].bands);
+  std::vector<WgradOption> options;
+  for (const BandTile& tile : fitting) {
     // Not every chip has 16 whole multiprocessors side by side.
-    const int most = fitting[i].shape.min_blocks == 1 ? 8 : std::end(cluster_sizes)[-1];
-    for (const int parts : parts_of(device, stages, most)) {
-      reason = tile_refusal(problem, gather, fitting[i], parts);
-      if (reason.empty())
-        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
-    }
+    const int most = tile.shape.min_blocks == 1 ? 8 : std::end(cluster_sizes)[-1];
+    options.push_back(
+        {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
   }
-  if (candidates.empty()) return Refusal{std::move(reason)};
-  return candidates;
+  const auto reason = [&](std::size_t i, int parts) {
+    return tile_refusal(problem, gather, fitting[i], parts);
+  };
+  return wgrad_candidates(options, device, reason, "no band of pixels fits into shared memory");
 }
 
 Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& device,

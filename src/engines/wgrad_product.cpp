@@ -101,4 +101,20 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
   divisor("DIV_TILES_M", tiles_m, tiles_m * gather.groups);
 }
 
+std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
+    const std::vector<WgradOption>& options, const DeviceDescription& device,
+    const std::function<std::string(std::size_t, int)>& refusal, const char* none) {
+  std::vector<Candidate> candidates;
+  std::string reason = none;
+  for (std::size_t i = 0; i < options.size(); ++i)
+    for (const int parts : parts_of(device, options[i].stages, options[i].most_parts)) {
+      reason = refusal(i, parts);
+      if (reason.empty())
+        candidates.push_back(
+            {static_cast<int>(i), parts, fragment_seconds(options[i].work, parts, device), {}});
+    }
+  if (candidates.empty()) return Refusal{std::move(reason)};
+  return candidates;
+}
+
 }  // namespace kiln

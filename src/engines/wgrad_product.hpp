@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
+#include "engines/cost_model.hpp"
+#include "engines/engine.hpp"
 #include "engines/gather.hpp"
 #include "problem/problem.hpp"
 
@@ -33,5 +37,17 @@ std::int64_t wgrad_largest_offset(const Gather& gather, int m, int n);
 // What decodes tiles, pixels and columns of dw (kernel_sources/conv/gather_index.cuh).
 void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather, int m, int n,
                          bool channels_inner);
+
+// A tile on the tensor cores: its work, the stages that parts share, and the most parts.
+struct WgradOption {
+  FragmentWork work;
+  double stages = 0;
+  int most_parts = 1;
+};
+// Candidates of the tiles, by their number, in every number of parts that `refusal` has no reason
+// against; else the last reason, `none` if there is no tile.
+std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
+    const std::vector<WgradOption>& options, const DeviceDescription& device,
+    const std::function<std::string(std::size_t, int)>& refusal, const char* none);
 
 }  // namespace kiln
