@@ -9,17 +9,17 @@
 
 constexpr int LINES_AT = FILTER_BYTES;
 constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
-constexpr int FLAG_AT = TABLE_AT + REDUCTION_WORDS * 4;
+constexpr int FLAG_AT = TABLE_AT + REDUCTION_WORDS * 8;
 static_assert(SLICES == 1 && !PROMOTE_LOCAL && PROMOTE % 2 == 0);
 
-using Reader = WordReader<FILTER_PITCH, FILLED_UP, false>;
+using Reader = WordReader<FILTER_PITCH, FILLED_UP && !SPLIT, 0, 0>;
 
 // The whole reduction in f32 by fused multiply-adds: slow, and right where infinities are about.
 device_inline void add_fused(Sums& sums, const byte_t* filters, const byte_t* lines,
-                             const u32* table, Position position) {
+                             const ReductionWord* table, Position position) {
 #pragma unroll 1
   for (int number = 0; number < RUNS * RUN_WORDS; ++number) {
-    const ReductionWord<FILLED_UP> word(table[number]);
+    const ReductionWord word = table[number];
     float rows[THREAD_M];
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
@@ -36,7 +36,7 @@ device_inline void add_fused(Sums& sums, const byte_t* filters, const byte_t* li
 
 KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, FLAG_AT + 16>(0);
-  u32* const table = reinterpret_cast<u32*>(memory + TABLE_AT);
+  ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   for (int i = thread_x(); i < REDUCTION_WORDS; i += THREADS) table[i] = RunWord(i).entry();
 
   // Blocks in order: tiles of rows, groups, and as many bands at once as there are blocks for.
@@ -72,11 +72,10 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
   Reader reader(memory, warp.m, lane, table);
 #pragma unroll
   for (int j = 0; j < PRODUCTS_N; ++j)
-    reader.columns[j] = pixel_place(Reader::column(warp.n, lane, j));
+    reader.set_column(j, pixel_place(Reader::column(warp.n, lane, j)));
 
   start(first_band, lines);
-#pragma unroll 1
-  while (loader.pending()) loader.load(), loader.store();
+  loader.finish();
   land();
 #pragma unroll 1
   for (u32 number = first_band; number < bands; number += stride) {
@@ -93,16 +92,13 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
       // A fragment is read while the one before is multiplied; the last one reads the first again.
       Fragments fragments[2];
       const auto read = [&](Fragments& to, int fragment) {
-        reader.load(to, 0, memory + lines, fragment, REDUCTION_WORDS);
+        reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
       };
       read(fragments[0], 0);
       const auto multiply = [&](int turn, int fragment) {
         read(fragments[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
-        // Among the products, for many copies at once would have to wait for each other.
-        sums.multiply_fragments(fragments[turn], [&](int row) {
-          if (row == PRODUCTS_M / 2 && loader.pending()) loader.load();
-        });
-        if (loader.pending()) loader.store();
+        sums.multiply_fragments(fragments[turn]);
+        if (loader.pending()) loader.step();
       };
       // Promotions stay out of the innermost loop, where they would be in the products' way.
       int k = 0;
@@ -122,6 +118,7 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
 
     const Band band(number);
     store_lines(sums, TileStore(band, position, first_row, band.image, group, params));
+    loader.flush();
     land();  // the next band has landed for all; this one has been read by all
     lines = next_lines;
   }

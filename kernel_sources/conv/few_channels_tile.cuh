@@ -24,17 +24,18 @@ constexpr int FILTER_BYTES = TILE_M * FILTER_PITCH;
 static_assert((COLUMN_STEP == 1 || FILTER_S[0] == 1) && BAND_ROWS * BAND_COLUMNS <= TILE_N);
 
 constexpr int PIXEL_STEP = STRIDE_W * PIXEL_ELEMENTS;  // elements from a pixel to the next
-constexpr int X_BYTES = (X_PLANES * X_PLANE * 4 + 15) / 16 * 16;
 
 struct BandLines {
   static constexpr int ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
   static constexpr int PHASES = 1;
-  static constexpr int WORDS = (BAND_COLUMNS - 1) * PIXEL_STEP / WORD_ELEMENTS + RUN_WORDS;
+  static constexpr int WORDS = LINE_WORDS;
   static constexpr int SIZE = SOURCE_W * PIXEL_ELEMENTS;
   static constexpr int STEPS = FRAGMENTS;
 };
-static_assert(X_LINE >= BandLines::WORDS && X_ROW >= COPIES * X_LINE &&
-              X_PLANE >= BandLines::ROWS * X_ROW);
+static_assert(((BAND_COLUMNS - 1) * PIXEL_STEP + X_FRONT) / WORD_ELEMENTS + RUN_WORDS <=
+              LINE_WORDS);
+static_assert(X_ROW >= LINE_WORDS && X_PLANE >= BandLines::ROWS * X_ROW &&
+              (COPIES == 1 || X_COPY >= X_PLANES * X_PLANE));
 
 constexpr int STRIPS = (OUT_Q[0] + BAND_COLUMNS - 1) / BAND_COLUMNS;
 constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
@@ -64,8 +65,7 @@ struct Band {
 device_inline int pixel_place(int n) {
   if (n >= BAND_ROWS * BAND_COLUMNS) return 0;
   const int row = n / BAND_COLUMNS, element = (n - row * BAND_COLUMNS) * PIXEL_STEP;
-  const int copy = COPIES == 1 ? 0 : element % 2;
-  return (row * (STRIDE_H * X_ROW) + copy * X_LINE + element / WORD_ELEMENTS) * 4;
+  return (row * (STRIDE_H * X_ROW) + line_place(element)) * 4;
 }
 
 // A word of the reduction, by its number: a run, in the order of memory, and the word in it.
@@ -79,10 +79,10 @@ struct RunWord {
   }
   device_inline bool exists() const { return plane < X_PLANES; }
   // What it adds to a pixel's place, and what of it counts.
-  device_inline u32 entry() const {
-    if (!exists()) return NO_WORD;
-    return static_cast<u32>(plane * X_PLANE + row * (ROW_STEP * X_ROW) + word) * 4 +
-           ((word + 1) * WORD_ELEMENTS > RUN ? FIRST_HALF : WHOLE_WORD);
+  device_inline ReductionWord entry() const {
+    if (!exists()) return ReductionWord::of(0, 0);
+    return ReductionWord::of((plane * X_PLANE + row * (ROW_STEP * X_ROW) + word) * 4,
+                             RUN - word * WORD_ELEMENTS);
   }
   // Element i of it in the filter, or -1 if there is none.
   device_inline int filter_offset(int i) const {
@@ -113,8 +113,8 @@ device_inline void load_filters(const element_t* at_group, int first_row, byte_t
       if constexpr (WORD_ELEMENTS == 1) {
         async_copy<4>(to, row + offsets[0], exists(0));
       } else {
-        const u32 first = exists(0) ? load_short(row + offsets[0]) : 0;
-        const u32 second = exists(1) ? load_short(row + offsets[1]) : 0;
+        const u32 first = load_short(row + offsets[0], exists(0));
+        const u32 second = load_short(row + offsets[1], exists(1));
         *reinterpret_cast<u32*>(to) = first | second << 16;
       }
     }

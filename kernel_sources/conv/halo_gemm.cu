@@ -76,7 +76,6 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
       reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step,
                   slot * FILTER_BYTES, fragment);
     };
-    read(0);
     const auto end_step = [&] {
       async_wait<AHEAD - 1>();
       block_barrier();  // the next step has landed for all; this one's slot has been read by all
@@ -85,16 +84,6 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
       slot = slot + 1 == STAGES ? 0 : slot + 1;
     };
     const auto multiply_step = [&](bool more) {
-      if constexpr (SPLIT) {
-        if (sums.guarded) {
-          if (more) load();
-          async_commit();
-          reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES,
-                           position, tile);
-          end_step();
-          return;
-        }
-      }
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         if (fragment == 0) {
@@ -106,6 +95,20 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
         sums.multiply_fragments(fragments[fragment % 2]);
       }
     };
+    if (SPLIT && sums.guarded) {
+#pragma unroll 1
+      for (int k = begin; k < end; ++k) {
+        if (k + AHEAD < end) load();
+        async_commit();
+        reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES, position,
+                         tile);
+        end_step();
+      }
+      async_wait<0>();
+      continue;
+    }
+
+    read(0);
     // Promotions stay out of the innermost loop, where they would be in the products' way.
     int k = begin;
 #pragma unroll 1

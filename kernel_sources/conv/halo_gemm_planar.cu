@@ -14,6 +14,7 @@ constexpr int FILTERS_AT = 2 * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + 2 * FILTER_BYTES;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 static_assert(STAGES == 2 && HALO_STAGES == 2);
+static_assert((CHUNK_STEPS * PROMOTE) % 2 == 0, "fragments take turns");
 
 KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
@@ -59,10 +60,6 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
       load_at = FILTER_BYTES - load_at;
       next.advance_rows(TAP_GROUP / TAPS_S, tile);
     };
-    const auto finish_halo = [&] {
-#pragma unroll 1
-      while (halo_loader.pending()) halo_loader.load(), halo_loader.store();
-    };
     const auto land = [&] {
       async_commit();
       async_wait<0>();
@@ -77,76 +74,82 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 
     if (groups_left > 0) {
       start_group();
-#pragma unroll 1
-      for (int i = 0; i < LOAD_STEPS; ++i) filter_loader.load<1>(0), filter_loader.store();
+      filter_loader.loader.load_all();
       halo_loader.start(step.chunk, halo_at);
-      finish_halo();
+      halo_loader.finish();
       start_ahead(true);
+      // A group's last share is stored a step after it was loaded: so this one, too, has as many
+      // steps as it takes.
+      filter_loader.loader.load<1>(0);
+      filter_loader.loader.advance();
     }
     land();
 
     // The products of one fragment hide the way of the next from shared memory.
     Fragments fragments[2];
-    const auto read = [&](int fragment) {
-      reader.load(fragments[fragment % 2], memory + halo_at, step, filter_at,
-                  fragment % CHUNK_STEPS);
+    const auto read = [&](Fragments& to, int fragment) {
+      reader.load(to, memory + halo_at, step, filter_at, fragment % CHUNK_STEPS);
     };
-    read(0);
     const auto end_step = [&] {
       step.advance(tile);
       filter_at += PLANE_BYTES;
       if (++tap < TAP_GROUP) return;
       tap = 0;
       const bool starts_chunk = step.starts_chunk(tile);
-      if (starts_chunk) finish_halo();
+      if (starts_chunk) halo_loader.finish();
       land();  // the next group has landed for all; this one has been read by all
       if (filter_at == 2 * FILTER_BYTES) filter_at = 0;
       if (starts_chunk) halo_at = HALO_BYTES - halo_at;
       --groups_left;
       start_ahead(starts_chunk);
     };
-    const auto multiply_step = [&] {
+    // turn: which fragment is at hand.
+    const auto multiply_step = [&](int turn) {
       // Among the products, for many copies at once would have to wait for each other.
       const auto load_among = [&](int row) {
-        filter_loader.load<PRODUCTS_M>(row);
-        if (row == PRODUCTS_M / 2) halo_loader.load();
+        filter_loader.loader.load<PRODUCTS_M>(row);
+        if (row == PRODUCTS_M / 2) halo_loader.step();
       };
-      const auto store_loaded = [&] {
-        filter_loader.store();
-        halo_loader.store();
-      };
-      if constexpr (SPLIT) {
-        if (sums.guarded) {
-          filter_loader.load<1>(0);
-          halo_loader.load();
-          reader.add_fused(sums, memory + halo_at, step, filter_at, position, tile);
-          store_loaded();
-          end_step();
-          return;
-        }
-      }
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const bool last = fragment + 1 == CHUNK_STEPS;
         if (last) end_step();
-        read(fragment + 1);
-        const Fragments& operands = fragments[fragment % 2];
+        const Fragments& operands = fragments[(turn + fragment) % 2];
+        read(fragments[(turn + fragment + 1) % 2], fragment + 1);
         if (last)
           sums.multiply_fragments(operands, load_among);
         else
           sums.multiply_fragments(operands);
       }
-      store_loaded();
-      if constexpr (CHUNK_STEPS % 2 == 1) fragments[0] = fragments[1];
+      filter_loader.loader.advance();
     };
-    // Promotions stay out of the innermost loop, where they would be in the products' way.
     const int steps = groups_left * TAP_GROUP;
+    if (SPLIT && sums.guarded) {
+#pragma unroll 1
+      for (int k = 0; k < steps; ++k) {
+        filter_loader.loader.load<1>(0);
+        filter_loader.loader.advance();
+        halo_loader.step();
+        reader.add_fused(sums, memory + halo_at, step, filter_at, position, tile);
+        end_step();
+      }
+      continue;
+    }
+
+    read(fragments[0], 0);
+    // Promotions stay out of the innermost loop, where they would be in the products' way.
     int k = 0;
 #pragma unroll 1
     while (k < steps) {
       const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
 #pragma unroll 1
-      for (; k < stop; ++k) multiply_step();
+      for (;;) {
+        multiply_step(0);
+        if (++k == stop) break;
+        if (CHUNK_STEPS % 2 == 0) continue;
+        multiply_step(1);
+        if (++k == stop) break;
+      }
       if (PROMOTE > 0 && k < steps) sums.promote();
     }
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));

@@ -1,6 +1,6 @@
 // Brings what a halo tile multiplies to shared memory from tensors whose channels lie apart, word
 // by word: an element of f32, or two channels of 16 bits. The copies are spread over the steps
-// before those that need them: load() and store(), some time later, take a step's share.
+// before those that need them.
 //
 // A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
 // side by side there, come together, each to a plane of its own.
@@ -36,7 +36,7 @@ struct HaloLoader {
   Copies<BATCH * STEP_TURNS, COPY_BYTES> words;
 
   device_inline HaloLoader(const element_t* at_group, byte_t* shared, const int* table)
-      : source(at_group), memory(shared), offsets(table), turn(TURNS) {}
+      : source(at_group), memory(shared), offsets(table), turn(TURNS + STEP_TURNS) {}
 
   device_inline void start(int chunk, int halo) {
     from = static_cast<offset_t>(chunk * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
@@ -44,15 +44,31 @@ struct HaloLoader {
     to = halo;
     turn = 0;
   }
-  device_inline bool pending() const { return turn < TURNS; }
+  device_inline bool pending() const {
+    return turn < (COPY_BYTES == 2 ? TURNS + STEP_TURNS : TURNS);
+  }
 
-  device_inline void load() {
+  // Stores what the step before has loaded, and loads a step's share.
+  device_inline void step() {
     if (!pending()) return;
+    if (COPY_BYTES == 2 && turn > 0) store(turn - STEP_TURNS);
+    load();
+    turn += STEP_TURNS;
+  }
+  device_inline void finish() {
+#pragma unroll 1
+    while (pending()) step();
+  }
+
+ private:
+  device_inline void load() {
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(turn + i), first = word_of(turn + i);
-      if (pixel >= HALO_PIXELS) continue;
-      const int offset = offsets[pixel];
+      // One of 16 bits that is none loads nothing, rather than in a branch (vector_access.cuh).
+      const bool exists = pixel < HALO_PIXELS;
+      if (COPY_BYTES != 2 && !exists) continue;
+      const int offset = offsets[exists ? pixel : 0];
       const element_t* const at =
           opaque(source +
                  (from + offset + static_cast<offset_t>(first * WORD_ELEMENTS) * SOURCE_STRIDE_C));
@@ -61,23 +77,21 @@ struct HaloLoader {
       for (int word = 0; word < BATCH; ++word) {
         const int left = CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS
                                                         : channels - (first + word) * WORD_ELEMENTS;
-        words.load(i * BATCH + word, place + word * 4,
+        words.load(i * BATCH + word, exists, place + word * 4,
                    at + static_cast<offset_t>(word * WORD_ELEMENTS) * SOURCE_STRIDE_C,
                    SOURCE_STRIDE_C, offset >= 0 ? left : 0);
       }
     }
   }
-  device_inline void store() {
-    if (!pending()) return;
+  device_inline void store(int loaded) const {
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
-      const int pixel = pixel_of(turn + i), first = word_of(turn + i);
+      const int pixel = pixel_of(loaded + i), first = word_of(loaded + i);
       if (pixel >= HALO_PIXELS) continue;
 #pragma unroll
       for (int word = 0; word < BATCH; ++word)
         words.store(i * BATCH + word, memory + (to + pixel * PITCH + (first + word) * 4));
     }
-    turn += STEP_TURNS;
   }
 
   device_inline static int pixel_of(int turn) { return thread_x() + turn / PIXEL_TURNS * THREADS; }
@@ -108,9 +122,4 @@ struct FilterLoader {
         static_cast<offset_t>(first) * W_STRIDE_C + static_cast<offset_t>(step.r) * W_STRIDE_R,
         stage, CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS : CHANNELS - first - channel());
   }
-  template <int SHARES>
-  device_inline void load(int share) {
-    loader.load<SHARES>(share);
-  }
-  device_inline void store() { loader.store(); }
 };

@@ -1,6 +1,6 @@
 // Copies of rows from global to shared memory, a thread the same place of rows ROWS_A_TURN apart,
-// spread over the steps before those that need them: load() and store(), some time later, take a
-// step's share.
+// spread over the steps before those that need them. What comes by registers is stored a step later
+// than it is loaded, so that nobody waits for memory.
 #pragma once
 
 #include "conv/fragments.cuh"
@@ -19,14 +19,15 @@ template <int COUNT, int BYTES>
 struct Copies {
   u32 waiting[BYTES == 2 ? COUNT : 1][2];
 
-  // elements: that exist, all or none if they are copied at once.
-  device_inline void load(int index, byte_t* to, const element_t* from, offset_t apart,
+  // active: whether there is such a copy. elements: that exist, all or none if they are copied at
+  // once.
+  device_inline void load(int index, bool active, byte_t* to, const element_t* from, offset_t apart,
                           int elements) {
     if constexpr (BYTES == 2) {
-      waiting[index][0] = elements > 0 ? load_short(from) : 0;
-      waiting[index][1] = elements > 1 ? load_short(from + apart) : 0;
+      waiting[index][0] = load_short(from, active && elements > 0);
+      waiting[index][1] = load_short(from + apart, active && elements > 1);
     } else {
-      async_copy<BYTES>(to, from, elements > 0);
+      async_copy_if<BYTES>(active, to, from, elements > 0);
     }
   }
   device_inline void store(int index, byte_t* to) const {
@@ -52,6 +53,7 @@ struct RowLoader {
   int rows;       // that exist, from the tile's first on
   int elements;   // of the thread's position that exist
   int row;        // the next to load
+  int waiting;    // the step's before, not stored yet
   Copies<BATCH, BYTES> copies;
 
   device_inline static int position() { return thread_x() % POSITIONS; }
@@ -64,9 +66,13 @@ struct RowLoader {
         memory(shared),
         row_step(to_next_row),
         apart(to_next_element),
+        from(0),
+        to(0),
         place(first_place + first_row() * PITCH),
         rows(row_count),
-        row(TILE_M) {}
+        elements(0),
+        row(TILE_M),
+        waiting(TILE_M) {}
 
   device_inline void start(offset_t offset, int stage, int existing) {
     from = offset;
@@ -82,22 +88,37 @@ struct RowLoader {
     const element_t* const first = opaque(operand + from);
 #pragma unroll
     for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
-      if (row + i * ROWS_A_TURN >= TILE_M) continue;
+      store(i);
       const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
-      copies.load(i, memory + (to + i * (ROWS_A_TURN * PITCH)),
+      copies.load(i, row + i * ROWS_A_TURN < TILE_M, memory + (to + i * (ROWS_A_TURN * PITCH)),
                   first + static_cast<offset_t>(i * ROWS_A_TURN) * row_step, apart,
                   exists ? elements : 0);
     }
   }
-  device_inline void store() {
-#pragma unroll
-    for (int i = 0; i < BATCH; ++i) {
-      if (row + i * ROWS_A_TURN < TILE_M)
-        copies.store(i, memory + (to + i * (ROWS_A_TURN * PITCH)));
-    }
+  // Ends a step.
+  device_inline void advance() {
+    waiting = row;
     if (row >= TILE_M) return;
     row += BATCH * ROWS_A_TURN;
     to += BATCH * ROWS_A_TURN * PITCH;
     from += static_cast<offset_t>(BATCH * ROWS_A_TURN) * row_step;
+  }
+  // After the last step: stores what still waits.
+  device_inline void flush() {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) store(i);
+    waiting = TILE_M;
+  }
+  device_inline void load_all() {
+#pragma unroll 1
+    for (int i = 0; i < STEPS; ++i) load<1>(0), advance();
+    flush();
+  }
+
+ private:
+  device_inline void store(int i) const {
+    if constexpr (BYTES == 2)
+      if (waiting + i * ROWS_A_TURN < TILE_M)
+        copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)));
   }
 };

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "conv/first_tap.cuh"
+#include "conv/line_loader.cuh"
 #include "conv/wgrad_tile.cuh"
 #include "conv/word_reader.cuh"
 
@@ -27,18 +28,19 @@ static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
 // Of a stage, by which the next one is on its way: the last one only waits for it.
 constexpr int LOAD_STEPS = STAGE_FRAGMENTS - 1;
-// A fragment's pixels are of one row, and all of its words whole or none.
-constexpr bool FRAGMENTS_IN_ROWS = BAND_COLUMNS % FRAGMENT_K == 0;
+// Halves of a fragment in a row, if they are whole: then all lanes read the same way from their
+// first word.
+constexpr int ROW_HALVES =
+    BAND_COLUMNS % (FRAGMENT_K / 2) == 0 ? BAND_COLUMNS / (FRAGMENT_K / 2) : 0;
 
 constexpr int GRADIENT_PITCH = STAGE_PIXELS * ELEMENT_BYTES + 16;  // bytes
 constexpr int GRADIENT_BYTES = TILE_M * GRADIENT_PITCH;
 constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
-constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;
-constexpr int LINE_WORDS = (LINE_ELEMENTS + WORD_ELEMENTS - 1) / WORD_ELEMENTS;
-constexpr int X_BYTES = (X_PLANES * X_PLANE * 4 + 15) / 16 * 16;
 constexpr int STAGE_BYTES = GRADIENT_BYTES + X_BYTES;
-static_assert(X_LINE >= LINE_WORDS && X_ROW >= STRIDE_W * COPIES * X_LINE &&
-              X_PLANE >= X_ROWS * X_ROW);
+constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;
+static_assert(LINE_ELEMENTS + X_FRONT <= LINE_WORDS * WORD_ELEMENTS);
+static_assert(X_LINE >= LINE_WORDS && X_ROW >= STRIDE_W * X_LINE && X_PLANE >= X_ROWS * X_ROW &&
+              (COPIES == 1 || X_COPY >= X_PLANES * X_PLANE));
 
 struct BandLines {
   static constexpr int ROWS = X_ROWS, PHASES = STRIDE_W, WORDS = LINE_WORDS, SIZE = SOURCE_W;
@@ -65,17 +67,16 @@ struct Band {
 // pixel.
 device_inline int column_place(Tap tap, int first_channel) {
   const int shift = tap_place<0, COLUMN_STEP>(0, tap.s), element = shift / STRIDE_W;
-  const int line = shift % STRIDE_W * COPIES + (COPIES == 1 ? 0 : element % 2);
   return ((tap.c - first_channel) * X_PLANE + tap_place<ROW_STEP * X_ROW, 0>(tap.r, 0) +
-          line * X_LINE + element / WORD_ELEMENTS) *
+          shift % STRIDE_W * X_LINE + line_place(element)) *
          4;
 }
 
 // What a word of the band's pixels adds to that.
-device_inline u32 pixel_entry(int word) {
+device_inline ReductionWord pixel_entry(int word) {
   const int pixel = word * WORD_ELEMENTS, row = pixel / ROW_PIXELS;
   const int column = pixel - row * ROW_PIXELS;
-  if (row >= BAND_ROWS) return NO_WORD;
-  return static_cast<u32>(row * STRIDE_H * X_ROW + column / WORD_ELEMENTS) * 4 +
-         (column + WORD_ELEMENTS > BAND_COLUMNS ? FIRST_HALF : WHOLE_WORD);
+  if (row >= BAND_ROWS) return ReductionWord::of(0, 0);
+  return ReductionWord::of((row * STRIDE_H * X_ROW + column / WORD_ELEMENTS) * 4,
+                           BAND_COLUMNS - column);
 }

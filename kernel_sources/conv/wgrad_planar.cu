@@ -11,19 +11,19 @@
 
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
 constexpr int MEMORY_BYTES =
-    TABLE_AT + STAGE_WORDS * 4 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 4 : THREADS* LINE * 4;
+    TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
 static_assert(STAGES == 2 && SLICES == 1 && RUN_M == 1);
 static_assert(PROMOTE % 2 == 0, "fragments take turns");
 
-using Reader = WordReader<GRADIENT_PITCH, FILLED_UP, FRAGMENTS_IN_ROWS>;
+using Reader = WordReader<GRADIENT_PITCH, FILLED_UP && !SPLIT, ROW_HALVES, STRIDE_H * X_ROW * 4>;
 
 // A stage of f32 by fused multiply-adds: slow, and right where infinities are about.
-device_inline void add_fused(Sums& sums, const byte_t* stage, const u32* table, int pixels,
-                             const WgradTile& tile, const TapBox& taps, int first_channel,
-                             Position position) {
+device_inline void add_fused(Sums& sums, const byte_t* stage, const ReductionWord* table,
+                             int pixels, const WgradTile& tile, const TapBox& taps,
+                             int first_channel, Position position) {
 #pragma unroll 1
   for (int pixel = 0; pixel < pixels; ++pixel) {
-    const ReductionWord<FILLED_UP> word(table[pixel]);
+    const ReductionWord word = table[pixel];
     float filters[THREAD_M];
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
@@ -43,7 +43,7 @@ device_inline void add_fused(Sums& sums, const byte_t* stage, const u32* table, 
 
 KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
-  u32* const table = reinterpret_cast<u32*>(memory + TABLE_AT);
+  ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   for (int i = thread_x(); i < STAGE_WORDS; i += THREADS) table[i] = pixel_entry(i);
 
   // A block's part of the reduction is a run of bands.
@@ -67,8 +67,8 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   for (int j = 0; j < PRODUCTS_N; ++j) {
     const int column = tile.first_column + Reader::column(warp.n, lane, j);
     const bool exists = COLUMNS % TILE_N == 0 || column < COLUMNS;
-    reader.columns[j] =
-        column_place(taps.decode(exists ? column : tile.first_column), first_channel);
+    reader.set_column(
+        j, column_place(taps.decode(exists ? column : tile.first_column), first_channel));
   }
 
   FragmentSums sums;
@@ -96,6 +96,9 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
     start_next();
     loader.load_all();
     end_stage();
+    // A stage's last share is stored a step after it was loaded: so this one, too, has as many
+    // steps as it takes.
+    loader.load_step();
 
     if (SPLIT && sums.guarded) {
 #pragma unroll 1
@@ -110,7 +113,8 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
     // A fragment is read while the one before is multiplied.
     Fragments fragments[2];
     const auto read = [&](Fragments& to, int fragment) {
-      reader.load(to, stage, memory + stage + GRADIENT_BYTES, fragment, pixels);
+      reader.load(to, stage, memory + stage + GRADIENT_BYTES, fragment,
+                  FILLED_UP ? pixels : Reader::ALL_WORDS);
     };
     if (bands > 0) read(fragments[0], 0);
     int fragment = 0;  // of the stage, at hand
@@ -118,9 +122,8 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
       const bool ends = ++fragment == STAGE_FRAGMENTS;
       if (ends) end_stage(), fragment = 0;
       read(fragments[1 - turn], fragment);
-      // Among the products, for many copies at once would have to wait for each other.
       sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
-      loader.store();
+      loader.end_step();
     };
     // Promotions stay out of the innermost loop, where they would be in the products' way.
     const u32 count = bands * STAGE_FRAGMENTS;

@@ -2,7 +2,6 @@
 // copies of COPY_BYTES, x as lines of words.
 #pragma once
 
-#include "conv/line_loader.cuh"
 #include "conv/wgrad_band.cuh"
 
 // A thread takes the same pixels of each filter.
@@ -49,17 +48,16 @@ struct StageLoader {
                 stage + GRADIENT_BYTES);
   }
   // All steps at once.
-  device_inline void load_all() {
-#pragma unroll 1
-    for (int i = 0; i < LOAD_STEPS; ++i) {
-      gradients.loader.load<1>(0), lines.load();
-      store();
-    }
+  device_inline void load_all() { gradients.loader.load_all(), lines.finish(); }
+  // A step's share, called for each row of products, for many copies at once would have to wait for
+  // each other; and after them the step's end.
+  device_inline void load_among(int row) { gradients.loader.load<PRODUCTS_M>(row); }
+  device_inline void end_step() {
+    gradients.loader.advance();
+    if (lines.pending()) lines.step();
   }
-  // A step's share, called for each row of products, and some time later store().
-  device_inline void load_among(int row) {
-    gradients.loader.load<PRODUCTS_M>(row);
-    if (row == PRODUCTS_M / 2) lines.load();
+  device_inline void load_step() {
+    gradients.loader.load<1>(0);
+    end_step();
   }
-  device_inline void store() { gradients.loader.store(), lines.store(); }
 };

@@ -8,68 +8,79 @@
 
 constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / 4;
 
-// A table in shared memory holds the places of the reduction's words, in bytes, and in the low two
-// bits what counts of each: what fills up rows and fragments is no operand, however infinite.
-enum : u32 { WHOLE_WORD = 0, FIRST_HALF = 1, NO_WORD = 2 };
-
-template <bool FILLED_UP>
-struct ReductionWord {
+// An entry of the table, in shared memory, of the reduction's words: its place in x, in bytes, and
+// what of it counts: what fills up rows and fragments is no operand, however infinite.
+struct alignas(8) ReductionWord {
   u32 place, mask;
 
-  device_inline explicit ReductionWord(u32 entry) : place(entry), mask(~0u) {
-    if constexpr (FILLED_UP) {
-      const u32 counts = entry % 4;
-      place = entry - counts;
-      mask = counts == WHOLE_WORD ? ~0u : counts == FIRST_HALF ? 0xffffu : 0u;
-    }
+  // elements: of the word, that count.
+  device_inline static ReductionWord of(int word_place, int elements) {
+    return {static_cast<u32>(word_place), elements >= WORD_ELEMENTS ? ~0u
+                                          : elements > 0            ? 0xffffu
+                                                                    : 0u};
   }
-  // further: words of the same row.
-  device_inline u32 read(const byte_t* column, int further = 0) const {
-    const byte_t* const at = column + place;
-    const u32 word = *reinterpret_cast<const u32*>(at + further * 4);
-    return FILLED_UP ? word & mask : word;
+  device_inline u32 read(const byte_t* column) const {
+    return *reinterpret_cast<const u32*>(column + place) & mask;
   }
 };
 
-// Where a lane finds its operands. Rows lie PITCH bytes apart. FRAGMENTS_IN_ROWS: the words of a
-// fragment lie side by side, and all of them count or none.
-template <int PITCH, bool FILLED_UP, bool FRAGMENTS_IN_ROWS>
+// Where a lane finds its operands. Rows lie PITCH bytes apart. MASKED: some words are to be masked;
+// not those of f32 in three products, which come to the fused multiply-adds where they are not
+// finite (tile_sums.cuh). ROW_HALVES: the words of half a
+// fragment lie side by side, all of them count or none, and after so many halves comes the next
+// row, ROW_PLACE bytes on; 0: the table says where.
+template <int PITCH, bool MASKED, int ROW_HALVES, int ROW_PLACE>
 struct WordReader {
+  static constexpr int HALF_WORDS = FRAGMENT_WORDS / 2;
+
   const byte_t* rows;
-  const u32* table;
+  const ReductionWord* table;
   int first_word;           // of the lane's in a fragment
   int columns[PRODUCTS_N];  // their places in x, in bytes
 
-  device_inline WordReader(const byte_t* first_row, int warp_m, int lane, const u32* words)
+  device_inline WordReader(const byte_t* first_row, int warp_m, int lane,
+                           const ReductionWord* words)
       : rows(first_row + (warp_m + fragment_row_m(lane)) * PITCH + fragment_part_m(lane)),
         table(words),
-        first_word(lane % 4) {}
+        first_word(lane % HALF_WORDS) {}
 
   // The lane's column of product j.
   device_inline static int column(int warp_n, int lane, int j) { return warp_n + j * 8 + lane / 4; }
+  device_inline void set_column(int j, int place) {
+    columns[j] = place + (ROW_HALVES > 0 ? first_word * 4 : 0);
+  }
+
+  static constexpr int ALL_WORDS = -1;
 
   // rows_at: bytes from the first row given. words: of the reduction that count.
   device_inline void load(Fragments& to, int rows_at, const byte_t* x, int fragment,
                           int words) const {
     load_fragments_m<PITCH>(to, rows + rows_at + fragment * FRAGMENT_BYTES);
-    const auto word = [&](int number) {
-      const u32 entry = table[number];
-      return ReductionWord<FILLED_UP>(FILLED_UP && number >= words ? u32(NO_WORD) : entry);
-    };
-    const int first = fragment * FRAGMENT_WORDS + first_word;
-    const ReductionWord<FILLED_UP> low = word(first);
-    if constexpr (FRAGMENTS_IN_ROWS) {
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) {
-        to.n[j][0] = low.read(x + columns[j]);
-        to.n[j][1] = low.read(x + columns[j], 4);
-      }
-    } else {
-      const ReductionWord<FILLED_UP> high = word(first + 4);
+    for (int half = 0; half < 2; ++half) {
+      if constexpr (ROW_HALVES > 0) {
+        constexpr u32 HALVES = ROW_HALVES > 0 ? ROW_HALVES : 1;
+        const u32 first = static_cast<u32>(fragment) * 2, number = first + half;
+        // A row of whole fragments has both halves: the second lies 16 bytes on.
+        const u32 row = (HALVES % 2 == 0 ? first : number) / HALVES;
+        // What fills up may lie beyond all rows.
+        const bool counts = words == ALL_WORDS || number * HALF_WORDS < static_cast<u32>(words);
+        const int place = counts ? static_cast<int>(row * ROW_PLACE) +
+                                       static_cast<int>(first - row * HALVES) * 16 + half * 16
+                                 : 0;
+        const u32 mask = !MASKED || counts ? ~0u : 0;
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) {
-        to.n[j][0] = low.read(x + columns[j]);
-        to.n[j][1] = high.read(x + columns[j]);
+        for (int j = 0; j < PRODUCTS_N; ++j)
+          to.n[j][half] = *reinterpret_cast<const u32*>(x + place + columns[j]) & mask;
+      } else {
+        const int number = fragment * FRAGMENT_WORDS + half * HALF_WORDS + first_word;
+        ReductionWord word = table[number];
+        if (!MASKED)
+          word.mask = ~0u;
+        else if (words != ALL_WORDS && number >= words)
+          word.mask = 0;
+#pragma unroll
+        for (int j = 0; j < PRODUCTS_N; ++j) to.n[j][half] = word.read(x + columns[j]);
       }
     }
   }

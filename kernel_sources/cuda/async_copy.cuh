@@ -33,6 +33,31 @@ device_inline void async_copy(void* shared, const void* global, bool valid) {
 #endif
 }
 
+// The same where `active`, and nothing elsewhere: predicated, for a branch would keep instructions
+// on its two sides from overlapping.
+template <int BYTES>
+device_inline void async_copy_if(bool active, void* shared, const void* global, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  const u32 destination = static_cast<u32>(__cvta_generic_to_shared(shared));
+  const u32 source_bytes = valid ? BYTES : 0;
+  if constexpr (BYTES == 16) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %3, 0;\n"
+        "@p cp.async.cg.shared.global [%0], [%1], 16, %2; }" ::"r"(destination),
+        "l"(global), "r"(source_bytes), "r"(static_cast<u32>(active))
+        : "memory");
+  } else {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %4, 0;\n"
+        "@p cp.async.ca.shared.global [%0], [%1], %2, %3; }" ::"r"(destination),
+        "l"(global), "n"(BYTES), "r"(source_bytes), "r"(static_cast<u32>(active))
+        : "memory");
+  }
+#else
+  if (active) async_copy<BYTES>(shared, global, valid);
+#endif
+}
+
 // Closes this thread's group of copies: all it has issued since the last commit, even if none.
 device_inline void async_commit() {
 #if __CUDA_ARCH__ >= 800

@@ -20,11 +20,46 @@ device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
     *static_cast<u32*>(to) = words[0];
 }
 
-// An element of 2 bytes, which the kernel does not write.
+// COUNT (1, 2 or 4) words that the kernel does not write, aligned to their size together, to the
+// first of `to`; zeros, and nothing read, where they do not exist. Predicated: a value that comes
+// from one of two branches is copied once more, and that copy waits for memory.
+template <int COUNT, int SIZE>
+device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
+  static_assert((COUNT == 1 || COUNT == 2 || COUNT == 4) && COUNT <= SIZE);
+  const u32 predicate = exist;
+  if constexpr (COUNT == 4)
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %5, 0;\n"
+        "mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
+        "@p ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+        : "=&r"(to[0]), "=&r"(to[1]), "=&r"(to[2]), "=&r"(to[3])
+        : "l"(from), "r"(predicate));
+  else if constexpr (COUNT == 2)
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %3, 0;\n"
+        "mov.b32 %0, 0; mov.b32 %1, 0;\n"
+        "@p ld.global.nc.v2.b32 {%0, %1}, [%2]; }"
+        : "=&r"(to[0]), "=&r"(to[1])
+        : "l"(from), "r"(predicate));
+  else
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"
+        "mov.b32 %0, 0;\n"
+        "@p ld.global.nc.b32 %0, [%1]; }"
+        : "=&r"(to[0])
+        : "l"(from), "r"(predicate));
+}
+
+// The same of an element of 2 bytes.
 template <class T>
-device_inline u32 load_short(const T* from) {
+device_inline u32 load_short(const T* from, bool exists) {
   static_assert(sizeof(T) == 2);
-  unsigned short bits;
-  asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(bits) : "l"(from));
+  u32 bits;
+  asm volatile(
+      "{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"
+      "mov.b32 %0, 0;\n"
+      "@p ld.global.nc.u16 %0, [%1]; }"
+      : "=&r"(bits)
+      : "l"(from), "r"(static_cast<u32>(exists)));
   return bits;
 }

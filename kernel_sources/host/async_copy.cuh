@@ -11,6 +11,11 @@ device_inline void async_copy(void* shared, const void* global, bool valid) {
   kiln_context->async_copy(kiln_context, shared, global, BYTES, valid);
 }
 
+template <int BYTES>
+device_inline void async_copy_if(bool active, void* shared, const void* global, bool valid) {
+  if (active) async_copy<BYTES>(shared, global, valid);
+}
+
 device_inline void async_commit() { kiln_context->async_commit(kiln_context); }
 
 template <int N>

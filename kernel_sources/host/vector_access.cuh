@@ -10,10 +10,19 @@ device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
   __builtin_memcpy(to, words, sizeof words);
 }
 
+template <int COUNT, int SIZE>
+device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
+  static_assert((COUNT == 1 || COUNT == 2 || COUNT == 4) && COUNT <= SIZE);
+  __builtin_memset(to, 0, 4 * COUNT);
+  if (!exist) return;
+  if (reinterpret_cast<u64>(from) % (4 * COUNT) != 0) __builtin_trap();
+  __builtin_memcpy(to, from, 4 * COUNT);
+}
+
 template <class T>
-device_inline u32 load_short(const T* from) {
+device_inline u32 load_short(const T* from, bool exists) {
   static_assert(sizeof(T) == 2);
-  unsigned short bits;
-  __builtin_memcpy(&bits, from, sizeof bits);
+  unsigned short bits = 0;
+  if (exists) __builtin_memcpy(&bits, from, sizeof bits);
   return bits;
 }

@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t fragment_words = 8, word_bytes = 4;
-constexpr int run_n = 2;                                       // pixels of a thread side by side
-constexpr std::int64_t most_line_pad = 15, most_row_pad = 15;  // words, against bank conflicts
+constexpr int run_n = 2;  // pixels of a thread side by side
 
 // Two blocks of a multiprocessor, so that one's results go out while the other multiplies; but for
 // the tallest, whose filters leave room for one.
@@ -51,17 +50,9 @@ std::string refusal(const Gather& gather) {
   return "";
 }
 
-std::int64_t word_elements(const FewChannelsTile& tile) { return word_bytes / tile.element; }
-
-void set_pitches(FewChannelsTile& tile, std::int64_t line_pad, std::int64_t row_pad) {
-  tile.x_line = tile.line_words + line_pad;
-  tile.x_row = tile.copies * tile.x_line + row_pad;
-  tile.x_plane = tile.x_rows * tile.x_row;
-}
-
 // Its pitches are not set.
 FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
-                          std::int64_t columns) {
+                          std::int64_t columns, std::int64_t alignment) {
   const Gather::Phase& phase = gather.phases.front();
   FewChannelsTile tile;
   tile.shape = shape;
@@ -69,33 +60,32 @@ FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std:
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
   const bool planar = is_planar(gather);
-  tile.planes = planar ? gather.channels : 1;
-  tile.pixel_elements = planar ? 1 : gather.channels;
-  tile.run_words = ceil_div(phase.taps[2] * tile.pixel_elements, word_elements(tile));
-  tile.runs = tile.planes * phase.taps[1];
-  const std::int64_t pixel_step = gather.stride[2] * tile.pixel_elements;
-  tile.copies = tile.element == 2 && pixel_step % 2 != 0 ? 2 : 1;
-  tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
-  tile.line_words = (columns - 1) * pixel_step / word_elements(tile) + tile.run_words;
+  SourceLines& lines = tile.lines;
+  lines.element = tile.element;
+  lines.planes = planar ? gather.channels : 1;
+  lines.pixel_elements = planar ? 1 : gather.channels;
+  lines.rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  tile.run_words = ceil_div(phase.taps[2] * lines.pixel_elements, lines.word_elements());
+  tile.runs = lines.planes * phase.taps[1];
+  const std::int64_t pixel_step = gather.stride[2] * lines.pixel_elements;
+  BandOfLines band;
+  band.elements = (columns - 1) * pixel_step + tile.run_words * lines.word_elements();
+  band.step = columns == phase.pixels[2] ? 0 : columns * pixel_step;
+  band.odd = pixel_step % 2 != 0;
+  lay_lines(lines, band, gather, alignment);
   return tile;
 }
 
-std::int64_t x_words(const FewChannelsTile& tile) {
-  return tile.planes * tile.x_rows * tile.line_words;
-}
-
 bool fits(FewChannelsTile tile, const DeviceDescription& device) {
-  // Factors may be of any size, their product not.
-  for (const auto& [a, b, c] : {std::array{tile.planes, tile.x_rows, tile.line_words},
-                                std::array{tile.runs, tile.run_words, std::int64_t{1}}})
-    if (std::max({a, b, c}) > device.shared_memory_per_block ||
-        a * b > device.shared_memory_per_block || a * b * c > device.shared_memory_per_block)
-      return false;
-  set_pitches(tile, most_line_pad, most_row_pad);
-  if (!fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device)) return false;
+  for (const std::int64_t factor : {tile.runs, tile.run_words, tile.runs * tile.run_words})
+    if (factor > device.shared_memory_per_block) return false;
+  const std::int64_t threads = tile.shape.threads();
+  if (!reserve_pitches(tile.lines, device) ||
+      !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
+    return false;
   // A thread's words of the next band, spread over the fragments.
-  const std::int64_t batch = line_batch(x_words(tile), tile.shape.threads(), tile.fragments());
-  return batch_bearable(batch, tile.element == 2 ? batch * (1 + tile.copies) : 0);
+  const std::int64_t batch = lines_batch(tile.lines, threads, tile.fragments());
+  return batch_bearable(batch, waiting_registers(tile.lines, batch));
 }
 
 bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
@@ -118,50 +108,43 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
   for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
        columns >= std::min(narrowest, pixels[2]); --columns) {
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
-    FewChannelsTile tile = make_tile(shape, gather, rows, columns);
+    FewChannelsTile tile = make_tile(shape, gather, rows, columns, problem.alignment);
     if (!fits(tile, device)) continue;
-    set_pitches(tile, 0, 0);
+    set_narrowest_pitches(tile.lines);
     // Of an image: its bands' products, copies and stores (cost_model.cpp). Predicted, not
     // measured.
     const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
     const double fragment =
         shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
-    const double clocks =
-        static_cast<double>(tile.bands) * (static_cast<double>(tile.fragments()) * fragment +
-                                           static_cast<double>(x_words(tile)) * word_copy_clocks +
-                                           shape.m * shape.n / 32.0 * store_clocks);
+    const double clocks = static_cast<double>(tile.bands) *
+                          (static_cast<double>(tile.fragments()) * fragment +
+                           static_cast<double>(tile.lines.chunks()) * word_copy_clocks +
+                           shape.m * shape.n / 32.0 * store_clocks);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
   }
   return best;
 }
 
-// Lines and rows apart such that the 8 pixels x 4 words that a warp reads at a time fall into
-// different banks, as far as that can be had; fits() leaves room for it.
+// Lines such that the 8 pixels x 4 words that a warp reads at a time fall into different banks, as
+// far as that can be had; fits() leaves room for it.
 void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
-  const std::int64_t pixel_step = gather.stride[2] * tile.pixel_elements;
-  const std::int64_t words = std::min<std::int64_t>(tile.runs * tile.run_words, 64);
-  const auto accesses = [&] {
+  const std::int64_t pixel_step = gather.stride[2] * tile.lines.pixel_elements;
+  constexpr std::int64_t most_words = 64;
+  const std::int64_t words = std::min(tile.runs * tile.run_words, most_words);
+  spread_over_banks(tile.lines, [&](const SourceLines& lines) {
     std::int64_t sum = 0;
     for (std::int64_t first = 0; first + 4 <= words; first += 4) {
       std::array<std::int64_t, 32> lanes{};
       for (std::int64_t i = 0; i < 32; ++i) {
-        const std::int64_t element = i / 4 * pixel_step, word = first + i % 4;
+        const std::int64_t word = first + i % 4;
         lanes[static_cast<std::size_t>(i)] =
-            (tile.copies == 1 ? 0 : element % 2) * tile.x_line + element / word_elements(tile) +
-            word / tile.run_words * std::abs(gather.step[1]) * tile.x_row + word % tile.run_words;
+            lines.place(i / 4 * pixel_step) +
+            word / tile.run_words * std::abs(gather.step[1]) * lines.row + word % tile.run_words;
       }
       sum += bank_accesses(lanes);
     }
     return sum;
-  };
-  std::int64_t best = -1, line_pad = 0, row_pad = 0;
-  for (std::int64_t line = 0; line <= (tile.copies == 1 ? 0 : most_line_pad); ++line)
-    for (std::int64_t row = 0; row <= most_row_pad; ++row) {
-      set_pitches(tile, line, row);
-      const std::int64_t count = accesses();
-      if (best < 0 || count < best) best = count, line_pad = line, row_pad = row;
-    }
-  set_pitches(tile, line_pad, row_pad);
+  });
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
@@ -174,7 +157,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.entry = "few_channels";
   spec.tile = cat(describe(tile), split ? ", 3 products" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
-  spec.alignment = size_of(problem.type);
+  spec.alignment = static_cast<std::size_t>(tile.lines.access);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -186,15 +169,11 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
   add("BAND_ROWS", tile.rows, "of pixels, in a tile");
   add("BAND_COLUMNS", tile.columns);
-  add("PIXEL_ELEMENTS", tile.pixel_elements, "of the source's pixels, side by side in a line");
-  add("X_PLANES", tile.planes, "of the source");
-  add("COPIES", std::int64_t{tile.copies}, "of each line of it");
-  add("X_LINE", tile.x_line, "words from one line to the next");
-  add("X_ROW", tile.x_row);
-  add("X_PLANE", tile.x_plane);
+  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
+  add_lines_constants(spec.constants, tile.lines);
   // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
   // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
-  add("SPLIT", split, "f32 in three products");
+  add_split_constants(spec.constants, split, gather.channels * gather.most_taps());
   const std::int64_t run = gather.channels * gather.most_taps() < 1024 ? 16 : 64;
   add("PROMOTE", split ? run / fragment_words : std::int64_t{0}, "fragments");
   add("PROMOTE_LOCAL", false);
@@ -215,8 +194,9 @@ bool narrow(const Gather& gather, const FewChannelsTile& tile, const Dims& z_str
   const auto output = [&](const Dims& strides) {
     return image_span(strides, rows, pixels) + tile.rows * strides[3] + tile.columns * strides[4];
   };
-  const std::int64_t source = image_span(s, gather.channels, gather.source) +
-                              2 * (tile.x_rows * s[3] + tile.line_words * word_elements(tile));
+  const std::int64_t source =
+      image_span(s, gather.channels, gather.source) +
+      2 * (tile.lines.rows * s[3] + tile.lines.words * tile.lines.word_elements());
   const std::int64_t w = rows * gather.w_row + gather.channels * gather.w_channel +
                          gather.w_tap[1] * gather.largest_taps()[1] +
                          gather.w_tap[2] * gather.largest_taps()[2];
@@ -255,8 +235,8 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   const auto bands = static_cast<double>(share.a_block);
   work.fragments = bands * static_cast<double>(tile.fragments());
   work.one_by_one = true;
-  work.copies = bands * static_cast<double>(x_words(tile));
-  work.copy_bytes = 4;
+  work.copies = bands * static_cast<double>(tile.lines.chunks());
+  work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
   work.row_copy_bytes = 4;
   work.scattered = !goes_out_whole(tile, problem, gather);
@@ -272,8 +252,7 @@ std::int64_t FewChannelsTile::fragments() const {
 
 std::int64_t FewChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
-  const std::int64_t x = round_up(planes * x_plane * word_bytes, 16);
-  return shape.m * (reduction + 16) + 2 * x + reduction + 16;
+  return shape.m * (reduction + 16) + 2 * lines.bytes() + 2 * reduction + 16;
 }
 
 bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }

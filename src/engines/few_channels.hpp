@@ -9,21 +9,18 @@
 #include "engines/engine.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/source_lines.hpp"
 
 namespace kiln {
 
 // Rows M (filters) x pixels N, on a problem (kernel_sources/conv/few_channels_tile.cuh).
 struct FewChannelsTile {
   FragmentShape shape;
-  int element = 0;                     // bytes
-  std::int64_t rows = 0, columns = 0;  // of pixels, in a band
-  std::int64_t bands = 0;              // of an image
-  // Of the source: planes; elements of a pixel that lie side by side in a line; lines of a plane;
-  // words of a line, which 16 bits may have twice.
-  std::int64_t planes = 0, pixel_elements = 0, x_rows = 0, line_words = 0;
-  int copies = 0;
-  std::int64_t run_words = 0, runs = 0;             // of the reduction
-  std::int64_t x_line = 0, x_row = 0, x_plane = 0;  // words from one to the next
+  int element = 0;                       // bytes
+  std::int64_t rows = 0, columns = 0;    // of pixels, in a band
+  std::int64_t bands = 0;                // of an image
+  SourceLines lines;                     // of the source
+  std::int64_t run_words = 0, runs = 0;  // of the reduction
 
   std::int64_t fragments() const;      // of 32 bytes of the reduction
   std::int64_t shared_memory() const;  // bytes

@@ -142,6 +142,7 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   add("RUN_N", tile.mma() ? 2 * tile.mma_vector_n : stages.vector);
   if (tile.mma()) {
     constants.push_back({"SPLIT", tile.split, "f32 in three products"});
+    constants.push_back({"SPLIT_CUT", false, ""});
     add("PROMOTE", tile.promote, "stages");
     constants.push_back({"PROMOTE_LOCAL", false, ""});
   }
@@ -185,6 +186,13 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
   constexpr std::int64_t reserved = 1024;  // of a block, by the driver
   return bytes <= device.shared_memory_per_block &&
          blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
+}
+
+void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction) {
+  // From so many on, f32's own sums err by more than what is cut off (tests/bench/NOTES.md).
+  constexpr std::int64_t least_cut = 4096;
+  constants.push_back({"SPLIT", split, "f32 in three products"});
+  constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
 }
 
 bool is_split(const ConvolutionProblem& problem) {

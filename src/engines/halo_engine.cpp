@@ -181,7 +181,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   // nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
   const std::int64_t reduction = gather.channels * gather.most_taps();
   const std::int64_t additions = reduction * tile.element / 32;
-  add("SPLIT", is_split(problem), "f32 in three products");
+  add_split_constants(spec.constants, is_split(problem), reduction);
   if (is_split(problem)) {
     const std::int64_t run = reduction < 1024 ? 16 : 64;
     add("PROMOTE", std::max<std::int64_t>(run / tile.chunk_channels(), 1), "steps");

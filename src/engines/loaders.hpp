@@ -1,5 +1,5 @@
-// How many copies a thread has on their way at a time (kernel_sources/conv/row_loader.cuh,
-// line_loader.cuh): those of 16 bits wait in registers, and each is unrolled.
+// How many copies a thread has on their way at a time (kernel_sources/conv/row_loader.cuh): those
+// of 16 bits wait in registers, and each is unrolled.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,6 @@ namespace kiln {
 constexpr std::int64_t row_batch(std::int64_t rows, std::int64_t positions, std::int64_t threads,
                                  std::int64_t steps) {
   return ceil_div(ceil_div(rows, threads / positions), steps);
-}
-// Of the words of all lines.
-constexpr std::int64_t line_batch(std::int64_t words, std::int64_t threads, std::int64_t steps) {
-  return ceil_div(ceil_div(words, threads), steps);
 }
 // Whether so many copies, with what waits of them, leave the products their registers and the loop
 // its instructions.

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::int64_t fragment_bytes = 32, word_bytes = 4;
 
-// How far spread_over_banks() may pull lines, rows and channels apart, in words.
-constexpr std::int64_t most_line_pad = 3, most_row_pad = 7, most_plane_pad = 31;
-
 std::int64_t word_elements(const BandTile& tile) { return word_bytes / tile.element; }
 
 // Pixels from one row of a band to the next: whole words.
@@ -66,32 +63,24 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_
       tile.copy_bytes = bytes;
       break;
     }
-  const std::int64_t step = std::abs(gather.step[2]), stride = gather.stride[2];
-  bool odd = false;  // some tap's elements begin in the middle of a word
-  for (std::int64_t s = 0; s < phase.taps[2]; ++s) odd = odd || s * step / stride % 2 != 0;
-  tile.line_copies = tile.element == 2 && odd ? 2 : 1;
-  tile.x_channels = channels_of(shape.n, gather);
-  tile.x_rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
-  tile.x_lines = stride * tile.line_copies;
-  tile.line_words = ceil_div(row_pixels(tile) + widest_shift(gather), word_elements(tile));
+  SourceLines& lines = tile.lines;
+  lines.element = tile.element;
+  lines.planes = channels_of(shape.n, gather);
+  lines.rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  lines.phases = gather.stride[2];
+  BandOfLines band;
+  band.elements = row_pixels(tile) + widest_shift(gather);
+  band.step = columns == phase.pixels[2] ? 0 : columns * gather.stride[2];
+  // Tap 0 is even; some other one may be odd.
+  for (std::int64_t s = 0; s < phase.taps[2]; ++s)
+    band.odd = band.odd || s * std::abs(gather.step[2]) / gather.stride[2] % 2 != 0;
+  lay_lines(lines, band, gather, alignment);
   return tile;
 }
 
-void pad(BandTile& tile, std::int64_t of_line, std::int64_t of_row, std::int64_t of_plane) {
-  tile.x_line = tile.line_words + of_line;
-  tile.x_row = tile.x_lines * tile.x_line + of_row;
-  tile.x_plane = tile.x_rows * tile.x_row + of_plane;
-}
-
 bool fits(BandTile tile, const DeviceDescription& device) {
-  // Factors may be of any size, their product not.
-  std::int64_t words = 1;
-  for (const std::int64_t factor : {tile.x_channels, tile.x_rows, tile.x_lines, tile.line_words}) {
-    if (factor > device.shared_memory_per_block / words) return false;
-    words *= factor;
-  }
-  pad(tile, most_line_pad, most_row_pad, most_plane_pad);
-  return fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device);
+  return reserve_pitches(tile.lines, device) &&
+         fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device);
 }
 
 std::int64_t positions(const BandTile& tile) { return tile.gradient_copies() / tile.shape.m; }
@@ -99,10 +88,10 @@ std::int64_t positions(const BandTile& tile) { return tile.gradient_copies() / t
 // Whether a thread's copies, spread over the fragments of a stage, are few at a time.
 bool copies_spread(const BandTile& tile) {
   const std::int64_t threads = tile.shape.threads(), steps = tile.fragments() - 1;
-  const std::int64_t of_x = line_batch(tile.x_words(), threads, steps);
+  const std::int64_t of_x = lines_batch(tile.lines, threads, steps);
   const std::int64_t of_dy = row_batch(tile.shape.m, positions(tile), threads, steps);
-  return batch_bearable(of_x + of_dy, (tile.element == 2 ? of_x * (1 + tile.line_copies) : 0) +
-                                          (tile.copy_bytes == 2 ? of_dy * 2 : 0));
+  return batch_bearable(
+      of_x + of_dy, waiting_registers(tile.lines, of_x) + (tile.copy_bytes == 2 ? of_dy * 2 : 0));
 }
 
 // Clocks of an image: products, copies, and what a stage's end costs. Predicted, not measured.
@@ -111,7 +100,7 @@ double clocks_of(const BandTile& tile, bool split) {
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
   const double fragment = products * product_clocks * shape.threads() / 128;
-  const double copies = static_cast<double>(tile.x_words()) * word_copy_clocks +
+  const double copies = static_cast<double>(tile.lines.chunks()) * word_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *
                             (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);
   return static_cast<double>(tile.bands) *
@@ -119,28 +108,26 @@ double clocks_of(const BandTile& tile, bool split) {
 }
 
 // The column's word at a band's first pixel.
-std::int64_t place_of(const BandTile& tile, const Gather& gather, std::int64_t column) {
+std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64_t column) {
   const Spatial& taps = gather.phases.front().taps;
   const std::int64_t c = column / (taps[1] * taps[2]), r = column / taps[2] % taps[1];
   const std::int64_t shift = column % taps[2] * std::abs(gather.step[2]);
   const std::int64_t element = shift / gather.stride[2];
-  const std::int64_t line =
-      shift % gather.stride[2] * tile.line_copies + (tile.line_copies == 1 ? 0 : element % 2);
-  return c * tile.x_plane + r * std::abs(gather.step[1]) * tile.x_row + line * tile.x_line +
-         element / word_elements(tile);
+  return c * lines.plane + r * std::abs(gather.step[1]) * lines.row +
+         shift % gather.stride[2] * lines.line + lines.place(element);
 }
 
 // Accesses to shared memory in which a warp reads a word of 8 columns at 4 words of pixels side by
 // side, over the first columns of a tile.
-std::int64_t accesses(const BandTile& tile, const Gather& gather) {
+std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const Gather& gather) {
   constexpr std::int64_t most_columns = 128;
   const std::int64_t columns = gather.channels * gather.phases.front().tap_count();
-  const std::int64_t end = std::min({columns, most_columns, std::int64_t{tile.shape.n}});
+  const std::int64_t end = std::min({columns, most_columns, tile_columns});
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first + 8 <= end; first += 8) {
     std::array<std::int64_t, 32> words{};
     for (std::int64_t i = 0; i < 32; ++i)
-      words[static_cast<std::size_t>(i)] = place_of(tile, gather, first + i / 4) + i % 4;
+      words[static_cast<std::size_t>(i)] = place_of(lines, gather, first + i / 4) + i % 4;
     sum += bank_accesses(words);
   }
   return sum;
@@ -156,17 +143,13 @@ std::int64_t BandTile::stage_pixels() const { return fragments() * fragment_byte
 std::int64_t BandTile::gradient_copies() const {
   return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / element);
 }
-std::int64_t BandTile::x_words() const {
-  return x_channels * x_rows * (x_lines / line_copies) * line_words;
-}
 
 std::int64_t BandTile::shared_memory() const {
   const std::int64_t gradient = shape.m * (stage_pixels() * element + 16);
-  const std::int64_t x = round_up(x_channels * x_plane * word_bytes, 16);
-  const std::int64_t table = stage_pixels() * element;
+  const std::int64_t table = 2 * stage_pixels() * element;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
-  return std::max(2 * (gradient + x) + table, line);
+  return std::max(2 * (gradient + lines.bytes()) + table, line);
 }
 
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
@@ -185,7 +168,7 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
       if (tile.fragments() > most_fragments || !fits(tile, device)) break;
       // A thread copies the same pixels of each filter.
       if (positions(tile) > shape.threads() || !copies_spread(tile)) continue;
-      pad(tile, 0, 0, 0);
+      set_narrowest_pitches(tile.lines);
       const double clocks = clocks_of(tile, split);
       if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
     }
@@ -194,17 +177,8 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
 }
 
 void spread_over_banks(BandTile& tile, const Gather& gather) {
-  std::int64_t best = -1, of_line = 0, of_row = 0, of_plane = 0;
-  const auto try_pad = [&](std::int64_t line, std::int64_t row, std::int64_t plane) {
-    pad(tile, line, row, plane);
-    const std::int64_t count = accesses(tile, gather);
-    if (best < 0 || count < best) best = count, of_line = line, of_row = row, of_plane = plane;
-  };
-  for (std::int64_t row = 0; row <= most_row_pad; ++row)
-    for (std::int64_t line = 0; line <= most_line_pad; ++line) try_pad(line, row, 0);
-  const std::int64_t line = of_line, row = of_row;
-  for (std::int64_t plane = 1; plane <= most_plane_pad; ++plane) try_pad(line, row, plane);
-  pad(tile, of_line, of_row, of_plane);
+  spread_over_banks(
+      tile.lines, [&](const SourceLines& lines) { return accesses(lines, tile.shape.n, gather); });
 }
 
 std::string describe(const BandTile& tile) {

@@ -9,6 +9,7 @@
 #include "device/device.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/source_lines.hpp"
 
 namespace kiln {
 
@@ -19,15 +20,11 @@ struct BandTile {
   std::int64_t rows = 0, columns = 0;  // of pixels of dy
   std::int64_t bands = 0;              // of an image
   int copy_bytes = 0;                  // of dy, at a time
-  // Of x: channels that a tile's columns meet; rows; lines of a row, and the words of each.
-  std::int64_t x_channels = 0, x_rows = 0, x_lines = 0, line_words = 0;
-  int line_copies = 0;  // of 16 bits: lines of the same elements, so that all pairs are words
-  std::int64_t x_line = 0, x_row = 0, x_plane = 0;  // words from one to the next
+  SourceLines lines;                   // of x, whose planes are the channels of a tile's columns
 
   std::int64_t fragments() const;     // of 32 bytes of pixels, in a stage
   std::int64_t stage_pixels() const;  // in all fragments, with what fills them up
   std::int64_t gradient_copies() const;
-  std::int64_t x_words() const;        // that are loaded, each for all of its copies
   std::int64_t shared_memory() const;  // bytes
 };
 
@@ -36,8 +33,8 @@ struct BandTile {
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device);
 
-// x_line, x_row and x_plane such that what a warp reads at a time falls into different banks, as
-// far as that can be had. lay_band() leaves room for it.
+// Lines such that what a warp reads at a time falls into different banks, as far as that can be
+// had. lay_band() leaves room for it.
 void spread_over_banks(BandTile& tile, const Gather& gather);
 
 // "128x128, 8x16 a thread, 128 threads, bands of 4x24"

@@ -68,8 +68,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.tile = cat(describe(tile), split ? ", 3 products" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   const std::int64_t run = gradient_run(problem, gather);
-  spec.alignment = std::max<std::size_t>(static_cast<std::size_t>(tile.copy_bytes),
-                                         static_cast<std::size_t>(run) * size_of(problem.type));
+  spec.alignment = static_cast<std::size_t>(
+      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.element}));
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -83,13 +83,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("BAND_ROWS", tile.rows, "of pixels, in a stage");
   add("BAND_COLUMNS", tile.columns);
   add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
-  add("COPIES", std::int64_t{tile.line_copies}, "of each line of x");
-  add("X_PLANES", tile.x_channels, "of x, in a stage");
-  add("X_LINE", tile.x_line, "words from one line of x to the next");
-  add("X_ROW", tile.x_row);
-  add("X_PLANE", tile.x_plane);
+  add_lines_constants(spec.constants, tile.lines);
   // As of wgrad_channels_last.
-  add("SPLIT", split, "f32 in three products");
+  add_split_constants(spec.constants, split, usual_reduction(problem));
   const std::int64_t products = usual_reduction(problem) < 1024 ? 16 : 64;
   add("PROMOTE", split ? products * tile.element / 32 : std::int64_t{256}, "fragments");
   add("PROMOTE_LOCAL", !split);
@@ -107,8 +103,9 @@ std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather
     return cat(fragments, " fragments of pixels; at most ", limit32, " can be counted");
   // Beyond what every tile meets: the rows and channels of a stage that are not there.
   const Dims& s = gather.source_strides;
-  const std::int64_t beyond = tile.x_channels * s[1] + tile.x_rows * s[3] +
-                              tile.line_words * tile.x_lines * 2 +
+  const SourceLines& lines = tile.lines;
+  const std::int64_t beyond = lines.planes * s[1] + lines.rows * s[3] +
+                              lines.words * lines.word_elements() * lines.phases +
                               tile.rows * gather.out_strides[3];
   if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
     return "offsets within an image or a filter do not fit into 32 bits";
@@ -128,8 +125,8 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   const auto stages = static_cast<double>(problem.batch * tile.bands);
   work.fragments = stages * static_cast<double>(tile.fragments());
   work.one_by_one = true;
-  work.copies = stages * static_cast<double>(tile.x_words());
-  work.copy_bytes = 4;
+  work.copies = stages * static_cast<double>(tile.lines.chunks());
+  work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = stages * static_cast<double>(tile.gradient_copies());
   work.row_copy_bytes = std::max(tile.copy_bytes, 4);
   return work;
