@@ -46,7 +46,7 @@ const Rates& rates_of(const DeviceDescription& device) {
 
 // A step takes this share of the clocks that its products, its instructions and its wavefronts of
 // shared memory would take one after the other: they overlap in part.
-constexpr double share_of_units = 0.72, share_of_issue = 0.78, share_of_shared_memory = 0.55;
+constexpr double share_of_units = 0.72, share_of_issue = 0.70, share_of_shared_memory = 0.55;
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic and
 // replays of its bank conflicts included; more where the element may lie in the padding; to split
@@ -63,7 +63,7 @@ constexpr double waiting_warps = 0.95;
 // Clocks: at the barrier of each step; before the first one; for 32 results, stored 16 bytes at a
 // time or one by one; to exchange the sums of a cluster or of slices, as many as the stages' memory
 // holds, and for 32 of them.
-constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7.9,
+constexpr double step_clocks = 320, first_clocks = 1000, vector_store_clocks = 7.9,
                  scattered_store_clocks = 53, exchange_clocks = 5000, exchanged_sums_clocks = 20;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
@@ -71,12 +71,14 @@ constexpr double step_clocks = 375, first_clocks = 1000, vector_store_clocks = 7
 // beside; and clocks to split 32 f32 in two and for 32 copies. Fewer than `enough_warps` do not
 // hide each other's waits. Then as above: clocks before the first step, for results, to exchange
 // sums.
-constexpr double share_of_products = 0.967, share_of_reads = 0.403, transposed_f32 = 1.068,
-                 transposed_16_bits = 1.042, fragment_clocks = 105, split_clocks = 0.594,
-                 copies_clocks = 4.43, gathered_copies = 1.9, enough_warps = 8, lone_warps = 1.26;
-constexpr double fragment_first_clocks = 6670, fragment_store_clocks = 5.3,
-                 fragment_exchange_clocks = 554, fragment_exchanged_clocks = 11.2;
-constexpr double fragment_start_clocks = 4360;  // of a launch, beside what every launch costs
+constexpr double share_of_products = 0.948, share_of_reads = 0.386, transposed_f32 = 1.11,
+                 transposed_16_bits = 1.042, fragment_clocks = 105, split_clocks = 0.392,
+                 copies_clocks = 4.43, gathered_copies = 1.62, enough_warps = 8, lone_warps = 1.28;
+constexpr double fragment_first_clocks = 7500, fragment_store_clocks = 5.3,
+                 fragment_exchange_clocks = 842, fragment_exchanged_clocks = 10.2;
+constexpr double fragment_start_clocks = 4040;  // of a launch, beside what every launch costs
+// Of copies by rows, whose places take next to no arithmetic, against others.
+constexpr double row_copies_share = 1.11;
 // Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
 // and at most.
 constexpr double shared_cache_bytes = 28.8, most_cache_bytes = 64;
@@ -98,9 +100,6 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 // Set so that the direct engines are the last resort: clocks from one product of a thread to its
 // next, an access of cold memory, and instructions of a product, most of them index arithmetic.
 constexpr double direct_wait = 500, direct_instructions = 24;
-
-// Of copies by rows, whose places take next to no arithmetic, against others.
-constexpr double row_copies_share = 0.4;
 
 // ---- the model ----------------------------------------------------------------------------------
 
@@ -171,7 +170,7 @@ double packed_share(int parts) {
 
 // Multiprocessors of the processing clusters of an H100 or H200 of 132, inferred from which
 // clusters of blocks run at once: a cluster runs within one of them.
-constexpr int processing_clusters[] = {18, 18, 18, 18, 16, 16, 14, 14};
+constexpr int processing_clusters[] = {18, 18, 18, 18, 18, 16, 16, 10};
 constexpr int others_processing_cluster = 16;
 
 // Places for blocks in clusters of `parts`, of which `resident` fit on a multiprocessor, as if they

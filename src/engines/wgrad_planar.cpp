@@ -17,14 +17,15 @@ namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
-// As of wgrad_channels_last; 96 filters for layers of that many.
+// As of wgrad_channels_last; 96 filters for layers of that many, of f32 in a small tile, too, for
+// gradients so small that a multiprocessor gets but one block.
 constexpr FragmentShape whole_shapes[] = {
     {128, 256, 8, 16, 1}, {128, 128, 8, 16, 2}, {64, 256, 8, 16, 2}, {96, 192, 6, 12, 1},
     {64, 128, 8, 8, 2},   {64, 64, 4, 8, 2},    {32, 128, 4, 8, 2},
 };
 constexpr FragmentShape split_shapes[] = {
     {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
-    {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2},
+    {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2}, {96, 64, 6, 4, 2},
 };
 
 // Columns that lie side by side in dw, aligned to their own size.
