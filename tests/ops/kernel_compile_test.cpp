@@ -124,7 +124,7 @@ constexpr int most_spilled = 80;  // bytes
 
 bool may_spill(const std::string& engine) {
   return engine.starts_with("implicit_gemm") || engine.starts_with("halo_gemm") ||
-         engine == "wgrad_channels_last";
+         engine == "few_channels" || engine == "wgrad_channels_last" || engine == "wgrad_planar";
 }
 
 int spilled(const std::string& log) {
