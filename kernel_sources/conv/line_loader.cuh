@@ -62,8 +62,8 @@ struct LineLoader {
   int first_h, first_element;  // of the band
   int stage;                   // where it goes
   int turn;                    // the next
-  // The thread's next chunk: the row's number, its first element in a row of x, its offset from the
-  // image on (which may run past all), its place in shared memory.
+  // The thread's next chunk: its plane and row, its first element in a row of x, its offset from
+  // the image on (which may run past all), its place in shared memory.
   int plane, row, first;
   u32 from;
   int to;
@@ -142,7 +142,8 @@ struct LineLoader {
       chunk.place = is_one ? to : -1;
       if constexpr (WHOLE) {
         load_words<X_CHUNK>(chunk.parts, at, is_one && exists(0));
-        if (NEXT) chunk.parts[X_CHUNK] = load_short(at + ELEMENTS, is_one && exists(ELEMENTS));
+        if constexpr (NEXT)
+          chunk.parts[X_CHUNK] = load_short(at + ELEMENTS, is_one && exists(ELEMENTS));
       } else {
 #pragma unroll
         for (int i = 0; i < ELEMENTS + NEXT; ++i)

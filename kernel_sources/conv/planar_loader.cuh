@@ -14,7 +14,7 @@ constexpr int CHUNK_WORDS = CHUNK_BYTES / 4;
 // 16 bytes further, for neighbouring lanes write neighbouring taps.
 constexpr int PLANE_BYTES = TILE_M * PITCH + 16;
 constexpr int FILTER_BYTES = TAP_GROUP * PLANE_BYTES;
-// Of a group's, by which the next one is on its way: the last one only waits for it.
+// Of a group's, by which the next one is on its way: in the last one it lands.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 

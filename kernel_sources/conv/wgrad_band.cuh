@@ -4,8 +4,8 @@
 // along the reduction (rows of whole words, the last fragment filled up): dy as [filter][pixel],
 // and of x, as lines of words (line_loader.cuh), what all taps of these pixels meet. Column (c, r,
 // s) of the product at pixel (p, q) is a word of it, at the column's place plus the pixel's. Lines
-// are kept apart by their column's remainder of the stride, and of 16 bits twice, for the taps in
-// odd places.
+// are kept apart by their column's remainder of the stride; of 16 bits there may be two copies, for
+// taps in even and in odd places.
 #pragma once
 
 #include "conv/first_tap.cuh"
@@ -26,7 +26,7 @@ constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an
 static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
 // Some words of a stage are of no pixel, or of one only.
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
-// Of a stage, by which the next one is on its way: the last one only waits for it.
+// Of a stage, by which the next one is on its way: in the last one it lands.
 constexpr int LOAD_STEPS = STAGE_FRAGMENTS - 1;
 // Halves of a fragment in a row, if they are whole: then all lanes read the same way from their
 // first word.

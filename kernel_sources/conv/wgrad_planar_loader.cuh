@@ -49,8 +49,8 @@ struct StageLoader {
   }
   // All steps at once.
   device_inline void load_all() { gradients.loader.load_all(), lines.finish(); }
-  // A step's share, called for each row of products, for many copies at once would have to wait for
-  // each other; and after them the step's end.
+  // A step's share of dy, called for each row of products, for many copies at once would have to
+  // wait for each other; and after them the step's end, with its share of x.
   device_inline void load_among(int row) { gradients.loader.load<PRODUCTS_M>(row); }
   device_inline void end_step() {
     gradients.loader.advance();

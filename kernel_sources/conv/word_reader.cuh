@@ -26,9 +26,9 @@ struct alignas(8) ReductionWord {
 
 // Where a lane finds its operands. Rows lie PITCH bytes apart. MASKED: some words are to be masked;
 // not those of f32 in three products, which come to the fused multiply-adds where they are not
-// finite (tile_sums.cuh). ROW_HALVES: the words of half a
-// fragment lie side by side, all of them count or none, and after so many halves comes the next
-// row, ROW_PLACE bytes on; 0: the table says where.
+// finite (promoted_sums.cuh). ROW_HALVES: the words of half a fragment lie side by side, all of
+// them count or none, and after so many halves comes the next row, ROW_PLACE bytes on; 0: the table
+// says where.
 template <int PITCH, bool MASKED, int ROW_HALVES, int ROW_PLACE>
 struct WordReader {
   static constexpr int HALF_WORDS = FRAGMENT_WORDS / 2;

@@ -77,7 +77,8 @@ constexpr double share_of_products = 0.948, share_of_reads = 0.386, transposed_f
 constexpr double fragment_first_clocks = 7500, fragment_store_clocks = 5.3,
                  fragment_exchange_clocks = 842, fragment_exchanged_clocks = 10.2;
 constexpr double fragment_start_clocks = 4040;  // of a launch, beside what every launch costs
-// Of copies by rows, whose places take next to no arithmetic, against others.
+// Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
+// their place worked out.
 constexpr double row_copies_share = 1.11;
 // Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
 // and at most.

@@ -56,12 +56,11 @@ FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std:
   const Gather::Phase& phase = gather.phases.front();
   FewChannelsTile tile;
   tile.shape = shape;
-  tile.element = static_cast<int>(size_of(gather.type));
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
   const bool planar = is_planar(gather);
   SourceLines& lines = tile.lines;
-  lines.element = tile.element;
+  lines.element = static_cast<std::int64_t>(size_of(gather.type));
   lines.planes = planar ? gather.channels : 1;
   lines.pixel_elements = planar ? 1 : gather.channels;
   lines.rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
@@ -118,7 +117,7 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
         shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
     const double clocks = static_cast<double>(tile.bands) *
                           (static_cast<double>(tile.fragments()) * fragment +
-                           static_cast<double>(tile.lines.chunks()) * word_copy_clocks +
+                           static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                            shape.m * shape.n / 32.0 * store_clocks);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
   }

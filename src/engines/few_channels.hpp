@@ -16,7 +16,6 @@ namespace kiln {
 // Rows M (filters) x pixels N, on a problem (kernel_sources/conv/few_channels_tile.cuh).
 struct FewChannelsTile {
   FragmentShape shape;
-  int element = 0;                       // bytes
   std::int64_t rows = 0, columns = 0;    // of pixels, in a band
   std::int64_t bands = 0;                // of an image
   SourceLines lines;                     // of the source

@@ -190,7 +190,7 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction) {
   // From so many on, f32's own sums err by more than what is cut off (tests/bench/NOTES.md).
-  constexpr std::int64_t least_cut = 4096;
+  constexpr std::int64_t least_cut = 3072;
   constants.push_back({"SPLIT", split, "f32 in three products"});
   constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
 }

@@ -87,8 +87,8 @@ std::string describe(const FragmentShape& shape);
 // on the device at all.
 bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device);
 
-// Of kernels whose operands are read by ldmatrix: whether f32 is three products, and how its
-// elements are taken apart for sums of `reduction` of them.
+// Of kernels whose operands are fragments: whether f32 is three products, and how its elements are
+// taken apart for sums of `reduction` of them, or more.
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction);
 
 // f32 in three products.

@@ -1,7 +1,5 @@
 #include "engines/source_lines.hpp"
 
-#include <algorithm>
-
 #include "core/integer.hpp"
 
 namespace kiln {

@@ -100,7 +100,7 @@ double clocks_of(const BandTile& tile, bool split) {
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
   const double fragment = products * product_clocks * shape.threads() / 128;
-  const double copies = static_cast<double>(tile.lines.chunks()) * word_copy_clocks +
+  const double copies = static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *
                             (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);
   return static_cast<double>(tile.bands) *

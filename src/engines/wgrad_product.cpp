@@ -19,8 +19,9 @@ bool is_wgrad(const Problem& problem) {
   return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;
 }
 
+std::int64_t least_reduction(const ConvolutionProblem& problem) { return problem.out_pixels(); }
 std::int64_t usual_reduction(const ConvolutionProblem& problem) {
-  return 32 * problem.out_pixels();
+  return 32 * least_reduction(problem);
 }
 
 std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n) {

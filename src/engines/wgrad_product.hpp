@@ -20,6 +20,8 @@ bool is_wgrad(const Problem& problem);
 
 // The products of a sum, of a usual batch: the actual one has no say in the kernel.
 std::int64_t usual_reduction(const ConvolutionProblem& problem);
+// The same of one image: what any batch has.
+std::int64_t least_reduction(const ConvolutionProblem& problem);
 
 // Tiles of m filters x n columns.
 std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n);

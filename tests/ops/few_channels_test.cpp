@@ -50,13 +50,14 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
 BOOST_AUTO_TEST_CASE(edges) {
   int turn = 0, checked = 0;
   for (const char* line :
-       {"mb2_ic3ih23iw21_oc40_kh7kw7_ph3pw3_sh2sw2", "mb1_ic1ih30iw17_oc24_kh12kw11",
-        "mb3_ic5ih9iw31_oc50_kh5kw6_ph5pw5", "mb2_ic4ih17iw18_oc33_kh6kw6_ph2pw3_sh4sw3",
-        "mb2_ic2ih25iw9_oc16_kh9kw9_ph4pw4_dh1", "mb1_ic3ih5iw300_oc20_kh3kw15_ph1pw7",
-        "mb5_ic130ih3iw5_oc17_kh1kw1", "mb2_ic43ih5iw7_oc64_kh1kw3_ph0pw1",
-        "mb2_ic48ih7iw1_oc32_kh3kw1_ph1", "mb2_ic48ih7iw9_oc32_kh3kw1_ph1_dh1dw1",
-        "mb2_ic64ih9iw17_oc40_kh1kw1_sh2sw2", "mb2_ic7ih9iw1_oc20_kh5kw3_ph2pw1",
-        "g3mb2_ic9ih12iw13_oc60_kh7kw7_ph3pw3"})
+       {"mb2_ic3ih12iw48_oc40_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih9iw256_oc24_kh5kw5_ph2pw2",
+        "mb1_ic2ih3iw2400_oc16_kh2kw7_pw1", "mb2_ic3ih23iw21_oc40_kh7kw7_ph3pw3_sh2sw2",
+        "mb1_ic1ih30iw17_oc24_kh12kw11", "mb3_ic5ih9iw31_oc50_kh5kw6_ph5pw5",
+        "mb2_ic4ih17iw18_oc33_kh6kw6_ph2pw3_sh4sw3", "mb2_ic2ih25iw9_oc16_kh9kw9_ph4pw4_dh1",
+        "mb1_ic3ih5iw300_oc20_kh3kw15_ph1pw7", "mb5_ic130ih3iw5_oc17_kh1kw1",
+        "mb2_ic43ih5iw7_oc64_kh1kw3_ph0pw1", "mb2_ic48ih7iw1_oc32_kh3kw1_ph1",
+        "mb2_ic48ih7iw9_oc32_kh3kw1_ph1_dh1dw1", "mb2_ic64ih9iw17_oc40_kh1kw1_sh2sw2",
+        "mb2_ic7ih9iw1_oc20_kh5kw3_ph2pw1", "g3mb2_ic9ih12iw13_oc60_kh7kw7_ph3pw3"})
     for (const kilnTensorFormat_t layout : layouts)
       for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
         for (int i = 0; i < 2; ++i) {
@@ -72,7 +73,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           check_exact(integers_of(problem));
           ++checked;
         }
-  BOOST_TEST(checked == 96);
+  BOOST_TEST(checked == 116);
 }
 
 // The gradient of the source of a layer of few filters.

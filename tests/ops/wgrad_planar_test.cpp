@@ -55,16 +55,26 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
 // divides.
 BOOST_AUTO_TEST_CASE(edges) {
   int turn = 0;
-  for (const char* line :
-       {"mb3_ic20ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic8ih11iw13_oc40_kh1kw3_ph0pw1",
-        "mb2_ic17ih15iw11_oc50_kh3kw1", "g2mb5_ic24ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
-        "mb1_ic5ih23iw40_oc48_kh5kw5_ph2pw2", "mb2_ic6ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
-        "mb2_ic3ih19iw23_oc32_kh7kw7_ph3pw3_sh4sw4", "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1",
-        "mb1_ic4ih17iw18_oc24_kh9kw9_ph8pw8", "mb1_ic3ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2",
-        "mb2_ic96ih2iw2_oc96_kh3kw3_ph1pw1", "mb3_ic33ih7iw8_oc16_kh1kw1",
-        "mb2_ic2ih3iw201_oc16_kh3kw3_ph1pw1_sh1sw3", "mb1_ic7ih8iw300_oc17_kh2kw2",
-        "mb3_ic20ih9iw1_oc24_kh3kw1_ph1", "mb2_ic16ih9iw7_oc32_kh3kw7",
-        "mb2_ic40ih9iw17_oc40_kh1kw1_sh2sw2"})
+  for (const char* line : {"mb2_ic8ih5iw64_oc32_kh1kw1_ph1pw1",
+                           "mb2_ic32ih9iw32_oc40_kh3kw3_ph1pw1",
+                           "mb1_ic4ih6iw260_oc16_kh3kw5_ph1pw2",
+                           "mb3_ic20ih9iw7_oc24_kh3kw3_ph1pw1",
+                           "mb3_ic8ih11iw13_oc40_kh1kw3_ph0pw1",
+                           "mb2_ic17ih15iw11_oc50_kh3kw1",
+                           "g2mb5_ic24ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
+                           "mb1_ic5ih23iw40_oc48_kh5kw5_ph2pw2",
+                           "mb2_ic6ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
+                           "mb2_ic3ih19iw23_oc32_kh7kw7_ph3pw3_sh4sw4",
+                           "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1",
+                           "mb1_ic4ih17iw18_oc24_kh9kw9_ph8pw8",
+                           "mb1_ic3ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2",
+                           "mb2_ic96ih2iw2_oc96_kh3kw3_ph1pw1",
+                           "mb3_ic33ih7iw8_oc16_kh1kw1",
+                           "mb2_ic2ih3iw201_oc16_kh3kw3_ph1pw1_sh1sw3",
+                           "mb1_ic7ih8iw300_oc17_kh2kw2",
+                           "mb3_ic20ih9iw1_oc24_kh3kw1_ph1",
+                           "mb2_ic16ih9iw7_oc32_kh3kw7",
+                           "mb2_ic40ih9iw17_oc40_kh1kw1_sh2sw2"})
     for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
       for (int i = 0; i < 2; ++i)
         check_exact(integers_of(
