@@ -2,6 +2,7 @@
 // reference: what they compute, and what every one of them refuses.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -122,10 +123,14 @@ class OperationCheck {
   };
   using PlanOwner = std::unique_ptr<std::remove_pointer_t<kilnPlan_t>, DestroyPlan>;
 
-  static Buffers buffers_of(const OperationData& data) {
+  // Each of `least` bytes or more.
+  static Buffers buffers_of(const OperationData& data, std::size_t least = 0) {
     Buffers buffers;
-    for (const HostTensor& each : data.tensors)
-      buffers.push_back(std::make_unique<Buffer<std::byte>>(each.bytes()));
+    for (const HostTensor& each : data.tensors) {
+      std::vector<std::byte> bytes = each.bytes();
+      bytes.resize(std::max(bytes.size(), least));
+      buffers.push_back(std::make_unique<Buffer<std::byte>>(bytes));
+    }
     return buffers;
   }
 
@@ -216,7 +221,8 @@ class OperationCheck {
              "expected one of kilnCreate" + calls_.operation + "Plan"});
   }
 
-  // The result on top of each input: computed where that is allowed, else refused.
+  // The result on top of each input, whose buffer holds all of it, so that it overlaps no other:
+  // computed where that is allowed, else refused.
   void treats_overlaps() {
     const std::size_t last = calls_.names.size() - 1;
     for (std::size_t i = 0; i < last; ++i) {
@@ -224,7 +230,8 @@ class OperationCheck {
                                      calls_.names[i]) != calls_.in_place.end();
       OperationData data = data_of(calls_.values.back());
       if (allowed) data.result().values = data.tensors[i].values;
-      const Buffers buffers = buffers_of(data);
+      const Buffers buffers =
+          buffers_of(data, data.result().bytes().size() + size_of(data.tensors[last].operand.type));
       Arguments on_top = arguments(data.scalars, buffers);
       on_top.at[last] = on_top.at[i];
       if (allowed) {
