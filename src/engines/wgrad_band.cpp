@@ -15,11 +15,9 @@ namespace {
 
 constexpr std::int64_t fragment_bytes = 32, word_bytes = 4;
 
-std::int64_t word_elements(const BandTile& tile) { return word_bytes / tile.element; }
-
 // Pixels from one row of a band to the next: whole words.
 std::int64_t row_pixels(const BandTile& tile) {
-  return round_up(tile.columns, word_elements(tile));
+  return round_up(tile.columns, tile.lines.word_elements());
 }
 
 // Elements from a pixel's leftmost tap to its rightmost one, of those that lie a stride apart.
@@ -53,18 +51,17 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_
   const Gather::Phase& phase = gather.phases.front();
   BandTile tile;
   tile.shape = shape;
-  tile.element = static_cast<int>(size_of(gather.type));
+  const int element = static_cast<int>(size_of(gather.type));
+  tile.lines.element = element;
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
-  tile.copy_bytes = tile.element;
-  for (int bytes = 16; bytes > tile.element; bytes /= 2)
-    if (bytes >= word_bytes && bytes <= alignment &&
-        copies_whole(tile, gather, bytes / tile.element)) {
+  tile.copy_bytes = element;
+  for (int bytes = 16; bytes > element; bytes /= 2)
+    if (bytes >= word_bytes && bytes <= alignment && copies_whole(tile, gather, bytes / element)) {
       tile.copy_bytes = bytes;
       break;
     }
   SourceLines& lines = tile.lines;
-  lines.element = tile.element;
   lines.planes = channels_of(shape.n, gather);
   lines.rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   lines.phases = gather.stride[2];
@@ -137,16 +134,16 @@ std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const
 
 std::int64_t BandTile::fragments() const {
   constexpr std::int64_t least = 2;
-  return std::max(least, ceil_div(rows * row_pixels(*this) * element, fragment_bytes));
+  return std::max(least, ceil_div(rows * row_pixels(*this) * lines.element, fragment_bytes));
 }
-std::int64_t BandTile::stage_pixels() const { return fragments() * fragment_bytes / element; }
+std::int64_t BandTile::stage_pixels() const { return fragments() * fragment_bytes / lines.element; }
 std::int64_t BandTile::gradient_copies() const {
-  return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / element);
+  return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / lines.element);
 }
 
 std::int64_t BandTile::shared_memory() const {
-  const std::int64_t gradient = shape.m * (stage_pixels() * element + 16);
-  const std::int64_t table = 2 * stage_pixels() * element;
+  const std::int64_t gradient = shape.m * (stage_pixels() * lines.element + 16);
+  const std::int64_t table = 2 * stage_pixels() * lines.element;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
   return std::max(2 * (gradient + lines.bytes()) + table, line);

@@ -16,7 +16,6 @@ namespace kiln {
 // Filters M x columns N (channels and taps) of dw, with the band of pixels that a stage holds.
 struct BandTile {
   FragmentShape shape;
-  int element = 0;                     // bytes
   std::int64_t rows = 0, columns = 0;  // of pixels of dy
   std::int64_t bands = 0;              // of an image
   int copy_bytes = 0;                  // of dy, at a time

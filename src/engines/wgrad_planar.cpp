@@ -70,7 +70,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   const std::int64_t run = gradient_run(problem, gather);
   spec.alignment = static_cast<std::size_t>(
-      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.element}));
+      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.lines.element}));
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -88,7 +88,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   // As of wgrad_channels_last.
   add_split_constants(spec.constants, split, least_reduction(problem));
   const std::int64_t products = usual_reduction(problem) < 1024 ? 16 : 64;
-  add("PROMOTE", split ? products * tile.element / 32 : std::int64_t{256}, "fragments");
+  add("PROMOTE", split ? products * tile.lines.element / 32 : std::int64_t{256}, "fragments");
   add("PROMOTE_LOCAL", !split);
   return spec;
 }
