@@ -3,9 +3,10 @@
 //
 // A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
 // output. Chunk by chunk of channels the band of the source that the pixels meet, their halo, comes
-// to shared memory, HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap
-// is then nothing but another place to read from: ldmatrix takes any rows of 16 bytes. A cluster of
-// blocks may share one tile: each takes a part of the steps.
+// to shared memory, HALO_STAGES of them in flight, or one after the other where that leaves room
+// for wider chunks; tap by tap the filter, STAGES in flight. A tap is then nothing but another
+// place to read from: ldmatrix takes any rows of 16 bytes. A cluster of blocks may share one tile:
+// each takes a part of the steps.
 #include "conv/halo_loader.cuh"
 #include "conv/halo_reader.cuh"
 #include "conv/line_store.cuh"
@@ -38,6 +39,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   const int steps_a_part = (steps + parts - 1) / parts;
   const int begin = static_cast<int>(cluster_rank()) * steps_a_part;
   const int end = begin + steps_a_part < steps ? begin + steps_a_part : steps;
+  const int chunks_end = (end + tile.taps() - 1) / tile.taps();
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
@@ -52,7 +54,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     int load_slot = 0, load_halo = 0;
     bool first = true;
     const auto load = [&] {
-      if (first || next.starts_chunk(tile)) {
+      if (first || (HALO_STAGES > 1 && next.starts_chunk(tile))) {
         if (!first) load_halo = load_halo + 1 == HALO_STAGES ? 0 : load_halo + 1;
         halo_loader.load(next.chunk, memory + load_halo * HALO_BYTES);
         first = false;
@@ -76,11 +78,21 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
       reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step,
                   slot * FILTER_BYTES, fragment);
     };
+    const auto next_halo = [&] {
+      if (HALO_STAGES > 1) {
+        halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+      } else if (step.chunk < chunks_end) {
+        halo_loader.load(step.chunk, memory);
+        async_commit();
+        async_wait<0>();
+        block_barrier();
+      }
+    };
     const auto end_step = [&] {
       async_wait<AHEAD - 1>();
       block_barrier();  // the next step has landed for all; this one's slot has been read by all
       step.advance(tile);
-      if (step.starts_chunk(tile)) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+      if (step.starts_chunk(tile)) next_halo();
       slot = slot + 1 == STAGES ? 0 : slot + 1;
     };
     const auto multiply_step = [&](bool more) {

@@ -76,6 +76,7 @@ constexpr double share_of_products = 0.948, share_of_reads = 0.386, transposed_f
                  copies_clocks = 4.43, gathered_copies = 1.62, enough_warps = 8, lone_warps = 1.28;
 constexpr double fragment_first_clocks = 7500, fragment_store_clocks = 5.3,
                  fragment_exchange_clocks = 842, fragment_exchanged_clocks = 10.2;
+constexpr double fragment_wait_clocks = 2500;   // where a block waits for memory
 constexpr double fragment_start_clocks = 4040;  // of a launch, beside what every launch costs
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
@@ -253,8 +254,10 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
     const double copies_issued =
         work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
-    const double computed = fragments * (resident * fragment * waits + fragment_clocks) +
-                            resident * copies_issued / parts / warp * copies_clocks;
+    const double computed =
+        fragments * (resident * fragment * waits + fragment_clocks * 2 / work.step_fragments) +
+        work.waits / parts * fragment_wait_clocks +
+        resident * copies_issued / parts / warp * copies_clocks;
     const double bytes = work.copies * work.copy_bytes + work.row_copies * work.row_copy_bytes;
     const double copied = resident * bytes / parts / cache_bytes;
     double clocks = fragment_first_clocks + std::max(computed, copied);

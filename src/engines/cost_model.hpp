@@ -49,6 +49,8 @@ struct FragmentWork {
   std::int64_t tiles = 0;
   double results = 0;
   double fragments = 0;     // of a tile's reduction
+  int step_fragments = 2;   // between two barriers
+  double waits = 0;         // of a tile, for memory, with nothing else to do
   bool transposed = false;  // the rows' operand lies along the rows
   double copies = 0;        // of a tile, and the bytes of each
   double copy_bytes = 16;

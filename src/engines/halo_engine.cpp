@@ -59,7 +59,9 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const double taps = tile.walked_taps(gather);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   work.fragments = chunks * taps * shape.chunk_steps;
-  work.one_by_one = tile.tap_group > 1;
+  if (tile.halo_stages == 1) work.waits = chunks - 1;
+  if (!tile.one_by_one()) work.step_fragments = shape.chunk_steps;
+  work.one_by_one = tile.one_by_one();
   work.copy_bytes = work.one_by_one ? tile.element : 16;
   const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
   work.copies = chunks * copies *

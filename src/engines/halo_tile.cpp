@@ -75,6 +75,11 @@ std::uint32_t HaloTile::shared_memory() const {
                                     shape.stages * filter_bytes() + 4 * halo_pixels());
 }
 
+void HaloTile::set_halo_stages(int stages, int ahead) {
+  halo_stages = stages;
+  least_taps = stages > 1 ? (ahead + stages - 2) / (stages - 1) : 1;
+}
+
 double HaloTile::walked_taps(const Gather& gather) const {
   const Spatial& taps = gather.phases.front().taps;
   if (tap_group == 1) return std::max(live_rows * live_columns, 1.0);
@@ -90,20 +95,26 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
   tile.tap_group = tap_group;
-  const bool one_by_one = tap_group > 1;
-  tile.filter_rows_inner = !one_by_one && gather.w_channel != 1 && gather.channels > 1;
+  tile.filter_rows_inner = !tile.one_by_one() && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   // What is loaded ahead reaches into so many further chunks.
   const int ahead = (shape.stages - 1) * tap_group;
-  tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, taps));
-  tile.least_taps = (ahead + tile.halo_stages - 2) / (tile.halo_stages - 1);
+  const int ring = 1 + static_cast<int>(ceil_div(ahead, taps));
 
-  // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, and a thread's copies of the halo.
-  constexpr double copy_clocks = 8;
+  // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, a thread's copies of the halo, and
+  // the wait for them where there is no ring of halos.
+  constexpr double copy_clocks = 8, wait_clocks = 3000;
   constexpr std::int64_t narrowest = 8;
   std::optional<HaloTile> best;
   double best_clocks = 0;
+  const auto fits = [&] {
+    const std::int64_t a_block = device.shared_memory_per_block;
+    const std::int64_t shared =
+        shape.min_blocks == 1 ? a_block
+                              : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
+    return tile.shared_memory() <= std::min(shared, a_block);
+  };
   for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
     tile.strip = ceil_div(width, strips);
     tile.strips = ceil_div(width, tile.strip);
@@ -113,19 +124,19 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
     meet_source(tile, gather);
     constexpr std::int64_t most_pixels = 1 << 14;
     if (tile.halo_pixels() > most_pixels) continue;
-    const std::int64_t a_block = device.shared_memory_per_block;
-    const std::int64_t shared =
-        shape.min_blocks == 1 ? a_block
-                              : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
-    if (tile.shared_memory() > std::min(shared, a_block)) continue;
+    tile.set_halo_stages(ring, ahead);
+    if (!fits() && !tile.one_by_one()) tile.set_halo_stages(1, ahead);
+    if (!fits()) continue;
     const std::int64_t thread_products = shape.thread_m * shape.thread_n / 4;
     const double walked = tile.walked_taps(gather);
     const double products =
         walked * static_cast<double>(shape.chunk_steps * thread_products) * product_clocks * 2;
-    const int pixel_copies = (one_by_one ? 8 : 2) * shape.chunk_steps;
+    const int pixel_copies = (tile.one_by_one() ? 8 : 2) * shape.chunk_steps;
     const double copies =
         static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
-    const double clocks = (products + copies) * static_cast<double>(tile.strip * tile.strips) /
+    const double wait = tile.halo_stages > 1 ? 0 : wait_clocks;
+    const double clocks = (products + copies + wait) *
+                          static_cast<double>(tile.strip * tile.strips) /
                           static_cast<double>(width);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
   }
@@ -137,7 +148,8 @@ std::string describe(const HaloTile& tile) {
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
              shape.threads(), " threads, ", shape.stages, " stages, strips of ", tile.strip,
              ", halo ", tile.halo_rows, "x", tile.halo_columns, " of ", tile.chunk_channels(),
-             " channels", tile.tap_group > 1 ? cat(", taps by ", tile.tap_group) : "");
+             " channels", tile.halo_stages == 1 ? ", one at a time" : "",
+             tile.tap_group > 1 ? cat(", taps by ", tile.tap_group) : "");
 }
 
 }  // namespace kiln

@@ -32,12 +32,15 @@ struct HaloTile {
   std::int64_t halo_rows = 0, halo_columns = 0;
   // Of a tile, on average: rows and columns of taps that some pixel has inside the source.
   double live_rows = 0, live_columns = 0;
-  int halo_stages = 0;
-  int least_taps = 0;  // between one halo and the next
-  int element = 0;     // bytes
+  int halo_stages = 0;  // 1: the next halo is waited for
+  int least_taps = 0;   // between one halo and the next
+  int element = 0;      // bytes
   bool filter_rows_inner = false;
   int tap_group = 1;  // taps in a stage of the filter; several lie a plane each
 
+  bool one_by_one() const { return tap_group > 1; }  // elements are copied
+  // ahead: taps that are loaded ahead.
+  void set_halo_stages(int stages, int ahead);
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
   std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
   std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
