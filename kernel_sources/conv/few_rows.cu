@@ -1,0 +1,155 @@
+// Forward convolution to few channels, and the data gradient of a source of few channels, on the
+// tensor cores (few_rows_tile.cuh): the taps of a filter's row are rows of the product, where
+// output channels alone would fill but a small part of it.
+//
+// Chunk by chunk of channels the halo of a tile of places and the filter, whole, come to shared
+// memory, two stages of them. A row of taps is then nothing but another place to read from.
+#include "conv/few_rows_loader.cuh"
+#include "conv/few_rows_store.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int TABLE_AT = 2 * STAGE_BYTES;
+constexpr int STAGES_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
+constexpr int MEMORY_BYTES = STAGES_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : STAGES_BYTES;
+static_assert((CHUNK_STEPS * PROMOTE) % 2 == 0, "fragments take turns");
+
+// A row of taps of a chunk in f32 by fused multiply-adds: slow, and right where infinities are
+// about.
+device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* halo,
+                             Position position) {
+#pragma unroll 1
+  for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
+    const auto word = [&](const byte_t* at) {
+      return *reinterpret_cast<const float*>(at + channel * 4);
+    };
+    float rows[THREAD_M];
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i) rows[i] = word(filter + (position.m + row_step(i)) * PITCH);
+#pragma unroll
+    for (int j = 0; j < THREAD_N; ++j) {
+      const float pixel = word(halo + place_of(position.n + column_step(j)));
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += rows[i] * pixel;
+    }
+  }
+}
+
+KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
+  byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
+  FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
+  for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
+  clear_idle_rows(memory);
+  block_barrier();
+
+  const FewRowsTile tile(block_x());
+  HaloLoader halo_loader(
+      static_cast<const element_t*>(params.source) +
+          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
+      tile, memory);
+  FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
+                                 static_cast<i64>(tile.group) * W_STRIDE_GROUP,
+                             memory, table);
+
+  const int lane = thread_x() % 32;
+  const Position position = thread_position(thread_x());
+  const int warp_m = position.m - lane / LANES_N * RUN_M;
+  const int warp_n = position.n - lane % LANES_N * RUN_N;
+  const byte_t* const filter =
+      memory + HALO_BYTES + (warp_m + fragment_row_m(lane)) * PITCH + fragment_part_m(lane);
+  u32 pixels[PRODUCTS_N / 2];
+#pragma unroll
+  for (int j = 0; j < PRODUCTS_N; j += 2)
+    pixels[j / 2] = place_of(warp_n + j * 8 + fragment_row_n(lane)) + fragment_part_n(lane);
+
+  const int steps = CHUNKS * (tile.r.end - tile.r.begin);
+  FragmentSums sums;
+#pragma unroll 1
+  do {
+    if (steps == 0) break;  // pixels that meet nothing of the source
+    int chunk = 0, r = tile.r.begin;
+    int stage = 0;  // of the chunk, in shared memory
+    const auto start = [&](int number, int to) {
+      halo_loader.start(number, to);
+      filter_loader.start(number, to);
+    };
+    // What is left of the stage that is being loaded lands, for all.
+    const auto land = [&] {
+#pragma unroll 1
+      while (halo_loader.pending()) halo_loader.step();
+#pragma unroll 1
+      while (filter_loader.pending()) filter_loader.step();
+      async_commit();
+      async_wait<0>();
+      block_barrier();
+    };
+    const auto start_ahead = [&] {
+      if (chunk + 1 < CHUNKS) start(chunk + 1, STAGE_BYTES - stage);
+    };
+    start(0, stage);
+    land();
+    start_ahead();
+
+    const auto end_step = [&] {
+      if (++r < tile.r.end) return;
+      land();  // the next chunk has landed for all; this one has been read by all
+      r = tile.r.begin;
+      ++chunk;
+      stage = STAGE_BYTES - stage;
+      start_ahead();
+    };
+    if (SPLIT && sums.guarded) {
+#pragma unroll 1
+      for (int k = 0; k < steps; ++k) {
+        add_fused(sums, memory + (stage + HALO_BYTES + r * TAP_BYTES),
+                  memory + (stage + place_of_tap(r)), position);
+        end_step();
+      }
+      continue;
+    }
+
+    // The products of one fragment hide the way of the next from shared memory.
+    Fragments fragments[2];
+    const auto read = [&](Fragments& to, int fragment) {
+      load_fragments_m<PITCH>(to, filter + (stage + r * TAP_BYTES + fragment * FRAGMENT_BYTES));
+      load_fragments_n(to, memory + (stage + place_of_tap(r) + fragment * FRAGMENT_BYTES), pixels);
+    };
+    // turn: which fragment is at hand.
+    const auto multiply_step = [&](int turn) {
+#pragma unroll
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        const bool last = fragment + 1 == CHUNK_STEPS;
+        if (last) end_step();
+        read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+        // Among the products, for many copies at once would have to wait for each other.
+        sums.multiply_fragments(fragments[(turn + fragment) % 2], [&](int row) {
+          if (row == 0 && halo_loader.pending()) halo_loader.step();
+          if (row == PRODUCTS_M / 2 && filter_loader.pending()) filter_loader.step();
+        });
+      }
+    };
+    read(fragments[0], 0);
+    // Promotions stay out of the innermost loop, where they would be in the products' way.
+    int k = 0;
+#pragma unroll 1
+    while (k < steps) {
+      const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
+#pragma unroll 1
+      for (;;) {
+        multiply_step(0);
+        if (++k == stop) break;
+        if (CHUNK_STEPS % 2 == 0) continue;
+        multiply_step(1);
+        if (++k == stop) break;
+      }
+      if (PROMOTE > 0 && k < steps) sums.promote();
+    }
+  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+
+  compute_t* const exchange = reinterpret_cast<compute_t*>(memory);
+  block_barrier();
+  exchange_sums(sums, position, exchange);
+  block_barrier();
+  store_outputs(exchange, tile,
+                epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0));
+}
