@@ -194,7 +194,8 @@ struct FilterLoader {
   }
 };
 
-// Rows of the product that are none: zeros, in both stages, once.
+// Rows of the product that are none: zeros, in both stages, once. Else a NaN among them would seem
+// one of the sums.
 device_inline void clear_idle_rows(byte_t* memory) {
   constexpr int IDLE_WORDS = (TILE_M - TAP_ROWS) * PITCH / 4;
   if constexpr (IDLE_WORDS > 0) {
