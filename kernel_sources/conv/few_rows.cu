@@ -1,5 +1,5 @@
 // Forward convolution to few channels, and the data gradient of a source of few channels, on the
-// tensor cores (few_rows_tile.cuh): the taps of a filter's row are rows of the product, where
+// tensor cores (few_rows_tile.cuh): the taps of a filter's row are columns of the product, where
 // output channels alone would fill but a small part of it.
 //
 // Chunk by chunk of channels the halo of a tile of places and the filter, whole, come to shared
@@ -22,14 +22,15 @@ device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* hal
     const auto word = [&](const byte_t* at) {
       return *reinterpret_cast<const float*>(at + channel * 4);
     };
-    float rows[THREAD_M];
+    float pairs[THREAD_N];
 #pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) rows[i] = word(filter + (position.m + row_step(i)) * PITCH);
+    for (int j = 0; j < THREAD_N; ++j)
+      pairs[j] = word(filter + (position.n + column_step(j)) * PITCH);
 #pragma unroll
-    for (int j = 0; j < THREAD_N; ++j) {
-      const float pixel = word(halo + place_of(position.n + column_step(j)));
+    for (int i = 0; i < THREAD_M; ++i) {
+      const float pixel = word(halo + place_of(position.m + row_step(i)));
 #pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += rows[i] * pixel;
+      for (int j = 0; j < THREAD_N; ++j) sums.sum[i][j] += pixel * pairs[j];
     }
   }
 }
@@ -38,7 +39,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
   for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
-  clear_idle_rows(memory);
+  clear_idle_columns(memory);
   block_barrier();
 
   const FewRowsTile tile(block_x());
@@ -56,11 +57,11 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   const int warp_m = position.m - lane / LANES_N * RUN_M;
   const int warp_n = position.n - lane % LANES_N * RUN_N;
   const byte_t* const filter =
-      memory + HALO_BYTES + (warp_m + fragment_row_m(lane)) * PITCH + fragment_part_m(lane);
-  u32 pixels[PRODUCTS_N / 2];
+      memory + HALO_BYTES + (warp_n + fragment_row_n(lane)) * PITCH + fragment_part_n(lane);
+  u32 pixels[PRODUCTS_M];
 #pragma unroll
-  for (int j = 0; j < PRODUCTS_N; j += 2)
-    pixels[j / 2] = place_of(warp_n + j * 8 + fragment_row_n(lane)) + fragment_part_n(lane);
+  for (int i = 0; i < PRODUCTS_M; ++i)
+    pixels[i] = place_of(warp_m + i * 16 + fragment_row_m(lane)) + fragment_part_m(lane);
 
   const int steps = CHUNKS * (tile.r.end - tile.r.begin);
   FragmentSums sums;
@@ -111,8 +112,17 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
     // The products of one fragment hide the way of the next from shared memory.
     Fragments fragments[2];
     const auto read = [&](Fragments& to, int fragment) {
-      load_fragments_m<PITCH>(to, filter + (stage + r * TAP_BYTES + fragment * FRAGMENT_BYTES));
-      load_fragments_n(to, memory + (stage + place_of_tap(r) + fragment * FRAGMENT_BYTES), pixels);
+      const byte_t* const halo = memory + (stage + place_of_tap(r) + fragment * FRAGMENT_BYTES);
+      const byte_t* const taps = filter + (stage + r * TAP_BYTES + fragment * FRAGMENT_BYTES);
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.m[i], halo + pixels[i]);
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; j += 2) {
+        u32 both[4];
+        load_matrices(both, taps + j * (8 * PITCH));
+        to.n[j][0] = both[0], to.n[j][1] = both[1];
+        if (j + 1 < PRODUCTS_N) to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
+      }
     };
     // turn: which fragment is at hand.
     const auto multiply_step = [&](int turn) {

@@ -118,7 +118,7 @@ struct HaloLoader {
 struct alignas(8) FilterRow {
   int from, place;
 };
-constexpr int FILTER_ROWS = TAPS_R * TAP_ROWS;
+constexpr int FILTER_ROWS = TAPS_R * PAIRS;
 
 // In the order in which they lie in memory, as far as that tells.
 device_inline FilterRow filter_row(int number) {
@@ -194,15 +194,15 @@ struct FilterLoader {
   }
 };
 
-// Rows of the product that are none: zeros, in both stages, once. Else a NaN among them would seem
-// one of the sums.
-device_inline void clear_idle_rows(byte_t* memory) {
-  constexpr int IDLE_WORDS = (TILE_M - TAP_ROWS) * PITCH / 4;
+// Columns of the product that are no pairs: zeros, in both stages, once. Else a NaN among them
+// would seem one of the sums.
+device_inline void clear_idle_columns(byte_t* memory) {
+  constexpr int IDLE_WORDS = (TILE_N - PAIRS) * PITCH / 4;
   if constexpr (IDLE_WORDS > 0) {
     for (int i = thread_x(); i < 2 * TAPS_R * IDLE_WORDS; i += THREADS) {
       const int tap = i / IDLE_WORDS, stage = tap / TAPS_R;
       *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + HALO_BYTES +
-                              (tap - stage * TAPS_R) * TAP_BYTES + TAP_ROWS * PITCH +
+                              (tap - stage * TAPS_R) * TAP_BYTES + PAIRS * PITCH +
                               (i - tap * IDLE_WORDS) * 4) = 0;
     }
   }

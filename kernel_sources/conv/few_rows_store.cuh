@@ -5,23 +5,20 @@
 #include "conv/few_rows_tile.cuh"
 #include "conv/line_store.cuh"
 
-// Rows 8 words more than a multiple of 32 apart: half a warp writes two words each of four rows.
-constexpr int EXCHANGE_PITCH = TILE_N + 8;
-constexpr int EXCHANGE_BYTES = TAP_ROWS * EXCHANGE_PITCH * 4;
-static_assert(TILE_N % 32 == 0 && RUN_N == 2);
+// Pairs 4 words more than a multiple of 32 apart: a warp writes eight words each of every second of
+// them.
+constexpr int EXCHANGE_PITCH = TILE_M + 4;
+constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;
+static_assert(TILE_M % 32 == 0 && RUN_N == 2);
 
 device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
-  struct alignas(8) Pair {
-    compute_t first, second;
-  };
 #pragma unroll
-  for (int i = 0; i < THREAD_M; ++i) {
-    const int row = position.m + row_step(i);
-    if (row >= TAP_ROWS) continue;
+  for (int j = 0; j < THREAD_N; ++j) {
+    const int pair = position.n + column_step(j);
+    if (pair >= PAIRS) continue;
 #pragma unroll
-    for (int j = 0; j < THREAD_N; j += 2)
-      *reinterpret_cast<Pair*>(exchange + row * EXCHANGE_PITCH + position.n + column_step(j)) = {
-          sums.sum[i][j], sums.sum[i][j + 1]};
+    for (int i = 0; i < THREAD_M; ++i)
+      exchange[pair * EXCHANGE_PITCH + position.m + row_step(i)] = sums.sum[i][j];
   }
 }
 

@@ -1,7 +1,8 @@
-// The geometry of a gather to few output channels: a matrix product whose rows are pairs of an
-// output channel c and a tap s of a filter's row, and whose columns are places: a row of pixels p
-// and a column w of the source. It runs over channels and rows of taps alone; an output is the sum,
-// over s, of what its taps' columns hold (few_rows_store.cuh).
+// The geometry of a gather to few output channels: a matrix product whose rows are places, a row of
+// pixels p and a column w of the source, and whose columns are pairs of an output channel c and a
+// tap s of a filter's row: of these come eights, of rows sixteens. It runs over channels and rows
+// of taps alone; an output is the sum, over s, of what the places of its taps hold
+// (few_rows_store.cuh).
 //
 // A tile is TILE_P rows of pixels of one image by TILE_Q columns of the source. Where the source is
 // wider, its strips of columns begin STRIP_STEP apart and overlap by a row of taps, so that every
@@ -14,11 +15,11 @@
 #include "conv/live_taps.cuh"
 
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-constexpr int TAP_ROWS = ROWS * TAPS_S;  // rows of the product
+constexpr int PAIRS = ROWS * TAPS_S;  // (c, s)
 constexpr int HALO_ROWS = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * ROW_STEP + 1;
 constexpr int HALO_PIXELS = HALO_ROWS * TILE_Q;
 static_assert(STRIDE_W == 1 && SLICES == 1 && RUN_M == 1);
-static_assert(TAP_ROWS <= TILE_M && TILE_P * TILE_Q <= TILE_N);
+static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 
 // In shared memory, a stage: CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
 // filter, [r][c, s][channel].
@@ -27,7 +28,8 @@ constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t))
 constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
 constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
-constexpr int TAP_BYTES = TILE_M * PITCH;  // of a row of taps
+// Of a row of taps; pairs are read by sixteens.
+constexpr int TAP_BYTES = (TILE_N + 15) / 16 * 16 * PITCH;
 constexpr int STAGE_BYTES = HALO_BYTES + TAPS_R * TAP_BYTES;
 
 // How many pixels of outputs a strip has at most, and from which column of the source on, the
@@ -70,11 +72,11 @@ struct FewRowsTile {
   }
 };
 
-// Bytes from the halo on to column n of the product, of the topmost tap; what fills the tile up
-// reads some pixel.
-device_inline int place_of(int n) {
-  const int row = n / TILE_Q;
-  return row < TILE_P ? (row * (STRIDE_H * TILE_Q) + n - row * TILE_Q) * PITCH : 0;
+// Bytes from the halo on to row m of the product, of the topmost tap; what fills the tile up reads
+// some pixel.
+device_inline int place_of(int m) {
+  const int row = m / TILE_Q;
+  return row < TILE_P ? (row * (STRIDE_H * TILE_Q) + m - row * TILE_Q) * PITCH : 0;
 }
 // From there on to row r of taps.
 device_inline int place_of_tap(int r) { return tap_place<ROW_STEP * TILE_Q * PITCH, 0>(r, 0); }

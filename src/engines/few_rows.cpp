@@ -16,20 +16,18 @@ namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t vector_bytes = 16;
-constexpr std::int64_t most_tap_rows = 64;  // of whose sums, and operands, registers bear a warp's
+constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's registers bear
 
-std::int64_t tap_rows_of(const Gather& gather) {
-  return gather.rows * gather.phases.front().taps[2];
-}
+std::int64_t pairs_of(const Gather& gather) { return gather.rows * gather.phases.front().taps[2]; }
 
-// As few rows as hold the pairs; the fewer columns, the more blocks. Sums of three products, which
+// As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
 // are promoted, take twice the registers.
-std::vector<FragmentShape> shapes(bool split, std::int64_t tap_rows) {
-  const int m = static_cast<int>(round_up(tap_rows, 16)), thread_m = m / 8;
+std::vector<FragmentShape> shapes(bool split, std::int64_t pairs) {
+  const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
   std::vector<FragmentShape> shapes;
-  if (!split || m == 16) shapes.push_back({m, 512, thread_m, 16, 1});
-  shapes.push_back({m, 256, thread_m, 8, 1});
-  shapes.push_back({m, 128, thread_m, 8, 1});
+  if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
+  shapes.push_back({256, n, 4, thread_n, 1});
+  shapes.push_back({128, n, 4, thread_n, 1});
   return shapes;
 }
 
@@ -48,9 +46,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (gather.stride[2] != 1)
     return cat("a stride of ", gather.stride[2],
                " along rows; columns of the source are shared by outputs of stride 1");
-  if (gather.rows > most_tap_rows || tap_rows_of(gather) > most_tap_rows)
+  if (gather.rows > most_pairs || pairs_of(gather) > most_pairs)
     return cat(gather.rows, " output channels a group, of ", phase.taps[2],
-               " taps in a row; a tile has rows for at most ", most_tap_rows, " such taps");
+               " taps in a row; a tile has room for at most ", most_pairs, " such taps");
   if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
     return cat(
         "neither the pixels of a row lie side by side, nor channels, aligned and in "
@@ -96,7 +94,7 @@ struct Copies {
 Copies copies_of(const FewRowsTile& tile) {
   const std::int64_t bytes = 32 * tile.chunk_steps;
   return {tile.halo_pixels() * bytes / tile.copy_bytes,
-          tile.taps * tile.tap_rows * bytes / tile.element};
+          tile.taps * tile.pairs * bytes / tile.element};
 }
 
 bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
@@ -113,7 +111,7 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
   const std::int64_t words = 2 * tile.chunk_steps;  // of a thread, of a pixel or row
   const std::int64_t halo = ceil_div(ceil_div(tile.halo_pixels(), pixels_a_turn), slots);
   const std::int64_t filter =
-      ceil_div(ceil_div(tile.taps * tile.tap_rows, threads / units), slots) * words;
+      ceil_div(ceil_div(tile.taps * tile.pairs, threads / units), slots) * words;
   const std::int64_t halo_copies = vectors ? halo : halo * words;
   const std::int64_t waiting =
       tile.element == 2 ? 2 * (filter + (vectors ? 0 : halo_copies)) : std::int64_t{0};
@@ -143,11 +141,11 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, const Convolutio
   tile.element = static_cast<std::int64_t>(size_of(problem.type));
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
-  tile.tap_rows = tap_rows_of(gather);
+  tile.pairs = pairs_of(gather);
   const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
   std::optional<FewRowsTile> best;
   double best_clocks = 0;
-  const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.n);
+  const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.m);
   for (tile.columns = widest; tile.columns > 0; tile.columns -= 8) {
     // Strips overlap by `extent` columns.
     const bool whole = tile.columns >= gather.source[2];
@@ -155,7 +153,7 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, const Convolutio
     if (tile.strip_step <= 0) break;
     tile.strips = whole ? 1 : ceil_div(gather.source[2] - extent, tile.strip_step);
     for (tile.chunk_steps = 1; tile.chunk_steps <= 2; ++tile.chunk_steps) {
-      std::int64_t rows = std::min(shape.n / tile.columns, phase.pixels[1]);
+      std::int64_t rows = std::min(shape.m / tile.columns, phase.pixels[1]);
       for (; rows > 0; --rows) {
         set_rows(tile, gather, rows);
         if (fits(tile, device)) break;
@@ -271,13 +269,13 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
 
 std::int64_t FewRowsTile::stage_bytes() const {
   const std::int64_t pitch = 32 * chunk_steps + 16;
-  return (halo_pixels() + taps * shape.m) * pitch;
+  return (halo_pixels() + taps * round_up(shape.n, 16)) * pitch;
 }
 
 std::int64_t FewRowsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
-  const std::int64_t exchange = tap_rows * (shape.n + 8) * 4;
-  return std::max(2 * stage_bytes() + taps * tap_rows * table_entry, exchange);
+  const std::int64_t exchange = pairs * (shape.m + 4) * 4;
+  return std::max(2 * stage_bytes() + taps * pairs * table_entry, exchange);
 }
 
 bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
@@ -286,7 +284,7 @@ std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
                                               const Gather& gather,
                                               const DeviceDescription& device) const {
   std::vector<FewRowsTile> out;
-  for (const FragmentShape& shape : shapes(is_split(problem), tap_rows_of(gather))) {
+  for (const FragmentShape& shape : shapes(is_split(problem), pairs_of(gather))) {
     const auto tile = lay_tile(shape, problem, gather, device);
     if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
   }

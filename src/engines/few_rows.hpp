@@ -1,6 +1,6 @@
 // Forward propagation to few channels, and the data gradient of an image, on the tensor cores: the
-// rows of the product are pairs of an output channel and a tap of the filter's row, its columns lie
-// in the source, and the taps of a row are added up at the end.
+// rows of the product are places of the source, its columns are pairs of an output channel and a
+// tap of the filter's row, and the taps of a row are added up at the end.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace kiln {
 
-// Rows M (pairs) x places N, on a problem (kernel_sources/conv/few_rows_tile.cuh).
+// Places M x pairs N, on a problem (kernel_sources/conv/few_rows_tile.cuh).
 struct FewRowsTile {
   FragmentShape shape;
   std::int64_t element = 0;                 // bytes
   std::int64_t copy_bytes = 0;              // of the source: 16, or an element
   std::int64_t chunk_steps = 0;             // of 32 bytes of channels, in a stage
-  std::int64_t taps = 0, tap_rows = 0;      // rows of taps; rows of the product
+  std::int64_t taps = 0, pairs = 0;         // rows of taps; output channels times taps of a row
   std::int64_t rows = 0, columns = 0;       // of pixels; of the source
   std::int64_t tiles = 0;                   // of rows, in an image
   std::int64_t strips = 0, strip_step = 0;  // of columns, and from one to the next
@@ -50,7 +50,7 @@ class FewRowsEngine final : public Engine {
                    const Gather& gather) const;
 };
 
-// "48x512, 6x16 a thread, 256 threads, places 4x120 of 8 channels"
+// "512x40, 8x10 a thread, 256 threads, places 4x120 of 8 channels"
 std::string describe(const FewRowsTile& tile);
 
 }  // namespace kiln

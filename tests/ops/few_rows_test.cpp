@@ -28,7 +28,7 @@ std::string reason(const ConvolutionProblem& problem) {
 
 BOOST_AUTO_TEST_SUITE(few_rows)
 
-// 15, 21, 33 and 55 rows of the product.
+// 15, 21, 33 and 55 columns of the product.
 BOOST_AUTO_TEST_CASE(every_shape) {
   const FewRowsEngine engine;
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           for (int i = 0; i < 2; ++i) {
             const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++ / 2) % 4];
             const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
-            // Too many rows, few products, phases, channels that are no vectors.
+            // Too many taps, few products, phases, channels that are no vectors.
             if (!reason(problem).empty()) continue;
             check_exact(integers_of(problem));
             ++checked;
@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
 // An infinity of the source meets the rests of numbers that have none; one of the filter meets
 // columns beyond the source, which are none, and what fills up tiles.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
-  for (const char* line : {"mb2_ic16ih12iw13_oc3_kh5kw5_ph0pw2", "mb1_ic24ih6iw530_oc4_kh3kw5_ph0pw4"})
+  for (const char* line :
+       {"mb2_ic16ih12iw13_oc3_kh5kw5_ph0pw2", "mb1_ic24ih6iw530_oc4_kh3kw5_ph0pw4"})
     for (const Arithmetic& arithmetic : arithmetics)
       for (const kilnTensorFormat_t layout : layouts) {
         OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1")) == "");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc10kh7ph1")) ==
-             "10 output channels a group, of 7 taps in a row; a tile has rows for at most 64 such "
+             "10 output channels a group, of 7 taps in a row; a tile has room for at most 64 such "
              "taps");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1sh2sw2")) ==
              "a stride of 2 along rows; columns of the source are shared by outputs of stride 1");
