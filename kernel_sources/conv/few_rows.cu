@@ -12,6 +12,7 @@ constexpr int TABLE_AT = 2 * STAGE_BYTES;
 constexpr int STAGES_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
 constexpr int MEMORY_BYTES = STAGES_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : STAGES_BYTES;
 static_assert((CHUNK_STEPS * PROMOTE) % 2 == 0, "fragments take turns");
+static_assert(LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2);
 
 // A row of taps of a chunk in f32 by fused multiply-adds: slow, and right where infinities are
 // about.
@@ -132,9 +133,12 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
         if (last) end_step();
         read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
         // Among the products, for many copies at once would have to wait for each other.
-        sums.multiply_fragments(fragments[(turn + fragment) % 2], [&](int row) {
-          if (row == 0 && halo_loader.pending()) halo_loader.step();
-          if (row == PRODUCTS_M / 2 && filter_loader.pending()) filter_loader.step();
+        const int slot = (turn + fragment) % 2;
+        sums.multiply_fragments(fragments[slot], [&](int row) {
+          const bool halo = LOAD_FRAGMENTS == 1 || slot == 0;
+          const bool filters = LOAD_FRAGMENTS == 1 || slot == 1;
+          if (halo && row == 0 && halo_loader.pending()) halo_loader.step();
+          if (filters && row == PRODUCTS_M / 2 && filter_loader.pending()) filter_loader.step();
         });
       }
     };

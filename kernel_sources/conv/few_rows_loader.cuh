@@ -10,8 +10,11 @@
 #include "conv/few_rows_tile.cuh"
 #include "conv/row_loader.cuh"
 
-// Of a stage, before the last ones, in which it lands.
-constexpr int LOAD_SLOTS = TAPS_R * CHUNK_STEPS > 2 ? TAPS_R* CHUNK_STEPS - 2 : 1;
+// Of a stage, LOAD_FRAGMENTS from one to the next, before those in which the last ones land. What
+// comes by registers is stored a slot later than it is loaded: two fragments hide more of the way
+// than one does.
+constexpr int STAGE_SLOTS = TAPS_R * CHUNK_STEPS / LOAD_FRAGMENTS - (3 - LOAD_FRAGMENTS);
+constexpr int LOAD_SLOTS = STAGE_SLOTS > 1 ? STAGE_SLOTS : 1;
 constexpr int VECTOR_BYTES = 16;
 
 // How lanes share copies of BYTES each.

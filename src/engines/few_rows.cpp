@@ -104,7 +104,8 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
     return false;
   // What a thread has on its way at a time (few_rows_loader.cuh).
   const std::int64_t threads = tile.shape.threads();
-  const std::int64_t slots = std::max<std::int64_t>(tile.taps * tile.chunk_steps - 2, 1);
+  const std::int64_t fragments = tile.taps * tile.chunk_steps / tile.load_fragments;
+  const std::int64_t slots = std::max<std::int64_t>(fragments - (3 - tile.load_fragments), 1);
   constexpr std::int64_t units = 4;  // words that lanes copy at once
   const bool vectors = tile.copy_bytes == vector_bytes;
   const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
@@ -156,6 +157,9 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, const Convolutio
       std::int64_t rows = std::min(shape.m / tile.columns, phase.pixels[1]);
       for (; rows > 0; --rows) {
         set_rows(tile, gather, rows);
+        tile.load_fragments = 2;
+        if (fits(tile, device)) break;
+        tile.load_fragments = 1;
         if (fits(tile, device)) break;
       }
       if (rows == 0) continue;
@@ -243,6 +247,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("STRIP_STEP", tile.strip_step, "from one to the next");
   add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
   add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
   // The bounds of src/engines/halo_engine.cpp, of the sums that end in the tensor cores; those of
   // the taps of a row are added up as f32 should be.
   const std::int64_t reduction = gather.channels * gather.most_taps();

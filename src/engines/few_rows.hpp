@@ -24,6 +24,7 @@ struct FewRowsTile {
   std::int64_t tiles = 0;                   // of rows, in an image
   std::int64_t strips = 0, strip_step = 0;  // of columns, and from one to the next
   std::int64_t halo_rows = 0;
+  std::int64_t load_fragments = 0;  // from one share of a stage's copies to the next
   double live_taps = 0;  // of a tile, on average: rows of taps that some pixel has inside
 
   std::int64_t chunk_channels() const { return 32 * chunk_steps / element; }
