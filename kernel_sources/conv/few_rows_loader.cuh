@@ -197,11 +197,11 @@ struct FilterLoader {
   }
 };
 
-// Columns of the product that are no pairs: zeros, in both stages, once. Else a NaN among them
+// Columns of the product that are no pairs: zeros, in both stages, once, where a NaN among them
 // would seem one of the sums.
 device_inline void clear_idle_columns(byte_t* memory) {
   constexpr int IDLE_WORDS = (TILE_N - PAIRS) * PITCH / 4;
-  if constexpr (IDLE_WORDS > 0) {
+  if constexpr (SPLIT && IDLE_WORDS > 0) {
     for (int i = thread_x(); i < 2 * TAPS_R * IDLE_WORDS; i += THREADS) {
       const int tap = i / IDLE_WORDS, stage = tap / TAPS_R;
       *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + HALO_BYTES +

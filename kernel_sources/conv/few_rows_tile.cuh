@@ -32,9 +32,9 @@ constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 constexpr int TAP_BYTES = (TILE_N + 15) / 16 * 16 * PITCH;
 constexpr int STAGE_BYTES = HALO_BYTES + TAPS_R * TAP_BYTES;
 
-// How many pixels of outputs a strip has at most, and from which column of the source on, the
-// leftmost tap's: the first strip has those besides that begin before the source, the last one
-// those that begin behind.
+// Columns of outputs that a strip has at most: those whose leftmost tap meets its first STRIP_STEP
+// columns; the first strip has those besides that begin before the source, the last one all that
+// follow.
 constexpr int FIRST_STRIP_COLUMNS = STRIP_STEP - LEFT < OUT_Q[0] ? STRIP_STEP - LEFT : OUT_Q[0];
 constexpr int LAST_STRIP_FIRST = (STRIPS - 1) * STRIP_STEP - LEFT;
 constexpr int LAST_STRIP_COLUMNS = OUT_Q[0] - LAST_STRIP_FIRST;

@@ -104,8 +104,11 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
     return false;
   // What a thread has on its way at a time (few_rows_loader.cuh).
   const std::int64_t threads = tile.shape.threads();
-  const std::int64_t fragments = tile.taps * tile.chunk_steps / tile.load_fragments;
-  const std::int64_t slots = std::max<std::int64_t>(fragments - (3 - tile.load_fragments), 1);
+  const std::int64_t fragments = tile.taps * tile.chunk_steps;
+  constexpr std::int64_t least_slots = 2;  // of either loader, where they take turns
+  if (tile.load_fragments > 1 && fragments < least_slots * tile.load_fragments) return false;
+  const std::int64_t slots =
+      std::max<std::int64_t>(fragments / tile.load_fragments - (3 - tile.load_fragments), 1);
   constexpr std::int64_t units = 4;  // words that lanes copy at once
   const bool vectors = tile.copy_bytes == vector_bytes;
   const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
