@@ -40,9 +40,9 @@ struct HaloLoader {
   static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);  // turns of a slot
   static constexpr int TURN_BYTES = Order::ITEMS_A_TURN * PITCH;
 
-  const element_t* source;  // at the tile's image, this block's group, this thread's channels
-  const element_t* chunk;
-  byte_t* memory;  // this thread's units
+  const element_t* source;  // at this thread's first channel
+  const element_t* chunk;   // of the tile's image and group
+  byte_t* memory;           // this thread's units
   int first_h, first_w;
   int stage;
   int left;         // channels from the thread's first on
@@ -51,15 +51,18 @@ struct HaloLoader {
   int turn;
   Copies<BATCH * Order::COPIES, COPY_BYTES> copies;
 
-  device_inline HaloLoader(const element_t* at_group, const FewRowsTile& tile, byte_t* shared)
-      : source(at_group + static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * SOURCE_STRIDE_C),
+  device_inline HaloLoader(const element_t* first_channel, byte_t* shared)
+      : source(first_channel +
+               static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * SOURCE_STRIDE_C),
         memory(shared + Order::unit() * Order::UNIT_BYTES),
-        first_h(TOP + tile.first_p * STRIDE_H),
-        first_w(tile.first_w),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(int number, int to) {
-    chunk = source + static_cast<offset_t>(number * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
+  device_inline void start(const FewRowsTile& tile, int number, int to) {
+    chunk = source + static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+            static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C) +
+            static_cast<offset_t>(number * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
+    first_h = TOP + tile.first_p * STRIDE_H;
+    first_w = tile.first_w;
     left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;
     stage = to;
     const int pixel = Order::item();
@@ -135,7 +138,7 @@ device_inline FilterRow filter_row(int number) {
   const int s = CHANNELS_INNER ? between : inner;
   return {c * static_cast<int>(W_STRIDE_ROW) + r * static_cast<int>(W_STRIDE_R) +
               s * static_cast<int>(W_STRIDE_S),
-          HALO_BYTES + r * TAP_BYTES + (c * TAPS_S + s) * PITCH};
+          FILTER_AT + r * TAP_BYTES + (c * TAPS_S + s) * PITCH};
 }
 
 struct FilterLoader {
@@ -143,22 +146,23 @@ struct FilterLoader {
   static constexpr int TURNS = turns_of(FILTER_ROWS, Order::ITEMS_A_TURN);
   static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);
 
-  const element_t* w;  // of this block's group, this thread's channels
-  const element_t* chunk;
-  byte_t* memory;  // this thread's units
+  const element_t* w;      // at this thread's first channel
+  const element_t* chunk;  // of the tile's group
+  byte_t* memory;          // this thread's units
   const FilterRow* rows;
   int stage, left, turn;
   int places[BATCH];  // of what waits in registers; -1: nothing does
   Copies<BATCH * Order::COPIES, ELEMENT_BYTES> copies;
 
-  device_inline FilterLoader(const element_t* at_group, byte_t* shared, const FilterRow* table)
-      : w(at_group + static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * W_STRIDE_C),
+  device_inline FilterLoader(const element_t* first_channel, byte_t* shared, const FilterRow* table)
+      : w(first_channel + static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * W_STRIDE_C),
         memory(shared + Order::unit() * Order::UNIT_BYTES),
         rows(table),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(int number, int to) {
-    chunk = w + static_cast<offset_t>(number * CHUNK_CHANNELS) * W_STRIDE_C;
+  device_inline void start(const FewRowsTile& tile, int number, int to) {
+    chunk = w + static_cast<i64>(tile.group) * W_STRIDE_GROUP +
+            static_cast<offset_t>(number * CHUNK_CHANNELS) * W_STRIDE_C;
     left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;
     stage = to;
     turn = 0;
@@ -204,7 +208,7 @@ device_inline void clear_idle_columns(byte_t* memory) {
   if constexpr (SPLIT && IDLE_WORDS > 0) {
     for (int i = thread_x(); i < 2 * TAPS_R * IDLE_WORDS; i += THREADS) {
       const int tap = i / IDLE_WORDS, stage = tap / TAPS_R;
-      *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + HALO_BYTES +
+      *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + FILTER_AT +
                               (tap - stage * TAPS_R) * TAP_BYTES + PAIRS * PITCH +
                               (i - tap * IDLE_WORDS) * 4) = 0;
     }

@@ -5,12 +5,6 @@
 #include "conv/few_rows_tile.cuh"
 #include "conv/line_store.cuh"
 
-// Pairs 4 words more than a multiple of 32 apart: a warp writes eight words each of every second of
-// them.
-constexpr int EXCHANGE_PITCH = TILE_M + 4;
-constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;
-static_assert(TILE_M % 32 == 0 && RUN_N == 2);
-
 device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
 #pragma unroll
   for (int j = 0; j < THREAD_N; ++j) {

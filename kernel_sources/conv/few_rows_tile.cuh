@@ -22,15 +22,21 @@ static_assert(STRIDE_W == 1 && SLICES == 1 && RUN_M == 1);
 static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 
 // In shared memory, a stage: CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
-// filter, [r][c, s][channel].
+// filter, [r][c, s][channel]. In place of the halo, sums on their way out, [c, s][place]: rows of
+// them 4 words more than a multiple of 32 apart, for a warp writes eight words each of every second
+// one.
 constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
 constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
 constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
 constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
+constexpr int EXCHANGE_PITCH = TILE_M + 4;
+constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;
+constexpr int FILTER_AT = HALO_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : HALO_BYTES;
+static_assert(TILE_M % 32 == 0 && RUN_N == 2);
 // Of a row of taps; pairs are read by sixteens.
 constexpr int TAP_BYTES = (TILE_N + 15) / 16 * 16 * PITCH;
-constexpr int STAGE_BYTES = HALO_BYTES + TAPS_R * TAP_BYTES;
+constexpr int STAGE_BYTES = FILTER_AT + TAPS_R * TAP_BYTES;
 
 // Columns of outputs that a strip has at most: those whose leftmost tap meets its first STRIP_STEP
 // columns; the first strip has those besides that begin before the source, the last one all that
@@ -43,7 +49,7 @@ constexpr int STRIP_COLUMNS =
     STRIPS == 1 ? OUT_Q[0]
                 : larger(larger(FIRST_STRIP_COLUMNS, STRIP_STEP), larger(LAST_STRIP_COLUMNS, 1));
 
-// Blocks in order: groups, strips, tiles of rows, images.
+// Tiles in order: groups, strips, rows, images.
 struct FewRowsTile {
   u32 group, image;
   int first_p;         // row of pixels
@@ -51,9 +57,9 @@ struct FewRowsTile {
   int first_q, end_q;  // of the outputs
   TapRange r;          // rows of taps that some row of the tile has inside the source
 
-  device_inline explicit FewRowsTile(u32 block) {
-    const u32 rest = DIVIDE(DIV_GROUPS, block);
-    group = block - rest * DIV_GROUPS;
+  device_inline explicit FewRowsTile(u32 number) {
+    const u32 rest = DIVIDE(DIV_GROUPS, number);
+    group = number - rest * DIV_GROUPS;
     const u32 next = DIVIDE(DIV_STRIPS, rest);
     const int strip = static_cast<int>(rest - next * DIV_STRIPS);
     image = DIVIDE(DIV_TILES_P, next);

@@ -199,9 +199,24 @@ bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides
                    image_span(z_strides, rows, phase.pixels)}) <= limit32;
 }
 
-std::int64_t blocks_of(const ConvolutionProblem& problem, const Gather& gather,
-                       const FewRowsTile& tile) {
-  return problem.batch * tile.tiles * tile.strips * gather.groups;
+// Blocks stay, and share the tiles evenly.
+struct Share {
+  std::int64_t tiles;    // in all images
+  std::int64_t a_block;  // of them, at most
+  std::int64_t blocks;
+};
+Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
+               const DeviceDescription& device) {
+  Share share;
+  share.tiles = problem.batch * tile.tiles * tile.strips * gather.groups;
+  int resident = 1;
+  constexpr int most_resident = 4;
+  while (resident < most_resident && fits_shared_memory(tile.shared_memory(), resident + 1, device))
+    ++resident;
+  const std::int64_t places = std::int64_t{device.multiprocessors} * resident;
+  share.a_block = std::max<std::int64_t>(ceil_div(share.tiles, places), 1);
+  share.blocks = ceil_div(share.tiles, share.a_block);
+  return share;
 }
 
 double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
@@ -211,9 +226,11 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
   work.split = is_split(problem);
   work.shape = tile.shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
-  work.tiles = blocks_of(problem, gather, tile);
+  const Share share = share_of(problem, gather, tile, device);
+  work.tiles = share.blocks;
   work.results = static_cast<double>(operands_of(problem).back().count());
-  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  const auto chunks = static_cast<double>(
+      share.a_block * ceil_div(gather.channels, tile.chunk_channels()));  // of a block
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
   const Copies copies = copies_of(tile);
   work.one_by_one = tile.copy_bytes != vector_bytes;
@@ -277,13 +294,13 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
 
 std::int64_t FewRowsTile::stage_bytes() const {
   const std::int64_t pitch = 32 * chunk_steps + 16;
-  return (halo_pixels() + taps * round_up(shape.n, 16)) * pitch;
+  const std::int64_t exchange = pairs * (shape.m + 4) * 4;
+  return std::max(halo_pixels() * pitch, exchange) + taps * round_up(shape.n, 16) * pitch;
 }
 
 std::int64_t FewRowsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
-  const std::int64_t exchange = pairs * (shape.m + 4) * 4;
-  return std::max(2 * stage_bytes() + taps * pairs * table_entry, exchange);
+  return 2 * stage_bytes() + taps * pairs * table_entry;
 }
 
 bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
@@ -315,10 +332,10 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
                        "into 32 bits")};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < fitting.size(); ++i)
-    if (blocks_of(problem, gather, fitting[i]) <= limit32)
+    if (share_of(problem, gather, fitting[i], device).tiles <= limit32)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
-  if (candidates.empty()) return Refusal{cat("more than ", limit32, " thread blocks in a launch")};
+  if (candidates.empty()) return Refusal{cat("more than ", limit32, " tiles")};
   return candidates;
 }
 
@@ -327,16 +344,16 @@ Proposal FewRowsEngine::make(const Problem& any, const DeviceDescription& device
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
-                 problem, gather);
+                 problem, gather, device);
 }
 
 Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProblem& problem,
-                                const Gather& gather) const {
-  const std::int64_t blocks = blocks_of(problem, gather, tile);
+                                const Gather& gather, const DeviceDescription& device) const {
+  const Share share = share_of(problem, gather, tile, device);
   Proposal out{make_spec(problem, gather, tile), {}};
   out.launch =
-      gather_launch(problem, blocks, blocks, static_cast<std::uint32_t>(tile.shape.threads()),
-                    out.kernel.shared_memory);
+      gather_launch(problem, share.tiles, share.blocks,
+                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
   return out;
 }
 

@@ -47,8 +47,8 @@ class FewRowsEngine final : public Engine {
   std::vector<FewRowsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device) const;
   // The proposal of one tile, whichever would be chosen.
-  Proposal propose(const FewRowsTile& tile, const ConvolutionProblem& problem,
-                   const Gather& gather) const;
+  Proposal propose(const FewRowsTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+                   const DeviceDescription& device) const;
 };
 
 // "512x40, 8x10 a thread, 256 threads, places 4x120 of 8 channels"

@@ -28,8 +28,9 @@ std::string reason(const ConvolutionProblem& problem) {
 
 BOOST_AUTO_TEST_SUITE(few_rows)
 
-// 15, 21, 33 and 55 columns of the product.
-BOOST_AUTO_TEST_CASE(every_shape) {
+// 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
+// tile to tile, and the last ones have fewer.
+BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   const FewRowsEngine engine;
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
@@ -41,14 +42,18 @@ BOOST_AUTO_TEST_CASE(every_shape) {
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
-        const std::vector<FewRowsTile> tiles =
-            engine.tiles(problem, gather, device()->description());
+        DeviceDescription description = device()->description();
+        const std::vector<FewRowsTile> tiles = engine.tiles(problem, gather, description);
         BOOST_TEST(tiles.size() >= 2);
-        for (const FewRowsTile& tile : tiles) {
-          const Proposal proposal = engine.propose(tile, problem, gather);
-          const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(), line << ", " << describe(tile) << ": " << fault);
-        }
+        for (const FewRowsTile& tile : tiles)
+          for (const int multiprocessors : {132, 1}) {
+            description.multiprocessors = multiprocessors;
+            const Proposal proposal = engine.propose(tile, problem, gather, description);
+            const std::string fault = difference(run_proposal(item, proposal), want);
+            BOOST_TEST(fault.empty(), line << ", " << describe(tile) << ", "
+                                           << proposal.launch.shape.grid[0]
+                                           << " blocks: " << fault);
+          }
       }
 }
 
