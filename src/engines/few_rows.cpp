@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -199,7 +201,8 @@ bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides
                    image_span(z_strides, rows, phase.pixels)}) <= limit32;
 }
 
-// Blocks stay, and share the tiles evenly.
+// Blocks stay, and go from tile to tile. Tiles at an image's edges walk fewer rows of taps: of as
+// many blocks as share no divisor with an image's tiles each meets all places of an image alike.
 struct Share {
   std::int64_t tiles;    // in all images
   std::int64_t a_block;  // of them, at most
@@ -208,14 +211,17 @@ struct Share {
 Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
                const DeviceDescription& device) {
   Share share;
-  share.tiles = problem.batch * tile.tiles * tile.strips * gather.groups;
+  const std::int64_t of_image = tile.tiles * tile.strips * gather.groups;
+  share.tiles = problem.batch * of_image;
   int resident = 1;
   constexpr int most_resident = 4;
   while (resident < most_resident && fits_shared_memory(tile.shared_memory(), resident + 1, device))
     ++resident;
   const std::int64_t places = std::int64_t{device.multiprocessors} * resident;
-  share.a_block = std::max<std::int64_t>(ceil_div(share.tiles, places), 1);
-  share.blocks = ceil_div(share.tiles, share.a_block);
+  share.blocks = std::max<std::int64_t>(std::min(share.tiles, places), 1);
+  if (share.tiles > places)
+    while (std::gcd(share.blocks, of_image) != 1) --share.blocks;
+  share.a_block = ceil_div(share.tiles, share.blocks);
   return share;
 }
 
