@@ -13,7 +13,7 @@
 
 constexpr int FRAGMENT_BYTES = 32;
 constexpr int FRAGMENT_K = FRAGMENT_BYTES / static_cast<int>(sizeof(element_t));
-static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2 && PRODUCTS_N % 2 == 0);
+static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2);
 
 using byte_t = unsigned char;
 
@@ -50,13 +50,13 @@ device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
 }
 // offsets: of the lane's columns.
 device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
-                                    const u32 (&offsets)[PRODUCTS_N / 2]) {
+                                    const u32 (&offsets)[(PRODUCTS_N + 1) / 2]) {
 #pragma unroll
   for (int j = 0; j < PRODUCTS_N; j += 2) {
     u32 both[4];
     load_matrices(both, tile + offsets[j / 2]);
     to.n[j][0] = both[0], to.n[j][1] = both[1];
-    to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
+    if (j + 1 < PRODUCTS_N) to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
   }
 }
 
@@ -104,6 +104,7 @@ device_inline int transposed_place_n(int lane) {
 }
 template <int PITCH>
 device_inline void load_transposed_n(Fragments& to, const byte_t* lane_place) {
+  static_assert(PITCH > 0 && PRODUCTS_N % 2 == 0);
   if constexpr (sizeof(element_t) == 2) {
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; j += 2) {

@@ -5,6 +5,7 @@
 #include "engines/direct_wgrad.hpp"
 #include "engines/engine.hpp"
 #include "engines/few_channels.hpp"
+#include "engines/few_rows.hpp"
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
 #include "engines/implicit_gemm.hpp"
@@ -26,6 +27,7 @@ std::span<const Engine* const> engines() {
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
   static const FewChannelsEngine few_channels;
+  static const FewRowsEngine few_rows;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
@@ -45,6 +47,7 @@ std::span<const Engine* const> engines() {
   static const Engine* const list[] = {&halo_gemm,
                                        &halo_gemm_planar,
                                        &few_channels,
+                                       &few_rows,
                                        &implicit_gemm_mma,
                                        &implicit_gemm_fma,
                                        &sliding_window,

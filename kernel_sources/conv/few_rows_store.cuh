@@ -1,0 +1,59 @@
+// The sums of a tile of few rows on their way out: through shared memory, where each output adds up
+// what the columns of its taps hold, always in the same order.
+#pragma once
+
+#include "conv/few_rows_tile.cuh"
+#include "conv/line_store.cuh"
+
+device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
+#pragma unroll
+  for (int j = 0; j < THREAD_N; ++j) {
+    const int pair = position.n + column_step(j);
+    if (pair >= PAIRS) continue;
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+      exchange[pair * EXCHANGE_PITCH + position.m + row_step(i)] = sums.sum[i][j];
+  }
+}
+
+// An output of a tile: the number of its row of pixels and of its column, and its channel.
+struct TileOutput {
+  int row, column, c;
+
+  // Those follow each other that lie side by side in memory.
+  device_inline static TileOutput number(int i) {
+    if constexpr (LINES_ALONG_M) {
+      const int pixel = i / ROWS, row = pixel / STRIP_COLUMNS;
+      return {row, pixel - row * STRIP_COLUMNS, i - pixel * ROWS};
+    }
+    const int line = i / STRIP_COLUMNS, c = line / TILE_P;
+    return {line - c * TILE_P, i - line * STRIP_COLUMNS, c};
+  }
+};
+
+device_inline void store_outputs(const compute_t* exchange, const FewRowsTile& tile,
+                                 const Epilogue& epilogue) {
+  const int columns = SOURCE_W - tile.first_w < TILE_Q ? SOURCE_W - tile.first_w : TILE_Q;
+#pragma unroll 1
+  for (int i = thread_x(); i < TILE_P * STRIP_COLUMNS * ROWS; i += THREADS) {
+    const TileOutput output = TileOutput::number(i);
+    const Pixel pixel{0, 0, tile.first_p + output.row, tile.first_q + output.column};
+    if (pixel.p >= OUT_P[0] || pixel.q >= tile.end_q) continue;
+    const int first = pixel.q + LEFT - tile.first_w;  // the leftmost tap's column
+    const compute_t* const line =
+        exchange + output.c * (TAPS_S * EXCHANGE_PITCH) + output.row * TILE_Q + first;
+    compute_t sum = 0;
+#pragma unroll 16
+    for (int s = 0; s < TAPS_S; ++s) {
+      const int on = (STEP_W < 0 ? TAPS_S - 1 - s : s) * COLUMN_STEP;
+      if (static_cast<u32>(first + on) < static_cast<u32>(columns))
+        sum += line[s * EXCHANGE_PITCH + on];
+    }
+    const out_offset_t at =
+        static_cast<out_offset_t>(output.c) * OUT_STRIDE_ROW + output_offset(pixel);
+    const out_offset_t z_at =
+        Z_LIKE_OUT ? at
+                   : static_cast<out_offset_t>(output.c) * Z_STRIDE_ROW + residual_offset(pixel);
+    epilogue.store_one(at, z_at, sum, epilogue.bias_of(output.c));
+  }
+}

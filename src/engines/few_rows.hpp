@@ -1,0 +1,57 @@
+// Forward propagation to few channels, and the data gradient of an image, on the tensor cores: the
+// rows of the product are places of the source, its columns are pairs of an output channel and a
+// tap of the filter's row, and the taps of a row are added up at the end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/gather.hpp"
+#include "engines/gemm_tile.hpp"
+
+namespace kiln {
+
+// Places M x pairs N, on a problem (kernel_sources/conv/few_rows_tile.cuh).
+struct FewRowsTile {
+  FragmentShape shape;
+  std::int64_t element = 0;                 // bytes
+  std::int64_t copy_bytes = 0;              // of the source: 16, or an element
+  std::int64_t chunk_steps = 0;             // of 32 bytes of channels, in a stage
+  std::int64_t taps = 0, pairs = 0;         // rows of taps; output channels times taps of a row
+  std::int64_t rows = 0, columns = 0;       // of pixels; of the source
+  std::int64_t tiles = 0;                   // of rows, in an image
+  std::int64_t strips = 0, strip_step = 0;  // of columns, and from one to the next
+  std::int64_t halo_rows = 0;
+  std::int64_t load_fragments = 0;  // from one share of a stage's copies to the next
+  double live_taps = 0;  // of a tile, on average: rows of taps that some pixel has inside
+
+  std::int64_t chunk_channels() const { return 32 * chunk_steps / element; }
+  std::int64_t halo_pixels() const { return halo_rows * columns; }
+  std::int64_t stage_bytes() const;
+  std::int64_t shared_memory() const;  // bytes
+};
+
+class FewRowsEngine final : public Engine {
+ public:
+  const char* name() const override { return "few_rows"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
+  // kernel is the number of one of them.
+  std::vector<FewRowsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device) const;
+  // The proposal of one tile, whichever would be chosen.
+  Proposal propose(const FewRowsTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+                   const DeviceDescription& device) const;
+};
+
+// "512x40, 8x10 a thread, 256 threads, places 4x120 of 8 channels"
+std::string describe(const FewRowsTile& tile);
+
+}  // namespace kiln
