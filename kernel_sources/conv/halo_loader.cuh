@@ -62,11 +62,11 @@ struct FilterLoader {
   device_inline FilterLoader(const element_t* at_group, int first_row)
       : row(thread_x() / ROW_PARTS), part(thread_x() % ROW_PARTS) {
     if constexpr (!FILTER_ROWS_INNER) row = spread_row(row);
-    to = row * FILTER_PITCH + part * 16;
+    to = kept(row * FILTER_PITCH + part * 16);
     const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
     const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
-    w = opaque(at_group + (static_cast<offset_t>(first_row + m) * W_STRIDE_ROW +
-                           static_cast<offset_t>(c) * W_STRIDE_C));
+    w = at_group + kept(static_cast<offset_t>(first_row + m) * W_STRIDE_ROW +
+                        static_cast<offset_t>(c) * W_STRIDE_C);
     channels = CHANNELS - c;
     rows = ROWS - first_row - m;
   }

@@ -60,3 +60,10 @@ template <class T>
 device_inline T warp_shuffle(T v, u32 lane) {
   return __shfl_sync(0xffffffffu, v, static_cast<int>(lane));
 }
+
+// The same number, which the assembler then keeps in a register, instead of working it out anew
+// from the thread's number wherever it is needed. All 32 lanes must take part.
+template <class T>
+device_inline T kept(T value) {
+  return warp_shuffle(value, threadIdx.x % 32);
+}

@@ -68,3 +68,8 @@ device_inline T warp_shuffle_down(T v, u32 delta) {
   const u32 lane = kiln_context->lane(kiln_context);
   return warp_shuffle(v, lane + delta < 32 ? lane + delta : lane);
 }
+
+template <class T>
+device_inline T kept(T value) {
+  return value;
+}

@@ -46,6 +46,15 @@ Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const Ha
   return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
 }
 
+// A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
+// from memory unread, where the next channel's lie elsewhere: each then counts for two.
+double filter_copies(const HaloTile& tile, const Gather& gather) {
+  constexpr int few_bytes = 16;
+  const bool apart = gather.w_channel > gather.phases.front().tap_count();
+  const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
+  return static_cast<double>(tile.shape.m) * (few && apart ? 2 : 1);
+}
+
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
                           const HaloTile& tile) {
   const HaloShape& shape = tile.shape;
@@ -60,12 +69,13 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   work.fragments = chunks * taps * shape.chunk_steps;
   if (tile.halo_stages == 1) work.waits = chunks - 1;
-  if (!tile.one_by_one()) work.step_fragments = shape.chunk_steps;
+  // Planar tiles have a barrier only every so many taps.
+  work.step_fragments = shape.chunk_steps * (tile.one_by_one() ? 2 : 1);
   work.one_by_one = tile.one_by_one();
   work.copy_bytes = work.one_by_one ? tile.element : 16;
   const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
   work.copies = chunks * copies *
-                (static_cast<double>(tile.halo_pixels()) + taps * static_cast<double>(shape.m));
+                (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
   work.transposed = tile.filter_rows_inner;
   work.scattered = gather.out_strides[1] != 1 && gather.out_strides[4] != 1;
   return work;

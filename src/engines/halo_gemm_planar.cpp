@@ -6,16 +6,20 @@
 namespace kiln {
 namespace {
 
-// A step of 32 bytes of channels, for a stage holds the taps of a whole group. Elements of the
+// Steps of 32 or 64 bytes of channels, for a stage holds the taps of a whole group. Elements of the
 // filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
 // wide.
 constexpr HaloShape whole_shapes[] = {
-    {64, 512, 8, 16, 1, 2, 1}, {128, 256, 8, 16, 1, 2, 1}, {128, 192, 8, 12, 1, 2, 1},
-    {96, 256, 6, 16, 1, 2, 1}, {64, 256, 8, 8, 1, 2, 1},   {32, 256, 4, 8, 1, 2, 1},
+    {64, 512, 8, 16, 2, 2, 1},  {64, 512, 8, 16, 1, 2, 1},  {128, 256, 8, 16, 2, 2, 1},
+    {128, 256, 8, 16, 1, 2, 1}, {128, 192, 8, 12, 2, 2, 1}, {128, 192, 8, 12, 1, 2, 1},
+    {96, 256, 6, 16, 2, 2, 1},  {96, 256, 6, 16, 1, 2, 1},  {64, 256, 8, 8, 2, 2, 1},
+    {64, 256, 8, 8, 1, 2, 1},   {32, 256, 4, 8, 2, 2, 1},   {32, 256, 4, 8, 1, 2, 1},
 };
 constexpr HaloShape split_shapes[] = {
-    {64, 256, 8, 8, 1, 2, 1}, {128, 128, 8, 8, 1, 2, 1}, {64, 128, 4, 8, 1, 2, 1},
-    {32, 256, 4, 8, 1, 2, 1}, {32, 128, 4, 4, 1, 2, 1},
+    {64, 256, 8, 8, 2, 2, 1},  {64, 256, 8, 8, 1, 2, 1}, {128, 128, 8, 8, 2, 2, 1},
+    {128, 128, 8, 8, 1, 2, 1}, {64, 128, 4, 8, 2, 2, 1}, {64, 128, 4, 8, 1, 2, 1},
+    {32, 256, 4, 8, 2, 2, 1},  {32, 256, 4, 8, 1, 2, 1}, {32, 128, 4, 4, 2, 2, 1},
+    {32, 128, 4, 4, 1, 2, 1},
 };
 
 // How many taps a stage of the filter may hold: of one channel they lie side by side, all or those
