@@ -25,7 +25,7 @@ device_inline int tap_pixel(int r, int s) {
 struct FragmentReader {
   const byte_t* filters;  // of a tap, from the first one's on
   const byte_t* filter;   // the lane's
-  u32 pixels[PRODUCTS_N / 2];
+  u32 pixels[(PRODUCTS_N + 1) / 2];
 
   device_inline FragmentReader(const byte_t* first_tap, const Position& position, int lane,
                                const HaloTile& tile)
@@ -38,9 +38,11 @@ struct FragmentReader {
     else
       filter = filters + (warp_m + fragment_row_m(lane)) * FILTER_PITCH + fragment_part_m(lane);
 #pragma unroll
-    for (int j = 0; j < PRODUCTS_N; j += 2)
-      pixels[j / 2] =
-          tile.place(warp_n + j * 8 + fragment_row_n(lane)) * PITCH + fragment_part_n(lane);
+    for (int j = 0; j < PRODUCTS_N; j += 2) {
+      // An odd product is read twice, and used once.
+      const int pixel = j + 1 < PRODUCTS_N ? fragment_row_n(lane) : fragment_row_n(lane) % 8;
+      pixels[j / 2] = tile.place(warp_n + j * 8 + pixel) * PITCH + fragment_part_n(lane);
+    }
   }
 
   // tap: bytes from the first one's filters on. fragment: number of 32 bytes in the step.
