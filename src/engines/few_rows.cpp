@@ -74,11 +74,7 @@ double mean_live_taps(const FewRowsTile& tile, const Gather& gather) {
   std::int64_t live = 0;
   for (std::int64_t i = 0; i < tile.tiles; ++i) {
     const std::int64_t first = i * tile.rows;
-    const std::int64_t last = std::min(first + tile.rows, phase.pixels[1]) - 1;
-    for (std::int64_t tap = 0; tap < tile.taps; ++tap) {
-      const std::int64_t at = phase.origin[1] + tap * gather.step[1];
-      live += at + last * gather.stride[1] >= 0 && at + first * gather.stride[1] < gather.source[1];
-    }
+    live += gather.live_taps(1, first, std::min(first + tile.rows, phase.pixels[1]) - 1);
   }
   return static_cast<double>(live) / static_cast<double>(tile.tiles);
 }

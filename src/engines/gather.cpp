@@ -220,6 +220,17 @@ double Gather::padding_waste() const {
   return live > 0 ? all / live - 1 : 0;
 }
 
+std::int64_t Gather::live_taps(int dimension, std::int64_t first, std::int64_t last) const {
+  const Phase& phase = phases.front();
+  std::int64_t live = 0;
+  for (std::int64_t tap = 0; tap < phase.taps[dimension]; ++tap) {
+    const std::int64_t at = phase.origin[dimension] + tap * step[dimension];
+    live +=
+        at + last * stride[dimension] >= 0 && at + first * stride[dimension] < source[dimension];
+  }
+  return live;
+}
+
 double Gather::walked_taps(std::int64_t places) const {
   double all = 0, pixels = 0;
   for (const Phase& phase : phases) {

@@ -51,6 +51,9 @@ struct Gather {
   // The taps, on average, that are inside the source for some of `places` pixels side by side: what
   // a tile of so many places of many images walks.
   double walked_taps(std::int64_t places) const;
+  // Of the phase with most taps: those along a dimension (0 depth, ...) that some of its pixels
+  // `first` to `last` has inside the source.
+  std::int64_t live_taps(int dimension, std::int64_t first, std::int64_t last) const;
   // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
   bool leaves_source(int dimension) const;
 };

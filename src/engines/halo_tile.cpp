@@ -11,18 +11,6 @@
 namespace kiln {
 namespace {
 
-// The taps along a dimension that some of the pixels first to last has inside the source.
-std::int64_t live_taps(const Gather& gather, int dimension, std::int64_t first, std::int64_t last) {
-  const Gather::Phase& phase = gather.phases.front();
-  std::int64_t live = 0;
-  for (std::int64_t tap = 0; tap < phase.taps[dimension]; ++tap) {
-    const std::int64_t at = phase.origin[dimension] + tap * gather.step[dimension];
-    live += at + last * gather.stride[dimension] >= 0 &&
-            at + first * gather.stride[dimension] < gather.source[dimension];
-  }
-  return live;
-}
-
 // What the tiles' pixels meet of the source: the rows, of the tile that meets most, and the taps,
 // of a tile on average. Tiles begin at every multiple of n in the strips of the images, one behind
 // the other.
@@ -41,8 +29,8 @@ void meet_source(HaloTile& tile, const Gather& gather) {
         last / pixels * tile.image_rows + last % pixels / tile.strip * gather.stride[1] + extent;
     most = std::max(most, end - begin);
     const bool one_image = last < pixels;
-    live_rows += live_taps(gather, 1, one_image ? first / tile.strip : 0,
-                           one_image ? last / tile.strip : rows - 1);
+    live_rows += gather.live_taps(1, one_image ? first / tile.strip : 0,
+                                  one_image ? last / tile.strip : rows - 1);
     ++looked_at;
   };
   if (beginnings <= most_beginnings) {
@@ -55,7 +43,7 @@ void meet_source(HaloTile& tile, const Gather& gather) {
   for (std::int64_t strip = 0; strip < tile.strips; ++strip) {
     const std::int64_t first = strip * tile.strip;
     const std::int64_t end = std::min(first + tile.strip, gather.phases.front().pixels[2]);
-    live_columns += live_taps(gather, 2, first, end - 1);
+    live_columns += gather.live_taps(2, first, end - 1);
   }
   tile.halo_rows = most;
   tile.live_rows = static_cast<double>(live_rows) / static_cast<double>(looked_at);
