@@ -12,7 +12,6 @@
 
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
 constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
-static_assert((CHUNK_STEPS * PROMOTE) % 2 == 0, "fragments take turns");
 static_assert(LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2);
 
 // A row of taps of a chunk in f32 by fused multiply-adds: slow, and right where infinities are
@@ -149,21 +148,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
         }
       };
       read(fragments[0], 0);
-      // Promotions stay out of the innermost loop, where they would be in the products' way.
-      int k = 0;
-#pragma unroll 1
-      while (k < steps) {
-        const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
-#pragma unroll 1
-        for (;;) {
-          multiply_step(0);
-          if (++k == stop) break;
-          if (CHUNK_STEPS % 2 == 0) continue;
-          multiply_step(1);
-          if (++k == stop) break;
-        }
-        if (PROMOTE > 0 && k < steps) sums.promote();
-      }
+      multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - stage))));
 
     // The stage that was read last is free.

@@ -14,7 +14,6 @@ constexpr int FILTERS_AT = 2 * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + 2 * FILTER_BYTES;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 static_assert(STAGES == 2 && HALO_STAGES == 2);
-static_assert((CHUNK_STEPS * PROMOTE) % 2 == 0, "fragments take turns");
 
 KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
@@ -137,21 +136,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
 
     read(fragments[0], 0);
-    // Promotions stay out of the innermost loop, where they would be in the products' way.
-    int k = 0;
-#pragma unroll 1
-    while (k < steps) {
-      const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
-#pragma unroll 1
-      for (;;) {
-        multiply_step(0);
-        if (++k == stop) break;
-        if (CHUNK_STEPS % 2 == 0) continue;
-        multiply_step(1);
-        if (++k == stop) break;
-      }
-      if (PROMOTE > 0 && k < steps) sums.promote();
-    }
+    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,

@@ -137,41 +137,9 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
       }
 }
 
-// The three products err no more, against f64, than one fused multiply-add after the other.
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  constexpr std::size_t channels = 3, size = 20, filters = 16, taps = 11, out = size - taps + 1;
-  const auto item_in = [](kilnMathMode_t math) {
-    OperationCase item(problem_in("mb1ic3ih20oc16kh11", {KILN_DATA_FLOAT, math}, KILN_TENSOR_NCHW));
-    item.fill_uniform(11);
-    return item;
-  };
-  OperationCase item = item_in(KILN_MATH_DEFAULT);
-  const HostTensor want = item.expected();
-  const auto error = [&](const std::vector<double>& got) {
-    double squares = 0, sizes = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      squares += (got[i] - want.values[i]) * (got[i] - want.values[i]);
-      sizes += want.values[i] * want.values[i];
-    }
-    return std::sqrt(squares / sizes);
-  };
-  std::vector<double> fused;
-  for (std::size_t k = 0; k < filters; ++k)
-    for (std::size_t p = 0; p < out; ++p)
-      for (std::size_t q = 0; q < out; ++q) {
-        float sum = 0;
-        for (std::size_t c = 0; c < channels; ++c)
-          for (std::size_t r = 0; r < taps; ++r)
-            for (std::size_t s = 0; s < taps; ++s)
-              sum = std::fma(
-                  static_cast<float>(item["x"].values[(c * size + p + r) * size + q + s]),
-                  static_cast<float>(item["w"].values[((k * channels + c) * taps + r) * taps + s]),
-                  sum);
-        fused.push_back(sum);
-      }
-  BOOST_TEST(error(item.run_plan("few_channels").values) <= error(fused));
-  BOOST_TEST(error(item_in(KILN_MATH_TF32).run_plan("few_channels").values) > 1e-5,
-             "tf32 is as good as f32");
+  check_error_of_three_products("few_channels",
+                                {.channels = 3, .size = 20, .filters = 16, .taps = 11});
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
