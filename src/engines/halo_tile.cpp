@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
+#include "engines/gemm_tile.hpp"
 
 namespace kiln {
 namespace {
@@ -97,11 +98,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   std::optional<HaloTile> best;
   double best_clocks = 0;
   const auto fits = [&] {
-    const std::int64_t a_block = device.shared_memory_per_block;
-    const std::int64_t shared =
-        shape.min_blocks == 1 ? a_block
-                              : (device.shared_memory_per_multiprocessor / shape.min_blocks - 1024);
-    return tile.shared_memory() <= std::min(shared, a_block);
+    return fits_shared_memory(tile.shared_memory(), shape.min_blocks, device);
   };
   for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
     tile.strip = ceil_div(width, strips);

@@ -157,8 +157,8 @@ class Convolution {
 
 struct Candidate {
   Contestant contestant;
-  double milliseconds = 0;  // of a first look
-  std::function<double()> once;
+  double milliseconds = 0;       // of a first look
+  std::function<double()> once;  // looks at it; empty where that has been often enough
 };
 
 // The first execution loads kernels: two more of those candidates that may yet be the fastest. Some
