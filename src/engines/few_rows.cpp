@@ -270,19 +270,11 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
   add("COPY_BYTES", tile.copy_bytes, "of the source");
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
-  // The bounds of src/engines/halo_engine.cpp, of the sums that end in the tensor cores; those of
-  // the taps of a row are added up as f32 should be.
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, split, reduction);
-  const std::int64_t additions = gather.channels * tile.taps * tile.element / 32;
-  const bool is_long = !split && additions > (tile.element == 2 ? 512 : 1024);
-  const std::int64_t run = reduction < 1024 ? 16 : 64;
-  add("PROMOTE",
-      split     ? run / tile.chunk_channels()
-      : is_long ? 256 / tile.chunk_steps
-                : std::int64_t{0},
-      "steps");
-  add("PROMOTE_LOCAL", is_long);
+  // The taps of a row are added up as f32 should be.
+  add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
+                          tile.chunk_steps);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
   };

@@ -195,6 +195,26 @@ void add_split_constants(std::vector<Constant>& constants, bool split, std::int6
   constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
 }
 
+// The tensor cores round sums toward zero: what is added up between promotions errs with its
+// length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
+// nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
+void add_promotion_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                             std::int64_t reduction, std::int64_t accumulated,
+                             std::int64_t step_fragments) {
+  constexpr std::int64_t fragment_bytes = 32;
+  const auto element = static_cast<std::int64_t>(size_of(problem.type));
+  const bool split = is_split(problem);
+  const bool is_long =
+      !split && accumulated * element / fragment_bytes > (element == 2 ? 512 : 1024);
+  std::int64_t steps = is_long ? 256 / step_fragments : 0;
+  if (split) {
+    const std::int64_t run = reduction < 1024 ? 16 : 64;
+    steps = std::max<std::int64_t>(run / (step_fragments * fragment_bytes / element), 1);
+  }
+  constants.push_back({"PROMOTE", steps, "steps"});
+  constants.push_back({"PROMOTE_LOCAL", is_long, ""});
+}
+
 bool is_split(const ConvolutionProblem& problem) {
   return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
 }

@@ -91,6 +91,13 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 // taken apart for sums of `reduction` of them, or more.
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction);
 
+// How often a gather's sums are promoted (PROMOTE, PROMOTE_LOCAL). reduction: products of a sum;
+// accumulated: those of them that the tensor cores add up; step_fragments: 32 bytes each, of a
+// step.
+void add_promotion_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                             std::int64_t reduction, std::int64_t accumulated,
+                             std::int64_t step_fragments);
+
 // f32 in three products.
 bool is_split(const ConvolutionProblem& problem);
 

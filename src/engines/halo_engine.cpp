@@ -188,21 +188,9 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("FILTER_PAD", tile.filter_pad(), "bytes");
   add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
 
-  // The tensor cores round sums toward zero: what is added up between promotions errs with its
-  // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
-  // nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  const std::int64_t additions = reduction * tile.element / 32;
   add_split_constants(spec.constants, is_split(problem), reduction);
-  if (is_split(problem)) {
-    const std::int64_t run = reduction < 1024 ? 16 : 64;
-    add("PROMOTE", std::max<std::int64_t>(run / tile.chunk_channels(), 1), "steps");
-    add("PROMOTE_LOCAL", false);
-  } else {
-    const bool is_long = additions > (tile.element == 2 ? 512 : 1024);
-    add("PROMOTE", std::int64_t{is_long ? 256 / shape.chunk_steps : 0}, "steps");
-    add("PROMOTE_LOCAL", is_long);
-  }
+  add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIP", tile.strip, "columns of pixels");
   add("WHOLE_STRIPS", tile.strip * tile.strips == phase.pixels[2]);

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   const HaloGemmEngine halo;
   for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionProblem problem =
-        halo_problem("mb1_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", channels_last, arithmetic);
+        halo_problem("mb3_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", channels_last, arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
     const Gather gather = make_gather(problem);

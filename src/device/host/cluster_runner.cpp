@@ -63,6 +63,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
   }
   std::ranges::copy(launch.shape.grid, grid_size);
   cluster_size = launch.shape.cluster;
+  leading_.resize(launch.shape.cluster);
   fill_table();
 }
 
@@ -87,11 +88,34 @@ void ClusterRunner::begin(std::uint64_t cluster) {
 void ClusterRunner::run(std::uint64_t cluster) {
   begin(cluster);
   for (std::uint64_t round = cluster;; ++round) {
+    choose_leading();
     for (const std::uint32_t i : orders_[round % order_count])
-      if (threads_[i].wait == Wait::none) run_thread(threads_[i]);
+      if (may_run(threads_[i])) run_thread(threads_[i]);
     if (all_exited()) return;
-    if (!release_waiting()) report_deadlock();
+    const bool released = release_waiting();
+    if (!released && std::ranges::none_of(threads_, can_run)) report_deadlock();
   }
+}
+
+bool ClusterRunner::can_run(const Thread& thread) { return thread.wait == Wait::none; }
+
+// Of each block, with a warp ahead: the first that can run; the others have to wait for it.
+void ClusterRunner::choose_leading() {
+  if (ahead_ == Ahead::none) return;
+  for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
+    const Group group = block_group(block);
+    const auto number = [&](auto at) { return static_cast<std::size_t>(at) / warp_threads; };
+    if (ahead_ == Ahead::first_warp)
+      leading_[block] = number(std::ranges::find_if(group, can_run) - group.begin());
+    else
+      leading_[block] =
+          number(group.rend() - std::find_if(group.rbegin(), group.rend(), can_run) - 1);
+  }
+}
+
+bool ClusterRunner::may_run(const Thread& thread) const {
+  return can_run(thread) &&
+         (ahead_ == Ahead::none || thread.index / warp_threads == leading_[thread.block]);
 }
 
 void ClusterRunner::run_fiber(void* argument) {

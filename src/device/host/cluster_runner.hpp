@@ -27,7 +27,8 @@ struct Launch {
 // The fibers run one at a time, each until it waits for others or exits. The order in which they
 // get their turn changes from one round to the next, so that a kernel that lacks a barrier, and was
 // right by the luck of one order, is wrong in another. Warps that wait for nothing but their own
-// lanes go on together in some clusters, and in others one of them as far ahead as barriers let it.
+// lanes go on together in some clusters; in others no warp runs while one before it can, which so
+// gets as far ahead as barriers let it.
 // All of it is the same in every process.
 class ClusterRunner : private Context {
  public:
@@ -82,6 +83,9 @@ class ClusterRunner : private Context {
   static void release(Group group);
 
   void begin(std::uint64_t cluster);
+  static bool can_run(const Thread& thread);
+  void choose_leading();
+  bool may_run(const Thread& thread) const;
   void run_thread(Thread& thread);
   bool release_waiting();
   bool release_warps(Group block);
@@ -109,6 +113,7 @@ class ClusterRunner : private Context {
   std::uint64_t first_block_x_ = 0;
   enum class Ahead : std::uint8_t { first_warp, last_warp, none };
   Ahead ahead_ = Ahead::none;
+  std::vector<std::size_t> leading_;  // warp, of each block
   Thread* running_ = nullptr;
   std::string defect_;  // of the running thread; empty: none
 };
