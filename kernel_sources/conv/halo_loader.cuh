@@ -1,23 +1,9 @@
-// Brings what a halo tile multiplies to shared memory from channels-last tensors, in copies of 16
-// bytes: of CHUNK_CHANNELS channels at a time the source's band, once for all taps; and, tap by
-// tap, the filter, as it lies in memory.
+// Brings the band of a channels-last source that a halo tile meets to shared memory, in copies of
+// 16 bytes: of CHUNK_CHANNELS channels at a time, once for all taps.
 #pragma once
 
+#include "conv/filter_loader.cuh"
 #include "conv/halo_reader.cuh"
-#include "target/async_copy.cuh"
-
-constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
-constexpr int PARTS = CHUNK_BYTES / 16;  // of a pixel or a row
-constexpr int FILTER_BYTES = (FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M) * FILTER_PITCH;
-static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
-
-// Rows of 64 bytes lie 5 times 16 bytes apart: eight lanes that write two of them write to
-// different banks if the rows are 4 apart. So of every 8 rows, 0, 4, 1, 5, 2, 6, 3, 7 follow each
-// other.
-device_inline int spread_row(int row) {
-  if constexpr (PARTS != 4) return row;
-  return (row & ~7) | (row & 1) << 2 | (row >> 1 & 3);
-}
 
 struct HaloLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
@@ -40,53 +26,6 @@ struct HaloLoader {
       if (HALO_PIXELS % 8 != 0 && pixel >= HALO_PIXELS) continue;
       const int offset = offsets[pixel];
       async_copy<16>(to + pixel * PITCH, from + offset, exists && offset >= 0);
-    }
-  }
-};
-
-struct FilterLoader {
-  // Vectors side by side in one row of the tile in shared memory; threads beyond whole rows idle.
-  static constexpr int ROW_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
-  static constexpr int TILE_ROWS = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
-  static constexpr int ROWS_A_TURN = THREADS / ROW_PARTS;
-  static constexpr int TURNS = (TILE_ROWS + ROWS_A_TURN - 1) / ROWS_A_TURN;
-  static_assert(TILE_M % VECTOR_ELEMENTS == 0);
-  // Rows of a turn on are those of the first one and as many further: the orders of rows move bits.
-  static_assert(FILTER_ROWS_INNER || (ROWS_A_TURN & (ROWS_A_TURN - 1)) == 0);
-
-  const element_t* w;  // at this thread's first vector
-  int to;              // its place in the tile, bytes
-  int row, part;       // of the first vector
-  int channels, rows;  // of the filter from there on, of the chunk at hand 0
-
-  device_inline FilterLoader(const element_t* at_group, int first_row)
-      : row(thread_x() / ROW_PARTS), part(thread_x() % ROW_PARTS) {
-    if constexpr (!FILTER_ROWS_INNER) row = spread_row(row);
-    to = kept(row * FILTER_PITCH + part * 16);
-    const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
-    const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
-    w = at_group + kept(static_cast<offset_t>(first_row + m) * W_STRIDE_ROW +
-                        static_cast<offset_t>(c) * W_STRIDE_C);
-    channels = CHANNELS - c;
-    rows = ROWS - first_row - m;
-  }
-
-  device_inline void load(const Step& step, byte_t* tile) const {
-    const element_t* const from =
-        w +
-        (static_cast<offset_t>(step.chunk * CHUNK_CHANNELS) * W_STRIDE_C +
-         static_cast<offset_t>(step.r) * W_STRIDE_R + static_cast<offset_t>(step.s) * W_STRIDE_S);
-    const int left = channels - step.chunk * CHUNK_CHANNELS;
-    if (THREADS % ROW_PARTS != 0 && row >= ROWS_A_TURN) return;
-#pragma unroll
-    for (int turn = 0; turn < TURNS; ++turn) {
-      const int on = turn * ROWS_A_TURN;
-      if (TILE_ROWS % ROWS_A_TURN != 0 && row + on >= TILE_ROWS) break;
-      const int m = FILTER_ROWS_INNER ? 0 : row_kept_at(on), c = FILTER_ROWS_INNER ? on : 0;
-      async_copy<16>(
-          tile + (to + on * FILTER_PITCH),
-          from + (static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C),
-          (CHANNELS % CHUNK_CHANNELS == 0 || c < left) && (ROWS % TILE_M == 0 || m < rows));
     }
   }
 };

@@ -1,20 +1,11 @@
-// How the operands of a halo tile lie in shared memory, and how a lane reads them. Of
-// CHUNK_CHANNELS channels at a time: the source's band, [pixel][channel]; taps of the filter,
-// [row][channel] or, with FILTER_ROWS_INNER, [channel][row].
+// How the source's band lies in shared memory, [pixel][channel] of CHUNK_CHANNELS channels at a
+// time, and how a lane reads the operands of a halo tile.
 #pragma once
 
-#include "conv/fragments.cuh"
+#include "conv/filter_reader.cuh"
 #include "conv/halo_tile.cuh"
 
-constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
-constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
-constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
-constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
-constexpr int FILTER_PITCH =
-    FILTER_ROWS_INNER ? TILE_M * static_cast<int>(sizeof(element_t)) + FILTER_PAD : PITCH;
-
-static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
 
 // Where tap (r, s) lies from a pixel's topmost, leftmost one, in pixels of the halo.
 device_inline int tap_pixel(int r, int s) {
@@ -24,19 +15,13 @@ device_inline int tap_pixel(int r, int s) {
 // Where a lane finds its operands.
 struct FragmentReader {
   const byte_t* filters;  // of a tap, from the first one's on
-  const byte_t* filter;   // the lane's
+  FilterReader filter;
   u32 pixels[(PRODUCTS_N + 1) / 2];
 
   device_inline FragmentReader(const byte_t* first_tap, const Position& position, int lane,
                                const HaloTile& tile)
-      : filters(first_tap) {
-    const int warp_m = position.m - lane / LANES_N * RUN_M;
+      : filters(first_tap), filter(first_tap, position, lane) {
     const int warp_n = position.n - lane % LANES_N * RUN_N;
-    if constexpr (FILTER_ROWS_INNER)
-      filter = filters + warp_m * static_cast<int>(sizeof(element_t)) +
-               transposed_place_m<FILTER_PITCH>(lane);
-    else
-      filter = filters + (warp_m + fragment_row_m(lane)) * FILTER_PITCH + fragment_part_m(lane);
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; j += 2) {
       // An odd product is read twice, and used once.
@@ -48,11 +33,7 @@ struct FragmentReader {
   // tap: bytes from the first one's filters on. fragment: number of 32 bytes in the step.
   device_inline void load(Fragments& to, const byte_t* halo, const Step& step, int tap,
                           int fragment) const {
-    const byte_t* const m = filter + tap;
-    if constexpr (FILTER_ROWS_INNER)
-      load_transposed_m<FILTER_PITCH>(to, m + fragment * (FRAGMENT_K * FILTER_PITCH));
-    else
-      load_fragments_m<FILTER_PITCH>(to, m + fragment * FRAGMENT_BYTES);
+    filter.load(to, tap, fragment);
     load_fragments_n(to, halo + tap_pixel(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
                      pixels);
   }

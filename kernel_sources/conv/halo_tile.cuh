@@ -8,15 +8,15 @@
 #include "common/magic.cuh"
 #include "conv/first_tap.cuh"
 #include "conv/gather_params.h"
-#include "conv/live_taps.cuh"
 #include "conv/output_place.cuh"
+#include "conv/tap_walk.cuh"
 #include "conv/tile_sums.cuh"
 
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
 
 // Blocks in order: parts of the reduction, tiles of rows, groups, strips, tiles of pixels.
-struct HaloTile {
+struct HaloTile : TapWindow {
   u32 group;
   int first_row;  // of the output's
   u64 image;      // of the tile's first pixel
@@ -24,7 +24,6 @@ struct HaloTile {
   u32 first;      // the first pixel's number in its image's strip
   int first_p;    // and its row
   int first_q;    // of the strip
-  TapRange r, s;  // that some pixel of the tile has inside the source
 
   device_inline explicit HaloTile(u32 block, const GatherParams& params) {
     const u32 tile = block / cluster_size();
@@ -53,8 +52,6 @@ struct HaloTile {
     // A ring of halos needs so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
-
-  device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
 
   // Pixel n of the tile, from its first image on; what LineStore asks.
   device_inline Pixel at(int n) const {
@@ -93,31 +90,5 @@ struct HaloTile {
                ? static_cast<int>(in_images) * static_cast<int>(SOURCE_STRIDE_N) +
                      h * static_cast<int>(SOURCE_STRIDE_H) + w * static_cast<int>(SOURCE_STRIDE_W)
                : -1;
-  }
-};
-
-// One step of the reduction: a tap of a chunk of channels.
-struct Step {
-  int chunk, r, s;
-
-  device_inline static Step number(int k, const HaloTile& tile) {
-    const int taps = tile.taps(), width = tile.s.end - tile.s.begin;
-    const int chunk = k / taps, tap = k - chunk * taps, row = tap / width;
-    return {chunk, tile.r.begin + row, tile.s.begin + tap - row * width};
-  }
-  device_inline bool starts_chunk(const HaloTile& tile) const {
-    return r == tile.r.begin && s == tile.s.begin;
-  }
-  device_inline void advance(const HaloTile& tile) {
-    if (++s < tile.s.end) return;
-    s = tile.s.begin;
-    advance_rows(1, tile);
-  }
-  // By so many rows of taps, a divisor of the tile's.
-  device_inline void advance_rows(int rows, const HaloTile& tile) {
-    r += rows;
-    if (r < tile.r.end) return;
-    r = tile.r.begin;
-    ++chunk;
   }
 };

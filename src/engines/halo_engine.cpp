@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/halo_refusal.hpp"
 #include "engines/line_store.hpp"
 #include "problem/problem.hpp"
 
@@ -14,24 +15,6 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-// Offsets from a tile's first image on, and within the filter, fit into 32 bits, those included
-// that are worked out beyond the last channel or row and not read from.
-bool narrow(const Gather& gather, const HaloTile& tile, const Dims& z_strides) {
-  const Spatial& pixels = gather.phases.front().pixels;
-  const std::int64_t images = tile.shape.n / (pixels[1] * tile.strip) + 2;
-  const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
-    return images * strides[0] + image_span(strides, channels, sizes);
-  };
-  const std::int64_t rows = (ceil_div(gather.rows, tile.shape.m) + 1) * tile.shape.m;
-  const std::int64_t channels = gather.channels + tile.chunk_channels();
-  const std::int64_t w = rows * gather.w_row + channels * gather.w_channel +
-                         gather.w_tap[1] * gather.largest_taps()[1] +
-                         gather.w_tap[2] * gather.largest_taps()[2];
-  return span(gather.source_strides, channels, gather.source) <= limit32 && w <= limit32 &&
-         span(gather.out_strides, rows, pixels) <= limit32 &&
-         span(z_strides, rows, pixels) <= limit32;
-}
 
 FragmentShape fragment_shape(const HaloShape& shape) {
   return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks};
@@ -81,22 +64,6 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   return work;
 }
 
-// Why no halo tile is for the problem, whatever its layout; "" if one may be.
-std::string shared_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                           const DeviceDescription& device) {
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
-    return reason;
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
-  constexpr std::int64_t least_rows = 16;
-  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
-  constexpr std::int64_t most = limit32 / 2;
-  if (gather.most_pixels() > most || reduction > most)
-    return cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
-               " can be counted in 32 bits");
-  return "";
-}
-
 }  // namespace
 
 bool HaloEngine::is_for(const Problem& problem) const { return is_gather(problem); }
@@ -107,7 +74,11 @@ std::vector<HaloTile> HaloEngine::tiles(const ConvolutionProblem& problem, const
   for (const Shapes& each : shapes(problem, gather))
     for (const HaloShape& shape : each.shapes) {
       const std::optional<HaloTile> tile = lay_halo_tile(shape, gather, each.tap_group, device);
-      if (tile && narrow(gather, *tile, problem.z_strides)) tiles.push_back(*tile);
+      if (!tile) continue;
+      const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile->strip;
+      if (narrow_offsets(problem, gather, shape.m, tile->chunk_channels(),
+                         shape.n / strip_pixels + 2))
+        tiles.push_back(*tile);
     }
   return tiles;
 }
@@ -116,7 +87,7 @@ std::variant<std::vector<Candidate>, Refusal> HaloEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = shared_refusal(problem, gather, device); !reason.empty())
+  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};

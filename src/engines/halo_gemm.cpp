@@ -1,12 +1,10 @@
 #include "engines/halo_gemm.hpp"
 
-#include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/halo_refusal.hpp"
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t vector_bytes = 16;
 
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted. The wider a step, the more products for each of its
@@ -28,26 +26,7 @@ constexpr HaloShape split_shapes[] = {
 }  // namespace
 
 std::string HaloGemmEngine::refusal(const ConvolutionProblem& problem, const Gather& gather) const {
-  if (problem.alignment < vector_bytes)
-    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
-               " are copied at a time");
-  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
-  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
-  if (gather.channels % vector != 0)
-    return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
-  const Dims& source = gather.source_strides;
-  if (source[1] != 1) return "the channels of a pixel do not lie side by side";
-  if (!whole(source[0]) || !whole(source[3]) || !whole(source[4]))
-    return cat("pixels do not begin at multiples of ", vector_bytes, " bytes");
-  const bool taps_whole = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
-                          whole(gather.w_group) && whole(gather.phases.front().w_first);
-  const bool channels_inner = gather.w_channel == 1 && whole(gather.w_row) && taps_whole;
-  const bool rows_inner =
-      gather.w_row == 1 && whole(gather.w_channel) && taps_whole && whole(gather.rows);
-  if (!channels_inner && !rows_inner)
-    return cat("neither channels nor filters lie side by side, in multiples of ", vector_bytes,
-               " bytes, in the filter");
-  return "";
+  return channels_last_refusal(problem, gather);
 }
 
 std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem& problem,
@@ -57,7 +36,7 @@ std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem&
 }
 
 std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) const {
-  return vector_bytes;
+  return halo_vector_bytes;
 }
 
 }  // namespace kiln

@@ -1,0 +1,71 @@
+#include "engines/halo_refusal.hpp"
+
+#include <limits>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/gemm_tile.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const DeviceDescription& device) {
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+    return reason;
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  constexpr std::int64_t least_rows = 16;
+  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
+  constexpr std::int64_t most = limit32 / 2;
+  if (gather.most_pixels() > most || reduction > most)
+    return cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
+               " can be counted in 32 bits");
+  return "";
+}
+
+std::string channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  constexpr std::int64_t vector_bytes = halo_vector_bytes;
+  if (problem.alignment < vector_bytes)
+    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
+               " are copied at a time");
+  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
+  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
+  if (gather.channels % vector != 0)
+    return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
+  const Dims& source = gather.source_strides;
+  if (source[1] != 1) return "the channels of a pixel do not lie side by side";
+  if (!whole(source[0]) || !whole(source[3]) || !whole(source[4]))
+    return cat("pixels do not begin at multiples of ", vector_bytes, " bytes");
+  const bool taps_whole = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
+                          whole(gather.w_group) && whole(gather.phases.front().w_first);
+  const bool channels_inner = gather.w_channel == 1 && whole(gather.w_row) && taps_whole;
+  const bool rows_inner =
+      gather.w_row == 1 && whole(gather.w_channel) && taps_whole && whole(gather.rows);
+  if (!channels_inner && !rows_inner)
+    return cat("neither channels nor filters lie side by side, in multiples of ", vector_bytes,
+               " bytes, in the filter");
+  return "";
+}
+
+bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,
+                    std::int64_t chunk_channels, std::int64_t images) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
+    return images * strides[0] + image_span(strides, channels, sizes);
+  };
+  const std::int64_t rows = (ceil_div(gather.rows, tile_rows) + 1) * tile_rows;
+  const std::int64_t channels = gather.channels + chunk_channels;
+  const std::int64_t w = rows * gather.w_row + channels * gather.w_channel +
+                         gather.w_tap[1] * gather.largest_taps()[1] +
+                         gather.w_tap[2] * gather.largest_taps()[2];
+  return span(gather.source_strides, channels, gather.source) <= limit32 && w <= limit32 &&
+         span(gather.out_strides, rows, pixels) <= limit32 &&
+         span(problem.z_strides, rows, pixels) <= limit32;
+}
+
+}  // namespace kiln
