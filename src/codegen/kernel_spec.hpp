@@ -21,10 +21,16 @@ struct TypeName {
 };
 TypeName kernel_type(DataType type);
 
+// What a macro stands for: text that no constant can be, such as an instruction's operands.
+struct MacroText {
+  std::string text;
+  friend bool operator==(const MacroText&, const MacroText&) = default;
+};
+
 // One constant of the generated text.
 struct Constant {
   std::string name;
-  std::variant<std::int64_t, bool, TypeName, MagicDivisor, WideMagicDivisor,
+  std::variant<std::int64_t, bool, TypeName, MacroText, MagicDivisor, WideMagicDivisor,
                std::vector<std::int64_t>>
       value;  // a vector: an array
   std::string comment;

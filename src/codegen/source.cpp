@@ -133,6 +133,9 @@ struct PrintDeclaration {
     const bool own = value.name.ends_with("_t");  // declared later in the text
     return cat("using ", name, " = ", own ? "struct " : "", value.name, ";");
   }
+  std::string operator()(const MacroText& value) const {
+    return cat("#define ", name, " ", value.text);
+  }
   std::string operator()(const std::vector<std::int64_t>& values) const {
     const bool wide = std::any_of(values.begin(), values.end(), [](std::int64_t value) {
       return value != static_cast<std::int32_t>(value);
@@ -154,6 +157,7 @@ struct PrintValue {
   std::string operator()(std::int64_t value) const { return cat(value); }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(const TypeName& value) const { return value.name; }
+  std::string operator()(const MacroText& value) const { return value.text; }
   std::string operator()(const std::vector<std::int64_t>& values) const {
     return join(values, ", ");
   }
@@ -202,7 +206,8 @@ std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind) {
 std::string print_constants(const KernelSpec& spec) {
   std::string text;
   for (const Constant& constant : spec.constants)
-    text += cat(constant.name, " = ", std::visit(PrintValue{}, constant.value), "\n");
+    if (!std::holds_alternative<MacroText>(constant.value))
+      text += cat(constant.name, " = ", std::visit(PrintValue{}, constant.value), "\n");
   return text;
 }
 

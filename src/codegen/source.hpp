@@ -23,7 +23,7 @@ std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t ki
 // The same expansion for any text, for tests that bring kernels of their own.
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind);
 
-// "NAME = value" a line, for people and for plan queries.
+// "NAME = value" a line, for people and for plan queries; no macros.
 std::string print_constants(const KernelSpec& spec);
 
 }  // namespace kiln

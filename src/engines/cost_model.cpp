@@ -87,6 +87,14 @@ constexpr double shared_cache_bytes = 28.8, most_cache_bytes = 64;
 // Registers of a thread beside its sums, which with shared memory limit how many blocks fit.
 constexpr double registers_beside_sums = 88;
 
+// Of products by warpgroups: multiply-adds of f32 a clock of a multiprocessor; clocks a step for
+// each of its products' own, for each byte copied, and whatever it does; then as above. Clusters
+// run alone on their multiprocessors.
+constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 1.036,
+                 warpgroup_byte_clocks = 0.015, warpgroup_step_clocks = 84,
+                 warpgroup_first_clocks = 8060, warpgroup_store_clocks = 2.86,
+                 warpgroup_exchanged_clocks = 15.1;
+
 // The share of a chip that clusters of 1, 2, 4, 8 and 16 blocks can fill.
 constexpr double packing[] = {1, 0.99, 0.91, 0.83, 0.83};
 
@@ -164,6 +172,21 @@ double rounds_clocks(double blocks, double multiprocessors, int resident, const 
   return (even + std::ceil(blocks / (multiprocessors * resident)) * block(resident)) / 2;
 }
 
+int blocks_by_memory(double bytes, const DeviceDescription& device) {
+  constexpr double reserved = 1024;  // of a block, by the driver
+  return static_cast<int>(
+      std::clamp(device.shared_memory_per_multiprocessor / (bytes + reserved), 1.0, 32.0));
+}
+// Blocks of so many bytes of shared memory and warps, whose threads have so many sums in registers.
+int resident_blocks(double shared_memory, double thread_sums, double warps,
+                    const DeviceDescription& device) {
+  const double registers = std::min(255.0, thread_sums + registers_beside_sums);
+  const double by_registers =
+      device.registers_per_multiprocessor / (std::ceil(registers / 8) * 8 * warps * warp);
+  return std::min(blocks_by_memory(shared_memory, device),
+                  static_cast<int>(std::max(by_registers, 1.0)));
+}
+
 double packed_share(int parts) {
   const auto size = std::find(std::begin(cluster_sizes), std::end(cluster_sizes), parts);
   return size == std::end(cluster_sizes) ? packing[std::size(packing) - 1]
@@ -219,11 +242,14 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double blocks = tiles * parts;
   double clocks;
   if (work.largest > 1) {
-    // The longest work begins first, so that what ends last is about half of it late.
+    // The longest work begins first; what ends last does so with few others beside it, and about
+    // so much of it late.
+    constexpr double late = 0.6;
     const double most = std::ceil(blocks / device.multiprocessors);
     const double beside = std::min<double>(most, resident);
     const double rounds = blocks / (device.multiprocessors * beside);
-    clocks = block(beside) * std::max(rounds + work.largest / 2, work.largest);
+    clocks = block(beside) * rounds + block(1) * work.largest * late;
+    clocks = std::max(clocks, block(1) * work.largest);
   } else {
     clocks = rounds_clocks(blocks, device.multiprocessors, resident, block);
   }
@@ -268,20 +294,43 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
                 resident * fragment_exchanged_clocks * sums / warp;
     return clocks;
   };
-  constexpr double reserved = 1024;  // bytes a block
-  const double by_memory =
-      std::floor(device.shared_memory_per_multiprocessor / (work.shared_memory + reserved));
-  const double registers =
-      std::min(255.0, thread_sums * (work.split ? 2 : 1) + registers_beside_sums);
-  const double by_registers = std::floor(device.registers_per_multiprocessor /
-                                         (std::ceil(registers / 8) * 8 * warps * warp));
-  const int resident = static_cast<int>(std::clamp<double>(
-      std::min(by_memory, std::max<double>(by_registers, shape.min_blocks)), 1, 32));
+  const int resident = std::max(
+      resident_blocks(work.shared_memory, thread_sums * (work.split ? 2 : 1), warps, device),
+      std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device)));
   const double blocks = tiles * parts;
   const double places = cluster_places(parts, resident, device);
   const double clocks = blocks <= cluster_places(parts, 1, device)
                             ? block(1)
                             : rounds_clocks(blocks, places, resident, block);
+  return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
+}
+
+double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
+  const Rates& chip = rates_of(device);
+  const double sums = static_cast<double>(work.m) * work.n;
+  // 32 bytes of the reduction: 8 of f32, of 16 bits twice as many at twice the rate.
+  const double step = work.step_fragments * sums * 8 / warpgroup_rate * warpgroup_share_of_products;
+  const double steps = std::ceil(work.steps / parts);
+  const double bytes = work.copied_bytes / parts;
+  const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
+  const double blocks = tiles * parts;
+  const double busy = std::min<double>(blocks, device.multiprocessors);
+  const double cache_bytes =
+      std::min(most_cache_bytes, shared_cache_bytes * device.multiprocessors / busy);
+  const auto block = [&](double resident) {
+    const double computed = steps * (resident * step + warpgroup_step_clocks) +
+                            resident * bytes * warpgroup_byte_clocks;
+    double clocks = warpgroup_first_clocks + std::max(computed, resident * bytes / cache_bytes);
+    clocks += resident * warpgroup_store_clocks * work.results / (blocks * warp);
+    if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * sums / warp;
+    return clocks;
+  };
+  const int resident =
+      parts > 1 ? 1 : resident_blocks(work.shared_memory, work.n / 2.0, work.m / 16.0, device);
+  const double clocks =
+      blocks <= cluster_places(parts, 1, device)
+          ? block(1)
+          : rounds_clocks(blocks, cluster_places(parts, resident, device), resident, block);
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 

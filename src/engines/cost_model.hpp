@@ -62,6 +62,20 @@ struct FragmentWork {
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);
 
+// A matrix product by warpgroups, 64 rows each, that read the columns where shared memory has them.
+struct WarpgroupWork {
+  DataType type = KILN_DATA_FLOAT;
+  int m = 0, n = 0;
+  double shared_memory = 0;  // bytes of a block
+  std::int64_t tiles = 0;
+  double results = 0;
+  double steps = 0;  // of a tile's reduction, between two barriers
+  int step_fragments = 4;
+  double copied_bytes = 0;  // of a tile, to shared memory
+  double bytes = 0;
+};
+double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device);
+
 // Threads that slide along rows and reuse each element from a register.
 struct SlidingWork {
   DataType type = KILN_DATA_FLOAT;

@@ -8,6 +8,7 @@
 #include "engines/few_rows.hpp"
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
+#include "engines/halo_wgmma.hpp"
 #include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
@@ -24,6 +25,7 @@
 namespace kiln {
 
 std::span<const Engine* const> engines() {
+  static const HaloWgmmaEngine halo_wgmma;
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
   static const FewChannelsEngine few_channels;
@@ -44,7 +46,8 @@ std::span<const Engine* const> engines() {
   static const TransposeEngine transpose;
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
-  static const Engine* const list[] = {&halo_gemm,
+  static const Engine* const list[] = {&halo_wgmma,
+                                       &halo_gemm,
                                        &halo_gemm_planar,
                                        &few_channels,
                                        &few_rows,

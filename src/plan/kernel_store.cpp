@@ -157,6 +157,9 @@ struct HashConstant {
   std::size_t operator()(const TypeName& value) const {
     return std::hash<std::string>()(value.name);
   }
+  std::size_t operator()(const MacroText& value) const {
+    return std::hash<std::string>()(value.text);
+  }
   template <class Divisor>
   std::size_t operator()(const Divisor& value) const {
     return std::hash<std::uint64_t>()(value.divisor);

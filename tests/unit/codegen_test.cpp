@@ -90,4 +90,12 @@ BOOST_AUTO_TEST_CASE(constants_print_one_a_line) {
   BOOST_TEST(contains(text, "TILE_K = 8\n"));
 }
 
+BOOST_AUTO_TEST_CASE(macros_stand_in_the_text_and_in_no_list) {
+  KernelSpec spec = propose("mb4ic8ih58oc32kh3ph0").kernel;
+  spec.constants.push_back({"OPERANDS(c)", MacroText{"\"+f\"((c)[0])"}, ""});
+  BOOST_TEST(
+      contains(generate_source(spec, KILN_DEVICE_CUDA), "\n#define OPERANDS(c) \"+f\"((c)[0])\n"));
+  BOOST_TEST(!contains(print_constants(spec), "OPERANDS"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

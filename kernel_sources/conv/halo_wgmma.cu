@@ -1,0 +1,125 @@
+// Forward convolution and data gradient of channels-last tensors on Hopper's warpgroup products: an
+// implicit matrix product whose pixels are brought to shared memory once for all taps, and read
+// there by the tensor cores themselves.
+//
+// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (places of a line of
+// pixels) tile of the output, each warpgroup 64 rows of it. Chunk by chunk of channels the part of
+// the line that the tile's pixels meet, their halo, comes to shared memory, HALO_STAGES of them in
+// flight; tap by tap the filter, STAGES in flight. A tap is then nothing but another place to read
+// from. The filter goes through registers, which take it however it lies: while the products of one
+// step run, the next one's are read. A cluster of blocks may share one tile: each takes a part of
+// the steps.
+#include "conv/halo_planes.cuh"
+#include "conv/promoted_sums.cuh"
+#include "conv/staged_store.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
+constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
+static_assert(STAGED * static_cast<int>(sizeof(compute_t)) <= SHARED_BYTES);
+static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
+static_assert(WARP_M == 16 && WARP_N == TILE_N && PRODUCTS_M == 1 && !SPLIT);
+
+KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
+  int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
+  byte_t* const filters = memory + FILTERS_AT;
+
+  const PixelTile tile(block_x(), params);
+  for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
+  block_barrier();
+
+  const HaloPlanesLoader halo_loader(
+      static_cast<const element_t*>(params.source) +
+          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
+      table);
+  const FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
+                                       static_cast<i64>(tile.group) * W_STRIDE_GROUP,
+                                   tile.first_row);
+
+  const int parts = static_cast<int>(cluster_size());
+  const int steps = CHUNKS * tile.taps();
+  const int steps_a_part = (steps + parts - 1) / parts;
+  const int begin = static_cast<int>(cluster_rank()) * steps_a_part;
+  const int end = begin + steps_a_part < steps ? begin + steps_a_part : steps;
+
+  const Position position = thread_position(thread_x());
+  const FilterReader reader(filters, position, thread_x() % 32);
+
+  const SharedMatrix pixels = pixel_matrix(memory);
+
+  constexpr int AHEAD = STAGES - 1;       // steps in flight
+  Step next = Step::number(begin, tile);  // to be loaded
+  Step step = next;
+  int load_slot = 0, load_halo = 0;
+  bool first = true;
+  const auto load = [&] {
+    if (first || next.starts_chunk(tile)) {
+      if (!first) load_halo = load_halo + 1 == HALO_STAGES ? 0 : load_halo + 1;
+      halo_loader.load(next.chunk, memory + load_halo * HALO_BYTES);
+      first = false;
+    }
+    filter_loader.load(next, filters + load_slot * FILTER_BYTES);
+    load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
+    next.advance(tile);
+  };
+#pragma unroll 1
+  for (int i = 0; i < AHEAD; ++i) {
+    if (begin + i < end) load();
+    async_commit();
+  }
+
+  PromotedSums sums;
+  WarpgroupProducts<element_t, PRODUCTS_N> products;
+  Fragments filter[2][CHUNK_STEPS];  // of two steps
+  int slot = 0, halo_slot = 0;
+  bool fresh = true;  // a halo, not shown to the tensor cores yet
+  const auto multiply_step = [&](int set, bool more) {
+    async_wait<AHEAD - 1>();
+    if (fresh) show_to_tensor_cores();
+    block_barrier();  // the step has landed for all; the last one's slot has been read by all
+#pragma unroll
+    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
+      reader.load(filter[set][fragment], slot * FILTER_BYTES, fragment);
+    const SharedMatrix of_tap =
+        pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
+    products.begin();
+#pragma unroll
+    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
+      products.multiply(sums.part[0], filter[set][fragment].m[0],
+                        of_tap.moved(fragment * (2 * PLANE_BYTES)));
+    products.commit();
+    // What follows runs beside the products.
+    if (more) load();
+    async_commit();
+    slot = slot + 1 == STAGES ? 0 : slot + 1;
+    step.advance(tile);
+    fresh = step.starts_chunk(tile);
+    if (fresh) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+    // Those of the step before are done: its registers are free and, once all have passed the next
+    // barrier, its halo.
+    products.template wait<1>(sums.part[0]);
+  };
+
+  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  int k = begin;
+#pragma unroll 1
+  while (k < end) {
+    const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
+#pragma unroll 1
+    for (;;) {
+      multiply_step(0, k + AHEAD < end);
+      if (++k == stop) break;
+      multiply_step(1, k + AHEAD < end);
+      if (++k == stop) break;
+    }
+    products.template wait<0>(sums.part[0]);
+    if (PROMOTE > 0 && k < end) sums.promote();
+  }
+  async_wait<0>();
+  compute_t* const stage = reinterpret_cast<compute_t*>(memory);
+  sums.finish(stage);
+  block_barrier();
+  stage_and_store(sums, position, tile, params, stage);
+}

@@ -1,0 +1,82 @@
+// A tile's sums on their way out through shared memory, so that neighbours in the output are stored
+// by neighbouring threads, STORE_VECTOR rows by each where they lie side by side.
+//
+// A tile's reduction may be shared by the blocks of a cluster, which take a run of steps each. In
+// the end each of them adds up, by rank, all parts of its share of the outputs.
+#pragma once
+
+#include "conv/line_store.cuh"
+
+// Sums of a column follow each other, or of a row; either way a warp's 8 rows of 4 columns lie in
+// different banks.
+constexpr int STAGED_PITCH = LINES_ALONG_M ? TILE_M + 4 : (TILE_N + 31) / 32 * 32 + 8;
+constexpr int STAGED = (LINES_ALONG_M ? TILE_N : TILE_M) * STAGED_PITCH;
+static_assert(TILE_M % 16 == 0);
+
+device_inline constexpr int staged_place(int m, int n) {
+  return LINES_ALONG_M ? n * STAGED_PITCH + m : m * STAGED_PITCH + n;
+}
+
+// `stage` is shared memory for STAGED values that no thread of the block reads or writes any more.
+template <class Tile>
+device_inline void stage_and_store(const Sums& sums, Position position, const Tile& tile,
+                                   const GatherParams& params, compute_t* stage) {
+#pragma unroll
+  for (int j = 0; j < THREAD_N; ++j)
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+      stage[staged_place(position.m + row_step(i), position.n + column_step(j))] = sums.sum[i][j];
+  const bool shared = cluster_size() > 1;
+  if (shared)
+    cluster_barrier();
+  else
+    block_barrier();
+
+  const Epilogue epilogue =
+      epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
+  constexpr int VECTOR_ROWS = OUTPUT_VECTOR ? STORE_VECTOR : 1;
+  static_assert(LINES_ALONG_M || !OUTPUT_VECTOR);
+  const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
+                           (sizeof(element_t) * VECTOR_ROWS) ==
+                       0;
+  constexpr int TILE_VECTORS = TILE_M / VECTOR_ROWS;
+#pragma unroll 1
+  for (int i = cluster_rank() * THREADS + thread_x(); i < TILE_VECTORS * TILE_N;
+       i += static_cast<int>(cluster_size()) * THREADS) {
+    const int n = LINES_ALONG_M ? i / TILE_VECTORS : i % TILE_N;
+    const int m = (LINES_ALONG_M ? i % TILE_VECTORS : i / TILE_N) * VECTOR_ROWS;
+    const Pixel pixel = tile.at(n);
+    const int row = tile.first_row + m;
+    if (!tile.inside(pixel) || row >= ROWS) continue;
+    compute_t values[VECTOR_ROWS], bias[VECTOR_ROWS];
+    const compute_t* const mine = stage + staged_place(m, n);
+#pragma unroll
+    for (int v = 0; v < VECTOR_ROWS; ++v) values[v] = shared ? compute_t(0) : mine[v];
+    if (shared) {
+#pragma unroll 1
+      for (u32 part = 0; part < cluster_size(); ++part) {
+        const compute_t* const theirs = cluster_shared(mine, part);
+#pragma unroll
+        for (int v = 0; v < VECTOR_ROWS; ++v) values[v] += theirs[v];
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < VECTOR_ROWS; ++v)
+      bias[v] = row + v < ROWS ? epilogue.bias_of(row + v) : compute_t(0);
+    const out_offset_t at = output_offset(pixel) + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
+    if (VECTOR_ROWS > 1 && aligned && row + VECTOR_ROWS <= ROWS) {
+      epilogue.store_vector(at, values, bias);
+      continue;
+    }
+#pragma unroll
+    for (int v = 0; v < VECTOR_ROWS; ++v) {
+      if (row + v >= ROWS) break;
+      const out_offset_t one = at + static_cast<out_offset_t>(v) * OUT_STRIDE_ROW;
+      const out_offset_t z_at =
+          Z_LIKE_OUT ? one
+                     : static_cast<out_offset_t>(row + v) * Z_STRIDE_ROW + residual_offset(pixel);
+      epilogue.store_one(one, z_at, values[v], bias[v]);
+    }
+  }
+  if (shared) cluster_barrier();  // no block leaves while another may read its sums
+}

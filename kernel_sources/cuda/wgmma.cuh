@@ -1,0 +1,90 @@
+// Products of matrices by a warpgroup, four warps side by side, on the tensor cores (sm_90a): while
+// they run, the warps go on. kernel_sources/host/wgmma.cuh gives the same names.
+//
+// The text of the instruction depends on the number of columns: the generator writes WGMMA_COLUMNS
+// and the lists of its operands.
+#pragma once
+
+#include "target/half.cuh"
+#include "target/kernel.cuh"
+
+// A matrix in shared memory, reduction x columns, as wgmma reads it without a swizzle: 16 bytes of
+// the reduction, those of 8 columns one behind the other; k_step bytes from there to the next 16 of
+// the reduction, n_step to the next 8 columns. All multiples of 16. ("Matrix descriptor" in the PTX
+// ISA: leading and stride dimension byte offset.)
+struct SharedMatrix {
+  u64 descriptor;
+
+  device_inline SharedMatrix(const void* first, int k_step, int n_step)
+      : descriptor(place(first) | static_cast<u64>(k_step >> 4) << 16 |
+                   static_cast<u64>(n_step >> 4) << 32) {}
+  device_inline SharedMatrix moved(int bytes) const {
+    SharedMatrix other = *this;
+    other.descriptor += static_cast<u64>(bytes >> 4);
+    return other;
+  }
+
+ private:
+  // In 16 bytes. In a cluster a block's number stands above the 18 bits that are the address.
+  device_inline static u64 place(const void* at) {
+    return (static_cast<u32>(__cvta_generic_to_shared(at)) & 0x3ffffu) >> 4;
+  }
+};
+
+// What this thread has written to shared memory, the tensor cores may read after a barrier.
+device_inline void show_to_tensor_cores() {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Products on their way into PRODUCTS x 8 columns of sums; rows are 16 of each warp, laid out among
+// its lanes as mma_16x8x8 and mma_16x8x16 have them.
+template <class T, int PRODUCTS>
+class WarpgroupProducts {
+ public:
+  // Before the first of a group: orders what the thread did to sums and to left operands.
+  device_inline void begin() {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+  }
+  // sums += left right, over 32 bytes of the reduction. Until wait() has let the product's group
+  // pass, sums and left belong to it, and what `right` is of shared memory stays as it is.
+  device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4],
+                              SharedMatrix right) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                        \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
+               " {" WGMMA_SUMS "}, " WGMMA_LEFT_RIGHT ", 1, 1, 1" TRANSPOSED ";"    \
+               : WGMMA_OPERANDS(sums)                                               \
+               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor))
+    if constexpr (sizeof(T) == 4)
+      KILN_WGMMA("k8", ".tf32.tf32", "");
+    else if constexpr (is_bf16(T{}))
+      KILN_WGMMA("k16", ".bf16.bf16", ", 0");
+    else
+      KILN_WGMMA("k16", ".f16.f16", ", 0");
+#undef KILN_WGMMA
+#endif
+  }
+  // Closes a group: all since the last commit.
+  device_inline void commit() {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+  }
+  // Waits until all but the newest NEWEST groups are done; with 0, sums may be read.
+  template <int NEWEST>
+  device_inline void wait(float (&sums)[PRODUCTS][4]) {
+#if __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(NEWEST) : "memory");
+#endif
+    if constexpr (NEWEST == 0) {  // no use of them before
+#pragma unroll
+      for (int i = 0; i < PRODUCTS; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) asm volatile("" : "+f"(sums[i][c])::"memory");
+    }
+  }
+};

@@ -1,0 +1,123 @@
+#include "engines/line_tile.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/gemm_tile.hpp"
+
+namespace kiln {
+namespace {
+
+std::int64_t extent(const Gather& gather, int i) {
+  return (gather.phases.front().taps[i] - 1) * std::abs(gather.step[i]);
+}
+
+// Of a tile of these pixels, as the kernel counts them.
+std::int64_t live_taps_of(const LineTile& tile, const Gather& gather, std::int64_t first_p,
+                          std::int64_t end_p, std::int64_t first_q, std::int64_t end_q) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const std::int64_t live = gather.live_taps(1, first_p, std::min(end_p, pixels[1]) - 1) *
+                            gather.live_taps(2, first_q, std::min(end_q, pixels[2]) - 1);
+  return live < tile.least_taps ? gather.phases.front().tap_count() : live;
+}
+
+// Of a tile on average.
+double mean_live_taps(const LineTile& tile, const Gather& gather) {
+  const std::int64_t n = tile.shape.n, whole_width = gather.phases.front().pixels[2];
+  std::int64_t sum = 0, tiles = 0;
+  const auto add = [&](std::int64_t first_p, std::int64_t end_p, std::int64_t first_q,
+                       std::int64_t end_q) {
+    sum += live_taps_of(tile, gather, first_p, end_p, first_q, end_q);
+    ++tiles;
+  };
+  constexpr std::int64_t most_looked_at = 1024;
+  if (tile.shape.strips) {
+    for (std::int64_t p = 0; p < tile.rows && tiles < most_looked_at; p += n / 8)
+      for (std::int64_t q = 0; q < whole_width && tiles < most_looked_at; q += 8)
+        add(p, p + n / 8, q, q + 8);
+  } else {  // tiles begin at every multiple of n
+    const std::int64_t beginnings = tile.places() / std::gcd(n, tile.places());
+    for (std::int64_t i = 0; i < beginnings && i < most_looked_at; ++i) {
+      const std::int64_t first = i * n % tile.places(), last = first + n - 1;
+      const bool one_image = last < tile.places();
+      add(one_image ? first / tile.columns : 0, one_image ? last / tile.columns + 1 : tile.rows, 0,
+          whole_width);
+    }
+  }
+  return static_cast<double>(sum) / static_cast<double>(tiles);
+}
+
+}  // namespace
+
+std::int64_t LineTile::plane_pixels() const {
+  const std::int64_t planes = 2 * shape.chunk_steps;
+  if (planes >= 8) return halo_pixels | 1;
+  const std::int64_t neighbours = 8 / planes;
+  return ceil_div(halo_pixels - neighbours, 8) * 8 + neighbours;
+}
+
+std::uint32_t LineTile::shared_memory(bool rows_inner) const {
+  const std::int64_t halo = chunk_bytes() * plane_pixels();
+  const std::int64_t filter = filter_rows_inner
+                                  ? chunk_channels() * (shape.m * element + filter_pad())
+                                  : shape.m * (chunk_bytes() + 16);
+  const std::int64_t operands = halo_stages * halo + shape.stages * filter + 4 * halo_pixels;
+  constexpr std::int64_t sum = 4;
+  const std::int64_t sums = rows_inner
+                                ? std::int64_t{shape.n} * (shape.m + 4) * sum
+                                : std::int64_t{shape.m} * (ceil_div(shape.n, 32) * 32 + 8) * sum;
+  return static_cast<std::uint32_t>(std::max(operands, sums));
+}
+
+std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather,
+                                      const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  LineTile tile;
+  tile.shape = shape;
+  tile.element = static_cast<int>(size_of(gather.type));
+  tile.filter_rows_inner = gather.w_channel != 1 && gather.channels > 1;
+  const std::int64_t extent_h = extent(gather, 1), extent_w = extent(gather, 2);
+  if (shape.strips) {
+    const std::int64_t tile_rows = shape.n / 8;
+    tile.rows = ceil_div(phase.pixels[1], tile_rows) * tile_rows;
+    tile.columns = ceil_div(phase.pixels[2], 8) * 8;
+    tile.halo_pixels = (tile_rows + extent_h) * (8 + extent_w);
+  } else {
+    // As many places a row, or rows an image, as pixels; as they meet of the source, from the first
+    // of them on; and so many that beyond, where the next one begins, they meet only the padding
+    // before it.
+    const auto length = [&](int i) {
+      const std::int64_t first =
+          phase.origin[i] + (gather.step[i] < 0 ? (phase.taps[i] - 1) * gather.step[i] : 0);
+      const std::int64_t end = first + phase.pixels[i] + extent(gather, i);
+      return std::max({phase.pixels[i], end, std::min(gather.source[i], end) - first});
+    };
+    tile.rows = length(1);
+    tile.columns = length(2);
+    tile.halo_pixels = shape.n + extent_h * tile.columns + extent_w;
+  }
+  constexpr std::int64_t most_pixels = 1 << 14;
+  if (tile.halo_pixels > most_pixels) return std::nullopt;
+  // What is loaded ahead reaches into so many further chunks; and the products of the last step but
+  // one may still read the halo that is written over.
+  const std::int64_t ahead = shape.stages;
+  tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, phase.tap_count()));
+  tile.least_taps = static_cast<int>(ceil_div(ahead, tile.halo_stages - 1));
+  const bool rows_inner = gather.out_strides[1] == 1;
+  if (!fits_shared_memory(tile.shared_memory(rows_inner), shape.min_blocks, device))
+    return std::nullopt;
+  tile.live_taps = mean_live_taps(tile, gather);
+  return tile;
+}
+
+std::string describe(const LineTile& tile) {
+  return cat(tile.shape.m, "x", tile.shape.n, " by warpgroups, ", tile.shape.threads(),
+             " threads, ", tile.shape.stages, " stages, ",
+             tile.shape.strips ? "strips of " : "lines of ", tile.rows, "x", tile.columns,
+             ", halo ", tile.halo_pixels, " of ", tile.chunk_channels(), " channels");
+}
+
+}  // namespace kiln

@@ -1,0 +1,78 @@
+// The host device's products of warpgroups: right where everything is waited for, and no numbers
+// where something is missing that a GPU needs.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "unit/host_device_support.hpp"
+
+namespace kiln::test {
+namespace {
+
+// left(row, k) = row + 2 k, 16 x 8; right(k, column) = in[8 column + k], 8 x 8.
+constexpr std::string_view product = R"(
+#include "target/wgmma.cuh"
+KILN_KERNEL(test, 32, 1, Params, p) {
+  float* const shared = shared_array<float, 64>(0);
+  const int lane = static_cast<int>(thread_x()), g = lane / 4, t = lane % 4;
+  for (int i = lane; i < 64; i += 32)
+    shared[i % 8 / 4 * 32 + i / 8 * 4 + i % 4] = static_cast<const float*>(p.in)[i];
+  show_to_tensor_cores();
+  block_barrier();
+  u32 left[4];
+  for (int i = 0; i < 4; ++i)
+    left[i] = bits_of(static_cast<float>(g + i % 2 * 8 + 2 * (t + i / 2 * 4)));
+  float sums[1][4] = {{1, 1, 1, 1}};
+  WarpgroupProducts<float, 1> products;
+  const SharedMatrix right(shared, 128, 128);
+  for (int i = 0; i < 2; ++i) {
+    if (DEFECT != 1) products.begin();
+    products.multiply(sums, left, right);
+    if (DEFECT != 2) products.commit();
+  }
+  if (DEFECT == 3) left[0] ^= 1;
+  if (DEFECT == 4 && lane == 0) shared[0] += 1;
+  if (DEFECT == 5) products.wait<1>(sums);
+  if (DEFECT != 5 && DEFECT != 6) products.wait<0>(sums);
+  for (int i = 0; i < 4; ++i)
+    static_cast<float*>(p.out)[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[0][i];
+})";
+
+std::vector<float> sums_with(int defect) {
+  std::vector<float> in(64);
+  std::iota(in.begin(), in.end(), -20.0f);
+  const auto kernel = load_kernel(cat("constexpr int DEFECT = ", defect, ";"), product, 256);
+  LaunchShape shape;
+  shape.block = {32, 1, 1};
+  shape.shared_memory = 256;
+  return run_kernel<float>(*kernel, shape, in, 128);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(host_device_warpgroup)
+
+BOOST_AUTO_TEST_CASE(two_products_are_added_up) {
+  std::vector<float> expected;
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 8; ++column) {
+      int sum = 0;
+      for (int k = 0; k < 8; ++k) sum += (row + 2 * k) * (8 * column + k - 20);
+      expected.push_back(static_cast<float>(1 + 2 * sum));
+    }
+  BOOST_TEST(sums_with(0) == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_missing_leaves_no_numbers) {
+  for (const auto& [defect, what] : {std::pair(1, "no group was begun"),
+                                     {2, "the group was not closed"},
+                                     {3, "registers changed under way"},
+                                     {4, "shared memory changed under way"},
+                                     {5, "a group was not waited for"},
+                                     {6, "nothing was waited for"}})
+    BOOST_TEST(std::isnan(sums_with(defect)[0]), what);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::test
