@@ -10,6 +10,7 @@
 #include "conv/halo_loader.cuh"
 #include "conv/halo_reader.cuh"
 #include "conv/line_store.cuh"
+#include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
@@ -25,20 +26,9 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
-  const HaloLoader halo_loader(
-      static_cast<const element_t*>(params.source) +
-          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
-          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
-      table);
-  const FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
-                                       static_cast<i64>(tile.group) * W_STRIDE_GROUP,
-                                   tile.first_row);
-
-  const int parts = static_cast<int>(cluster_size());
-  const int steps = CHUNKS * tile.taps();
-  const int steps_a_part = (steps + parts - 1) / parts;
-  const int begin = static_cast<int>(cluster_rank()) * steps_a_part;
-  const int end = begin + steps_a_part < steps ? begin + steps_a_part : steps;
+  const HaloLoader halo_loader(source_of(tile, params), table);
+  const FilterLoader filter_loader(filter_of(tile, params), tile.first_row);
+  const auto [begin, end] = StepShare(CHUNKS * tile.taps());
   const int chunks_end = (end + tile.taps() - 1) / tile.taps();
 
   const int lane = thread_x() % 32;

@@ -8,6 +8,7 @@
 #include "conv/halo_reader.cuh"
 #include "conv/line_store.cuh"
 #include "conv/planar_loader.cuh"
+#include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTERS_AT = 2 * HALO_BYTES;
@@ -23,21 +24,11 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
-  HaloLoader halo_loader(
-      static_cast<const element_t*>(params.source) +
-          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
-          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
-      memory, table);
-  FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0] +
-                                 static_cast<i64>(tile.group) * W_STRIDE_GROUP,
-                             tile.first_row, memory);
+  HaloLoader halo_loader(source_of(tile, params), memory, table);
+  FilterLoader filter_loader(filter_of(tile, params), tile.first_row, memory);
 
-  const int parts = static_cast<int>(cluster_size());
   const int chunk_groups = tile.taps() / TAP_GROUP;
-  const int groups = CHUNKS * chunk_groups;
-  const int groups_a_part = (groups + parts - 1) / parts;
-  const int begin = static_cast<int>(cluster_rank()) * groups_a_part;
-  const int end = begin + groups_a_part < groups ? begin + groups_a_part : groups;
+  const auto [begin, end] = StepShare(CHUNKS * chunk_groups);  // groups
   const int last_chunk = (end - 1) / chunk_groups;
 
   const int lane = thread_x() % 32;
