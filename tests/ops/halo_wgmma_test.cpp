@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     for (const ConvolutionPass pass : passes) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
       if (arithmetic.type == KILN_DATA_FLOAT && pass == ConvolutionPass::fprop) continue;
-      const ConvolutionProblem problem = nhwc("mb5ic136ih9iw10oc72kh3ph1", arithmetic, pass);
+      const ConvolutionProblem problem = nhwc("mb2ic136ih9iw10oc72kh3ph1", arithmetic, pass);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
@@ -89,15 +89,16 @@ BOOST_AUTO_TEST_CASE(strips_of_an_image) {
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
+      int number = turn;  // every other tile
       for (const LineTile& tile : engine.tiles(problem, gather, device()->description())) {
-        if (!tile.shape.strips || tile.shape.n == 256) continue;
+        if (!tile.shape.strips || ++number % 2 == 0) continue;
         const std::string fault =
             difference(run_proposal(item, engine.propose(tile, problem, gather, 1)), want);
         BOOST_TEST(fault.empty(), line << ", " << describe(tile) << ": " << fault);
         ++checked;
       }
     }
-  BOOST_TEST(checked >= 24);
+  BOOST_TEST(checked >= 15);
 }
 
 // Sizes that are multiples of nothing; padding smaller than the filter, as large, larger, on one
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(strips_of_an_image) {
 // of one tap, two, one row and one column, whose halos follow each other in rings of up to seven.
 BOOST_AUTO_TEST_CASE(edges) {
   if (!has_warpgroups()) return;
-  int turn = 0, checked = 0;
+  int turn = 0;
   for (const char* line :
        {"mb3_ic40ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic48ih11iw13_oc40_kh1kw3_ph0pw1",
         "mb2_ic48ih15iw11_oc56_kh3kw1", "g2mb5_ic128ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
@@ -116,16 +117,13 @@ BOOST_AUTO_TEST_CASE(edges) {
         "mb2_ic16ih9iw300_oc24_kh2kw3_ph1pw0", "mb4_ic24ih7iw7_oc24_kh3kw3_ph4pw5",
         "mb2_ic24ih10iw9_oc32_oh10ow9_kh2kw2_ph0pw0", "mb2_ic32ih2iw3_oc32_kh3kw3_ph2pw2",
         "g3mb2_ic72ih7iw11_oc48_kh3kw4_pw2"})
-    for (const ConvolutionPass pass : passes)
-      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
-        if (mode == KILN_CONVOLUTION && turn % 3 == 0) continue;
-        const Arithmetic& arithmetic = whole[static_cast<std::size_t>(turn++) % std::size(whole)];
-        const ConvolutionProblem problem = nhwc(line, arithmetic, pass, mode);
-        BOOST_TEST(reason(problem) == "", line);
-        check_exact(integers_of(problem));
-        ++checked;
-      }
-  BOOST_TEST(checked >= 50);
+    for (const ConvolutionPass pass : passes) {
+      const kilnConvolutionMode_t mode = turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION;
+      const Arithmetic& arithmetic = whole[static_cast<std::size_t>(turn++ / 2) % std::size(whole)];
+      const ConvolutionProblem problem = nhwc(line, arithmetic, pass, mode);
+      BOOST_TEST(reason(problem) == "", line);
+      check_exact(integers_of(problem));
+    }
 }
 
 // Rows of pixels, and pixels, that lie further apart than they are long.
@@ -147,9 +145,11 @@ BOOST_AUTO_TEST_CASE(strides) {
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : whole)
-    for (const ConvolutionPass pass : passes)
-      check_exact(integers_of(nhwc("mb1_ic2784ih4iw5_oc2784_kh3kw3", arithmetic, pass)));
+  for (const Arithmetic& arithmetic : whole) {
+    check_exact(integers_of(nhwc("mb1_ic2784ih4iw5_oc24_kh3kw3", arithmetic)));
+    check_exact(
+        integers_of(nhwc("mb1_ic24ih4iw5_oc2784_kh3kw3", arithmetic, ConvolutionPass::dgrad)));
+  }
 }
 
 // A residual that lies otherwise, channels that are no vectors, old contents that are added to.
