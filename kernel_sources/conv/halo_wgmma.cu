@@ -2,13 +2,13 @@
 // implicit matrix product whose pixels are brought to shared memory once for all taps, and read
 // there by the tensor cores themselves.
 //
-// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (places of a line of
-// pixels) tile of the output, each warpgroup 64 rows of it. Chunk by chunk of channels the part of
-// the line that the tile's pixels meet, their halo, comes to shared memory, HALO_STAGES of them in
-// flight; tap by tap the filter, STAGES in flight. A tap is then nothing but another place to read
-// from. The filter goes through registers, which take it however it lies: while the products of one
-// step run, the next one's are read. A cluster of blocks may share one tile: each takes a part of
-// the steps.
+// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (places of a line or
+// of a strip, pixel_tile.cuh) tile of the output, each warpgroup 64 rows of it. Chunk by chunk of
+// channels what the tile's pixels meet of the source, their halo, comes to shared memory,
+// HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap is then nothing but
+// another place to read from. The filter goes through registers, which take it however it lies:
+// while the products of one step run, the next one's are read. A cluster of blocks may share one
+// tile: each takes a part of the steps.
 #include "conv/halo_planes.cuh"
 #include "conv/promoted_sums.cuh"
 #include "conv/staged_store.cuh"
