@@ -19,6 +19,8 @@ device_inline int spread_row(int row) {
   return (row & ~7) | (row & 1) << 2 | (row >> 1 & 3);
 }
 
+// IN_L1: see async_copy().
+template <bool IN_L1>
 struct FilterLoader {
   // Vectors side by side in one row of the tile in shared memory; threads beyond whole rows idle.
   static constexpr int ROW_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
@@ -58,7 +60,7 @@ struct FilterLoader {
       const int on = turn * ROWS_A_TURN;
       if (TILE_ROWS % ROWS_A_TURN != 0 && row + on >= TILE_ROWS) break;
       const int m = FILTER_ROWS_INNER ? 0 : row_kept_at(on), c = FILTER_ROWS_INNER ? on : 0;
-      async_copy<16>(
+      async_copy<16, IN_L1>(
           tile + (to + on * FILTER_PITCH),
           from + (static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C),
           (CHANNELS % CHUNK_CHANNELS == 0 || c < left) && (ROWS % TILE_M == 0 || m < rows));

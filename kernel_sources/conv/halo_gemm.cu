@@ -27,7 +27,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   block_barrier();
 
   const HaloLoader halo_loader(source_of(tile, params), table);
-  const FilterLoader filter_loader(filter_of(tile, params), tile.first_row);
+  const FilterLoader<false> filter_loader(filter_of(tile, params), tile.first_row);
   const auto [begin, end] = StepShare(CHUNKS * tile.taps());
   const int chunks_end = (end + tile.taps() - 1) / tile.taps();
 

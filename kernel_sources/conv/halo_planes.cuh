@@ -1,6 +1,7 @@
 // Brings the pixels of the source that a tile meets to shared memory as wgmma reads them: planes of
 // 16 bytes of channels, a plane's pixels one behind the other. So any 8 pixels side by side are a
-// matrix for it, from whichever pixel on.
+// matrix for it, from whichever pixel on. What lies side by side in memory is 16 bytes here and 16
+// bytes there: it comes through L1 (target/async_copy.cuh).
 #pragma once
 
 #include "conv/filter_loader.cuh"
@@ -31,7 +32,7 @@ struct HaloPlanesLoader {
 #pragma unroll 4
     for (int pixel = thread_x() / PARTS; pixel < HALO_PIXELS; pixel += THREADS / PARTS) {
       const int offset = offsets[pixel];
-      async_copy<16>(halo + plane + pixel * 16, from + offset, exists && offset >= 0);
+      async_copy<16, true>(halo + plane + pixel * 16, from + offset, exists && offset >= 0);
     }
   }
 };

@@ -31,7 +31,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   block_barrier();
 
   const HaloPlanesLoader halo_loader(source_of(tile, params), table);
-  const FilterLoader filter_loader(filter_of(tile, params), tile.first_row);
+  const FilterLoader<true> filter_loader(filter_of(tile, params), tile.first_row);
   const auto [begin, end] = StepShare(CHUNKS * tile.taps());
 
   const Position position = thread_position(thread_x());

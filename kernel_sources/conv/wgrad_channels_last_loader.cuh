@@ -43,6 +43,8 @@ struct StageWalk {
 
 struct ColumnLoader {
   using Walk = StageWalk<TILE_N>;
+  // Taps of neighbouring pixels are the same elements of x, which L1 keeps for the next stage.
+  static constexpr bool SEVERAL_TAPS = CHANNELS < TILE_N;
   const element_t* x;  // bias() elements before image 0, at this thread's columns
   Tap tap;
   u32 end;  // of the pixels that count; 0 beyond the last column
@@ -69,7 +71,7 @@ struct ColumnLoader {
       if constexpr (PADDED_D) valid = valid && in_depth(first_d(pixel, 0), tap.t);
       if constexpr (PADDED_H) valid = valid && in_height(first_h(pixel, 0), tap.r);
       if constexpr (PADDED_W) valid = valid && in_width(first_w(pixel, 0), tap.s);
-      async_copy<16>(
+      async_copy<16, SEVERAL_TAPS>(
           to + turn * Walk::STEP * PITCH_N,
           x + static_cast<i64>(pixel.image) * SOURCE_STRIDE_N + pixel_offset(in_first_image(pixel)),
           valid);

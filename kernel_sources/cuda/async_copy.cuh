@@ -7,13 +7,18 @@
 // Starts a copy of BYTES (4, 8 or 16) bytes; both addresses are aligned to BYTES. Where !valid,
 // zeros are written and `global` is not read. The destination holds the bytes only after the
 // issuing thread has committed and waited for the copy's group; before sm_80, at once.
-template <int BYTES>
+//
+// IN_L1: by way of the L1 cache, as fewer than 16 bytes always come. Past it L2 is asked for each
+// run of copies that lie side by side in both memories, and gives whole sectors of 32 bytes: so
+// copies that are scattered in shared memory, or that the block repeats, come through L1.
+template <int BYTES, bool IN_L1 = (BYTES < 16)>
 device_inline void async_copy(void* shared, const void* global, bool valid) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  static_assert(IN_L1 || BYTES == 16);
 #if __CUDA_ARCH__ >= 800
   const u32 destination = static_cast<u32>(__cvta_generic_to_shared(shared));
   const u32 source_bytes = valid ? BYTES : 0;  // the rest of BYTES is filled with zeros
-  if constexpr (BYTES == 16) {                 // past L1: a tile is read by its block once
+  if constexpr (!IN_L1) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
                  "r"(source_bytes)
                  : "memory");

@@ -5,9 +5,10 @@
 
 // The destination turns to 0xff bytes (not a number) at once, and holds the source's only when the
 // issuing thread has waited for the copy's group: a missing commit or wait is a wrong result.
-template <int BYTES>
+template <int BYTES, bool IN_L1 = (BYTES < 16)>
 device_inline void async_copy(void* shared, const void* global, bool valid) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
+  static_assert(IN_L1 || BYTES == 16);
   kiln_context->async_copy(kiln_context, shared, global, BYTES, valid);
 }
 
