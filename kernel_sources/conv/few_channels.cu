@@ -12,7 +12,7 @@ constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
 constexpr int FLAG_AT = TABLE_AT + REDUCTION_WORDS * 8;
 static_assert(SLICES == 1 && !PROMOTE_LOCAL && PROMOTE % 2 == 0);
 
-using Reader = WordReader<FILTER_PITCH, FILLED_UP && !SPLIT, 0, 0>;
+using Reader = WordReader<FILTER_PITCH, false, FILLED_UP && !SPLIT, 0, 0>;
 
 // The whole reduction in f32 by fused multiply-adds: slow, and right where infinities are about.
 device_inline void add_fused(Sums& sums, const byte_t* filters, const byte_t* lines,

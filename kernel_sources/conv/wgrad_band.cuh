@@ -1,8 +1,9 @@
 // The pixels of dy that a stage of a planar filter gradient holds, and how x lies beside them.
 //
 // A stage is a band of BAND_ROWS rows of BAND_COLUMNS pixels of one image, one row behind the other
-// along the reduction (rows of whole words, the last fragment filled up): dy as [filter][pixel],
-// and of x, as lines of words (line_loader.cuh), what all taps of these pixels meet. Column (c, r,
+// along the reduction (rows of whole words, the last fragment filled up): dy as [filter][pixel] or,
+// with FILTERS_INNER, as [pixel][filter], and of x, as lines of words (line_loader.cuh), what all
+// taps of these pixels meet. Column (c, r,
 // s) of the product at pixel (p, q) is a word of it, at the column's place plus the pixel's. Lines
 // are kept apart by their column's remainder of the stride; of 16 bits there may be two copies, for
 // taps in even and in odd places.
@@ -33,8 +34,9 @@ constexpr int LOAD_STEPS = STAGE_FRAGMENTS - 1;
 constexpr int ROW_HALVES =
     BAND_COLUMNS % (FRAGMENT_K / 2) == 0 ? BAND_COLUMNS / (FRAGMENT_K / 2) : 0;
 
-constexpr int GRADIENT_PITCH = STAGE_PIXELS * ELEMENT_BYTES + 16;  // bytes
-constexpr int GRADIENT_BYTES = TILE_M * GRADIENT_PITCH;
+constexpr int GRADIENT_PITCH =  // bytes
+    FILTERS_INNER ? TILE_M * ELEMENT_BYTES + FILTERS_PAD : STAGE_PIXELS * ELEMENT_BYTES + 16;
+constexpr int GRADIENT_BYTES = (FILTERS_INNER ? STAGE_PIXELS : TILE_M) * GRADIENT_PITCH;
 constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
 constexpr int STAGE_BYTES = GRADIENT_BYTES + X_BYTES;
 constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;

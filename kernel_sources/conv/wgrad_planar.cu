@@ -1,5 +1,6 @@
-// Filter gradient of tensors whose channels lie apart (NCHW), on the tensor cores: an implicit
-// matrix product over the pixels of dy.
+// Filter gradient on the tensor cores of an x whose rows lie as lines: of tensors whose channels
+// lie apart (NCHW), and of few channels side by side, which are columns of one row as the taps are.
+// An implicit matrix product over the pixels of dy.
 //
 // A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw, band
 // by band of pixels (wgrad_band.cuh). While the fragments of one stage are multiplied, the next one
@@ -12,10 +13,13 @@
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
 constexpr int MEMORY_BYTES =
     TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
-static_assert(STAGES == 2 && SLICES == 1 && RUN_M == 1);
+static_assert(STAGES == 2 && SLICES == 1 && (FILTERS_INNER ? TRANSPOSABLE : RUN_M == 1));
 static_assert(PROMOTE % 2 == 0, "fragments take turns");
 
-using Reader = WordReader<GRADIENT_PITCH, FILLED_UP && !SPLIT, ROW_HALVES, STRIDE_H * X_ROW * 4>;
+using Reader = WordReader<GRADIENT_PITCH, FILTERS_INNER, FILLED_UP && !SPLIT, ROW_HALVES,
+                          STRIDE_H * X_ROW * 4>;
+constexpr int FILTER_PLACE = FILTERS_INNER ? 4 : GRADIENT_PITCH;  // of f32, in a stage
+constexpr int PIXEL_PLACE = FILTERS_INNER ? GRADIENT_PITCH : 4;
 
 // A stage of f32 by fused multiply-adds: slow, and right where infinities are about.
 device_inline void add_fused(Sums& sums, const byte_t* stage, const ReductionWord* table,
@@ -28,7 +32,7 @@ device_inline void add_fused(Sums& sums, const byte_t* stage, const ReductionWor
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
       filters[i] = *reinterpret_cast<const float*>(
-          stage + (position.m + row_step(i)) * GRADIENT_PITCH + pixel * 4);
+          stage + (position.m + row_step(i)) * FILTER_PLACE + pixel * PIXEL_PLACE);
 #pragma unroll
     for (int j = 0; j < THREAD_N; ++j) {
       const int column = tile.first_column + position.n + column_step(j);

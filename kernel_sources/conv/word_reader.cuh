@@ -1,4 +1,4 @@
-// Operands of which one, the rows, lies along the reduction in shared memory, and the other is a
+// Operands of which one, the rows, lies in shared memory as fragments are read, and the other is a
 // band of x as it lies in memory: what a product multiplies with is a word of it, an element of f32
 // or two of 16 bits, at the place of a column plus that of a word of the reduction. So everything
 // that reads x somewhere reads it where it lies, and no column is ever written out.
@@ -24,12 +24,13 @@ struct alignas(8) ReductionWord {
   }
 };
 
-// Where a lane finds its operands. Rows lie PITCH bytes apart. MASKED: some words are to be masked;
-// not those of f32 in three products, which come to the fused multiply-adds where they are not
-// finite (promoted_sums.cuh). ROW_HALVES: the words of half a fragment lie side by side, all of
-// them count or none, and after so many halves comes the next row, ROW_PLACE bytes on; 0: the table
-// says where.
-template <int PITCH, bool MASKED, int ROW_HALVES, int ROW_PLACE>
+// Where a lane finds its operands. Rows lie PITCH bytes apart or, with ROWS_INNER, side by side,
+// and so far apart the elements of their reduction. MASKED: some words are to be masked; not those
+// of f32 in three products, which come to the fused multiply-adds where they are not finite
+// (promoted_sums.cuh). ROW_HALVES: the words of half a fragment lie side by side, all of them count
+// or none, and after so many halves comes the next row, ROW_PLACE bytes on; 0: the table says
+// where.
+template <int PITCH, bool ROWS_INNER, bool MASKED, int ROW_HALVES, int ROW_PLACE>
 struct WordReader {
   static constexpr int HALF_WORDS = FRAGMENT_WORDS / 2;
 
@@ -40,7 +41,9 @@ struct WordReader {
 
   device_inline WordReader(const byte_t* first_row, int warp_m, int lane,
                            const ReductionWord* words)
-      : rows(first_row + (warp_m + fragment_row_m(lane)) * PITCH + fragment_part_m(lane)),
+      : rows(first_row + (ROWS_INNER
+                              ? warp_m * ELEMENT_BYTES + transposed_place_m<PITCH>(lane)
+                              : (warp_m + fragment_row_m(lane)) * PITCH + fragment_part_m(lane))),
         table(words),
         first_word(lane % HALF_WORDS) {}
 
@@ -55,7 +58,10 @@ struct WordReader {
   // rows_at: bytes from the first row given. words: of the reduction that count.
   device_inline void load(Fragments& to, int rows_at, const byte_t* x, int fragment,
                           int words) const {
-    load_fragments_m<PITCH>(to, rows + rows_at + fragment * FRAGMENT_BYTES);
+    if constexpr (ROWS_INNER)
+      load_transposed_m<PITCH>(to, rows + rows_at + fragment * (FRAGMENT_K * PITCH));
+    else
+      load_fragments_m<PITCH>(to, rows + rows_at + fragment * FRAGMENT_BYTES);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       if constexpr (ROW_HALVES > 0) {

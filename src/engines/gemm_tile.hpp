@@ -83,6 +83,13 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
 // "128x128, 8x16 a thread, 128 threads"
 std::string describe(const FragmentShape& shape);
 
+// Bytes from one step of the reduction to the next in shared memory, beyond a tile's elements that
+// lie side by side there: so that what a warp reads at a time falls into 32 banks
+// (kernel_sources/conv/fragments.cuh).
+constexpr std::int64_t transposed_pad(std::int64_t element_bytes) {
+  return element_bytes == 2 ? 16 : 32;
+}
+
 // Whether so many blocks of so many bytes of shared memory fit on a multiprocessor, and one of them
 // on the device at all.
 bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device);

@@ -156,7 +156,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
-  add("FILTER_PAD", tile.filter_pad(), "bytes");
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
   add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
 
   const std::int64_t reduction = gather.channels * gather.most_taps();

@@ -55,7 +55,7 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 
 std::int64_t HaloTile::filter_bytes() const {
   if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
-  return filter_rows_inner ? chunk_channels() * (shape.m * element + filter_pad())
+  return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
                            : shape.m * pitch();
 }
 

@@ -44,8 +44,6 @@ struct HaloTile {
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
   std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
   std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
-  // Filters that lie along the rows: bytes between one channel of them and the next, beyond m.
-  std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
   std::int64_t filter_bytes() const;  // of a stage
   std::uint32_t shared_memory() const;
   // Of a tile, on average: those that are live, or all of a group of which one is.

@@ -171,7 +171,7 @@ KernelSpec HaloWgmmaEngine::make_spec(const LineTile& tile, const ConvolutionPro
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
-  add("FILTER_PAD", tile.filter_pad(), "bytes");
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
   constexpr int store_vector = 4, single = 1;
   add_line_store_constants(spec.constants, problem, gather, single, store_vector, 2);
   add("STORE_VECTOR", std::int64_t{store_vector}, "rows that are stored at a time");

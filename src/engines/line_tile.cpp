@@ -62,7 +62,7 @@ std::int64_t LineTile::plane_pixels() const {
 std::uint32_t LineTile::shared_memory(bool rows_inner) const {
   const std::int64_t halo = chunk_bytes() * plane_pixels();
   const std::int64_t filter = filter_rows_inner
-                                  ? chunk_channels() * (shape.m * element + filter_pad())
+                                  ? chunk_channels() * (shape.m * element + transposed_pad(element))
                                   : shape.m * (chunk_bytes() + 16);
   const std::int64_t operands = halo_stages * halo + shape.stages * filter + 4 * halo_pixels;
   constexpr std::int64_t sum = 4;

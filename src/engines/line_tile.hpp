@@ -40,8 +40,6 @@ struct LineTile {
   // Pixels from one plane of 16 bytes to the next: such that eight lanes, which write some planes
   // of one pixel or of neighbours, write to different banks.
   std::int64_t plane_pixels() const;
-  // Filters that lie along the rows: bytes between one channel of them and the next, beyond m.
-  std::int64_t filter_pad() const { return element == 2 ? 16 : 32; }
   // rows_inner: of the output, which decides how sums lie on their way there.
   std::uint32_t shared_memory(bool rows_inner) const;
 };

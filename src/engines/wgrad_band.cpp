@@ -9,6 +9,7 @@
 #include "engines/banks.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/loaders.hpp"
+#include "engines/wgrad_product.hpp"
 
 namespace kiln {
 namespace {
@@ -55,9 +56,11 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_
   tile.lines.element = element;
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
-  tile.copy_bytes = element;
+  tile.filters_inner = phase.pixels[2] > 1 && gather.out_strides[4] != 1;
+  tile.copy_bytes = tile.filters_inner ? static_cast<int>(wgrad_vector_bytes) : element;
   for (int bytes = 16; bytes > element; bytes /= 2)
-    if (bytes >= word_bytes && bytes <= alignment && copies_whole(tile, gather, bytes / element)) {
+    if (!tile.filters_inner && bytes >= word_bytes && bytes <= alignment &&
+        copies_whole(tile, gather, bytes / element)) {
       tile.copy_bytes = bytes;
       break;
     }
@@ -80,13 +83,19 @@ bool fits(BandTile tile, const DeviceDescription& device) {
          fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device);
 }
 
-std::int64_t positions(const BandTile& tile) { return tile.gradient_copies() / tile.shape.m; }
+// Of dy in a stage: rows of filters, or of pixels, and how many copies make one of them.
+std::int64_t gradient_rows(const BandTile& tile) {
+  return tile.filters_inner ? tile.stage_pixels() : tile.shape.m;
+}
+std::int64_t positions(const BandTile& tile) {
+  return tile.gradient_copies() / gradient_rows(tile);
+}
 
 // Whether a thread's copies, spread over the fragments of a stage, are few at a time.
 bool copies_spread(const BandTile& tile) {
   const std::int64_t threads = tile.shape.threads(), steps = tile.fragments() - 1;
   const std::int64_t of_x = lines_batch(tile.lines, threads, steps);
-  const std::int64_t of_dy = row_batch(tile.shape.m, positions(tile), threads, steps);
+  const std::int64_t of_dy = row_batch(gradient_rows(tile), positions(tile), threads, steps);
   return batch_bearable(
       of_x + of_dy, waiting_registers(tile.lines, of_x) + (tile.copy_bytes == 2 ? of_dy * 2 : 0));
 }
@@ -141,12 +150,39 @@ std::int64_t BandTile::gradient_copies() const {
   return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / lines.element);
 }
 
+std::int64_t BandTile::gradient_bytes() const {
+  if (filters_inner)
+    return stage_pixels() * (shape.m * lines.element + transposed_pad(lines.element));
+  return shape.m * (stage_pixels() * lines.element + 16);
+}
+
 std::int64_t BandTile::shared_memory() const {
-  const std::int64_t gradient = shape.m * (stage_pixels() * lines.element + 16);
   const std::int64_t table = 2 * stage_pixels() * lines.element;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
-  return std::max(2 * (gradient + lines.bytes()) + table, line);
+  return std::max(2 * (gradient_bytes() + lines.bytes()) + table, line);
+}
+
+Gather in_lines(const Gather& gather) {
+  const std::int64_t channels = gather.channels;
+  const Gather::Phase& phase = gather.phases.front();
+  const bool single = phase.taps[2] == 1;
+  const bool follow = gather.source_strides[1] == 1 && gather.source_strides[4] == channels &&
+                      gather.w_channel == 1 &&
+                      (single || (gather.step[2] == 1 && gather.w_tap[2] == channels));
+  if (gather.source[2] == 1 || !follow || gather.groups > 1 || channels == 1 ||
+      channels * gather.stride[2] > most_line_phases)
+    return gather;
+  Gather out = gather;
+  out.channels = 1;
+  out.source[2] *= channels;
+  out.stride[2] *= channels;
+  out.step[2] = 1;
+  out.source_strides[4] = 1;
+  out.w_tap[2] = 1;
+  out.phases.front().taps[2] *= channels;
+  out.phases.front().origin[2] *= channels;
+  return out;
 }
 
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,

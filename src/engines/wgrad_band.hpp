@@ -18,14 +18,22 @@ struct BandTile {
   FragmentShape shape;
   std::int64_t rows = 0, columns = 0;  // of pixels of dy
   std::int64_t bands = 0;              // of an image
+  bool filters_inner = false;          // dy's filters lie side by side, not its pixels
   int copy_bytes = 0;                  // of dy, at a time
   SourceLines lines;                   // of x, whose planes are the channels of a tile's columns
 
   std::int64_t fragments() const;     // of 32 bytes of pixels, in a stage
   std::int64_t stage_pixels() const;  // in all fragments, with what fills them up
   std::int64_t gradient_copies() const;
-  std::int64_t shared_memory() const;  // bytes
+  std::int64_t gradient_bytes() const;  // in shared memory
+  std::int64_t shared_memory() const;   // bytes
 };
+
+// x as its rows lie in memory: where channels lie side by side, all of them of all pixels of a row,
+// and are few, they are columns of one channel as taps are, a pixel's elements from the next one's
+// as far as it has channels. `gather` itself where that is not so.
+Gather in_lines(const Gather& gather);
+inline constexpr std::int64_t most_line_phases = 12;  // that lines keep apart
 
 // The shape with the band that wastes least; none if no band of it fits into the shared memory of
 // the device's blocks. gather: of one phase, no depth. alignment: bytes, of the operands.

@@ -46,16 +46,17 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
-  constexpr std::int64_t least_filters = 16, most_stride = 4;
+  constexpr std::int64_t least_filters = 16;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
   if (gather.source[2] > 1 && gather.source_strides[4] != 1)
     return "the pixels of a row of x do not lie side by side";
-  if (gather.phases.front().pixels[2] > 1 && gather.out_strides[4] != 1)
-    return "the pixels of a row of dy do not lie side by side";
-  if (gather.stride[2] > most_stride)
-    return cat("a stride of ", gather.stride[2], " columns; at most ", most_stride,
+  if (gather.stride[2] > most_line_phases)
+    return cat("a stride of ", gather.stride[2], " columns; at most ", most_line_phases,
                " are kept apart");
-  return "";
+  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return "";
+  if (gather.out_strides[1] != 1)
+    return "neither the pixels of a row of dy lie side by side, nor the filters of a pixel";
+  return vectors_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
@@ -77,12 +78,16 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   };
   add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
   add("TAP_MASK", false);
-  add_fragment_constants(spec.constants, shape, 1);
+  // Words along the filters are read so many at a time as a thread's rows divide into.
+  const bool words = tile.filters_inner && tile.lines.element == 4;
+  add_fragment_constants(spec.constants, shape, !words ? 1 : shape.thread_m % 4 == 0 ? 4 : 2);
   add("STAGES", std::int64_t{2});
   add("LINES_ALONG_M", false);
   add("DW_RUN", run, "columns side by side in dw");
   add("BAND_ROWS", tile.rows, "of pixels, in a stage");
   add("BAND_COLUMNS", tile.columns);
+  add("FILTERS_INNER", tile.filters_inner, "in dy, not the pixels of a row");
+  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
   add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
   add_lines_constants(spec.constants, tile.lines);
   // As of wgrad_channels_last.
@@ -140,7 +145,7 @@ bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(p
 std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem,
                                                const DeviceDescription& device) const {
   const bool split = is_split(problem);
-  const Gather gather = make_gather(problem);
+  const Gather gather = in_lines(make_gather(problem));
   std::vector<BandTile> out;
   for (const FragmentShape& shape :
        split ? std::span<const FragmentShape>(split_shapes) : whole_shapes)
@@ -155,7 +160,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
   if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
       !reason.empty())
     return Refusal{std::move(reason)};
-  const Gather gather = make_gather(problem);
+  const Gather gather = in_lines(make_gather(problem));
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
   const std::vector<BandTile> fitting = tiles(problem, device);
@@ -181,7 +186,7 @@ Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& de
 
 Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& problem,
                                     int parts) const {
-  const Gather gather = make_gather(problem);
+  const Gather gather = in_lines(make_gather(problem));
   spread_over_banks(tile, gather);
   Proposal out{make_spec(problem, gather, tile), {}};
   out.launch =

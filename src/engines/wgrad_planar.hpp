@@ -1,5 +1,5 @@
-// Filter gradient of tensors whose channels lie apart (NCHW) on the tensor cores: of x, what all
-// taps of a band of pixels meet comes to shared memory once.
+// Filter gradient on the tensor cores of an x whose channels lie apart (NCHW), or are few: what all
+// taps of a band of pixels meet of it comes to shared memory once, as lines.
 #pragma once
 
 #include <vector>

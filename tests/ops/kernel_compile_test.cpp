@@ -96,6 +96,10 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       const ConvolutionOperands few = operands(line);
       add(make_convolution(few.spec, few.x, few.w, few.y), "few_channels");
     }
+    if (layout == KILN_TENSOR_NHWC) {
+      const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
+      add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), "wgrad_planar");
+    }
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
                              "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8"}) {
       const ConvolutionOperands few = operands(line);

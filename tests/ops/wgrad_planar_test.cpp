@@ -1,11 +1,13 @@
-// The engine of planar filter gradients: every shape and every split, bands that fill their stages
-// and bands that do not, and what lies beside them.
+// The engine of filter gradients whose x lies as lines, planar or of few channels side by side:
+// every shape and every split, bands that fill their stages and bands that do not, and what lies
+// beside them.
 #include "engines/wgrad_planar.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "placed_case.hpp"
 #include "tensor_core_case.hpp"
@@ -17,6 +19,19 @@ using namespace test;
 ConvolutionProblem planar_problem(const char* line, const Arithmetic& arithmetic,
                                   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
   return problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::wgrad, mode);
+}
+
+// x and dy each in a layout of its own.
+ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
+                                 kilnTensorFormat_t x_layout, kilnTensorFormat_t dy_layout) {
+  const auto in = [&](kilnTensorFormat_t layout) {
+    return describe_convolution(parse_convolution_line(line), arithmetic.type, layout,
+                                KILN_CROSS_CORRELATION);
+  };
+  const ConvolutionOperands x = in(x_layout), dy = in(dy_layout);
+  ConvolutionSpec spec = x.spec;
+  spec.math = arithmetic.math;
+  return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
 void check_exact(const OperationCase& item) { check_integers(item, "wgrad_planar"); }
@@ -47,6 +62,50 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
         BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
       }
   }
+}
+
+// The same of filters side by side in dy, and of x's channels; parts without a band.
+BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
+  const WgradPlanarEngine engine;
+  const DeviceDescription& description = device()->description();
+  for (const Arithmetic& arithmetic : arithmetics) {
+    if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+    const ConvolutionProblem problem = problem_in("mb3ic3ih9iw13oc72kh5kw4ph2pw1", arithmetic,
+                                                  KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
+    const OperationCase item = integers_of(problem);
+    const HostTensor want = item.expected();
+    const std::vector<BandTile> tiles = engine.tiles(problem, description);
+    BOOST_TEST(tiles.size() >= 5);
+    for (const BandTile& tile : tiles) {
+      BOOST_TEST(tile.filters_inner);
+      for (const int parts : {1, 8}) {
+        if (parts > description.largest_cluster) continue;
+        const std::string fault =
+            difference(run_proposal(item, engine.propose(tile, problem, parts)), want);
+        BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
+      }
+    }
+  }
+}
+
+// Channels and strides that are multiples of nothing; taps of one column, which a dilation cannot
+// part; one channel, whose pixels lie side by side anyway; x and dy that lie differently.
+BOOST_AUTO_TEST_CASE(few_channels_side_by_side) {
+  int turn = 0;
+  constexpr kilnTensorFormat_t nchw = KILN_TENSOR_NCHW, nhwc = KILN_TENSOR_NHWC;
+  for (const auto& [line, x, dy] :
+       {std::tuple("mb2_ic3ih19iw23_oc32_kh7kw7_ph3pw3_sh2sw2", nhwc, nhwc),
+        {"mb3_ic5ih11iw14_oc24_kh3kw2_pw1", nhwc, nhwc},
+        {"mb2_ic12ih6iw9_oc40_kh3kw3_ph1pw1", nhwc, nhwc},
+        {"mb2_ic6ih13iw12_oc24_kh3kw1_ph2_dh1dw3", nhwc, nhwc},
+        {"mb2_ic3ih30iw29_oc96_kh11kw11_ph2pw2_sh4sw4", nhwc, nhwc},
+        {"mb4_ic1ih9iw11_oc16_kh3kw3_ph1pw1", nhwc, nhwc},
+        {"mb2_ic3ih9iw11_oc40_kh3kw3_ph1pw1", nhwc, nchw},
+        {"mb2_ic24ih9iw11_oc40_kh3kw3_ph1pw1", nchw, nhwc},
+        {"mb2_ic20ih8iw8_oc24_kh1kw1", nchw, nhwc}})
+    for (int i = 0; i < 2; ++i)
+      check_exact(integers_of(
+          mixed_problem(line, arithmetics[static_cast<std::size_t>(turn++) % 4], x, dy)));
 }
 
 // Rows of odd lengths, whose last word is half a pixel's; bands that end before or behind the
@@ -121,6 +180,17 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
       item["dy"].values[5] = std::numeric_limits<double>::infinity();
       check_exact(item);
     }
+  for (const char* line : {"mb2ic3ih9iw9oc24kh3ph0", "mb3ic2ih14iw11oc24kh2kw3ph0sh2sw1"})
+    for (const Arithmetic& arithmetic : arithmetics) {
+      OperationCase item =
+          integers_of(problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad), 5);
+      for (const char* tensor : {"x", "dy"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      item["x"].values.back() = std::numeric_limits<double>::infinity();
+      item["x"].values[7] = std::nan("");
+      item["dy"].values[30] = -std::numeric_limits<double>::infinity();
+      check_exact(item);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
@@ -134,16 +204,22 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc8kh3ph1", f32)) ==
              "8 filters a group; below 16 nearly all of a tile would be idle");
-  BOOST_TEST(reason(planar_problem("mb4ic8ih39oc32kh3ph1sh5sw5", f32)) ==
-             "a stride of 5 columns; at most 4 are kept apart");
+  BOOST_TEST(reason(planar_problem("mb4ic8ih99oc32kh3ph1sh13sw13", f32)) ==
+             "a stride of 13 columns; at most 12 are kept apart");
   BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) == "three dimensions");
   BOOST_TEST(reason(planar_problem("mb1ic300ih3iw6000011oc32kh3ph1", f32)) ==
              "no band of pixels fits into shared memory");
-  const ConvolutionOperands o =
-      describe_convolution(parse_convolution_line("mb4ic8ih9oc32kh3ph1"), KILN_DATA_FLOAT,
-                           KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
-  BOOST_TEST(reason(make_convolution_wgrad(o.spec, o.x, o.y, o.w)) ==
-             "the pixels of a row of x do not lie side by side");
+  const auto side_by_side = [&](const char* line, kilnConvolutionMode_t mode) {
+    return reason(problem_in(line, f32, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode));
+  };
+  constexpr const char* apart = "the pixels of a row of x do not lie side by side";
+  BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1", KILN_CROSS_CORRELATION) == "");
+  BOOST_TEST(side_by_side("mb4ic16ih9oc32kh3ph1", KILN_CROSS_CORRELATION) == apart);
+  BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1", KILN_CONVOLUTION) == apart);
+  BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1dw1", KILN_CROSS_CORRELATION) == apart);
+  BOOST_TEST(side_by_side("g2mb4ic6ih9oc64kh3ph1", KILN_CROSS_CORRELATION) == apart);
+  BOOST_TEST(side_by_side("mb4ic3ih9oc30kh3ph1", KILN_CROSS_CORRELATION) ==
+             "30 filters a group; multiples of 4 are copied");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
