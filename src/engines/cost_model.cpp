@@ -44,72 +44,80 @@ const Rates& rates_of(const DeviceDescription& device) {
 
 // ---- what was fitted to the times in tests/bench/h200 and tests/bench/NOTES.md ------------------
 
-// A step takes this share of the clocks that its products, its instructions and its wavefronts of
-// shared memory would take one after the other: they overlap in part.
-constexpr double share_of_units = 0.72, share_of_issue = 0.70, share_of_shared_memory = 0.55;
+// Of gathered operands. A step takes this share of the clocks that its products, its instructions
+// and its wavefronts of shared memory would take one after the other: they overlap in part.
+constexpr double share_of_units = 0.283, share_of_issue = 0.599, share_of_shared_memory = 0.255,
+                 share_of_shared_memory_f64 = 0.578;
 
-// Instructions of a thread: to copy an element from global to shared memory, index arithmetic and
-// replays of its bank conflicts included; more where the element may lie in the padding; to split
-// an f32 in two; of the loop itself.
-constexpr double copy_instructions = 15, bounds_instructions = 7.3, split_instructions = 3,
-                 loop_instructions = 20;
+// Instructions of a thread: to copy an element from global to shared memory, index arithmetic
+// included; more where the element may lie in the padding; to split an f32 in two; of the loop
+// itself.
+constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 1.16,
+                 loop_instructions = 27.4;
 // Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
-constexpr double reads_of_operand = 1.5;
+constexpr double reads_of_operand = 3.57;
 
 // A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
-// (1 + waiting_warps / w) times as long.
-constexpr double waiting_warps = 0.95;
+// (1 + waiting_warps / w) times as long, on the FMA units and on the tensor cores.
+constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 11.9, mma_waiting_warps_f64 = 7.73;
 
-// Clocks: at the barrier of each step; before the first one; for 32 results, stored 16 bytes at a
-// time or one by one; to exchange the sums of a cluster or of slices, as many as the stages' memory
-// holds, and for 32 of them.
-constexpr double step_clocks = 320, first_clocks = 1000, vector_store_clocks = 7.9,
-                 scattered_store_clocks = 53, exchange_clocks = 5000, exchanged_sums_clocks = 20;
+// Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results,
+// stored 16 bytes at a time or one by one; to exchange the sums of a cluster or of slices, as many
+// as the stages' memory holds, and for 32 of them.
+constexpr double step_clocks = 730, first_clocks = 400, vector_store_clocks = 15.1,
+                 scattered_store_clocks = 68, exchange_clocks = 1900, exchanged_sums_clocks = 7.21;
+
+// Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
+// lose each time that their parts are doubled and, on the FMA units, for every 128 threads more.
+constexpr double late_share = 0.153, uneven_parts_loss = 0.0704, uneven_threads_loss = 0.07;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
-// which shared memory is read, more where it is read along rows; clocks of its own whatever runs
-// beside; and clocks to split 32 f32 in two and for 32 copies. Fewer than `enough_warps` do not
-// hide each other's waits. Then as above: clocks before the first step, for results, to exchange
-// sums.
-constexpr double share_of_products = 0.948, share_of_reads = 0.386, transposed_f32 = 1.11,
-                 transposed_16_bits = 1.042, fragment_clocks = 105, split_clocks = 0.392,
-                 copies_clocks = 4.43, gathered_copies = 1.62, enough_warps = 8, lone_warps = 1.28;
-constexpr double fragment_first_clocks = 7500, fragment_store_clocks = 5.3,
-                 fragment_exchange_clocks = 842, fragment_exchanged_clocks = 10.2;
-constexpr double fragment_wait_clocks = 2500;   // where a block waits for memory
-constexpr double fragment_start_clocks = 4040;  // of a launch, beside what every launch costs
+// which shared memory is read, more where it is read along rows, or columns meet in the same banks;
+// clocks of its own whatever runs beside; and clocks to split 32 f32 in two and for 32 copies.
+// Fewer than `enough_warps` do not hide each other's waits. Then as above: clocks before the first
+// step, for results, to exchange sums.
+constexpr double share_of_products = 0.81, share_of_reads = 0.245, transposed_f32 = 1.28,
+                 transposed_16_bits = 0.946, conflict_share = 4.12, fragment_clocks = 176,
+                 split_clocks = 0.782, copies_clocks = 5.36, gathered_copies = 1.29,
+                 enough_warps = 8, lone_warps = 3.44;
+constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
+                 fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 10.5;
+constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
+constexpr double fragment_start_clocks = 1800;  // of a launch, beside what every launch costs
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
-constexpr double row_copies_share = 1.11;
-// Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others,
-// and at most.
-constexpr double shared_cache_bytes = 28.8, most_cache_bytes = 64;
+constexpr double row_copies_share = 0.548;
+// Bytes a clock that the L2 cache brings to a multiprocessor while it brings as many to all others
+// (past L1, and by way of it), and at most.
+constexpr double shared_cache_bytes = 26.3, shared_cache_bytes_in_l1 = 19.9, most_cache_bytes = 64;
 // Registers of a thread beside its sums, which with shared memory limit how many blocks fit.
 constexpr double registers_beside_sums = 88;
 
 // Of products by warpgroups: multiply-adds of f32 a clock of a multiprocessor; clocks a step for
-// each of its products' own, for each byte copied, and whatever it does; then as above. Clusters
-// run alone on their multiprocessors.
-constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 1.036,
-                 warpgroup_byte_clocks = 0.015, warpgroup_step_clocks = 84,
-                 warpgroup_first_clocks = 8060, warpgroup_store_clocks = 2.86,
-                 warpgroup_exchanged_clocks = 15.1;
+// each of its products' own, for each byte copied, of the filter and of a halo, and whatever it
+// does; then as above. Clusters run alone on their multiprocessors.
+constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 0.969,
+                 filter_byte_clocks = 0.00472, halo_byte_clocks = 0.0421,
+                 warpgroup_step_clocks = 100, warpgroup_first_clocks = 6000,
+                 warpgroup_store_clocks = 6.63, warpgroup_exchanged_clocks = 13.6,
+                 warpgroup_start_clocks = 1700;
 
-// The share of a chip that clusters of 1, 2, 4, 8 and 16 blocks can fill.
-constexpr double packing[] = {1, 0.99, 0.91, 0.83, 0.83};
+// Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
+// of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30.
+constexpr double taken_places = 0.945;
 
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
 
 // Of a thread that slides along a row: against one multiply-add a clock and lane, by the f32 and
 // f64 data gradients of the paper's L1; and where channels lie innermost, by the same in NHWC.
 constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_channels_inner = 1.6,
-                 sliding_narrow = 1.4;
+                 sliding_narrow = 1.4, sliding_first_clocks = 2000, sliding_step_clocks = 320;
 
 // ---- what was not measured ----------------------------------------------------------------------
 
 // Set so that the direct engines are the last resort: clocks from one product of a thread to its
 // next, an access of cold memory, and instructions of a product, most of them index arithmetic.
-constexpr double direct_wait = 500, direct_instructions = 24;
+constexpr double direct_wait = 500, direct_instructions = 24, direct_first_clocks = 1000;
 
 // ---- the model ----------------------------------------------------------------------------------
 
@@ -156,20 +164,7 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   }
   const double wavefronts = warps * (copies * words + read) * warp / wavefront_words;
   return share_of_units * units + share_of_issue * instructions * warps / issue_width +
-         share_of_shared_memory * wavefronts;
-}
-
-// Clocks of `blocks` blocks over the chip, `resident` at once on a multiprocessor, of which each
-// takes block(r) beside r - 1 others. The fullest multiprocessor sets the time. Blocks of the first
-// round are dealt one to each; those of the last go where blocks end, which may be evenly, or all
-// at once where all ended together: both have been seen, so the mean of both is taken.
-template <class Block>
-double rounds_clocks(double blocks, double multiprocessors, int resident, const Block& block) {
-  const double most = std::max(1.0, std::ceil(blocks / multiprocessors));
-  if (most <= resident) return block(most);
-  const double whole = std::floor(most / resident), rest = most - whole * resident;
-  const double even = whole * block(resident) + (rest > 0 ? block(rest) : 0);
-  return (even + std::ceil(blocks / (multiprocessors * resident)) * block(resident)) / 2;
+         (f64 ? share_of_shared_memory_f64 : share_of_shared_memory) * wavefronts;
 }
 
 int blocks_by_memory(double bytes, const DeviceDescription& device) {
@@ -187,12 +182,6 @@ int resident_blocks(double shared_memory, double thread_sums, double warps,
                   static_cast<int>(std::max(by_registers, 1.0)));
 }
 
-double packed_share(int parts) {
-  const auto size = std::find(std::begin(cluster_sizes), std::end(cluster_sizes), parts);
-  return size == std::end(cluster_sizes) ? packing[std::size(packing) - 1]
-                                         : packing[size - std::begin(cluster_sizes)];
-}
-
 // Multiprocessors of the processing clusters of an H100 or H200 of 132, inferred from which
 // clusters of blocks run at once: a cluster runs within one of them.
 constexpr int processing_clusters[] = {18, 18, 18, 18, 18, 16, 16, 10};
@@ -208,7 +197,25 @@ double cluster_places(int parts, int resident, const DeviceDescription& device) 
     for (const int each : processing_clusters) all += clusters(each);
   else
     all = clusters(others_processing_cluster) * device.multiprocessors / others_processing_cluster;
+  if (resident > 1) all = static_cast<int>(all * taken_places);
   return static_cast<double>(std::max(all, 1) * parts) / resident;
+}
+
+// Clocks of `blocks` blocks over the chip in clusters of `parts`, `resident` at once on a
+// multiprocessor, of which each takes block(r) beside r - 1 others. The fullest multiprocessor sets
+// the time. Blocks of the first round are dealt one to each; those of the last go where blocks end,
+// which may be evenly, or all at once where all ended together: both have been seen, so the mean of
+// both is taken.
+template <class Block>
+double rounds_clocks(double blocks, int parts, int resident, const DeviceDescription& device,
+                     const Block& block) {
+  const double places = cluster_places(parts, resident, device);
+  const double alone = std::max(1.0, std::ceil(blocks / cluster_places(parts, 1, device)));
+  if (blocks <= places * resident) return block(std::min<double>(alone, resident));
+  const double most = std::max<double>(std::ceil(blocks / places), resident + 1);
+  const double whole = std::floor(most / resident), rest = most - whole * resident;
+  const double even = whole * block(resident) + (rest > 0 ? block(rest) : 0);
+  return (even + std::ceil(blocks / (places * resident)) * block(resident)) / 2;
 }
 
 double seconds_of(double clocks, double bytes, const Rates& chip) {
@@ -220,17 +227,20 @@ double seconds_of(double clocks, double bytes, const Rates& chip) {
 double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
                     const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
-  const double turns = std::max(1.0, std::ceil(work.steps / (parts * tile.slices)));
   const double one_turn = turn_clocks(tile, work, chip), warps = tile.threads() / warp;
   const double sums = static_cast<double>(tile.m) * tile.n * tile.slices;
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const double sum_bytes = static_cast<double>(size_of(compute_type(work.type)));
   const double stage_bytes = GemmStages(tile, work.type, true, true).bytes(tile, work.type);
   const bool shared = parts > 1 || tile.slices > 1;
+  const double waiting_warps = !tile.mma()                     ? fma_waiting_warps
+                               : work.type == KILN_DATA_DOUBLE ? mma_waiting_warps_f64
+                                                               : mma_waiting_warps;
   // Beside others a block takes as much longer as they have to do.
-  const auto block = [&](double resident) {
+  const auto block = [&](double resident, double share = 1) {
+    const double turns = std::ceil(work.steps * share / (parts * tile.slices));
     const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps));
-    double clocks = first_clocks + turns * (busy + step_clocks);
+    double clocks = first_clocks + turns * (busy + (tile.mma() ? 0 : step_clocks));
     clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
               work.results / (tiles * warp * parts);
     if (shared)
@@ -242,18 +252,18 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double blocks = tiles * parts;
   double clocks;
   if (work.largest > 1) {
-    // The longest work begins first; what ends last does so with few others beside it, and about
-    // so much of it late.
-    constexpr double late = 0.6;
-    const double most = std::ceil(blocks / device.multiprocessors);
-    const double beside = std::min<double>(most, resident);
-    const double rounds = blocks / (device.multiprocessors * beside);
-    clocks = block(beside) * rounds + block(1) * work.largest * late;
-    clocks = std::max(clocks, block(1) * work.largest);
+    // The longest work begins first; what ends last does so with few others beside it.
+    const double last = block(1, work.largest);
+    const double places = cluster_places(parts, resident, device) * resident;
+    const double most = std::ceil(blocks / cluster_places(parts, 1, device));
+    const double even = blocks <= places ? block(std::min<double>(most, resident))
+                                         : block(resident) * blocks / places + last * late_share;
+    const double threads_loss = tile.mma() ? 0 : uneven_threads_loss * (tile.threads() / 128.0 - 1);
+    clocks = std::max(even, last) * (1 + uneven_parts_loss * std::log2(parts)) * (1 + threads_loss);
   } else {
-    clocks = rounds_clocks(blocks, device.multiprocessors, resident, block);
+    clocks = rounds_clocks(blocks, parts, resident, device, block);
   }
-  return seconds_of(clocks / packed_share(parts), work.bytes, chip);
+  return seconds_of(clocks, work.bytes, chip);
 }
 
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device) {
@@ -265,8 +275,9 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   // Of 16 bits twice as many in a fragment, at twice the rate.
   const double products = sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
-  const double reads =
-      warps * (8 * shape.thread_m + 4 * shape.thread_n) * fragment_bytes / wavefront_bytes;
+  const double conflicts = 1 + conflict_share * (work.column_accesses - 1);
+  const double reads = warps * (8 * shape.thread_m + 4 * shape.thread_n * conflicts) *
+                       fragment_bytes / wavefront_bytes;
   const double splits = work.split ? warps * (2 * shape.thread_m + shape.thread_n) : 0;
   double fragment = share_of_products * products + share_of_reads * reads + split_clocks * splits;
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
@@ -294,14 +305,11 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
                 resident * fragment_exchanged_clocks * sums / warp;
     return clocks;
   };
-  const int resident = std::max(
-      resident_blocks(work.shared_memory, thread_sums * (work.split ? 2 : 1), warps, device),
-      std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device)));
-  const double blocks = tiles * parts;
-  const double places = cluster_places(parts, resident, device);
-  const double clocks = blocks <= cluster_places(parts, 1, device)
-                            ? block(1)
-                            : rounds_clocks(blocks, places, resident, block);
+  const int at_least = std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device));
+  const int fitting =
+      resident_blocks(work.shared_memory, thread_sums * (work.split ? 2 : 1), warps, device);
+  const int resident = work.all_registers ? at_least : std::max(fitting, at_least);
+  const double clocks = rounds_clocks(tiles * parts, parts, resident, device, block);
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 
@@ -311,15 +319,16 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
   // 32 bytes of the reduction: 8 of f32, of 16 bits twice as many at twice the rate.
   const double step = work.step_fragments * sums * 8 / warpgroup_rate * warpgroup_share_of_products;
   const double steps = std::ceil(work.steps / parts);
-  const double bytes = work.copied_bytes / parts;
+  const double bytes = (work.halo_bytes + work.filter_bytes) / parts;
+  const double copies =
+      (work.halo_bytes * halo_byte_clocks + work.filter_bytes * filter_byte_clocks) / parts;
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const double blocks = tiles * parts;
   const double busy = std::min<double>(blocks, device.multiprocessors);
   const double cache_bytes =
-      std::min(most_cache_bytes, shared_cache_bytes * device.multiprocessors / busy);
+      std::min(most_cache_bytes, shared_cache_bytes_in_l1 * device.multiprocessors / busy);
   const auto block = [&](double resident) {
-    const double computed = steps * (resident * step + warpgroup_step_clocks) +
-                            resident * bytes * warpgroup_byte_clocks;
+    const double computed = steps * (resident * step + warpgroup_step_clocks) + resident * copies;
     double clocks = warpgroup_first_clocks + std::max(computed, resident * bytes / cache_bytes);
     clocks += resident * warpgroup_store_clocks * work.results / (blocks * warp);
     if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * sums / warp;
@@ -327,11 +336,8 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
   };
   const int resident =
       parts > 1 ? 1 : resident_blocks(work.shared_memory, work.n / 2.0, work.m / 16.0, device);
-  const double clocks =
-      blocks <= cluster_places(parts, 1, device)
-          ? block(1)
-          : rounds_clocks(blocks, cluster_places(parts, resident, device), resident, block);
-  return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
+  const double clocks = rounds_clocks(blocks, parts, resident, device, block);
+  return seconds_of(warpgroup_start_clocks + clocks, work.bytes, chip);
 }
 
 double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device) {
@@ -340,15 +346,14 @@ double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& 
   const double warps = work.threads / warp;
   const bool f64 = work.type == KILN_DATA_DOUBLE, narrow = size_of(work.type) == 2;
   const double lanes = f64 ? chip.f64 : chip.f32;
-  const double once = first_clocks + work.steps * step_clocks +
+  const double once = sliding_first_clocks + work.steps * sliding_step_clocks +
                       work.products * work.threads / lanes / sliding_share *
                           (work.channels_inner ? sliding_channels_inner : 1) *
                           (narrow ? sliding_narrow : 1);
   const auto block = [&](double beside) {
     return beside * once * (1 + sliding_waiting_warps / (beside * warps));
   };
-  return seconds_of(rounds_clocks(work.blocks, device.multiprocessors, resident, block), work.bytes,
-                    chip);
+  return seconds_of(rounds_clocks(work.blocks, 1, resident, device, block), work.bytes, chip);
 }
 
 double direct_seconds(const DirectWork& work, const DeviceDescription& device) {
@@ -359,11 +364,11 @@ double direct_seconds(const DirectWork& work, const DeviceDescription& device) {
   const double waits = rounds * work.products * direct_wait;
   const double issue = work.threads * work.products * direct_instructions /
                        (warp * issue_width * device.multiprocessors);
-  return seconds_of(first_clocks + std::max(waits, issue), work.bytes, chip);
+  return seconds_of(direct_first_clocks + std::max(waits, issue), work.bytes, chip);
 }
 
 double memory_bound_seconds(double bytes, const DeviceDescription& device) {
-  return seconds_of(first_clocks, bytes, rates_of(device));
+  return seconds_of(direct_first_clocks, bytes, rates_of(device));
 }
 
 }  // namespace kiln

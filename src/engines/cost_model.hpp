@@ -48,11 +48,14 @@ struct FragmentWork {
   double shared_memory = 0;  // bytes of a block
   std::int64_t tiles = 0;
   double results = 0;
-  double fragments = 0;     // of a tile's reduction
-  int step_fragments = 2;   // between two barriers
-  double waits = 0;         // of a tile, for memory, with nothing else to do
-  bool transposed = false;  // the rows' operand lies along the rows
-  double copies = 0;        // of a tile, and the bytes of each
+  double fragments = 0;        // of a tile's reduction
+  int step_fragments = 2;      // between two barriers
+  double waits = 0;            // of a tile, for memory, with nothing else to do
+  bool transposed = false;     // the rows' operand lies along the rows
+  double column_accesses = 1;  // of shared memory, in which a warp reads a word of columns a lane
+  // Threads of many sums have as many registers as min_blocks blocks leave, whatever they need.
+  bool all_registers = false;
+  double copies = 0;  // of a tile, and the bytes of each
   double copy_bytes = 16;
   bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
   double row_copies = 0;    // besides, of rows from which a thread always copies the same place
@@ -71,7 +74,7 @@ struct WarpgroupWork {
   double results = 0;
   double steps = 0;  // of a tile's reduction, between two barriers
   int step_fragments = 4;
-  double copied_bytes = 0;  // of a tile, to shared memory
+  double halo_bytes = 0, filter_bytes = 0;  // of a tile, copied to shared memory
   double bytes = 0;
 };
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device);

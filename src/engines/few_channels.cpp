@@ -220,6 +220,17 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather, const Fe
   return share;
 }
 
+// Accesses to shared memory in which a warp reads 4 words side by side of 8 pixels: the more, the
+// closer pixels of many channels are to a multiple of all banks apart.
+std::int64_t accesses_of_a_read(const FewChannelsTile& tile, const Gather& gather) {
+  const std::int64_t pixel_bytes =
+      gather.stride[2] * tile.lines.pixel_elements * tile.lines.element;
+  std::array<std::int64_t, 32> lanes{};
+  for (std::int64_t i = 0; i < 32; ++i)
+    lanes[static_cast<std::size_t>(i)] = i / 4 * pixel_bytes / word_bytes + i % 4;
+  return bank_accesses(lanes);
+}
+
 double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
                   const FewChannelsTile& tile, const DeviceDescription& device) {
   const FragmentShape& shape = tile.shape;
@@ -239,6 +250,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
   work.row_copy_bytes = 4;
   work.scattered = !goes_out_whole(tile, problem, gather);
+  work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
   work.bytes = work_of(problem, false).bytes;
   return fragment_seconds(work, 1, device);
 }

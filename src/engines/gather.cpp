@@ -195,6 +195,16 @@ std::int64_t Gather::most_pixels() const {
 
 std::int64_t Gather::most_taps() const { return phases.front().tap_count(); }
 
+double Gather::mean_taps() const {
+  double taps = 0, pixels = 0;
+  for (const Phase& phase : phases) {
+    const auto weight = static_cast<double>(phase.out_pixels());
+    taps += weight * static_cast<double>(phase.tap_count());
+    pixels += weight;
+  }
+  return pixels > 0 ? taps / pixels : 0;
+}
+
 Spatial Gather::largest_taps() const {
   Spatial largest{};
   for (const Phase& phase : phases)

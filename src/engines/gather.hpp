@@ -42,6 +42,7 @@ struct Gather {
 
   std::int64_t most_pixels() const;  // of a phase, in one image
   std::int64_t most_taps() const;    // of a phase
+  double mean_taps() const;          // of an output pixel's phase
   Spatial largest_taps() const;      // of any phase, in each dimension
   Spatial largest_pixels() const;
 

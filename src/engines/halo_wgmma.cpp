@@ -64,8 +64,9 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   work.steps = chunks * tile.live_taps;
   work.step_fragments = tile.shape.chunk_steps;
-  work.copied_bytes = chunks * static_cast<double>(tile.chunk_bytes()) *
-                      (static_cast<double>(tile.halo_pixels) + tile.live_taps * tile.shape.m);
+  const double copied = chunks * static_cast<double>(tile.chunk_bytes());
+  work.halo_bytes = copied * static_cast<double>(tile.halo_pixels);
+  work.filter_bytes = copied * tile.live_taps * tile.shape.m;
   work.bytes = work_of(problem, false).bytes;
   return work;
 }

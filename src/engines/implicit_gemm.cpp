@@ -265,13 +265,14 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
   work.tiles = tiles_of(problem, gather, tile).all;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto most = static_cast<double>(gather.most_taps());
-  double taps = most;
   // A tile of one place of many images walks what is inside there; of several places, what is
-  // inside for any of them.
+  // inside for any of them; else all taps of its phase.
+  double taps = gather.mean_taps();
   if (images_inner(gather))
     taps = gather.walked_taps(ceil_div(tile.n, std::max<std::int64_t>(problem.batch, 1)));
-  work.largest = most / std::max(taps, 1.0);
-  work.steps = static_cast<double>(gather.channels) * std::max(taps, 1.0) / tile.k;
+  const double least = 1 / std::max(static_cast<double>(gather.channels), 1.0);  // rather than none
+  work.largest = most / std::max(taps, least);
+  work.steps = static_cast<double>(gather.channels) * std::max(taps, least) / tile.k;
   work.bounds = gather.leaves_source(0) || gather.leaves_source(1) || gather.leaves_source(2);
   const int vector = stages_of(problem, gather, tile).vector;
   work.scattered = output_rows_inner(gather) ? !output_runs_along_rows(gather, vector)

@@ -17,7 +17,7 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t vector_bytes = 16;
+constexpr std::int64_t vector_bytes = wgrad_vector_bytes;
 constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 
 // A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
@@ -34,10 +34,6 @@ constexpr WgradTile split_tiles[] = {
     {64, 64, 4, 8, 2, 4, 2},
     {32, 128, 4, 8, 2, 4, 2},
 };
-
-// Bytes from one pixel of a stage to the next, beyond its elements: so that what a warp reads at a
-// time falls into 32 banks (kernel_sources/conv/fragments.cuh).
-std::int64_t pitch_pad(DataType type) { return size_of(type) == 2 ? 16 : 32; }
 
 bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device) {
   return fits_shared_memory(tile.shared_memory(type), tile.min_blocks, device);
@@ -67,27 +63,13 @@ std::int64_t gradient_run(const Gather& gather) {
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (problem.alignment < vector_bytes)
-    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
-               " are copied at a time");
-  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
-  if (gather.channels % vector != 0)
-    return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
-  if (gather.rows % vector != 0)
-    return cat(gather.rows, " filters a group; multiples of ", vector, " are copied");
   constexpr std::int64_t least_filters = 16;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
-  const auto complaint = [&](const char* tensor, const Dims& strides) -> std::string {
-    if (strides[1] != 1)
-      return cat("the channels of a pixel of ", tensor, " do not lie side by side");
-    for (const int i : {0, 2, 3, 4})
-      if (strides[i] % vector != 0)
-        return cat("the pixels of ", tensor, " do not begin at multiples of ", vector_bytes,
-                   " bytes");
-    return "";
-  };
-  if (std::string reason = complaint("x", gather.source_strides); !reason.empty()) return reason;
-  return complaint("dy", gather.out_strides);
+  if (std::string reason =
+          vectors_refusal(problem, {"x", "channels", gather.channels, gather.source_strides});
+      !reason.empty())
+    return reason;
+  return vectors_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
 FragmentShape fragment_shape(const WgradTile& tile) {
@@ -113,7 +95,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_fragment_constants(spec.constants, fragment_shape(tile), half ? 1 : 4);
   add("STAGES", std::int64_t{tile.stages});
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
-  add("PITCH_PAD", pitch_pad(problem.type), "bytes");
+  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type))), "bytes");
   add("LINES_ALONG_M", false);
   add("DW_RUN", gradient_run(gather), "columns side by side in dw");
   add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
@@ -152,6 +134,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& ti
   const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
   work.fragments = steps * tile.fragments;
   work.transposed = true;
+  work.all_registers = tile.thread_m * tile.thread_n >= 64;
   work.copies = work.fragments * (tile.m + tile.n) * fragment_bytes / vector_bytes;
   work.copy_bytes = vector_bytes;
   return work;
@@ -164,8 +147,8 @@ std::int64_t WgradTile::stage_pixels(DataType type) const {
 }
 
 std::uint32_t WgradTile::shared_memory(DataType type) const {
-  const std::int64_t pitches =
-      (m + n) * static_cast<std::int64_t>(size_of(type)) + 2 * pitch_pad(type);
+  const auto element = static_cast<std::int64_t>(size_of(type));
+  const std::int64_t pitches = (m + n) * element + 2 * transposed_pad(element);
   return static_cast<std::uint32_t>(stages * stage_pixels(type) * pitches);
 }
 

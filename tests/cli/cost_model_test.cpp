@@ -88,8 +88,9 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
 }
 
 BOOST_AUTO_TEST_CASE(more_images_take_longer) {
-  // More images may be divided into parts that fewer had no steps for, and fill tiles of one place.
-  constexpr double noise = 0.85;
+  // More images may be divided into parts that fewer had no steps for, fill tiles of one place, and
+  // have a kernel that suits them better.
+  constexpr double noise = 0.8;
   for (const char* chip : {"h200", "a100", "t4"}) {
     const DeviceDescription device = known_architecture(chip);
     for (const char* flags : {"", "--dir dgrad ", "--dir wgrad ", "--dt f64 ", "--dt f16 "})
