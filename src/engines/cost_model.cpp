@@ -111,10 +111,12 @@ constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next on
 // Of a thread that slides along a row: against one multiply-add a clock and lane, by the f32 and
 // f64 data gradients of the paper's L1; and where channels lie innermost, by the same in NHWC.
 constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_channels_inner = 1.6,
-                 sliding_narrow = 1.4, sliding_first_clocks = 2000, sliding_step_clocks = 320;
+                 sliding_narrow = 1.4, sliding_step_clocks = 320;
 
 // ---- what was not measured ----------------------------------------------------------------------
 
+// Set so that sliding windows are not for problems of a few microseconds: clocks of each block.
+constexpr double sliding_first_clocks = 2000;
 // Set so that the direct engines are the last resort: clocks from one product of a thread to its
 // next, an access of cold memory, and instructions of a product, most of them index arithmetic.
 constexpr double direct_wait = 500, direct_instructions = 24, direct_first_clocks = 1000;
