@@ -2,6 +2,7 @@
 
 #include "engines/gemm_tile.hpp"
 #include "engines/halo_refusal.hpp"
+#include "engines/vector_copies.hpp"
 
 namespace kiln {
 namespace {
@@ -36,7 +37,7 @@ std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem&
 }
 
 std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) const {
-  return halo_vector_bytes;
+  return copied_bytes;
 }
 
 }  // namespace kiln

@@ -5,6 +5,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/vector_copies.hpp"
 
 namespace kiln {
 namespace {
@@ -29,25 +30,19 @@ std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather
 }
 
 std::string channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  constexpr std::int64_t vector_bytes = halo_vector_bytes;
-  if (problem.alignment < vector_bytes)
-    return cat("operands aligned to ", problem.alignment, " bytes; ", vector_bytes,
-               " are copied at a time");
-  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
-  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
-  if (gather.channels % vector != 0)
-    return cat(gather.channels, " channels a group; multiples of ", vector, " are copied");
-  const Dims& source = gather.source_strides;
-  if (source[1] != 1) return "the channels of a pixel do not lie side by side";
-  if (!whole(source[0]) || !whole(source[3]) || !whole(source[4]))
-    return cat("pixels do not begin at multiples of ", vector_bytes, " bytes");
+  if (std::string reason = copies_refusal(problem, copied_source(problem, gather)); !reason.empty())
+    return reason;
+  constexpr std::int64_t bytes = copied_bytes;
+  const auto whole = [&](std::int64_t stride) {
+    return stride * static_cast<std::int64_t>(size_of(problem.type)) % bytes == 0;
+  };
   const bool taps_whole = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
                           whole(gather.w_group) && whole(gather.phases.front().w_first);
   const bool channels_inner = gather.w_channel == 1 && whole(gather.w_row) && taps_whole;
   const bool rows_inner =
       gather.w_row == 1 && whole(gather.w_channel) && taps_whole && whole(gather.rows);
   if (!channels_inner && !rows_inner)
-    return cat("neither channels nor filters lie side by side, in multiples of ", vector_bytes,
+    return cat("neither channels nor filters lie side by side, in multiples of ", bytes,
                " bytes, in the filter");
   return "";
 }

@@ -13,8 +13,7 @@ namespace kiln {
 std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const DeviceDescription& device);
 
-// Of those that copy channels that lie side by side, so many bytes at a time.
-inline constexpr std::size_t halo_vector_bytes = 16;
+// Of those that copy channels that lie side by side.
 std::string channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather);
 
 // Whether offsets fit into 32 bits, from a tile's first image on, of which it meets at most so

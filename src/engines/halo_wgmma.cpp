@@ -8,6 +8,7 @@
 #include "engines/gemm_tile.hpp"
 #include "engines/halo_refusal.hpp"
 #include "engines/line_store.hpp"
+#include "engines/vector_copies.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -157,7 +158,7 @@ KernelSpec HaloWgmmaEngine::make_spec(const LineTile& tile, const ConvolutionPro
   spec.entry = name();
   spec.tile = describe(tile);
   spec.shared_memory = tile.shared_memory(gather.out_strides[1] == 1);
-  spec.alignment = halo_vector_bytes;
+  spec.alignment = copied_bytes;
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});

@@ -9,7 +9,7 @@
 #include "engines/banks.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/loaders.hpp"
-#include "engines/wgrad_product.hpp"
+#include "engines/vector_copies.hpp"
 
 namespace kiln {
 namespace {
@@ -57,7 +57,7 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
   tile.filters_inner = phase.pixels[2] > 1 && gather.out_strides[4] != 1;
-  tile.copy_bytes = tile.filters_inner ? static_cast<int>(wgrad_vector_bytes) : element;
+  tile.copy_bytes = tile.filters_inner ? static_cast<int>(copied_bytes) : element;
   for (int bytes = 16; bytes > element; bytes /= 2)
     if (!tile.filters_inner && bytes >= word_bytes && bytes <= alignment &&
         copies_whole(tile, gather, bytes / element)) {

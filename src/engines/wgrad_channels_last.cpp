@@ -10,6 +10,7 @@
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/vector_copies.hpp"
 #include "engines/wgrad_product.hpp"
 #include "problem/problem.hpp"
 
@@ -17,7 +18,7 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t vector_bytes = wgrad_vector_bytes;
+constexpr std::int64_t vector_bytes = copied_bytes;
 constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 
 // A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
@@ -65,11 +66,9 @@ std::int64_t gradient_run(const Gather& gather) {
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   constexpr std::int64_t least_filters = 16;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
-  if (std::string reason =
-          vectors_refusal(problem, {"x", "channels", gather.channels, gather.source_strides});
-      !reason.empty())
+  if (std::string reason = copies_refusal(problem, copied_source(problem, gather)); !reason.empty())
     return reason;
-  return vectors_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
+  return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
 FragmentShape fragment_shape(const WgradTile& tile) {

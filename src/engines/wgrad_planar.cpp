@@ -9,6 +9,7 @@
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/vector_copies.hpp"
 #include "engines/wgrad_product.hpp"
 #include "problem/problem.hpp"
 
@@ -56,7 +57,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return "";
   if (gather.out_strides[1] != 1)
     return "neither the pixels of a row of dy lie side by side, nor the filters of a pixel";
-  return vectors_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
+  return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,

@@ -35,24 +35,6 @@ std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t leas
              " nearly all of a tile would be idle");
 }
 
-std::string vectors_refusal(const ConvolutionProblem& problem, const VectorsOperand& operand) {
-  constexpr std::int64_t bytes = wgrad_vector_bytes;
-  if (problem.alignment < bytes)
-    return cat("operands aligned to ", problem.alignment, " bytes; ", bytes,
-               " are copied at a time");
-  const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type));
-  if (operand.count % vector != 0)
-    return cat(operand.count, " ", operand.channels, " a group; multiples of ", vector,
-               " are copied");
-  if (operand.strides[1] != 1)
-    return cat("the channels of a pixel of ", operand.tensor, " do not lie side by side");
-  for (const int i : {0, 2, 3, 4})
-    if (operand.strides[i] % vector != 0)
-      return cat("the pixels of ", operand.tensor, " do not begin at multiples of ", bytes,
-                 " bytes");
-  return "";
-}
-
 std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n, int parts) {
   const std::int64_t pixels = problem.batch * problem.out_pixels();
   constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);

@@ -29,16 +29,6 @@ std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n);
 // A group's filters are the rows of a tile: with fewer than `least`, why none is for them; or "".
 std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least);
 
-// An operand whose channels (or filters) of a pixel are copied so many bytes at a time.
-inline constexpr std::int64_t wgrad_vector_bytes = 16;
-struct VectorsOperand {
-  const char *tensor, *channels;  // their names
-  std::int64_t count;             // of a group
-  const Dims& strides;
-};
-// Why they cannot be; "" if they can.
-std::string vectors_refusal(const ConvolutionProblem& problem, const VectorsOperand& operand);
-
 // Why tiles of m x n, each in so many parts, cannot be counted in 32 bits; "" if they can.
 std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n, int parts);
 

@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
              "f32 in three products, whose parts the tensor cores cannot read where elements lie");
   BOOST_TEST(reason(problem_in("mb4ic32ih29oc64kh3ph1", f16, KILN_TENSOR_NCHW)) ==
-             "the channels of a pixel do not lie side by side");
+             "the channels of a pixel of x do not lie side by side");
   BOOST_TEST(reason(nhwc("mb1ic32ih900oc64kh3dh700ph700", f16)) ==
              "the halo of no tile fits into shared memory, or offsets into 32 bits");
   const auto answer = HaloWgmmaEngine().candidates(nhwc("mb4ic32ih29oc64kh3ph1", f16),

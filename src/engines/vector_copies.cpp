@@ -1,0 +1,32 @@
+#include "engines/vector_copies.hpp"
+
+#include "core/text.hpp"
+
+namespace kiln {
+
+CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather) {
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  return {dgrad ? "dy" : "x", dgrad ? "filters" : "channels", gather.channels,
+          gather.source_strides};
+}
+
+std::string copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand) {
+  constexpr std::int64_t bytes = copied_bytes;
+  if (problem.alignment < bytes)
+    return cat("operands aligned to ", problem.alignment, " bytes; ", bytes,
+               " are copied at a time");
+  const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type));
+  if (operand.count % vector != 0)
+    return cat(operand.count, " ", operand.channels, " a group; multiples of ", vector,
+               " are copied");
+  if (operand.strides[1] != 1)
+    return cat("the ", operand.channels, " of a pixel of ", operand.tensor,
+               " do not lie side by side");
+  for (const int i : {0, 2, 3, 4})
+    if (operand.strides[i] % vector != 0)
+      return cat("the pixels of ", operand.tensor, " do not begin at multiples of ", bytes,
+                 " bytes");
+  return "";
+}
+
+}  // namespace kiln
