@@ -27,21 +27,44 @@ fi
 # A build from another machine names the library's old place.
 export LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+# Most of a test's time goes into compiling, so they run beside each other; the benchmark runs alone.
+logs=$build/gpu-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+# run_test NAME COMMAND: its output in logs/NAME.log, what became of it in a line, and a file
+# logs/NAME.failed if it did.
+run_test() {
+  local status=0 start=$SECONDS
+  bash -c "$2" </dev/null >"$logs/$1.log" 2>&1 || status=$?
+  if ((status)); then
+    echo "exit $status" >"$logs/$1.failed"
+    printf '%s\n' "FAILED $1 (exit $status, $((SECONDS - start)) s)" "$(<"$logs/$1.log")"
+  else
+    note "passed $1 ($((SECONDS - start)) s)"
+  fi
+}
 # One line of gpu_tests.txt is a name, a tab and a command. No CTest: it may be missing here.
-failures=()
+tests() {
+  cat "$build/gpu_tests.txt"
+  for type in f32 f64; do
+    for direction in fwd dgrad wgrad; do
+      printf '%s\t%s\n' "paper.$direction.$type" "'$build/src/kiln' conv --dir $direction \
+        --device cuda --check --dt $type --batch tests/problems/paper.txt"
+    done
+  done
+}
+
+say "Test programs, their output in $logs"
 count=0
 while IFS=$'\t' read -r name command; do
-  say "$name"
+  while (($(jobs -rp | wc -l) >= jobs)); do wait -n; done
+  run_test "$name" "$command" &
   count=$((count + 1))
-  bash -c "$command" </dev/null || failures+=("$name (exit $?)")
-done <"$build/gpu_tests.txt"
-
-for type in f32 f64; do
-  for direction in fwd dgrad wgrad; do
-    say "The paper's layers, $direction, in $type, against the reference"
-    "$build/src/kiln" conv --dir "$direction" --device cuda --check --dt "$type" \
-      --batch tests/problems/paper.txt || failures+=("kiln conv --dir $direction --dt $type")
-  done
+done < <(tests)
+wait
+failures=()
+for failed in "$logs"/*.failed; do
+  [[ -e $failed ]] && failures+=("$(basename "$failed" .failed) ($(<"$failed"))")
 done
 
 say "The benchmark"

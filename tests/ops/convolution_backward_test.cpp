@@ -1,10 +1,7 @@
-// The three passes of a convolution against the reference and against each other; every tile and
-// every split; gradients by differences; the fused epilogue.
+// The three passes of a convolution against the reference and against each other; gradients by
+// differences; the fused epilogue.
 #include <boost/test/unit_test.hpp>
 
-#include "engines/implicit_gemm.hpp"
-#include "engines/wgrad_channels_last.hpp"
-#include "engines/wgrad_gemm.hpp"
 #include "forward_case.hpp"
 #include "placed_case.hpp"
 #include "random_tensors.hpp"
@@ -43,10 +40,6 @@ double dot(const HostTensor& a, const HostTensor& b) {
   double sum = 0;
   for (std::int64_t i = 0; i < a.operand.count(); ++i) sum += a.at(i) * b.at(i);
   return sum;
-}
-
-Proposal proposal_of(const std::variant<Proposal, Refusal>& answer) {
-  return std::get<Proposal>(answer);
 }
 
 }  // namespace
@@ -119,67 +112,6 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
       BOOST_TEST(std::fabs(slope - gradient.at(place)) < 1e-7);
     }
   }
-}
-
-// Exact on small integers, whatever the order of sums.
-BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
-  const std::shared_ptr<Device> on = device();
-  const int largest = on->description().largest_cluster;
-  for (DataType type : all_types)
-    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
-      const ConvolutionOperands o = describe_convolution(
-          parse_convolution_line("mb3ic38ih9iw10oc70kh3ph0"), type, layout, KILN_CROSS_CORRELATION);
-      const ConvolutionProblem dgrad = make_convolution_dgrad(o.spec, o.w, o.y, o.x);
-      const ConvolutionProblem wgrad = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
-      for (const ConvolutionProblem& problem : {dgrad, wgrad}) {
-        const bool is_wgrad = problem.pass == ConvolutionPass::wgrad;
-        OperationCase item(problem);
-        item.fill_integers(5, 2);
-        const HostTensor want = item.expected();
-        std::vector<GemmTile> tiles = all_tiles(problem);
-        if (is_wgrad)
-          for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
-        for (const GemmTile& tile : tiles)
-          for (int parts : {1, 2, 8, 16}) {
-            if (parts > largest) continue;
-            const HostTensor got = run_proposal(
-                item,
-                proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
-                                     : propose_gemm(problem, tile, on->description(), parts)));
-            BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
-          }
-      }
-    }
-}
-
-// Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
-// all sides, far-apart taps, several groups.
-BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
-  const std::shared_ptr<Device> on = device();
-  const DeviceDescription& description = on->description();
-  for (const char* line : {"mb3ic40ih9iw10oc72kh3ph0", "g2mb2ic16ih7iw9oc48kh3kw2ph3pw1dh1sw2"})
-    for (const auto& [type, math] : {std::pair{KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                     {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT},
-                                     {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                     {KILN_DATA_FLOAT, KILN_MATH_DEFAULT}}) {
-      ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
-                                                   KILN_TENSOR_NHWC, KILN_CONVOLUTION);
-      o.spec.math = math;
-      const ConvolutionProblem problem = make_convolution_wgrad(o.spec, o.x, o.y, o.w);
-      OperationCase item(problem);
-      item.fill_integers(5, 2);
-      const HostTensor want = item.expected();
-      const std::vector<WgradTile> tiles = channels_last_tiles(problem, description);
-      if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
-      for (const WgradTile& tile : tiles)
-        for (int parts : {1, 4, 16}) {
-          if (parts > description.largest_cluster) continue;
-          const HostTensor got =
-              run_proposal(item, proposal_of(propose_channels_last(problem, tile, parts)));
-          BOOST_TEST(difference(got, want) == "",
-                     line << ", " << describe(tile, problem) << ", " << parts << " parts");
-        }
-    }
 }
 
 // A filter gradient whose operands are aligned to an element alone takes another kernel; one that
