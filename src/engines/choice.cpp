@@ -207,6 +207,11 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const s
   return choose(problem, device, only, refusals, nullptr).proposal;
 }
 
+std::string describe(const Winner& winner) {
+  return cat(winner.engine, " ", winner.tile,
+             winner.parts > 1 ? cat(", ", winner.parts, " parts") : "");
+}
+
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device) {
   std::vector<EngineRefusal> refusals;
   choose(problem, device, "", refusals);  // throws where there is none

@@ -31,7 +31,7 @@ struct Contestant {
   // The rows that it stands for. Of all contestants with a role, the fastest gets the row: the
   // algorithms of a library compete for "cudnn zero" (those without a workspace) and "cudnn any".
   std::vector<std::string> roles;
-  std::string kernel;  // engine and tile, or the algorithm
+  std::string kernel;  // engine, tile and parts, or the algorithm
   std::uint64_t workspace = 0;
   double flops = 0, bytes = 0;  // of an execution, where they are not those of the problem
   bool solves = true;           // the problem itself, so that its output can be compared

@@ -1,6 +1,7 @@
 #include "cli/bench/runner.hpp"
 
 #include "core/error.hpp"
+#include "engines/choice.hpp"
 #include "plan/plan.hpp"
 
 namespace kiln::cli::bench {
@@ -91,7 +92,9 @@ Contestant Runner::kiln(const Case& item) const {
   }
   Contestant contestant;
   contestant.roles = {"kiln"};
-  contestant.kernel = cat(plan->spec().engine, " ", plan->spec().tile);
+  const KernelSpec& spec = plan->spec();
+  contestant.kernel =
+      describe(Winner{spec.engine, spec.tile, static_cast<int>(plan->launch().shape.cluster)});
   contestant.execute = [plan, scalars = item.scalars](const BufferSet& set) {
     plan->execute(set.operands, scalars, nullptr);
   };

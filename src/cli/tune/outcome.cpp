@@ -7,10 +7,6 @@
 namespace kiln::cli::tune {
 namespace {
 
-std::string described(const Winner& name) {
-  return cat(name.engine, " ", name.tile, name.parts > 1 ? cat(", ", name.parts, " parts") : "");
-}
-
 std::string microseconds(double value) { return padded(significant(value, 4), 9); }
 
 }  // namespace
@@ -73,7 +69,7 @@ std::string text_of(const Outcome& outcome) {
     text += cat("\n  ", &attempt == best ? '*' : ' ', attempt.chosen ? '>' : ' ', " predicted ",
                 microseconds(attempt.predicted), " us, measured ",
                 attempt.times ? microseconds(attempt.times->median) + " us" : attempt.note, "  ",
-                described(attempt.name));
+                describe(attempt.name));
   }
   if (left_out > 0) text += cat("\n     ", left_out, " more, predicted too slow to be measured");
   return text;
