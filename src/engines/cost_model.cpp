@@ -46,20 +46,23 @@ const Rates& rates_of(const DeviceDescription& device) {
 
 // Of gathered operands. A step takes this share of the clocks that its products, its instructions
 // and its wavefronts of shared memory would take one after the other: they overlap in part.
-constexpr double share_of_units = 0.283, share_of_issue = 0.599, share_of_shared_memory = 0.255,
-                 share_of_shared_memory_f64 = 0.578;
+constexpr double share_of_units = 0.283, share_of_tensor_units_f64 = 0.9,
+                 share_of_fma_units_f64 = 0.6, share_of_issue = 0.599,
+                 share_of_shared_memory = 0.255;
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
 // included; more where the element may lie in the padding; to split an f32 in two; of the loop
 // itself.
-constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 1.16,
+constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 5,
                  loop_instructions = 27.4;
 // Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
-constexpr double reads_of_operand = 3.57;
+constexpr double reads_of_operand = 6.8;
 
 // A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
-// (1 + waiting_warps / w) times as long, on the FMA units and on the tensor cores.
-constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 11.9, mma_waiting_warps_f64 = 7.73;
+// (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
+// longer their products take.
+constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 14.4, mma_waiting_warps_split = 7.7,
+                 mma_waiting_warps_f64 = 1.6;
 
 // Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results,
 // stored 16 bytes at a time or one by one; to exchange the sums of a cluster or of slices, as many
@@ -84,6 +87,9 @@ constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
                  fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 10.5;
 constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
 constexpr double fragment_start_clocks = 1800;  // of a launch, beside what every launch costs
+// Where stages hold several steps: clocks a stage; and before the first step, beside the first
+// stage's copies.
+constexpr double stage_clocks = 200, staged_first_clocks = 1000;
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
 constexpr double row_copies_share = 0.548;
@@ -103,7 +109,7 @@ constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 0.969,
                  warpgroup_start_clocks = 1700;
 
 // Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
-// of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30.
+// of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
 constexpr double taken_places = 0.945;
 
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
@@ -165,8 +171,11 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
     read = k * (m + n) * words / 4;  // lanes share most of it
   }
   const double wavefronts = warps * (copies * words + read) * warp / wavefront_words;
-  return share_of_units * units + share_of_issue * instructions * warps / issue_width +
-         (f64 ? share_of_shared_memory_f64 : share_of_shared_memory) * wavefronts;
+  const double of_units = !f64         ? share_of_units
+                          : tile.mma() ? share_of_tensor_units_f64
+                                       : share_of_fma_units_f64;
+  return of_units * units + share_of_issue * instructions * warps / issue_width +
+         share_of_shared_memory * wavefronts;
 }
 
 int blocks_by_memory(double bytes, const DeviceDescription& device) {
@@ -199,7 +208,7 @@ double cluster_places(int parts, int resident, const DeviceDescription& device) 
     for (const int each : processing_clusters) all += clusters(each);
   else
     all = clusters(others_processing_cluster) * device.multiprocessors / others_processing_cluster;
-  if (resident > 1) all = static_cast<int>(all * taken_places);
+  if (resident > 1 && parts > 2) all = static_cast<int>(all * taken_places);
   return static_cast<double>(std::max(all, 1) * parts) / resident;
 }
 
@@ -237,6 +246,7 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const bool shared = parts > 1 || tile.slices > 1;
   const double waiting_warps = !tile.mma()                     ? fma_waiting_warps
                                : work.type == KILN_DATA_DOUBLE ? mma_waiting_warps_f64
+                               : tile.split                    ? mma_waiting_warps_split
                                                                : mma_waiting_warps;
   // Beside others a block takes as much longer as they have to do.
   const auto block = [&](double resident, double share = 1) {
@@ -254,11 +264,13 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double blocks = tiles * parts;
   double clocks;
   if (work.largest > 1) {
-    // The longest work begins first; what ends last does so with few others beside it.
+    // The longest work begins first; what ends last does so with few others beside it. Where all
+    // run at once, the longest one's others are of the mean.
     const double last = block(1, work.largest);
     const double places = cluster_places(parts, resident, device) * resident;
-    const double most = std::ceil(blocks / cluster_places(parts, 1, device));
-    const double even = blocks <= places ? block(std::min<double>(most, resident))
+    const double most =
+        std::min<double>(std::ceil(blocks / cluster_places(parts, 1, device)), resident);
+    const double even = blocks <= places ? block(most, 1 + (work.largest - 1) / most)
                                          : block(resident) * blocks / places + last * late_share;
     const double threads_loss = tile.mma() ? 0 : uneven_threads_loss * (tile.threads() / 128.0 - 1);
     clocks = std::max(even, last) * (1 + uneven_parts_loss * std::log2(parts)) * (1 + threads_loss);
@@ -293,13 +305,17 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
     const double copies_issued =
         work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
+    const double first = work.stages == 0
+                             ? fragment_first_clocks
+                             : staged_first_clocks + resident * work.stage_copies *
+                                                         gathered_copies / warp * copies_clocks;
     const double computed =
         fragments * (resident * fragment * waits + fragment_clocks * 2 / work.step_fragments) +
-        work.waits / parts * fragment_wait_clocks +
+        work.waits / parts * fragment_wait_clocks + work.stages / parts * stage_clocks +
         resident * copies_issued / parts / warp * copies_clocks;
     const double bytes = work.copies * work.copy_bytes + work.row_copies * work.row_copy_bytes;
     const double copied = resident * bytes / parts / cache_bytes;
-    double clocks = fragment_first_clocks + std::max(computed, copied);
+    double clocks = first + std::max(computed, copied);
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
               work.results / (tiles * warp * parts);
     if (parts > 1)

@@ -48,9 +48,12 @@ struct FragmentWork {
   double shared_memory = 0;  // bytes of a block
   std::int64_t tiles = 0;
   double results = 0;
-  double fragments = 0;        // of a tile's reduction
-  int step_fragments = 2;      // between two barriers
-  double waits = 0;            // of a tile, for memory, with nothing else to do
+  double fragments = 0;    // of a tile's reduction
+  int step_fragments = 2;  // between two barriers
+  double waits = 0;        // of a tile, for memory, with nothing else to do
+  // Where the rows' operand comes to shared memory in stages of several steps: of a tile, and the
+  // copies of each.
+  double stages = 0, stage_copies = 0;
   bool transposed = false;     // the rows' operand lies along the rows
   double column_accesses = 1;  // of shared memory, in which a warp reads a word of columns a lane
   // Threads of many sums have as many registers as min_blocks blocks leave, whatever they need.

@@ -28,8 +28,10 @@ constexpr FragmentShape whole_shapes[] = {
     {48, 256, 6, 16, 2}, {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
 };
 constexpr FragmentShape split_shapes[] = {
-    {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
-    {48, 128, 6, 8, 2},  {32, 128, 4, 8, 2},
+    {128, 128, 8, 8, 1},
+    {64, 128, 8, 8, 2},
+    {48, 128, 6, 8, 2},
+    {32, 128, 4, 8, 2},
 };
 
 // The pixels of a row lie side by side, if there is more than one.

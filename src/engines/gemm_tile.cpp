@@ -36,10 +36,20 @@ constexpr GemmTile mma_single_tiles[] = {
     {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
 };
 
+// Where products take long, several blocks of four warps a multiprocessor do better than one of
+// eight, which waits for itself at every barrier.
+constexpr GemmTile mma_split_tiles[] = {
+    {128, 64, 16, 8, 8, 4, 2, 0, 1, 4},
+    {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
+    {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
+    {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
+};
+
+// The same; and the fewer stages, the more of L1 is left to what is gathered through it.
 constexpr GemmTile mma_double_tiles[] = {
-    {128, 128, 16, 8, 8, 4, 1, 0, 1, 2}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
-    {64, 128, 16, 4, 8, 4, 1, 0, 1, 2},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
-    {64, 64, 16, 4, 8, 4, 2, 0, 1, 2},
+    {128, 64, 16, 8, 8, 2, 2, 0, 1, 2}, {64, 128, 16, 8, 8, 3, 2, 0, 1, 2},
+    {96, 64, 16, 12, 4, 3, 2, 0, 1, 2}, {64, 64, 16, 4, 8, 2, 3, 0, 1, 2},
+    {32, 128, 16, 4, 4, 3, 3, 0, 1, 2},
 };
 
 }  // namespace
@@ -53,12 +63,12 @@ std::span<const GemmTile> fma_tiles(DataType type) {
 }
 
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction) {
-  const bool is_double = problem.type == KILN_DATA_DOUBLE;
+  if (problem.type == KILN_DATA_DOUBLE)
+    return {std::begin(mma_double_tiles), std::end(mma_double_tiles)};
+  const bool split = is_split(problem);
   const std::span<const GemmTile> base =
-      is_double ? std::span<const GemmTile>(mma_double_tiles) : mma_single_tiles;
+      split ? std::span<const GemmTile>(mma_split_tiles) : mma_single_tiles;
   std::vector<GemmTile> tiles(base.begin(), base.end());
-  if (is_double) return tiles;
-  const bool split = problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
   // The tensor cores' sums, rounded toward zero, err with the length of a run between promotions;
   // those of f32 with the square root of the reduction: 5e-7 of a run of 64 products is what f32
   // errs by over 900 of them. Elements of 11 bits lose nothing that counts over some thousands, and

@@ -55,6 +55,10 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   // Planar tiles have a barrier only every so many taps.
   work.step_fragments = shape.chunk_steps * (tile.one_by_one() ? 2 : 1);
   work.one_by_one = tile.one_by_one();
+  if (tile.one_by_one()) {
+    work.stages = chunks * taps / tile.tap_group;
+    work.stage_copies = 32.0 * shape.chunk_steps / tile.element * shape.m * tile.tap_group;
+  }
   work.copy_bytes = work.one_by_one ? tile.element : 16;
   const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
   work.copies = chunks * copies *
