@@ -53,7 +53,7 @@ constexpr double share_of_units = 0.283, share_of_tensor_units_f64 = 0.9,
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
 // included; more where the element may lie in the padding; to split an f32 in two; of the loop
 // itself.
-constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 5,
+constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 7,
                  loop_instructions = 27.4;
 // Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
 constexpr double reads_of_operand = 6.8;
@@ -61,8 +61,10 @@ constexpr double reads_of_operand = 6.8;
 // A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
 // (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
 // longer their products take.
-constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 14.4, mma_waiting_warps_split = 7.7,
+constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
                  mma_waiting_warps_f64 = 1.6;
+// And so many times as long, in three products, where one block is alone with its barriers.
+constexpr double lone_block_split = 1.15;
 
 // Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results,
 // stored 16 bytes at a time or one by one; to exchange the sums of a cluster or of slices, as many
@@ -72,7 +74,7 @@ constexpr double step_clocks = 730, first_clocks = 400, vector_store_clocks = 15
 
 // Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
 // lose each time that their parts are doubled and, on the FMA units, for every 128 threads more.
-constexpr double late_share = 0.153, uneven_parts_loss = 0.0704, uneven_threads_loss = 0.07;
+constexpr double late_share = 0.153, uneven_parts_loss = 0.03, uneven_threads_loss = 0.07;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
 // which shared memory is read, more where it is read along rows, or columns meet in the same banks;
@@ -251,7 +253,8 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   // Beside others a block takes as much longer as they have to do.
   const auto block = [&](double resident, double share = 1) {
     const double turns = std::ceil(work.steps * share / (parts * tile.slices));
-    const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps));
+    const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps)) *
+                        (tile.split && resident == 1 ? lone_block_split : 1);
     double clocks = first_clocks + turns * (busy + (tile.mma() ? 0 : step_clocks));
     clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
               work.results / (tiles * warp * parts);
