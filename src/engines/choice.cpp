@@ -207,6 +207,10 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const s
   return choose(problem, device, only, refusals, nullptr).proposal;
 }
 
+Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch) {
+  return {kernel.engine, kernel.tile, static_cast<int>(launch.shape.cluster)};
+}
+
 std::string describe(const Winner& winner) {
   return cat(winner.engine, " ", winner.tile,
              winner.parts > 1 ? cat(", ", winner.parts, " parts") : "");

@@ -37,6 +37,7 @@ struct Winner {
   int parts = 1;
   friend bool operator==(const Winner&, const Winner&) = default;
 };
+Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch);
 std::string describe(const Winner& winner);  // "direct one thread an element"; "..., 4 parts"
 
 struct Choice {

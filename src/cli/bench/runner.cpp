@@ -92,9 +92,7 @@ Contestant Runner::kiln(const Case& item) const {
   }
   Contestant contestant;
   contestant.roles = {"kiln"};
-  const KernelSpec& spec = plan->spec();
-  contestant.kernel =
-      describe(Winner{spec.engine, spec.tile, static_cast<int>(plan->launch().shape.cluster)});
+  contestant.kernel = describe(name_of(plan->spec(), plan->launch()));
   contestant.execute = [plan, scalars = item.scalars](const BufferSet& set) {
     plan->execute(set.operands, scalars, nullptr);
   };

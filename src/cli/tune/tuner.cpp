@@ -55,11 +55,6 @@ bench::Contestant contestant(const std::shared_ptr<Device>& device, const bench:
   return contestant;
 }
 
-Winner name_of(const Proposal& proposal) {
-  return {proposal.kernel.engine, proposal.kernel.tile,
-          static_cast<int>(proposal.launch.shape.cluster)};
-}
-
 }  // namespace
 
 Tuner::Tuner(std::shared_ptr<Device> device, const TuningSettings& settings)
@@ -72,7 +67,8 @@ Outcome Tuner::run(const bench::Case& item) {
     const DeviceDescription& device = device_->description();
     std::vector<Option> options = all_candidates(item.problem, device);
     std::vector<EngineRefusal> refusals;
-    const Winner model = name_of(choose(item.problem, device, "", refusals));
+    const Proposal chosen = choose(item.problem, device, "", refusals);
+    const Winner model = name_of(chosen.kernel, chosen.launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
           {option.name, option.choice.seconds * 1e6, {}, option.name == model, ""});
