@@ -161,10 +161,14 @@ struct Candidate {
   std::function<double()> once;  // looks at it; empty where that has been often enough
 };
 
-// The first execution loads kernels: two more of those candidates that may yet be the fastest. Some
-// algorithms take a second and more each time.
+constexpr double loading = 500;  // milliseconds that a first execution may take beyond the others
+
+// Whether what a first execution loads cannot tell in its time. Some algorithms take ten seconds.
+bool settled(double milliseconds) { return milliseconds > 10 * loading; }
+
+// The first execution loads kernels: two more of those candidates that may yet be the fastest.
 void look_again(std::vector<Candidate>& candidates) {
-  constexpr double hopeless = 5, loading = 500;  // times the fastest's time; milliseconds
+  constexpr double hopeless = 5;  // times the fastest's time
   for (const bool any_workspace : {false, true}) {
     double fastest = std::numeric_limits<double>::infinity();
     const auto takes_part = [&](const Candidate& candidate) {
@@ -174,7 +178,9 @@ void look_again(std::vector<Candidate>& candidates) {
       if (takes_part(candidate)) fastest = std::min(fastest, candidate.milliseconds);
     const double limit = std::max(hopeless * fastest, loading);
     for (Candidate& candidate : candidates) {
-      if (!takes_part(candidate) || !candidate.once || candidate.milliseconds > limit) continue;
+      if (!takes_part(candidate) || !candidate.once || candidate.milliseconds > limit ||
+          settled(candidate.milliseconds))
+        continue;
       for (int i = 0; i < 2; ++i)
         candidate.milliseconds = std::min(candidate.milliseconds, candidate.once());
       candidate.once = nullptr;
@@ -226,8 +232,10 @@ std::vector<Contestant> convolution_contestants(Context& context, const Case& it
         candidate.once = [&context, &set, execute = candidate.contestant.execute] {
           return context.device.time(nullptr, 1, [&] { execute(set); });
         };
-        if (candidates.empty()) candidate.once();  // which may load the library, too
         candidate.milliseconds = candidate.once();
+        // The very first one may load the library, too.
+        if (candidates.empty() && !settled(candidate.milliseconds))
+          candidate.milliseconds = candidate.once();
         candidates.push_back(std::move(candidate));
       } catch (const Error& error) {
         refusals += cat(refusals.empty() ? "" : "; ", name, ": ", error.what());
