@@ -8,8 +8,12 @@
 
 constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
 constexpr int PARTS = CHUNK_BYTES / 16;  // of a pixel or a row
-constexpr int FILTER_BYTES = (FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M) * FILTER_PITCH;
 static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
+
+// Vectors side by side in one row of the tile in shared memory, which is a row of the filter or,
+// with FILTER_ROWS_INNER, a channel; and how many there are.
+constexpr int FILTER_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
+constexpr int FILTER_LINES = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
 
 // Rows of 64 bytes lie 5 times 16 bytes apart: eight lanes that write two of them write to
 // different banks if the rows are 4 apart. So of every 8 rows, 0, 4, 1, 5, 2, 6, 3, 7 follow each
@@ -19,12 +23,18 @@ device_inline int spread_row(int row) {
   return (row & ~7) | (row & 1) << 2 | (row >> 1 & 3);
 }
 
+// Where lines lie, for FilterReader: one after the other.
+struct FilterInLines {
+  static constexpr int LINE = FILTER_PITCH, PART = 16;  // bytes to the next
+  static constexpr int BYTES = FILTER_LINES * FILTER_PITCH;
+  device_inline static int spread(int line) { return FILTER_ROWS_INNER ? line : spread_row(line); }
+};
+
 // IN_L1: see async_copy().
-template <bool IN_L1>
+template <bool IN_L1, class Layout = FilterInLines>
 struct FilterLoader {
-  // Vectors side by side in one row of the tile in shared memory; threads beyond whole rows idle.
-  static constexpr int ROW_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
-  static constexpr int TILE_ROWS = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
+  // Threads beyond whole lines idle.
+  static constexpr int ROW_PARTS = FILTER_PARTS, TILE_ROWS = FILTER_LINES;
   static constexpr int ROWS_A_TURN = THREADS / ROW_PARTS;
   static constexpr int TURNS = (TILE_ROWS + ROWS_A_TURN - 1) / ROWS_A_TURN;
   static_assert(TILE_M % VECTOR_ELEMENTS == 0);
@@ -38,8 +48,8 @@ struct FilterLoader {
 
   device_inline FilterLoader(const element_t* at_group, int first_row)
       : row(thread_x() / ROW_PARTS), part(thread_x() % ROW_PARTS) {
-    if constexpr (!FILTER_ROWS_INNER) row = spread_row(row);
-    to = kept(row * FILTER_PITCH + part * 16);
+    row = Layout::spread(row);
+    to = kept(row * Layout::LINE + part * Layout::PART);
     const int m = FILTER_ROWS_INNER ? part * VECTOR_ELEMENTS : row_kept_at(row);
     const int c = FILTER_ROWS_INNER ? row : part * VECTOR_ELEMENTS;
     w = at_group + kept(static_cast<offset_t>(first_row + m) * W_STRIDE_ROW +
@@ -61,7 +71,7 @@ struct FilterLoader {
       if (TILE_ROWS % ROWS_A_TURN != 0 && row + on >= TILE_ROWS) break;
       const int m = FILTER_ROWS_INNER ? 0 : row_kept_at(on), c = FILTER_ROWS_INNER ? on : 0;
       async_copy<16, IN_L1>(
-          tile + (to + on * FILTER_PITCH),
+          tile + (to + on * Layout::LINE),
           from + (static_cast<offset_t>(m) * W_STRIDE_ROW + static_cast<offset_t>(c) * W_STRIDE_C),
           (CHANNELS % CHUNK_CHANNELS == 0 || c < left) && (ROWS % TILE_M == 0 || m < rows));
     }

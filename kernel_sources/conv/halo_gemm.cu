@@ -13,6 +13,7 @@
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
+constexpr int FILTER_BYTES = FilterInLines::BYTES;
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));

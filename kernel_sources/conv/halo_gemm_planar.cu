@@ -1,18 +1,27 @@
 // Forward convolution and data gradient of tensors whose channels lie apart, on the tensor cores:
 // halo_gemm.cu with loaders that transpose on the way.
 //
-// Shared memory holds two halos and two groups of TAP_GROUP taps of the filter. While the steps of
-// a group multiply, they load the next group and some of the next chunk's halo, word by word; the
-// threads wait for each other at a group's end alone. A cluster of blocks may share one tile: each
-// takes a part of the groups.
+// A cluster of blocks may share one tile: each takes a part of the groups of taps.
 #include "conv/halo_reader.cuh"
 #include "conv/line_store.cuh"
-#include "conv/planar_loader.cuh"
+#include "conv/planar_stages.cuh"
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
+// As FragmentReader reads it.
+struct PlanarLines {
+  static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
+  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  static constexpr int HALO = HALO_BYTES, TAP = TILE_M * PITCH + 16, ROW = PITCH;
+  device_inline static constexpr int halo_word(int pixel, int word) {
+    return pixel * PITCH + word * 4;
+  }
+  device_inline static constexpr int tap_word(int word) { return word * 4; }
+};
+using Stages = PlanarStages<PlanarLines>;
+
 constexpr int FILTERS_AT = 2 * HALO_BYTES;
-constexpr int TABLE_AT = FILTERS_AT + 2 * FILTER_BYTES;
+constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 
@@ -24,12 +33,9 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
-  HaloLoader halo_loader(source_of(tile, params), memory, table);
-  FilterLoader filter_loader(filter_of(tile, params), tile.first_row, memory);
-
-  const int chunk_groups = tile.taps() / TAP_GROUP;
-  const auto [begin, end] = StepShare(CHUNKS * chunk_groups);  // groups
-  const int last_chunk = (end - 1) / chunk_groups;
+  PlanarHaloLoader<PlanarLines> halo_loader(source_of(tile, params), memory, table);
+  PlanarFilterLoader<PlanarLines> filter_loader(filter_of(tile, params), tile.first_row, memory);
+  const StepShare groups(CHUNKS * (tile.taps() / TAP_GROUP));
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
@@ -38,72 +44,38 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   FragmentSums sums;
 #pragma unroll 1
   do {
-    Step step = Step::number(begin * TAP_GROUP, tile);
-    Step next = step;  // to be loaded
-    int tap = 0;       // of the group
-    int groups_left = end - begin;
-    int filter_at = 0, halo_at = 0;  // of the step, in shared memory
-    int load_at = 0;                 // of the group to be loaded
-
-    const auto start_group = [&] {
-      filter_loader.start(next, FILTERS_AT + load_at);
-      load_at = FILTER_BYTES - load_at;
-      next.advance_rows(TAP_GROUP / TAPS_S, tile);
-    };
-    const auto land = [&] {
+    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+    const auto land = [] {
       async_commit();
       async_wait<0>();
       block_barrier();
     };
-    // What the group at hand is to load.
-    const auto start_ahead = [&](bool starts_chunk) {
-      if (groups_left > 1) start_group();
-      if (starts_chunk && step.chunk < last_chunk)
-        halo_loader.start(step.chunk + 1, HALO_BYTES - halo_at);
-    };
-
-    if (groups_left > 0) {
-      start_group();
-      filter_loader.loader.load_all();
-      halo_loader.start(step.chunk, halo_at);
-      halo_loader.finish();
-      start_ahead(true);
-      // A group's last share is stored a step after it was loaded: so this one, too, has as many
-      // steps as it takes.
-      filter_loader.loader.load<1>(0);
+    const int steps = stages.groups_left * TAP_GROUP;
+    stages.fill(land);
+    // A group's last share is stored a step after it was loaded: the first group, too, has as many
+    // steps as that takes.
+    if (steps > 0) {
+      stages.load_filter<1>(0);
       filter_loader.loader.advance();
     }
-    land();
 
     // The products of one fragment hide the way of the next from shared memory.
     Fragments fragments[2];
     const auto read = [&](Fragments& to, int fragment) {
-      reader.load(to, memory + halo_at, step, filter_at, fragment % CHUNK_STEPS);
-    };
-    const auto end_step = [&] {
-      step.advance(tile);
-      filter_at += PLANE_BYTES;
-      if (++tap < TAP_GROUP) return;
-      tap = 0;
-      const bool starts_chunk = step.starts_chunk(tile);
-      if (starts_chunk) halo_loader.finish();
-      land();  // the next group has landed for all; this one has been read by all
-      if (filter_at == 2 * FILTER_BYTES) filter_at = 0;
-      if (starts_chunk) halo_at = HALO_BYTES - halo_at;
-      --groups_left;
-      start_ahead(starts_chunk);
+      reader.load(to, memory + stages.halo_at, stages.step, stages.filter_at,
+                  fragment % CHUNK_STEPS);
     };
     // turn: which fragment is at hand.
     const auto multiply_step = [&](int turn) {
       // Among the products, for many copies at once would have to wait for each other.
       const auto load_among = [&](int row) {
-        filter_loader.loader.load<PRODUCTS_M>(row);
+        stages.load_filter<PRODUCTS_M>(row);
         if (row == PRODUCTS_M / 2) halo_loader.step();
       };
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const bool last = fragment + 1 == CHUNK_STEPS;
-        if (last) end_step();
+        if (last) stages.end_step(land);
         const Fragments& operands = fragments[(turn + fragment) % 2];
         read(fragments[(turn + fragment + 1) % 2], fragment + 1);
         if (last)
@@ -113,15 +85,13 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
       }
       filter_loader.loader.advance();
     };
-    const int steps = groups_left * TAP_GROUP;
     if (SPLIT && sums.guarded) {
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        filter_loader.loader.load<1>(0);
-        filter_loader.loader.advance();
-        halo_loader.step();
-        reader.add_fused(sums, memory + halo_at, step, filter_at, position, tile);
-        end_step();
+        stages.load();
+        reader.add_fused(sums, memory + stages.halo_at, stages.step, stages.filter_at, position,
+                         tile);
+        stages.end_step(land);
       }
       continue;
     }

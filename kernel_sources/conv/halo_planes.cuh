@@ -1,16 +1,10 @@
-// Brings the pixels of the source that a tile meets to shared memory as wgmma reads them: planes of
-// 16 bytes of channels, a plane's pixels one behind the other. So any 8 pixels side by side are a
-// matrix for it, from whichever pixel on. What lies side by side in memory is 16 bytes here and 16
-// bytes there: it comes through L1 (target/async_copy.cuh).
+// Brings the pixels of the source that a tile meets to shared memory as wgmma reads them, from
+// channels that lie side by side. In memory they do, and in shared memory are 16 bytes here and 16
+// bytes there: they come through L1 (target/async_copy.cuh).
 #pragma once
 
 #include "conv/filter_loader.cuh"
-#include "conv/pixel_tile.cuh"
-#include "target/wgmma.cuh"
-
-constexpr int PLANE_BYTES = HALO_PLANE * 16;
-static_assert(HALO_PLANE >= HALO_PIXELS);
-constexpr int HALO_BYTES = PARTS * PLANE_BYTES;
+#include "conv/warpgroup_tile.cuh"
 
 struct HaloPlanesLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
@@ -36,8 +30,3 @@ struct HaloPlanesLoader {
     }
   }
 };
-
-// All pixels of a tile, 32 bytes of a chunk's channels: the first ones of the halo at `halos`.
-device_inline SharedMatrix pixel_matrix(const byte_t* halos) {
-  return SharedMatrix(halos, PLANE_BYTES, NEXT_PIXELS * 16);
-}

@@ -49,6 +49,7 @@ struct HaloTile : TapWindow {
     s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
     // Taps that come to shared memory together are whole rows of them.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
+    if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
     // A ring of halos needs so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }

@@ -6,20 +6,20 @@
 // of a strip, pixel_tile.cuh) tile of the output, each warpgroup 64 rows of it. Chunk by chunk of
 // channels what the tile's pixels meet of the source, their halo, comes to shared memory,
 // HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap is then nothing but
-// another place to read from. The filter goes through registers, which take it however it lies:
-// while the products of one step run, the next one's are read. A cluster of blocks may share one
-// tile: each takes a part of the steps.
+// another place to read from. A cluster of blocks may share one tile: each takes a part of the
+// steps.
 #include "conv/halo_planes.cuh"
-#include "conv/promoted_sums.cuh"
+#include "conv/left_operand.cuh"
 #include "conv/staged_store.cuh"
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
+constexpr int FILTER_BYTES = LeftOperand::Layout::BYTES;
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
-static_assert(STAGED * static_cast<int>(sizeof(compute_t)) <= SHARED_BYTES);
+static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
-static_assert(WARP_M == 16 && WARP_N == TILE_N && PRODUCTS_M == 1 && !SPLIT);
+static_assert(PRODUCTS_M == 1 && !SPLIT && TAP_GROUP == 1);
 
 KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
@@ -31,15 +31,15 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   block_barrier();
 
   const HaloPlanesLoader halo_loader(source_of(tile, params), table);
-  const FilterLoader<true> filter_loader(filter_of(tile, params), tile.first_row);
+  const FilterLoader<true, LeftOperand::Layout> filter_loader(filter_of(tile, params),
+                                                              tile.first_row);
   const auto [begin, end] = StepShare(CHUNKS * tile.taps());
 
-  const Position position = thread_position(thread_x());
-  const FilterReader reader(filters, position, thread_x() % 32);
-
+  LeftOperand left(filters);
   const SharedMatrix pixels = pixel_matrix(memory);
 
-  constexpr int AHEAD = STAGES - 1;       // steps in flight
+  constexpr int AHEAD = STAGES - 1 - LeftOperand::HELD;  // steps in flight
+  static_assert(AHEAD > 0);
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
   int load_slot = 0, load_halo = 0;
@@ -62,23 +62,20 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   PromotedSums sums;
   WarpgroupProducts<element_t, PRODUCTS_N> products;
-  Fragments filter[2][CHUNK_STEPS];  // of two steps
   int slot = 0, halo_slot = 0;
   bool fresh = true;  // a halo, not shown to the tensor cores yet
   const auto multiply_step = [&](int set, bool more) {
     async_wait<AHEAD - 1>();
-    if (fresh) show_to_tensor_cores();
-    block_barrier();  // the step has landed for all; the last one's slot has been read by all
-#pragma unroll
-    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
-      reader.load(filter[set][fragment], slot * FILTER_BYTES, fragment);
+    if (LeftOperand::SHOWN || fresh) show_to_tensor_cores();
+    block_barrier();  // the step has landed for all; a slot before it has been read by all
+    left.load(set, slot * FILTER_BYTES);
     const SharedMatrix of_tap =
         pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
     products.begin();
 #pragma unroll
     for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
-      products.multiply(sums.part[0], filter[set][fragment].m[0],
-                        of_tap.moved(fragment * (2 * PLANE_BYTES)));
+      left.multiply(products, sums.part[0], set, fragment,
+                    of_tap.moved(fragment * (2 * PLANE_BYTES)));
     products.commit();
     // What follows runs beside the products.
     if (more) load();
@@ -88,7 +85,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     fresh = step.starts_chunk(tile);
     if (fresh) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
     // Those of the step before are done: its registers are free and, once all have passed the next
-    // barrier, its halo.
+    // barrier, its slot and its halo.
     products.template wait<1>(sums.part[0]);
   };
 
@@ -101,6 +98,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     for (;;) {
       multiply_step(0, k + AHEAD < end);
       if (++k == stop) break;
+      if (LeftOperand::SETS == 1) continue;
       multiply_step(1, k + AHEAD < end);
       if (++k == stop) break;
     }
@@ -111,5 +109,5 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const stage = reinterpret_cast<compute_t*>(memory);
   sums.finish(stage);
   block_barrier();
-  stage_and_store(sums, position, tile, params, stage);
+  stage_and_store(sums, warpgroup_position(), tile, params, stage);
 }

@@ -7,8 +7,8 @@
 // its pixels meet, padding included, the places between are padding that both neighbours share, and
 // columns of the product that no output has. A tile begins anywhere.
 //
-// STRIPS: the output is cut into strips of eight columns, and a tile is TILE_N / 8 rows of one in
-// one image.
+// STRIPS > 0: the output is cut into strips of eight columns, and a tile is TILE_ROWS rows of so
+// many of them side by side in one image, strip by strip.
 #pragma once
 
 #include "common/magic.cuh"
@@ -21,12 +21,14 @@
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int EXTENT_H = (TAPS_R - 1) * ROW_STEP, EXTENT_W = (TAPS_S - 1) * COLUMN_STEP;
 constexpr int IMAGE_PLACES = LINE_ROWS * LINE_COLUMNS;
-constexpr int TILE_ROWS = TILE_N / 8;  // of a strip
+constexpr bool IN_STRIPS = STRIPS > 0;
+constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // of strips
+static_assert(!IN_STRIPS || TILE_ROWS * 8 * STRIPS == TILE_N);
 // Of the source, from the tile's first pixel's topmost, leftmost tap to its last one's last.
-constexpr int HALO_COLUMNS = STRIPS ? 8 + EXTENT_W : LINE_COLUMNS;
+constexpr int HALO_COLUMNS = IN_STRIPS ? 8 * STRIPS + EXTENT_W : LINE_COLUMNS;
 constexpr int HALO_PIXELS =
-    STRIPS ? (TILE_ROWS + EXTENT_H) * HALO_COLUMNS : TILE_N + EXTENT_H * LINE_COLUMNS + EXTENT_W;
-constexpr int NEXT_PIXELS = STRIPS ? HALO_COLUMNS : 8;  // from eight of them to the next eight
+    IN_STRIPS ? (TILE_ROWS + EXTENT_H) * HALO_COLUMNS : TILE_N + EXTENT_H * LINE_COLUMNS + EXTENT_W;
+constexpr int NEXT_PIXELS = IN_STRIPS ? HALO_COLUMNS : 8;  // from eight of them to the next eight
 
 // Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels (of an image, its
 // strips, then their rows).
@@ -46,14 +48,14 @@ struct PixelTile : TapWindow {
     const u32 pixel_tile = DIVIDE(DIV_GROUPS, rest);
     group = rest - pixel_tile * DIV_GROUPS;
     int last_p = OUT_P[0] - 1, last_q = OUT_Q[0] - 1, live_from = 0;
-    if constexpr (STRIPS) {
+    if constexpr (IN_STRIPS) {
       image = DIVIDE(DIV_IMAGE_TILES, pixel_tile);
       const u32 in_image = pixel_tile - static_cast<u32>(image) * DIV_IMAGE_TILES;
       const u32 row = DIVIDE(DIV_STRIPS, in_image);
       first_p = live_from = static_cast<int>(row) * TILE_ROWS;
-      first_q = static_cast<int>(in_image - row * DIV_STRIPS) * 8;
+      first_q = static_cast<int>(in_image - row * DIV_STRIPS) * (8 * STRIPS);
       if (first_p + TILE_ROWS - 1 < last_p) last_p = first_p + TILE_ROWS - 1;
-      if (first_q + 7 < last_q) last_q = first_q + 7;
+      if (first_q + 8 * STRIPS - 1 < last_q) last_q = first_q + 8 * STRIPS - 1;
     } else {
       const u64 place = static_cast<u64>(pixel_tile) * TILE_N;
       image = DIVIDE(BLOCK_DIV_IMAGE_PLACES, place);
@@ -66,19 +68,23 @@ struct PixelTile : TapWindow {
       }
     }
     const u64 left = static_cast<u64>(params.images) - image;
-    constexpr u32 MOST = STRIPS ? 1 : TILE_N + 1;  // images of a tile
+    constexpr u32 MOST = IN_STRIPS ? 1 : TILE_N + 1;  // images of a tile
     images = left < MOST ? static_cast<u32>(left) : MOST;
 
     r = live_taps(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    // Taps that come to shared memory together are whole rows of them.
+    if (TAP_GROUP > 1) s = {0, TAPS_S};
+    if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
     // A ring of halos needs so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 
   // Column n of the product, from the tile's first image on.
   device_inline Pixel at(int n) const {
-    if constexpr (STRIPS) return {0, 0, first_p + n / 8, first_q + n % 8};
-    return in_line(n);
+    if constexpr (!IN_STRIPS) return in_line(n);
+    const int strip = n / (8 * TILE_ROWS), place = n - strip * (8 * TILE_ROWS);
+    return {0, 0, first_p + place / 8, first_q + strip * 8 + place % 8};
   }
   device_inline bool inside(Pixel pixel) const {
     return static_cast<u32>(pixel.image) < images &&
@@ -90,8 +96,8 @@ struct PixelTile : TapWindow {
   // outside.
   device_inline int source_offset(int place) const {
     const Pixel pixel =
-        STRIPS ? Pixel{0, 0, first_p + place / HALO_COLUMNS, first_q + place % HALO_COLUMNS}
-               : in_line(place);
+        IN_STRIPS ? Pixel{0, 0, first_p + place / HALO_COLUMNS, first_q + place % HALO_COLUMNS}
+                  : in_line(place);
     const int h = TOP + pixel.p, w = LEFT + pixel.q;
     const bool exists = static_cast<u32>(pixel.image) < images &&
                         static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&

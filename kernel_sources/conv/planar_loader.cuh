@@ -4,26 +4,30 @@
 //
 // A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
 // side by side there, come together, each to a plane of its own.
+//
+// Layout: where all that lies in shared memory, which the ways to multiply define: PIXELS of a
+// halo, TAPS and TAPS of a row (WIDTH) that it meets; the bytes of a HALO, of a filter's TAP, and
+// from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of 4 bytes
+// of channels.
 #pragma once
 
-#include "conv/halo_reader.cuh"
+#include "conv/filter_reader.cuh"
 #include "conv/row_loader.cuh"
+#include "conv/tap_walk.cuh"
 
 constexpr int COPY_BYTES = ELEMENT_BYTES;
 constexpr int CHUNK_WORDS = CHUNK_BYTES / 4;
-// 16 bytes further, for neighbouring lanes write neighbouring taps.
-constexpr int PLANE_BYTES = TILE_M * PITCH + 16;
-constexpr int FILTER_BYTES = TAP_GROUP * PLANE_BYTES;
 // Of a group's, by which the next one is on its way: in the last one it lands.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 
 // A thread takes pixels THREADS apart, some words of one in a turn.
-struct HaloLoader {
+template <class Layout>
+struct PlanarHaloLoader {
   static constexpr int BATCH = WORD_ELEMENTS == 1 ? 8 : 4;  // words of a turn
   static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
-  static constexpr int TURNS = turns_of(HALO_PIXELS, THREADS) * PIXEL_TURNS;
-  static constexpr int STEPS = TAPS_R * TAPS_S / TAP_GROUP * LOAD_STEPS;  // of a chunk
+  static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
+  static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk
   static constexpr int STEP_TURNS = turns_of(TURNS, STEPS);
 
   const element_t* source;  // at the tile's first image, this block's group
@@ -35,7 +39,7 @@ struct HaloLoader {
   int turn;            // the next
   Copies<BATCH * STEP_TURNS, COPY_BYTES> words;
 
-  device_inline HaloLoader(const element_t* at_group, byte_t* shared, const int* table)
+  device_inline PlanarHaloLoader(const element_t* at_group, byte_t* shared, const int* table)
       : source(at_group), memory(shared), offsets(table), turn(TURNS + STEP_TURNS) {}
 
   device_inline void start(int chunk, int halo) {
@@ -66,31 +70,30 @@ struct HaloLoader {
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(turn + i), first = word_of(turn + i);
       // One of 16 bits that is none loads nothing, rather than in a branch (vector_access.cuh).
-      const bool exists = pixel < HALO_PIXELS;
+      const bool exists = pixel < Layout::PIXELS;
       if (COPY_BYTES != 2 && !exists) continue;
       const int offset = offsets[exists ? pixel : 0];
       const element_t* const at =
           opaque(source +
                  (from + offset + static_cast<offset_t>(first * WORD_ELEMENTS) * SOURCE_STRIDE_C));
-      byte_t* const place = memory + (to + pixel * PITCH + first * 4);
+      byte_t* const place = memory + (to + Layout::halo_word(pixel, first));
 #pragma unroll
       for (int word = 0; word < BATCH; ++word) {
         const int left = CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS
                                                         : channels - (first + word) * WORD_ELEMENTS;
-        words.load(i * BATCH + word, exists, place + word * 4,
+        words.load(i * BATCH + word, exists, place + Layout::halo_word(0, word),
                    at + static_cast<offset_t>(word * WORD_ELEMENTS) * SOURCE_STRIDE_C,
                    SOURCE_STRIDE_C, offset >= 0 ? left : 0);
       }
     }
   }
   device_inline void store(int loaded) const {
+    static_assert(COPY_BYTES != 2 || BATCH == 4);
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(loaded + i), first = word_of(loaded + i);
-      if (pixel >= HALO_PIXELS) continue;
-#pragma unroll
-      for (int word = 0; word < BATCH; ++word)
-        words.store(i * BATCH + word, memory + (to + pixel * PITCH + (first + word) * 4));
+      if (pixel >= Layout::PIXELS) continue;
+      words.store_four(i * BATCH, memory + (to + Layout::halo_word(pixel, first)));
     }
   }
 
@@ -100,20 +103,22 @@ struct HaloLoader {
 
 // A thread takes one word of one tap of each row. Lanes that follow each other take taps, then
 // channels.
-struct FilterLoader {
-  using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, PITCH, LOAD_STEPS>;
+template <class Layout>
+struct PlanarFilterLoader {
+  using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, Layout::ROW, LOAD_STEPS,
+                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0>;
   Loader loader;
 
   device_inline static int tap() { return Loader::position() % TAP_GROUP; }
   device_inline static int channel() { return Loader::position() / TAP_GROUP * WORD_ELEMENTS; }
 
-  device_inline FilterLoader(const element_t* at_group, int first_row, byte_t* shared)
+  device_inline PlanarFilterLoader(const element_t* at_group, int first_row, byte_t* shared)
       : loader(at_group + (static_cast<offset_t>(first_row) * W_STRIDE_ROW +
                            static_cast<offset_t>(channel()) * W_STRIDE_C +
-                           static_cast<offset_t>(tap() / TAPS_S) * W_STRIDE_R +
-                           static_cast<offset_t>(tap() % TAPS_S) * W_STRIDE_S),
-               tap() * PLANE_BYTES + channel() / WORD_ELEMENTS * 4, W_STRIDE_ROW, W_STRIDE_C,
-               ROWS - first_row, shared) {}
+                           static_cast<offset_t>(tap() / Layout::WIDTH) * W_STRIDE_R +
+                           static_cast<offset_t>(tap() % Layout::WIDTH) * W_STRIDE_S),
+               tap() * Layout::TAP + Layout::tap_word(channel() / WORD_ELEMENTS), W_STRIDE_ROW,
+               W_STRIDE_C, ROWS - first_row, shared) {}
 
   // Of the group that begins with `step`.
   device_inline void start(const Step& step, int stage) {

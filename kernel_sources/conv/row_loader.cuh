@@ -17,32 +17,51 @@ device_inline constexpr int turns_of(int count, int turns) { return (count + tur
 // each other, which wait in registers.
 template <int COUNT, int BYTES>
 struct Copies {
-  u32 waiting[BYTES == 2 ? COUNT : 1][2];
+  u32 waiting[BYTES == 2 ? COUNT : 1][2] = {};
 
   // active: whether there is such a copy. elements: that exist, all or none if they are copied at
-  // once.
+  // once; with WHOLE, all.
+  template <bool WHOLE = false>
   device_inline void load(int index, bool active, byte_t* to, const element_t* from, offset_t apart,
                           int elements) {
-    if constexpr (BYTES == 2) {
+    if constexpr (BYTES == 2 && WHOLE) {
+      load_short_if(active, waiting[index][0], from);
+      load_short_if(active, waiting[index][1], from + apart);
+    } else if constexpr (BYTES == 2) {
       waiting[index][0] = load_short(from, active && elements > 0);
       waiting[index][1] = load_short(from + apart, active && elements > 1);
     } else {
-      async_copy_if<BYTES>(active, to, from, elements > 0);
+      async_copy_if<BYTES>(active, to, from, WHOLE || elements > 0);
     }
   }
   device_inline void store(int index, byte_t* to) const {
+    if constexpr (BYTES == 2) *reinterpret_cast<u32*>(to) = word(index);
+  }
+  // Four that follow each other, to 16 bytes.
+  device_inline void store_four(int index, byte_t* to) const {
+    struct alignas(16) Four {
+      u32 word[4];
+    };
     if constexpr (BYTES == 2)
-      *reinterpret_cast<u32*>(to) = waiting[index][0] | waiting[index][1] << 16;
+      *reinterpret_cast<Four*>(to) = {
+          {word(index), word(index + 1), word(index + 2), word(index + 3)}};
+  }
+
+ private:
+  device_inline u32 word(int index) const {
+    return pack_shorts(waiting[index][0], waiting[index][1]);
   }
 };
 
 // Of TILE_M rows, POSITIONS copies each, in STEPS steps. Rows lie PITCH bytes apart in shared
-// memory, `row_step` elements in global memory.
-template <int POSITIONS, int BYTES, int PITCH, int STEPS>
+// memory, `row_step` elements in global memory. WHOLE: all rows and elements exist.
+template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false>
 struct RowLoader {
   static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
   static_assert(ROWS_A_TURN > 0);
   static constexpr int BATCH = turns_of(turns_of(TILE_M, ROWS_A_TURN), STEPS);
+  // A step's rows are in the tile all or none: one question for all of them.
+  static constexpr bool EVEN = TILE_M % (BATCH * ROWS_A_TURN) == 0;
 
   const element_t* operand;  // at this thread's first row and position
   byte_t* memory;
@@ -90,9 +109,9 @@ struct RowLoader {
     for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
       store(i);
       const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
-      copies.load(i, row + i * ROWS_A_TURN < TILE_M, memory + (to + i * (ROWS_A_TURN * PITCH)),
-                  first + static_cast<offset_t>(i * ROWS_A_TURN) * row_step, apart,
-                  exists ? elements : 0);
+      copies.template load<WHOLE>(i, in_tile(row, i), memory + (to + i * (ROWS_A_TURN * PITCH)),
+                                  first + static_cast<offset_t>(i * ROWS_A_TURN) * row_step, apart,
+                                  exists ? elements : 0);
     }
   }
   // Ends a step.
@@ -116,9 +135,11 @@ struct RowLoader {
   }
 
  private:
+  device_inline static bool in_tile(int first, int i) {
+    return (EVEN ? first : first + i * ROWS_A_TURN) < TILE_M;
+  }
   device_inline void store(int i) const {
     if constexpr (BYTES == 2)
-      if (waiting + i * ROWS_A_TURN < TILE_M)
-        copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)));
+      if (in_tile(waiting, i)) copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)));
   }
 };

@@ -11,13 +11,16 @@
 // different banks.
 constexpr int STAGED_PITCH = LINES_ALONG_M ? TILE_M + 4 : (TILE_N + 31) / 32 * 32 + 8;
 constexpr int STAGED = (LINES_ALONG_M ? TILE_N : TILE_M) * STAGED_PITCH;
-static_assert(TILE_M % 16 == 0);
+constexpr int STAGED_BYTES = (STAGED + TILE_N) * static_cast<int>(sizeof(compute_t));
+static_assert(TILE_M % 16 == 0 && sizeof(out_offset_t) == sizeof(int));
 
 device_inline constexpr int staged_place(int m, int n) {
   return LINES_ALONG_M ? n * STAGED_PITCH + m : m * STAGED_PITCH + n;
 }
 
-// `stage` is shared memory for STAGED values that no thread of the block reads or writes any more.
+// `stage`: STAGED_BYTES of shared memory that no thread of the block reads or writes any more.
+// Behind the sums lie the places of the tile's pixels in the output, each worked out once for all
+// rows; -1 where there is none.
 template <class Tile>
 device_inline void stage_and_store(const Sums& sums, Position position, const Tile& tile,
                                    const GatherParams& params, compute_t* stage) {
@@ -26,6 +29,12 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
       stage[staged_place(position.m + row_step(i), position.n + column_step(j))] = sums.sum[i][j];
+  out_offset_t* const places = reinterpret_cast<out_offset_t*>(stage + STAGED);
+#pragma unroll 1
+  for (int n = thread_x(); n < TILE_N; n += THREADS) {
+    const Pixel pixel = tile.at(n);
+    places[n] = tile.inside(pixel) ? output_offset(pixel) : -1;
+  }
   const bool shared = cluster_size() > 1;
   if (shared)
     cluster_barrier();
@@ -45,9 +54,8 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
        i += static_cast<int>(cluster_size()) * THREADS) {
     const int n = LINES_ALONG_M ? i / TILE_VECTORS : i % TILE_N;
     const int m = (LINES_ALONG_M ? i % TILE_VECTORS : i / TILE_N) * VECTOR_ROWS;
-    const Pixel pixel = tile.at(n);
     const int row = tile.first_row + m;
-    if (!tile.inside(pixel) || row >= ROWS) continue;
+    if (places[n] < 0 || row >= ROWS) continue;
     compute_t values[VECTOR_ROWS], bias[VECTOR_ROWS];
     const compute_t* const mine = stage + staged_place(m, n);
 #pragma unroll
@@ -63,7 +71,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
 #pragma unroll
     for (int v = 0; v < VECTOR_ROWS; ++v)
       bias[v] = row + v < ROWS ? epilogue.bias_of(row + v) : compute_t(0);
-    const out_offset_t at = output_offset(pixel) + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
+    const out_offset_t at = places[n] + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
     if (VECTOR_ROWS > 1 && aligned && row + VECTOR_ROWS <= ROWS) {
       epilogue.store_vector(at, values, bias);
       continue;
@@ -72,9 +80,9 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
     for (int v = 0; v < VECTOR_ROWS; ++v) {
       if (row + v >= ROWS) break;
       const out_offset_t one = at + static_cast<out_offset_t>(v) * OUT_STRIDE_ROW;
-      const out_offset_t z_at =
-          Z_LIKE_OUT ? one
-                     : static_cast<out_offset_t>(row + v) * Z_STRIDE_ROW + residual_offset(pixel);
+      const out_offset_t z_at = Z_LIKE_OUT ? one
+                                           : static_cast<out_offset_t>(row + v) * Z_STRIDE_ROW +
+                                                 residual_offset(tile.at(n));
       epilogue.store_one(one, z_at, values[v], bias[v]);
     }
   }

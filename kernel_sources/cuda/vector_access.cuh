@@ -50,7 +50,18 @@ device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
         : "l"(from), "r"(predicate));
 }
 
-// The same of an element of 2 bytes.
+// An element of 2 bytes that the kernel does not write, where `active`; else what was there stays.
+template <class T>
+device_inline void load_short_if(bool active, u32& bits, const T* from) {
+  static_assert(sizeof(T) == 2);
+  asm volatile(
+      "{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"
+      "@p ld.global.nc.u16 %0, [%1]; }"
+      : "+r"(bits)
+      : "l"(from), "r"(static_cast<u32>(active)));
+}
+
+// The same; zero where it does not exist.
 template <class T>
 device_inline u32 load_short(const T* from, bool exists) {
   static_assert(sizeof(T) == 2);
@@ -62,4 +73,11 @@ device_inline u32 load_short(const T* from, bool exists) {
       : "=&r"(bits)
       : "l"(from), "r"(static_cast<u32>(exists)));
   return bits;
+}
+
+// Two elements of 2 bytes as a word, in one instruction; their upper halves are cut off.
+device_inline u32 pack_shorts(u32 low, u32 high) {
+  u32 word;
+  asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(word) : "r"(low), "r"(high));
+  return word;
 }

@@ -8,25 +8,28 @@
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 
-// A matrix in shared memory, reduction x columns, as wgmma reads it without a swizzle: 16 bytes of
-// the reduction, those of 8 columns one behind the other; k_step bytes from there to the next 16 of
-// the reduction, n_step to the next 8 columns. All multiples of 16. ("Matrix descriptor" in the PTX
-// ISA: leading and stride dimension byte offset.)
+// A matrix in shared memory, reduction x rows or columns, as wgmma reads it without a swizzle: 16
+// bytes of the reduction, those of 8 columns one behind the other; k_step bytes from there to the
+// next 16 of the reduction, n_step to the next 8 columns. Or, of 16 bits, the other way round: 8
+// columns in 16 bytes, those of 8 steps of the reduction one behind the other; k_step bytes to the
+// next 8 of them, n_step to the next 8 columns. All multiples of 16. ("Matrix descriptor" in the
+// PTX ISA: leading and stride dimension byte offset.)
 struct SharedMatrix {
-  u64 descriptor;
+  u32 low, high;  // of the descriptor
 
   device_inline SharedMatrix(const void* first, int k_step, int n_step)
-      : descriptor(place(first) | static_cast<u64>(k_step >> 4) << 16 |
-                   static_cast<u64>(n_step >> 4) << 32) {}
+      : low(place(first) | static_cast<u32>(k_step >> 4) << 16),
+        high(static_cast<u32>(n_step >> 4)) {}
   device_inline SharedMatrix moved(int bytes) const {
     SharedMatrix other = *this;
-    other.descriptor += static_cast<u64>(bytes >> 4);
+    other.low += static_cast<u32>(bytes >> 4);  // an address stays one, of 14 bits
     return other;
   }
+  device_inline u64 descriptor() const { return static_cast<u64>(high) << 32 | low; }
 
  private:
   // In 16 bytes. In a cluster a block's number stands above the 18 bits that are the address.
-  device_inline static u64 place(const void* at) {
+  device_inline static u32 place(const void* at) {
     return (static_cast<u32>(__cvta_generic_to_shared(at)) & 0x3ffffu) >> 4;
   }
 };
@@ -58,13 +61,37 @@ class WarpgroupProducts {
   asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
                " {" WGMMA_SUMS "}, " WGMMA_LEFT_RIGHT ", 1, 1, 1" TRANSPOSED ";"    \
                : WGMMA_OPERANDS(sums)                                               \
-               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor))
+               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()))
     if constexpr (sizeof(T) == 4)
       KILN_WGMMA("k8", ".tf32.tf32", "");
     else if constexpr (is_bf16(T{}))
       KILN_WGMMA("k16", ".bf16.bf16", ", 0");
     else
       KILN_WGMMA("k16", ".f16.f16", ", 0");
+#undef KILN_WGMMA
+#endif
+  }
+  // The same of a left operand in shared memory, the warpgroup's 64 rows where `right` has columns;
+  // with LEFT_ROWS_INNER, of 16 bits, 8 rows in 16 bytes.
+  template <bool LEFT_ROWS_INNER>
+  device_inline void multiply(float (&sums)[PRODUCTS][4], SharedMatrix left, SharedMatrix right) {
+    static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                        \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
+               " {" WGMMA_SUMS "}, " WGMMA_MATRICES ", 1, 1, 1" TRANSPOSED ";"      \
+               : WGMMA_OPERANDS(sums)                                               \
+               : "l"(left.descriptor()), "l"(right.descriptor()))
+    if constexpr (sizeof(T) == 4)
+      KILN_WGMMA("k8", ".tf32.tf32", "");
+    else if constexpr (is_bf16(T{}) && LEFT_ROWS_INNER)
+      KILN_WGMMA("k16", ".bf16.bf16", ", 1, 0");
+    else if constexpr (is_bf16(T{}))
+      KILN_WGMMA("k16", ".bf16.bf16", ", 0, 0");
+    else if constexpr (LEFT_ROWS_INNER)
+      KILN_WGMMA("k16", ".f16.f16", ", 1, 0");
+    else
+      KILN_WGMMA("k16", ".f16.f16", ", 0, 0");
 #undef KILN_WGMMA
 #endif
   }

@@ -20,9 +20,20 @@ device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
 }
 
 template <class T>
+device_inline void load_short_if(bool active, u32& bits, const T* from) {
+  static_assert(sizeof(T) == 2);
+  unsigned short element = 0;
+  if (!active) return;
+  __builtin_memcpy(&element, from, sizeof element);
+  bits = element;
+}
+
+template <class T>
 device_inline u32 load_short(const T* from, bool exists) {
   static_assert(sizeof(T) == 2);
   unsigned short bits = 0;
   if (exists) __builtin_memcpy(&bits, from, sizeof bits);
   return bits;
 }
+
+device_inline u32 pack_shorts(u32 low, u32 high) { return (low & 0xffffu) | high << 16; }

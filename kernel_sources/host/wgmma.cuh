@@ -9,6 +9,7 @@ struct SharedMatrix {
   const unsigned char* first;
   int k_step, n_step;
 
+  SharedMatrix() = default;
   device_inline SharedMatrix(const void* at, int to_next_16_bytes, int to_next_8_columns)
       : first(static_cast<const unsigned char*>(at)),
         k_step(to_next_16_bytes),
@@ -17,6 +18,12 @@ struct SharedMatrix {
     SharedMatrix other = *this;
     other.first += bytes;
     return other;
+  }
+  // A row's first 16 steps of the reduction, of 16 bits, where 16 bytes are 8 rows.
+  device_inline void read_across(int row, u32 (&words)[8]) const {
+    for (int k = 0; k < 16; ++k)
+      __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k,
+                       first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16, 2);
   }
   // A column's first 32 bytes of the reduction.
   device_inline void read(int column, u32 (&words)[8]) const {
@@ -35,11 +42,11 @@ class WarpgroupProducts {
   static constexpr int MOST = 16;  // products on their way
 
   struct Pending {
-    const u32* left;
+    const u32* left;  // in registers; null: in shared memory
     u32 left_was[4];
-    const unsigned char* right;
-    int k_step, n_step;
-    u64 right_was;
+    u64 left_digest, right_digest;
+    SharedMatrix left_matrix, right;
+    bool left_rows_inner;
     int group;
   };
   Pending pending_[MOST];  // oldest first
@@ -61,6 +68,26 @@ class WarpgroupProducts {
       }
     return value;
   }
+  // The lane's two rows of a warpgroup's 64.
+  device_inline static void read_left(const SharedMatrix& left, bool rows_inner,
+                                      u32 (&rows)[2][8]) {
+    const int first =
+        static_cast<int>(thread_x() / 32 % 4 * 16 + kiln_context->lane(kiln_context) / 4);
+    for (int row = 0; row < 2; ++row) {
+      if (rows_inner)
+        left.read_across(first + row * 8, rows[row]);
+      else
+        left.read(first + row * 8, rows[row]);
+    }
+  }
+  device_inline static u64 digest(const SharedMatrix& left, bool rows_inner) {
+    u32 rows[2][8];
+    read_left(left, rows_inner, rows);
+    u64 value = 0;
+    for (const auto& row : rows)
+      for (const u32 word : row) value = (value ^ word) * 0x100000001b3ull;
+    return value;
+  }
   // Product k of a word of 4 bytes: two of 16 bits, one of f32.
   device_inline static double product(u32 left, u32 right) {
     if constexpr (sizeof(T) == 4) {
@@ -74,6 +101,31 @@ class WarpgroupProducts {
     }
   }
 
+  device_inline void start(float (&sums)[PRODUCTS][4], const u32 (&left)[2][8],
+                           const Pending& pending) {
+    if (count_ == 0) __builtin_memcpy(next_, sums, sizeof next_);
+    wrong_ = wrong_ || !begun_ || count_ == MOST;
+    for (int j = 0; j < PRODUCTS; ++j)
+      for (u32 i = 0; i < 2; ++i) {
+        u32 words[8];
+        pending.right.read(column_of(j, i), words);
+        for (u32 row = 0; row < 2; ++row) {
+          double sum = next_[j][row * 2 + i];
+          for (u32 k = 0; k < 8; ++k) sum += product(left[row][k], words[k]);
+          next_[j][row * 2 + i] = mma_round(sum, 0.0f);
+        }
+      }
+    for (auto& column : sums)
+      for (float& sum : column) sum = __builtin_nanf("");
+    if (count_ < MOST) pending_[count_++] = pending;
+  }
+  device_inline static bool changed(const Pending& each) {
+    if (digest(each.right) != each.right_digest) return true;
+    if (each.left == nullptr)
+      return digest(each.left_matrix, each.left_rows_inner) != each.left_digest;
+    return __builtin_memcmp(each.left, each.left_was, sizeof each.left_was) != 0;
+  }
+
  public:
   device_inline void begin() { begun_ = true; }
 
@@ -85,26 +137,30 @@ class WarpgroupProducts {
     __builtin_memcpy(mine.word, left, sizeof mine.word);
     const auto* const all =
         static_cast<const Left*>(kiln_context->warp_exchange(kiln_context, &mine, sizeof mine));
-    if (count_ == 0) __builtin_memcpy(next_, sums, sizeof next_);
-    wrong_ = wrong_ || !begun_ || count_ == MOST;
     const u32 g = kiln_context->lane(kiln_context) / 4;
-    for (int j = 0; j < PRODUCTS; ++j)
-      for (u32 i = 0; i < 2; ++i) {
-        u32 words[8];
-        right.read(column_of(j, i), words);
-        for (u32 row = 0; row < 2; ++row) {
-          double sum = next_[j][row * 2 + i];
-          for (u32 k = 0; k < 8; ++k)
-            sum += product(all[g * 4 + k % 4].word[k / 4 * 2 + row], words[k]);
-          next_[j][row * 2 + i] = mma_round(sum, 0.0f);
-        }
-      }
-    for (auto& column : sums)
-      for (float& sum : column) sum = __builtin_nanf("");
-    if (count_ == MOST) return;
-    Pending& pending = pending_[count_++];
-    pending = {left, {}, right.first, right.k_step, right.n_step, digest(right), group_};
+    u32 rows[2][8];
+    for (u32 row = 0; row < 2; ++row)
+      for (u32 k = 0; k < 8; ++k) rows[row][k] = all[g * 4 + k % 4].word[k / 4 * 2 + row];
+    Pending pending{left, {}, 0, digest(right), right, right, false, group_};
     __builtin_memcpy(pending.left_was, left, sizeof pending.left_was);
+    start(sums, rows, pending);
+  }
+
+  template <bool LEFT_ROWS_INNER>
+  device_inline void multiply(float (&sums)[PRODUCTS][4], const SharedMatrix& left,
+                              const SharedMatrix& right) {
+    static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
+    u32 rows[2][8];
+    read_left(left, LEFT_ROWS_INNER, rows);
+    start(sums, rows,
+          {nullptr,
+           {},
+           digest(left, LEFT_ROWS_INNER),
+           digest(right),
+           left,
+           right,
+           LEFT_ROWS_INNER,
+           group_});
   }
 
   device_inline void commit() {
@@ -115,11 +171,8 @@ class WarpgroupProducts {
   template <int NEWEST>
   device_inline void wait(float (&sums)[PRODUCTS][4]) {
     int done = 0;
-    for (; done < count_ && pending_[done].group < group_ - NEWEST; ++done) {
-      const Pending& each = pending_[done];
-      wrong_ = wrong_ || __builtin_memcmp(each.left, each.left_was, sizeof each.left_was) != 0 ||
-               digest({each.right, each.k_step, each.n_step}) != each.right_was;
-    }
+    for (; done < count_ && pending_[done].group < group_ - NEWEST; ++done)
+      wrong_ = wrong_ || changed(pending_[done]);
     for (int i = done; i < count_; ++i) pending_[i - done] = pending_[i];
     if (done > 0 && done == count_ && !wrong_) __builtin_memcpy(sums, next_, sizeof next_);
     count_ -= done;

@@ -109,6 +109,16 @@ constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 0.969,
                  warpgroup_step_clocks = 100, warpgroup_first_clocks = 6000,
                  warpgroup_store_clocks = 6.63, warpgroup_exchanged_clocks = 13.6,
                  warpgroup_start_clocks = 1700;
+// The same where single elements are gathered: clocks of each of 16 bits and of 32, of a halo
+// against one of the filter, and what comes to that where few pixels lie side by side; of a step,
+// of a group of them, before the first one whatever it gathers, and of a thread for each element of
+// that; of a result. What other numbers of warps than eight change of the gathering and storing.
+constexpr double gathered_16_bits = 0.182, gathered_f32 = 0.111, gathered_halo_share = 0.893,
+                 gathered_short_run = 5.67, gathered_step_clocks = 60.9,
+                 gathered_group_clocks = 684, gathered_first_clocks = 3990,
+                 gathered_first_element_clocks = 41.1, gathered_store_clocks = 22.7,
+                 gathered_warps_16_bits = 0.07, gathered_warps_f32 = -0.488,
+                 gathered_warps_store = 0.648;
 
 // Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
 // of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
@@ -334,29 +344,62 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 
+// Clocks of a warpgroups' tile beside its products.
+struct BesideProducts {
+  double copies, steps, first;
+  double result;  // of a warp's
+};
+
+BesideProducts copying_clocks(const WarpgroupWork& work, int parts) {
+  return {work.halo_bytes * halo_byte_clocks + work.filter_bytes * filter_byte_clocks,
+          std::ceil(work.steps / parts) * warpgroup_step_clocks, warpgroup_first_clocks,
+          warpgroup_store_clocks};
+}
+
+// What the first group gathers is waited for.
+BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
+  const bool f32 = work.type == KILN_DATA_FLOAT;
+  const auto element = static_cast<double>(size_of(work.type));
+  const auto of_warps = [&](double share) {
+    constexpr double warps = 8;
+    return 1 + share * (warps / (work.threads / warp) - 1);
+  };
+  const double halo = gathered_halo_share * (1 + gathered_short_run / work.halo_run);
+  const double gathered = (work.filter_bytes + work.halo_bytes * halo) / element;
+  const double first = (work.filter_bytes / work.groups + work.halo_bytes / work.halos) / element;
+  return {gathered * (f32 ? gathered_f32 * of_warps(gathered_warps_f32)
+                          : gathered_16_bits * of_warps(gathered_warps_16_bits)),
+          std::ceil(work.steps / parts) * gathered_step_clocks +
+              work.groups / parts * gathered_group_clocks,
+          gathered_first_clocks + first / work.threads * gathered_first_element_clocks,
+          gathered_store_clocks * of_warps(gathered_warps_store)};
+}
+
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
   const double sums = static_cast<double>(work.m) * work.n;
   // 32 bytes of the reduction: 8 of f32, of 16 bits twice as many at twice the rate.
   const double step = work.step_fragments * sums * 8 / warpgroup_rate * warpgroup_share_of_products;
-  const double steps = std::ceil(work.steps / parts);
-  const double bytes = (work.halo_bytes + work.filter_bytes) / parts;
-  const double copies =
-      (work.halo_bytes * halo_byte_clocks + work.filter_bytes * filter_byte_clocks) / parts;
+  const double products = std::ceil(work.steps / parts) * step;
+  const bool gathers = work.groups > 0;
+  const BesideProducts beside =
+      gathers ? gathering_clocks(work, parts) : copying_clocks(work, parts);
+  const double bytes = gathers ? 0 : (work.halo_bytes + work.filter_bytes) / parts;
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const double blocks = tiles * parts;
   const double busy = std::min<double>(blocks, device.multiprocessors);
   const double cache_bytes =
       std::min(most_cache_bytes, shared_cache_bytes_in_l1 * device.multiprocessors / busy);
   const auto block = [&](double resident) {
-    const double computed = steps * (resident * step + warpgroup_step_clocks) + resident * copies;
-    double clocks = warpgroup_first_clocks + std::max(computed, resident * bytes / cache_bytes);
-    clocks += resident * warpgroup_store_clocks * work.results / (blocks * warp);
+    const double computed = resident * (products + beside.copies / parts) + beside.steps;
+    double clocks = beside.first + std::max(computed, resident * bytes / cache_bytes);
+    clocks += resident * beside.result * work.results / (blocks * warp);
     if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * sums / warp;
     return clocks;
   };
+  const double warps = work.threads / warp;
   const int resident =
-      parts > 1 ? 1 : resident_blocks(work.shared_memory, work.n / 2.0, work.m / 16.0, device);
+      parts > 1 ? 1 : resident_blocks(work.shared_memory, sums / work.threads, warps, device);
   const double clocks = rounds_clocks(blocks, parts, resident, device, block);
   return seconds_of(warpgroup_start_clocks + clocks, work.bytes, chip);
 }

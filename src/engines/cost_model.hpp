@@ -71,13 +71,16 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
 // A matrix product by warpgroups, 64 rows each, that read the columns where shared memory has them.
 struct WarpgroupWork {
   DataType type = KILN_DATA_FLOAT;
-  int m = 0, n = 0;
+  int m = 0, n = 0, threads = 0;
   double shared_memory = 0;  // bytes of a block
   std::int64_t tiles = 0;
   double results = 0;
-  double steps = 0;  // of a tile's reduction, between two barriers
+  double steps = 0;  // of a tile's reduction
   int step_fragments = 4;
   double halo_bytes = 0, filter_bytes = 0;  // of a tile, copied to shared memory
+  // Where single elements are copied: groups of steps between two barriers, halos one after the
+  // other, and pixels of one that lie side by side.
+  double groups = 0, halos = 0, halo_run = 0;
   double bytes = 0;
 };
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device);

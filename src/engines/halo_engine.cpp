@@ -20,15 +20,6 @@ FragmentShape fragment_shape(const HaloShape& shape) {
   return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks};
 }
 
-struct Tiles {
-  std::int64_t of_pixels, all;
-};
-Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const HaloTile& tile) {
-  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
-  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
-  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
-}
-
 // A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
 // from memory unread, where the next channel's lie elsewhere: each then counts for two.
 double filter_copies(const HaloTile& tile, const Gather& gather) {
@@ -39,14 +30,14 @@ double filter_copies(const HaloTile& tile, const Gather& gather) {
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
-                          const HaloTile& tile) {
+                          const HaloTile& tile, std::int64_t tiles) {
   const HaloShape& shape = tile.shape;
   FragmentWork work;
   work.type = problem.type;
   work.split = is_split(problem);
   work.shape = fragment_shape(shape);
   work.shared_memory = tile.shared_memory();
-  work.tiles = tiles_of(problem, gather, tile).all;
+  work.tiles = tiles;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const double taps = tile.walked_taps(gather);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
@@ -65,70 +56,42 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
                 (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
   work.transposed = tile.filter_rows_inner;
   work.scattered = gather.out_strides[1] != 1 && gather.out_strides[4] != 1;
+  work.bytes = work_of(problem, false).bytes;
   return work;
 }
 
 }  // namespace
 
-bool HaloEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+std::string HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                const DeviceDescription& device) const {
+  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
+  return layout_refusal(problem, gather);
+}
 
-std::vector<HaloTile> HaloEngine::tiles(const ConvolutionProblem& problem, const Gather& gather,
+std::optional<HaloTile> HaloEngine::lay(const HaloShape& shape, const Gather& gather, int tap_group,
                                         const DeviceDescription& device) const {
-  std::vector<HaloTile> tiles;
-  for (const Shapes& each : shapes(problem, gather))
-    for (const HaloShape& shape : each.shapes) {
-      const std::optional<HaloTile> tile = lay_halo_tile(shape, gather, each.tap_group, device);
-      if (!tile) continue;
-      const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile->strip;
-      if (narrow_offsets(problem, gather, shape.m, tile->chunk_channels(),
-                         shape.n / strip_pixels + 2))
-        tiles.push_back(*tile);
-    }
-  return tiles;
+  return lay_halo_tile(shape, gather, tap_group, device);
 }
 
-std::variant<std::vector<Candidate>, Refusal> HaloEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
-  const std::vector<HaloTile> fitting = tiles(problem, gather, device);
-  if (fitting.empty())
-    return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
-  constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
-  const double bytes = work_of(problem, false).bytes;
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    FragmentWork work = work_of_tile(problem, gather, fitting[i]);
-    work.bytes = bytes;
-    const double groups = work.fragments / (fitting[i].shape.chunk_steps * fitting[i].tap_group);
-    for (const int parts : parts_of(device, groups, most_parts))
-      if (work.tiles * parts <= limit32)
-        candidates.push_back({static_cast<int>(i), parts, fragment_seconds(work, parts, device)});
-  }
-  if (candidates.empty()) return Refusal{cat("more than ", limit32, " thread blocks in a launch")};
-  return candidates;
+std::int64_t HaloEngine::most_images(const HaloTile& tile, const Gather& gather) const {
+  return tile.shape.n / (gather.phases.front().pixels[1] * tile.strip) + 2;
 }
 
-Proposal HaloEngine::make(const Problem& any, const DeviceDescription& device,
-                          Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
-                 problem, gather, candidate.parts);
+TileCounts HaloEngine::count(const HaloTile& tile, const ConvolutionProblem& problem,
+                             const Gather& gather) const {
+  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
+  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
+  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
 }
 
-Proposal HaloEngine::propose(const HaloTile& tile, const ConvolutionProblem& problem,
-                             const Gather& gather, int parts) const {
-  const Tiles tiles = tiles_of(problem, gather, tile);
-  Proposal out{make_spec(tile, problem, gather), {}};
-  out.launch =
-      gather_launch(problem, tiles.of_pixels, tiles.all * parts,
-                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+std::vector<Candidate> HaloEngine::of_tile(const HaloTile& tile, const ConvolutionProblem& problem,
+                                           const Gather& gather,
+                                           const DeviceDescription& device) const {
+  const FragmentWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
+  const double groups = work.fragments / (tile.shape.chunk_steps * tile.tap_group);
+  std::vector<Candidate> out;
+  for (const int parts : parts_of(device, groups, most_parts))
+    out.push_back({0, parts, fragment_seconds(work, parts, device)});
   return out;
 }
 

@@ -26,7 +26,8 @@ constexpr HaloShape split_shapes[] = {
 
 }  // namespace
 
-std::string HaloGemmEngine::refusal(const ConvolutionProblem& problem, const Gather& gather) const {
+std::string HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
+                                           const Gather& gather) const {
   return channels_last_refusal(problem, gather);
 }
 

@@ -14,7 +14,8 @@ class HaloGemmEngine final : public HaloEngine {
   const char* name() const override { return "halo_gemm"; }
 
  private:
-  std::string refusal(const ConvolutionProblem& problem, const Gather& gather) const override;
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;

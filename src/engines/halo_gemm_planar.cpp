@@ -1,10 +1,12 @@
 #include "engines/halo_gemm_planar.hpp"
 
-#include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/halo_refusal.hpp"
 
 namespace kiln {
 namespace {
+
+constexpr std::int64_t most_taps = 16;  // in a stage
 
 // Steps of 32 or 64 bytes of channels, for a stage holds the taps of a whole group. Elements of the
 // filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
@@ -22,39 +24,17 @@ constexpr HaloShape split_shapes[] = {
     {32, 256, 4, 8, 1, 2, 1},  {32, 128, 4, 4, 2, 2, 1}, {32, 128, 4, 4, 1, 2, 1},
 };
 
-// How many taps a stage of the filter may hold: of one channel they lie side by side, all or those
-// of a row. None if the filter lies otherwise.
-std::vector<int> tap_groups(const Gather& gather) {
-  const Spatial& taps = gather.phases.front().taps;
-  std::vector<int> groups;
-  constexpr std::int64_t most = 16;
-  const bool rows_follow = gather.w_tap[1] == taps[2] || taps[1] == 1;
-  if (taps[1] * taps[2] <= most && rows_follow && (gather.w_tap[2] == 1 || taps[2] == 1))
-    groups.push_back(static_cast<int>(taps[1] * taps[2]));
-  if (taps[2] > 1 && taps[2] <= most && taps[1] > 1 && gather.w_tap[2] == 1)
-    groups.push_back(static_cast<int>(taps[2]));
-  return groups;
-}
-
 }  // namespace
 
-std::string HaloGemmPlanarEngine::refusal(const ConvolutionProblem& problem,
-                                          const Gather& gather) const {
-  const Gather::Phase& phase = gather.phases.front();
-  if (phase.tap_count() == 1) return "a filter of one tap, of which nothing is read twice";
-  if (gather.source_strides[4] != 1) return "the pixels of a row do not lie side by side";
-  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
-  if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
-      idle * 3 > gather.channels)
-    return cat(gather.channels, " channels a group; they are multiplied ", chunk, " at a time");
-  if (tap_groups(gather).empty()) return "few taps lie side by side in the filter";
-  return "";
+std::string HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                 const Gather& gather) const {
+  return planar_refusal(problem, gather, most_taps);
 }
 
 std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionProblem& problem,
                                                              const Gather& gather) const {
   std::vector<Shapes> all;
-  for (const int group : tap_groups(gather))
+  for (const int group : tap_groups(gather, most_taps))
     all.push_back(
         {is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes, group});
   return all;

@@ -14,7 +14,8 @@ class HaloGemmPlanarEngine final : public HaloEngine {
   const char* name() const override { return "halo_gemm_planar"; }
 
  private:
-  std::string refusal(const ConvolutionProblem& problem, const Gather& gather) const override;
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;

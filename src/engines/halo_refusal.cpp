@@ -47,6 +47,31 @@ std::string channels_last_refusal(const ConvolutionProblem& problem, const Gathe
   return "";
 }
 
+std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
+  const Spatial& taps = gather.phases.front().taps;
+  std::vector<int> groups;
+  const bool row_follows = gather.w_tap[2] == 1 || taps[2] == 1;
+  const bool rows_follow = gather.w_tap[1] == taps[2] || taps[1] == 1;
+  for (std::int64_t rows = taps[1]; rows >= 1; --rows)
+    if (taps[1] % rows == 0 && rows * taps[2] > 1 && rows * taps[2] <= most && row_follows &&
+        (rows_follow || rows == 1))
+      groups.push_back(static_cast<int>(rows * taps[2]));
+  return groups;
+}
+
+std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                           std::int64_t most_taps) {
+  const Gather::Phase& phase = gather.phases.front();
+  if (phase.tap_count() == 1) return "a filter of one tap, of which nothing is read twice";
+  if (gather.source_strides[4] != 1) return "the pixels of a row do not lie side by side";
+  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
+  if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
+      idle * 3 > gather.channels)
+    return cat(gather.channels, " channels a group; they are multiplied ", chunk, " at a time");
+  if (tap_groups(gather, most_taps).empty()) return "few taps lie side by side in the filter";
+  return "";
+}
+
 bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,
                     std::int64_t chunk_channels, std::int64_t images) {
   const Spatial& pixels = gather.phases.front().pixels;

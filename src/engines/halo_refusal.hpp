@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "device/device.hpp"
 #include "engines/gather.hpp"
@@ -15,6 +16,14 @@ std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather
 
 // Of those that copy channels that lie side by side.
 std::string channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather);
+
+// How many taps a stage of the filter may hold where channels lie apart, the most first: rows of
+// them, which of one channel lie side by side. None if the filter lies otherwise.
+std::vector<int> tap_groups(const Gather& gather, std::int64_t most);
+
+// Of those that gather elements whose channels lie apart, at most so many taps in a stage.
+std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                           std::int64_t most_taps);
 
 // Whether offsets fit into 32 bits, from a tile's first image on, of which it meets at most so
 // many, and within the filter; those included that are worked out beyond the last channel or row

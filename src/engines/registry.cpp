@@ -9,6 +9,7 @@
 #include "engines/halo_gemm.hpp"
 #include "engines/halo_gemm_planar.hpp"
 #include "engines/halo_wgmma.hpp"
+#include "engines/halo_wgmma_planar.hpp"
 #include "engines/implicit_gemm.hpp"
 #include "engines/pointwise.hpp"
 #include "engines/pooling.hpp"
@@ -26,6 +27,7 @@ namespace kiln {
 
 std::span<const Engine* const> engines() {
   static const HaloWgmmaEngine halo_wgmma;
+  static const HaloWgmmaPlanarEngine halo_wgmma_planar;
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
   static const FewChannelsEngine few_channels;
@@ -47,6 +49,7 @@ std::span<const Engine* const> engines() {
   static const PointwiseEngine pointwise;
   static const ReductionEngine reduction;
   static const Engine* const list[] = {&halo_wgmma,
+                                       &halo_wgmma_planar,
                                        &halo_gemm,
                                        &halo_gemm_planar,
                                        &few_channels,

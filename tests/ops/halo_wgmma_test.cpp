@@ -3,20 +3,14 @@
 #include "engines/halo_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <limits>
 
-#include "tensor_core_case.hpp"
+#include "warpgroup_case.hpp"
 
 namespace {
 
 using namespace test;
 
-// One product for each: f32 in three is refused.
-constexpr Arithmetic whole[] = {{KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
-constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
+const HaloWgmmaEngine engine;
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -24,19 +18,8 @@ ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic,
   return problem_in(line, arithmetic, KILN_TENSOR_NHWC, pass, mode);
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = HaloWgmmaEngine().candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
-
-// The host device, or a Hopper GPU: elsewhere there are no such products.
-bool has_warpgroups() {
-  const DeviceDescription& description = device()->description();
-  return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
-}
-
-void check_exact(const OperationCase& item) { check_integers(item, "halo_wgmma"); }
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
+void check_exact(const OperationCase& item) { check_integers(item, engine.name()); }
 
 }  // namespace
 
@@ -46,7 +29,6 @@ BOOST_AUTO_TEST_SUITE(halo_wgmma)
 // taps.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   if (!has_warpgroups()) return;
-  const HaloWgmmaEngine engine;
   for (const Arithmetic& arithmetic : whole)
     for (const ConvolutionPass pass : passes) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
@@ -64,9 +46,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
           if (tile.shape.strips && parts > 2) continue;
-          const Proposal proposal = engine.propose(tile, problem, gather, parts);
-          const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
+          check_tile(engine, tile, parts, item, want);
         }
       }
     }
@@ -76,27 +56,10 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
 // rows of taps that no pixel of a tile meets.
 BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   if (!has_warpgroups()) return;
-  const HaloWgmmaEngine engine;
-  int turn = 0, checked = 0;
-  for (const char* line : {"mb2ic24ih41iw19oc40kh3ph1", "mb1ic24ih50iw9oc40kh7kw5ph6pw2",
-                           "g2mb2ic32ih33iw17oc48kh2kw3pw2dh1"})
-    for (const ConvolutionPass pass : passes) {
-      const ConvolutionProblem problem =
-          nhwc(line, whole[static_cast<std::size_t>(turn) % std::size(whole)], pass,
-               turn % 2 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
-      ++turn;
-      const OperationCase item = integers_of(problem);
-      const HostTensor want = item.expected();
-      const Gather gather = make_gather(problem);
-      int number = turn;  // every other tile
-      for (const LineTile& tile : engine.tiles(problem, gather, device()->description())) {
-        if (!tile.shape.strips || ++number % 2 == 0) continue;
-        const std::string fault =
-            difference(run_proposal(item, engine.propose(tile, problem, gather, 1)), want);
-        BOOST_TEST(fault.empty(), line << ", " << describe(tile) << ": " << fault);
-        ++checked;
-      }
-    }
+  const int checked = check_strips(engine,
+                                   {"mb2ic24ih41iw19oc40kh3ph1", "mb1ic24ih50iw9oc40kh7kw5ph6pw2",
+                                    "g2mb2ic32ih33iw17oc48kh2kw3pw2dh1"},
+                                   KILN_TENSOR_NHWC);
   BOOST_TEST(checked >= 15);
 }
 
@@ -151,51 +114,18 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   }
 }
 
-// A residual that lies otherwise, channels that are no vectors, old contents that are added to.
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : whole)
-    for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
-      const ConvolutionOperands o =
-          describe_convolution(parse_convolution_line("mb2ic24ih14iw15oc21kh3ph1"), arithmetic.type,
-                               KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
-      Tensor z = o.y;
-      z.strides = dense_strides(z_layout, 4, z.dims);
-      Tensor bias = o.y;
-      bias.dims = {1, o.y.dims[1], 1, 1};
-      bias.strides = dense_strides(z_layout, 4, bias.dims);
-      ConvolutionProblem problem =
-          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
-      problem.math = arithmetic.math;
-      OperationCase item = integers_of(problem);
-      item.scalars = {.alpha = 2, .beta = -1};
-      check_exact(item);
-
-      OperationCase accumulated(
-          nhwc("mb2ic40ih14iw15oc24kh3ph1", arithmetic, ConvolutionPass::dgrad));
-      accumulated.scalars = {.alpha = -2, .beta = 3};
-      accumulated.fill_integers(7, 2);
-      check_exact(accumulated);
-
-      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
-      BOOST_TEST(reason(problem).ends_with("bytes; 16 are copied at a time"));
-    }
+  check_epilogues(engine, KILN_TENSOR_NHWC, false);
+  for (const Arithmetic& arithmetic : whole) {
+    ConvolutionProblem problem = nhwc("mb2ic24ih14iw15oc21kh3ph1", arithmetic);
+    problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+    BOOST_TEST(reason(problem).ends_with("bytes; 16 are copied at a time"));
+  }
 }
 
-// What is not a number goes where it is read: not over the end of a row, or of an image, whose
-// padding the next one shares.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
-  if (!has_warpgroups()) return;
-  for (const char* line : {"mb2ic16ih8iw8oc24kh3ph0", "mb3ic16ih6iw9oc24kh3ph1"})
-    for (const Arithmetic& arithmetic : whole) {
-      OperationCase item = integers_of(nhwc(line, arithmetic), 5);
-      item["x"].at(20) = std::nan("");
-      item["x"].at(800) = std::numeric_limits<double>::infinity();
-      item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
-      for (const char* tensor : {"x", "w"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
-      check_exact(item);
-    }
+  if (has_warpgroups()) check_nan_and_infinity(engine, KILN_TENSOR_NHWC);
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
@@ -210,8 +140,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "the channels of a pixel of x do not lie side by side");
   BOOST_TEST(reason(nhwc("mb1ic32ih900oc64kh3dh700ph700", f16)) ==
              "the halo of no tile fits into shared memory, or offsets into 32 bits");
-  const auto answer = HaloWgmmaEngine().candidates(nhwc("mb4ic32ih29oc64kh3ph1", f16),
-                                                   known_architecture("sm_100"));
+  const auto answer =
+      engine.candidates(nhwc("mb4ic32ih29oc64kh3ph1", f16), known_architecture("sm_100"));
   BOOST_TEST(std::get<Refusal>(answer).reason == "sm_100 has no products of warpgroups");
 }
 

@@ -9,14 +9,17 @@
 namespace kiln::test {
 namespace {
 
-// left(row, k) = row + 2 k, 16 x 8; right(k, column) = in[8 column + k], 8 x 8.
+// left(row, k) = row + 2 k, 16 x 8, in registers or IN_PLACE in shared memory; right(k, column) =
+// in[8 column + k], 8 x 8.
 constexpr std::string_view product = R"(
 #include "target/wgmma.cuh"
 KILN_KERNEL(test, 32, 1, Params, p) {
-  float* const shared = shared_array<float, 64>(0);
+  float* const shared = shared_array<float, 192>(0);
   const int lane = static_cast<int>(thread_x()), g = lane / 4, t = lane % 4;
   for (int i = lane; i < 64; i += 32)
     shared[i % 8 / 4 * 32 + i / 8 * 4 + i % 4] = static_cast<const float*>(p.in)[i];
+  for (int i = lane; i < 128; i += 32)
+    shared[64 + i % 8 / 4 * 64 + i / 8 * 4 + i % 4] = static_cast<float>(i / 8 + i % 8 * 2);
   show_to_tensor_cores();
   block_barrier();
   u32 left[4];
@@ -24,13 +27,16 @@ KILN_KERNEL(test, 32, 1, Params, p) {
     left[i] = bits_of(static_cast<float>(g + i % 2 * 8 + 2 * (t + i / 2 * 4)));
   float sums[1][4] = {{1, 1, 1, 1}};
   WarpgroupProducts<float, 1> products;
-  const SharedMatrix right(shared, 128, 128);
+  const SharedMatrix right(shared, 128, 128), rows(shared + 64, 256, 128);
   for (int i = 0; i < 2; ++i) {
     if (DEFECT != 1) products.begin();
-    products.multiply(sums, left, right);
+    if (IN_PLACE)
+      products.multiply<false>(sums, rows, right);
+    else
+      products.multiply(sums, left, right);
     if (DEFECT != 2) products.commit();
   }
-  if (DEFECT == 3) left[0] ^= 1;
+  if (DEFECT == 3) left[0] ^= 1, shared[64 + lane] += 1;
   if (DEFECT == 4 && lane == 0) shared[0] += 1;
   if (DEFECT == 5) products.wait<1>(sums);
   if (DEFECT != 5 && DEFECT != 6) products.wait<0>(sums);
@@ -38,13 +44,16 @@ KILN_KERNEL(test, 32, 1, Params, p) {
     static_cast<float*>(p.out)[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[0][i];
 })";
 
-std::vector<float> sums_with(int defect) {
+std::vector<float> sums_with(int defect, bool in_place) {
   std::vector<float> in(64);
   std::iota(in.begin(), in.end(), -20.0f);
-  const auto kernel = load_kernel(cat("constexpr int DEFECT = ", defect, ";"), product, 256);
+  constexpr std::uint32_t bytes = 768;
+  const std::string constants =
+      cat("constexpr int DEFECT = ", defect, "; constexpr bool IN_PLACE = ", in_place, ";");
+  const auto kernel = load_kernel(constants, product, bytes);
   LaunchShape shape;
   shape.block = {32, 1, 1};
-  shape.shared_memory = 256;
+  shape.shared_memory = bytes;
   return run_kernel<float>(*kernel, shape, in, 128);
 }
 
@@ -60,17 +69,19 @@ BOOST_AUTO_TEST_CASE(two_products_are_added_up) {
       for (int k = 0; k < 8; ++k) sum += (row + 2 * k) * (8 * column + k - 20);
       expected.push_back(static_cast<float>(1 + 2 * sum));
     }
-  BOOST_TEST(sums_with(0) == expected, boost::test_tools::per_element());
+  for (const bool in_place : {false, true})
+    BOOST_TEST(sums_with(0, in_place) == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_missing_leaves_no_numbers) {
   for (const auto& [defect, what] : {std::pair(1, "no group was begun"),
                                      {2, "the group was not closed"},
-                                     {3, "registers changed under way"},
+                                     {3, "left operands changed under way"},
                                      {4, "shared memory changed under way"},
                                      {5, "a group was not waited for"},
                                      {6, "nothing was waited for"}})
-    BOOST_TEST(std::isnan(sums_with(defect)[0]), what);
+    for (const bool in_place : {false, true})
+      BOOST_TEST(std::isnan(sums_with(defect, in_place)[0]), what << ", " << in_place);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

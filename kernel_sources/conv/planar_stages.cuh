@@ -1,0 +1,90 @@
+// The way of a planar tile's operands through shared memory: two halos, and two groups of TAP_GROUP
+// taps of the filter. While the steps of a group multiply, they load the next group and some of the
+// next chunk's halo; the threads wait for each other at a group's end alone.
+#pragma once
+
+#include "conv/planar_loader.cuh"
+
+template <class Layout>
+struct PlanarStages {
+  static constexpr int GROUP = TAP_GROUP * Layout::TAP;  // bytes
+
+  const TapWindow& window;
+  PlanarHaloLoader<Layout>& halo;
+  PlanarFilterLoader<Layout>& filter;
+  int filters_at;  // in shared memory, as what follows
+  int last_chunk;
+  Step step;                       // at hand
+  Step next;                       // of the group to be loaded
+  int tap = 0;                     // of the group
+  int groups_left;                 // from the one at hand on
+  int filter_at = 0, halo_at = 0;  // of the step
+  int load_at = 0;                 // of the group to be loaded
+
+  // Of the groups begin <= k < end.
+  device_inline PlanarStages(const TapWindow& of_tile, PlanarHaloLoader<Layout>& halo_loader,
+                             PlanarFilterLoader<Layout>& filter_loader, int filters, int begin,
+                             int end)
+      : window(of_tile),
+        halo(halo_loader),
+        filter(filter_loader),
+        filters_at(filters),
+        last_chunk((end - 1) / (of_tile.taps() / TAP_GROUP)),
+        step(Step::number(begin * TAP_GROUP, of_tile)),
+        next(step),
+        groups_left(end - begin) {}
+
+  // Brings the first group and its halo, and starts what comes after; they have landed for all
+  // once land() is back.
+  template <class Land>
+  device_inline void fill(const Land& land) {
+    if (groups_left > 0) {
+      start_group();
+      halo.start(step.chunk, halo_at);
+#pragma unroll 1
+      for (int i = 0; i < LOAD_STEPS; ++i) load();
+      filter.loader.flush();
+      halo.finish();
+      start_ahead(true);
+    }
+    land();
+  }
+
+  // A share of what the group at hand is to load; PARTS of them are a step's of the filter.
+  template <int PARTS>
+  device_inline void load_filter(int part) {
+    filter.loader.template load<PARTS>(part);
+  }
+  device_inline void load() {
+    load_filter<1>(0);
+    halo.step();
+    filter.loader.advance();
+  }
+
+  // land(): the next group is to land for all, and this one to have been read by all.
+  template <class Land>
+  device_inline void end_step(const Land& land) {
+    step.advance(window);
+    filter_at += Layout::TAP;
+    if (++tap < TAP_GROUP) return;
+    tap = 0;
+    const bool starts_chunk = step.starts_chunk(window);
+    if (starts_chunk) halo.finish();
+    land();
+    if (filter_at == 2 * GROUP) filter_at = 0;
+    if (starts_chunk) halo_at = Layout::HALO - halo_at;
+    --groups_left;
+    start_ahead(starts_chunk);
+  }
+
+ private:
+  device_inline void start_group() {
+    filter.start(next, filters_at + load_at);
+    load_at = GROUP - load_at;
+    next.advance_rows(TAP_GROUP / Layout::WIDTH, window);
+  }
+  device_inline void start_ahead(bool starts_chunk) {
+    if (groups_left > 1) start_group();
+    if (starts_chunk && step.chunk < last_chunk) halo.start(step.chunk + 1, Layout::HALO - halo_at);
+  }
+};
