@@ -11,6 +11,7 @@ import argparse
 import csv
 import itertools
 import pathlib
+import re
 import sys
 
 try:
@@ -59,8 +60,10 @@ def read(paths):
 
 
 def caption(machine):
-    """What a picture is of: the chip, the date, and whom Kiln was measured against."""
-    parts = [machine.get("device", "?"), machine.get("date", "?").split(" ")[0]]
+    """What a picture is of: the chip, the date or the first and last one of a file that was put
+    together, and whom Kiln was measured against."""
+    days = sorted(set(re.findall(r"\d{4}-\d{2}-\d{2}", machine.get("date", "")))) or ["?"]
+    parts = [machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))]
     for name, title in (("cudnn", "cuDNN"), ("cublas", "cuBLAS")):
         version = machine.get(name, "none:")
         if not version.startswith("none:"):
