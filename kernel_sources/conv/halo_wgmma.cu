@@ -38,7 +38,8 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   LeftOperand left(filters);
   const SharedMatrix pixels = pixel_matrix(memory);
 
-  constexpr int AHEAD = STAGES - 1 - LeftOperand::HELD;  // steps in flight
+  // Steps in flight; what is read in place, the products of the step before may still read.
+  constexpr int AHEAD = LeftOperand::IN_PLACE ? STAGES - 2 : STAGES - 1;
   static_assert(AHEAD > 0);
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
@@ -66,7 +67,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   bool fresh = true;  // a halo, not shown to the tensor cores yet
   const auto multiply_step = [&](int set, bool more) {
     async_wait<AHEAD - 1>();
-    if (LeftOperand::SHOWN || fresh) show_to_tensor_cores();
+    if (LeftOperand::IN_PLACE || fresh) show_to_tensor_cores();
     block_barrier();  // the step has landed for all; a slot before it has been read by all
     left.load(set, slot * FILTER_BYTES);
     const SharedMatrix of_tap =
@@ -98,7 +99,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     for (;;) {
       multiply_step(0, k + AHEAD < end);
       if (++k == stop) break;
-      if (LeftOperand::SETS == 1) continue;
+      if (LeftOperand::IN_PLACE) continue;  // no registers to take turns
       multiply_step(1, k + AHEAD < end);
       if (++k == stop) break;
     }

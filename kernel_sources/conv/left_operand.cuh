@@ -15,9 +15,7 @@ struct FilterInPlanes {
 // Read where it lies.
 struct LeftInPlace {
   using Layout = FilterInPlanes;
-  static constexpr int SETS = 1;       // of registers, in which steps take turns
-  static constexpr int HELD = 1;       // slots of steps that products under way may still read
-  static constexpr bool SHOWN = true;  // to the tensor cores, step by step
+  static constexpr bool IN_PLACE = true;
 
   SharedMatrix filters, step;
 
@@ -42,11 +40,10 @@ struct LeftInPlace {
 // one's is read.
 struct LeftInRegisters {
   using Layout = FilterInLines;
-  static constexpr int SETS = 2, HELD = 0;
-  static constexpr bool SHOWN = false;
+  static constexpr bool IN_PLACE = false;
 
   FilterReader reader;
-  Fragments filter[SETS][CHUNK_STEPS];
+  Fragments filter[2][CHUNK_STEPS];  // sets, in which steps take turns
 
   device_inline explicit LeftInRegisters(const byte_t* first_slot)
       : reader(first_slot, warpgroup_position(), static_cast<int>(thread_x()) % 32) {}

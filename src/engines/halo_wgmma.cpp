@@ -1,6 +1,5 @@
 #include "engines/halo_wgmma.hpp"
 
-#include "core/text.hpp"
 #include "engines/halo_refusal.hpp"
 #include "engines/vector_copies.hpp"
 

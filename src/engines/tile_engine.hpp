@@ -43,12 +43,14 @@ class TileEngine : public Engine {
       return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
     constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
     std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < fitting.size(); ++i)
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const std::int64_t blocks = count(fitting[i], problem, gather).all;
       for (Candidate& candidate : of_tile(fitting[i], problem, gather, device)) {
-        if (count(fitting[i], problem, gather).all * candidate.parts > most_blocks) continue;
+        if (blocks * candidate.parts > most_blocks) continue;
         candidate.kernel = static_cast<int>(i);
         candidates.push_back(std::move(candidate));
       }
+    }
     if (candidates.empty())
       return Refusal{cat("more than ", most_blocks, " thread blocks in a launch")};
     return candidates;

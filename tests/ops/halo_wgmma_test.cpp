@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       BOOST_TEST(tiles.size() >= 12);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
         const LineTile& tile = tiles[i];
-        // The ways in which the filter lies: by ldmatrix, transposed or not, and in words.
+        // The ways in which the filter lies: in place, transposed or not, and in words.
         const bool words = arithmetic.type == KILN_DATA_FLOAT;
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
