@@ -13,6 +13,7 @@ struct PlanarLines {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
   static constexpr int HALO = HALO_BYTES, TAP = TILE_M * PITCH + 16, ROW = PITCH;
+  static constexpr int HALO_REST = 0, TAP_REST = 0;  // f32 is taken apart in registers
   device_inline static constexpr int halo_word(int pixel, int word) {
     return pixel * PITCH + word * 4;
   }

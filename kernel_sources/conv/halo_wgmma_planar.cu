@@ -4,6 +4,10 @@
 // The tensor cores read both operands where they lie, and need a thread for no more than to start
 // them: beside the products of one tap the threads gather what the taps to come need, element by
 // element. A cluster of blocks may share one tile: each takes a part of the groups of taps.
+//
+// f32 in three products (SPLIT) is taken apart on the way: behind the planes of a halo, or of a
+// tap, lie those of the rests.
+#include "conv/fused_planes.cuh"
 #include "conv/planar_stages.cuh"
 #include "conv/promoted_sums.cuh"
 #include "conv/staged_store.cuh"
@@ -15,8 +19,11 @@
 struct PlanarPlanes {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   static constexpr int FILTER_PART = TILE_M * 16;  // bytes from one plane of a tap to the next
+  static constexpr int HALO_REST = SPLIT ? HALO_BYTES : 0;
+  static constexpr int TAP_REST = SPLIT ? CHUNK_STEPS * 2 * FILTER_PART : 0;
   // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
-  static constexpr int HALO = HALO_BYTES, TAP = CHUNK_STEPS * 2 * FILTER_PART + 16, ROW = 16;
+  static constexpr int HALO = HALO_BYTES + HALO_REST;
+  static constexpr int TAP = CHUNK_STEPS * 2 * FILTER_PART + TAP_REST + 16, ROW = 16;
   device_inline static constexpr int halo_word(int pixel, int word) {
     return word / 4 * PLANE_BYTES + pixel * 16 + word % 4 * 4;
   }
@@ -25,13 +32,17 @@ struct PlanarPlanes {
   }
 };
 using Stages = PlanarStages<PlanarPlanes>;
+// Copies that come by registers leave the products running over a group's end: where the group
+// before lies is written to only once all have multiplied it. Asynchronous ones lose more by
+// beginning that late than they gain.
+constexpr bool RUNS_ON = PlanarHaloLoader<PlanarPlanes>::Words::WAIT;
 
-constexpr int FILTERS_AT = 2 * HALO_BYTES;
+constexpr int FILTERS_AT = 2 * PlanarPlanes::HALO;
 constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
-static_assert(PRODUCTS_M == 1 && !SPLIT);
+static_assert(PRODUCTS_M == 1);
 
 KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
@@ -44,52 +55,85 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   PlanarHaloLoader<PlanarPlanes> halo_loader(source_of(tile, params), memory, table);
   PlanarFilterLoader<PlanarPlanes> filter_loader(filter_of(tile, params), tile.first_row, memory);
   const StepShare groups(CHUNKS * (tile.taps() / TAP_GROUP));
-  Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
 
   const SharedMatrix pixels = pixel_matrix(memory);
   const SharedMatrix filters(memory + FILTERS_AT + warpgroup_m() * (64 * 16),
                              PlanarPlanes::FILTER_PART, 128);
-
-  const int steps = stages.groups_left * TAP_GROUP;
+  const Position position = warpgroup_position();
   const auto land = [] {
     async_commit();
     async_wait<0>();
     show_to_tensor_cores();
     block_barrier();
   };
-  stages.fill(land);
 
   PromotedSums sums;
-  WarpgroupProducts<element_t, PRODUCTS_N> products;
-  // Promotions stay out of the innermost loop, where they would be in the products' way.
-  int k = 0;
 #pragma unroll 1
-  while (k < steps) {
-    const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
+  do {
+    halo_loader.exact = filter_loader.loader.exact = sums.guarded;
+    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+    const int steps = stages.groups_left * TAP_GROUP;
+    stages.fill(land);
+    const auto tap_at = [&] {
+      return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
+    };
+
+    if (SPLIT && sums.guarded) {
 #pragma unroll 1
-    for (; k < stop; ++k) {
-      const SharedMatrix filter = filters.moved(stages.filter_at);
-      const SharedMatrix of_tap =
-          pixels.moved(stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16);
-      products.begin();
-#pragma unroll
-      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
-        products.template multiply<false>(sums.part[0],
-                                          filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART)),
-                                          of_tap.moved(fragment * (2 * PLANE_BYTES)));
-      products.commit();
-      stages.load();  // beside the products
-      stages.end_step([&] {
-        products.template wait<0>(sums.part[0]);
-        land();
-      });
-      products.template wait<1>(sums.part[0]);
+      for (int k = 0; k < steps; ++k) {
+        stages.load();
+        add_fused<PlanarPlanes::FILTER_PART>(
+            sums, memory + FILTERS_AT + stages.filter_at + position.m * 16,
+            memory + tap_at() + position_in_halo() * 16);
+        stages.end_step(land);
+      }
+      continue;
     }
-    products.template wait<0>(sums.part[0]);
-    if (PROMOTE > 0 && k < steps) sums.promote();
-  }
-  compute_t* const stage = reinterpret_cast<compute_t*>(memory);
-  sums.finish(stage);
+
+    WarpgroupProducts<element_t, PRODUCTS_N> products;
+    // Promotions stay out of the innermost loop, where they would be in the products' way. Each
+    // warpgroup has its own time for them, at which another one's products go on.
+    constexpr int GROUPS = THREADS / 128;
+    int k = 0, stop = (static_cast<int>(thread_x()) / 128 + 1) * PROMOTE / GROUPS;
+#pragma unroll 1
+    while (k < steps) {
+      if (PROMOTE == 0 || stop > steps) stop = steps;
+#pragma unroll 1
+      for (; k < stop; ++k) {
+        const bool group_begins = stages.tap == 0;
+        const SharedMatrix filter = filters.moved(stages.filter_at),
+                           of_tap = pixels.moved(tap_at());
+        products.begin();
+#pragma unroll
+        for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+          const SharedMatrix left = filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART));
+          const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
+          if constexpr (SPLIT) {
+            products.template multiply<false>(sums.part[0], left.moved(PlanarPlanes::TAP_REST),
+                                              right);
+            products.template multiply<false>(sums.part[0], left,
+                                              right.moved(PlanarPlanes::HALO_REST));
+          }
+          products.template multiply<false>(sums.part[0], left, right);
+        }
+        products.commit();
+        // What follows runs beside the products.
+        if (RUNS_ON && group_begins) {
+          products.template wait<1>(sums.part[0]);
+          block_barrier();
+        }
+        stages.load();
+        stages.end_step([&] {
+          if (!RUNS_ON) products.template wait<0>(sums.part[0]);
+          land();
+        });
+        products.template wait<1>(sums.part[0]);
+      }
+      products.template wait<0>(sums.part[0]);
+      if (PROMOTE > 0 && k < steps) sums.promote();
+      stop += PROMOTE;
+    }
+  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
   block_barrier();
-  stage_and_store(sums, warpgroup_position(), tile, params, stage);
+  stage_and_store(sums, position, tile, params, reinterpret_cast<compute_t*>(memory));
 }

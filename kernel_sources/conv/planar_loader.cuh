@@ -8,7 +8,8 @@
 // Layout: where all that lies in shared memory, which the ways to multiply define: PIXELS of a
 // halo, TAPS and TAPS of a row (WIDTH) that it meets; the bytes of a HALO, of a filter's TAP, and
 // from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of 4 bytes
-// of channels.
+// of channels. HALO_REST, TAP_REST: where f32 is kept in two parts, bytes from a whole to its rest;
+// else 0.
 #pragma once
 
 #include "conv/filter_reader.cuh"
@@ -24,7 +25,8 @@ static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 // A thread takes pixels THREADS apart, some words of one in a turn.
 template <class Layout>
 struct PlanarHaloLoader {
-  static constexpr int BATCH = WORD_ELEMENTS == 1 ? 8 : 4;  // words of a turn
+  static constexpr int REST = Layout::HALO_REST;
+  static constexpr int BATCH = WORD_ELEMENTS == 1 && REST == 0 ? 8 : 4;  // words of a turn
   static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
   static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
   static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk
@@ -37,10 +39,12 @@ struct PlanarHaloLoader {
   int to;              // in shared memory
   int channels;        // from the chunk's first on
   int turn;            // the next
-  Copies<BATCH * STEP_TURNS, COPY_BYTES> words;
+  bool exact;          // the wholes of f32 are to be all of it
+  using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, REST>;
+  Words words;
 
   device_inline PlanarHaloLoader(const element_t* at_group, byte_t* shared, const int* table)
-      : source(at_group), memory(shared), offsets(table), turn(TURNS + STEP_TURNS) {}
+      : source(at_group), memory(shared), offsets(table), turn(TURNS + STEP_TURNS), exact(false) {}
 
   device_inline void start(int chunk, int halo) {
     from = static_cast<offset_t>(chunk * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
@@ -48,14 +52,12 @@ struct PlanarHaloLoader {
     to = halo;
     turn = 0;
   }
-  device_inline bool pending() const {
-    return turn < (COPY_BYTES == 2 ? TURNS + STEP_TURNS : TURNS);
-  }
+  device_inline bool pending() const { return turn < (Words::WAIT ? TURNS + STEP_TURNS : TURNS); }
 
   // Stores what the step before has loaded, and loads a step's share.
   device_inline void step() {
     if (!pending()) return;
-    if (COPY_BYTES == 2 && turn > 0) store(turn - STEP_TURNS);
+    if (Words::WAIT && turn > 0) store(turn - STEP_TURNS);
     load();
     turn += STEP_TURNS;
   }
@@ -69,9 +71,9 @@ struct PlanarHaloLoader {
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(turn + i), first = word_of(turn + i);
-      // One of 16 bits that is none loads nothing, rather than in a branch (vector_access.cuh).
+      // One to registers that is none loads nothing, rather than in a branch (vector_access.cuh).
       const bool exists = pixel < Layout::PIXELS;
-      if (COPY_BYTES != 2 && !exists) continue;
+      if (!Words::WAIT && !exists) continue;
       const int offset = offsets[exists ? pixel : 0];
       const element_t* const at =
           opaque(source +
@@ -88,12 +90,12 @@ struct PlanarHaloLoader {
     }
   }
   device_inline void store(int loaded) const {
-    static_assert(COPY_BYTES != 2 || BATCH == 4);
+    static_assert(!Words::WAIT || BATCH == 4);
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(loaded + i), first = word_of(loaded + i);
       if (pixel >= Layout::PIXELS) continue;
-      words.store_four(i * BATCH, memory + (to + Layout::halo_word(pixel, first)));
+      words.store_four(i * BATCH, memory + (to + Layout::halo_word(pixel, first)), exact);
     }
   }
 
@@ -106,7 +108,7 @@ struct PlanarHaloLoader {
 template <class Layout>
 struct PlanarFilterLoader {
   using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, Layout::ROW, LOAD_STEPS,
-                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0>;
+                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0, Layout::TAP_REST>;
   Loader loader;
 
   device_inline static int tap() { return Loader::position() % TAP_GROUP; }

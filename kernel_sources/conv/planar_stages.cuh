@@ -1,6 +1,6 @@
 // The way of a planar tile's operands through shared memory: two halos, and two groups of TAP_GROUP
 // taps of the filter. While the steps of a group multiply, they load the next group and some of the
-// next chunk's halo; the threads wait for each other at a group's end alone.
+// next chunk's halo; all threads wait for each other only where that lands.
 #pragma once
 
 #include "conv/planar_loader.cuh"
@@ -61,7 +61,7 @@ struct PlanarStages {
     filter.loader.advance();
   }
 
-  // land(): the next group is to land for all, and this one to have been read by all.
+  // land(): the next group is to land for all.
   template <class Land>
   device_inline void end_step(const Land& land) {
     step.advance(window);

@@ -13,11 +13,15 @@ constexpr int WORD_ELEMENTS = 4 / ELEMENT_BYTES;
 
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
 
-// Copies on their way, each of BYTES that lie side by side; of 2 bytes, two to a word, `apart` from
-// each other, which wait in registers.
-template <int COUNT, int BYTES>
+// Copies on their way, each of BYTES that lie side by side. Those of 2 bytes wait in registers, two
+// to a word, `apart` from each other; and with REST, words of f32 that are stored in two parts, the
+// rest REST bytes behind the whole.
+template <int COUNT, int BYTES, int REST = 0>
 struct Copies {
-  u32 waiting[BYTES == 2 ? COUNT : 1][2] = {};
+  static constexpr bool WAIT = BYTES == 2 || REST > 0;
+  static_assert(REST == 0 || BYTES == 4);
+
+  u32 waiting[WAIT ? COUNT : 1][REST > 0 ? 1 : 2] = {};
 
   // active: whether there is such a copy. elements: that exist, all or none if they are copied at
   // once; with WHOLE, all.
@@ -30,32 +34,57 @@ struct Copies {
     } else if constexpr (BYTES == 2) {
       waiting[index][0] = load_short(from, active && elements > 0);
       waiting[index][1] = load_short(from + apart, active && elements > 1);
+    } else if constexpr (REST > 0) {
+      load_words<1>(waiting[index], from, active && (WHOLE || elements > 0));
     } else {
       async_copy_if<BYTES>(active, to, from, WHOLE || elements > 0);
     }
   }
-  device_inline void store(int index, byte_t* to) const {
-    if constexpr (BYTES == 2) *reinterpret_cast<u32*>(to) = word(index);
+  // exact: the whole is to be all of it.
+  device_inline void store(int index, byte_t* to, bool exact = false) const {
+    if constexpr (REST > 0) {
+      const Parts parts = parts_of(index, exact);
+      *reinterpret_cast<float*>(to) = parts.whole;
+      *reinterpret_cast<float*>(to + REST) = parts.rest;
+    } else if constexpr (BYTES == 2) {
+      *reinterpret_cast<u32*>(to) = word(index);
+    }
   }
   // Four that follow each other, to 16 bytes.
-  device_inline void store_four(int index, byte_t* to) const {
+  device_inline void store_four(int index, byte_t* to, bool exact) const {
     struct alignas(16) Four {
       u32 word[4];
     };
-    if constexpr (BYTES == 2)
+    if constexpr (REST > 0) {
+      Four whole, rest;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const Parts parts = parts_of(index + i, exact);
+        whole.word[i] = bits_of(parts.whole), rest.word[i] = bits_of(parts.rest);
+      }
+      *reinterpret_cast<Four*>(to) = whole;
+      *reinterpret_cast<Four*>(to + REST) = rest;
+    } else if constexpr (BYTES == 2) {
       *reinterpret_cast<Four*>(to) = {
           {word(index), word(index + 1), word(index + 2), word(index + 3)}};
+    }
   }
 
  private:
+  device_inline Parts parts_of(int index, bool exact) const {
+    const float x = float_of(waiting[index][0]);
+    const Parts parts = split(x);
+    return !SPLIT_CUT && exact ? Parts{x, 0} : parts;
+  }
   device_inline u32 word(int index) const {
     return pack_shorts(waiting[index][0], waiting[index][1]);
   }
 };
 
 // Of TILE_M rows, POSITIONS copies each, in STEPS steps. Rows lie PITCH bytes apart in shared
-// memory, `row_step` elements in global memory. WHOLE: all rows and elements exist.
-template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false>
+// memory, `row_step` elements in global memory. WHOLE: all rows and elements exist. REST: as Copies
+// have it.
+template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false, int REST = 0>
 struct RowLoader {
   static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
   static_assert(ROWS_A_TURN > 0);
@@ -73,7 +102,9 @@ struct RowLoader {
   int elements;   // of the thread's position that exist
   int row;        // the next to load
   int waiting;    // the step's before, not stored yet
-  Copies<BATCH, BYTES> copies;
+  bool exact;     // the wholes of f32 are to be all of it
+  using Words = Copies<BATCH, BYTES, REST>;
+  Words copies;
 
   device_inline static int position() { return thread_x() % POSITIONS; }
   device_inline static int first_row() { return thread_x() / POSITIONS; }
@@ -91,7 +122,8 @@ struct RowLoader {
         rows(row_count),
         elements(0),
         row(TILE_M),
-        waiting(TILE_M) {}
+        waiting(TILE_M),
+        exact(false) {}
 
   device_inline void start(offset_t offset, int stage, int existing) {
     from = offset;
@@ -139,7 +171,8 @@ struct RowLoader {
     return (EVEN ? first : first + i * ROWS_A_TURN) < TILE_M;
   }
   device_inline void store(int i) const {
-    if constexpr (BYTES == 2)
-      if (in_tile(waiting, i)) copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)));
+    if constexpr (Words::WAIT)
+      if (in_tile(waiting, i))
+        copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)), exact);
   }
 };

@@ -24,9 +24,12 @@ constexpr int PLANE_BYTES = HALO_PLANE * 16;
 constexpr int HALO_BYTES = CHUNK_STEPS * 2 * PLANE_BYTES;
 static_assert(HALO_PLANE >= HALO_PIXELS);
 
+// Where the warpgroup's first column lies, in pixels of the halo.
+device_inline int first_pixel_of_group() {
+  return warpgroup_n() * (STRIPS > 1 ? 8 : WARP_N / 8 * NEXT_PIXELS);
+}
 // All pixels of the warpgroup, 32 bytes of a chunk's channels: the first ones of the halo at
 // `halos`, at the topmost, leftmost tap.
 device_inline SharedMatrix pixel_matrix(const unsigned char* halos) {
-  constexpr int NEXT_GROUP = STRIPS > 1 ? 8 : WARP_N / 8 * NEXT_PIXELS;  // pixels
-  return SharedMatrix(halos + warpgroup_n() * (NEXT_GROUP * 16), PLANE_BYTES, NEXT_PIXELS * 16);
+  return SharedMatrix(halos + first_pixel_of_group() * 16, PLANE_BYTES, NEXT_PIXELS * 16);
 }

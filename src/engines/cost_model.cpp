@@ -109,16 +109,20 @@ constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 0.969,
                  warpgroup_step_clocks = 100, warpgroup_first_clocks = 6000,
                  warpgroup_store_clocks = 6.63, warpgroup_exchanged_clocks = 13.6,
                  warpgroup_start_clocks = 1700;
-// The same where single elements are gathered: clocks of each of 16 bits and of 32, of a halo
-// against one of the filter, and what comes to that where few pixels lie side by side; of a step,
-// of a group of them, before the first one whatever it gathers, and of a thread for each element of
-// that; of a result. What other numbers of warps than eight change of the gathering and storing.
-constexpr double gathered_16_bits = 0.182, gathered_f32 = 0.111, gathered_halo_share = 0.893,
-                 gathered_short_run = 5.67, gathered_step_clocks = 60.9,
-                 gathered_group_clocks = 684, gathered_first_clocks = 3990,
-                 gathered_first_element_clocks = 41.1, gathered_store_clocks = 22.7,
-                 gathered_warps_16_bits = 0.07, gathered_warps_f32 = -0.488,
-                 gathered_warps_store = 0.648;
+// The same where single elements are gathered: clocks of each; of a step, of a group of them,
+// before the first one whatever it gathers, and of a thread for each element of that; of a result.
+// What other numbers of warps than eight change of the gathering and storing. Of f32 in three
+// products, what a step's products are of those of one.
+struct Gathering {
+  double element, element_warps, step, group, first, first_element, result, result_warps,
+      products = 1;
+};
+constexpr Gathering gathered_16_bits = {0.182, 0.07, 60.9, 684, 3990, 41.1, 22.7, 0.648},
+                    gathered_f32 = {0.111, -0.488, 60.9, 684, 3990, 41.1, 22.7, 0.648},
+                    gathered_split = {0.288, -0.137, 93.6, 594, 8990, 0, 72.4, 0.727, 2.7};
+// An element of a halo against one of the filter, and what comes to that where few pixels lie side
+// by side.
+constexpr double gathered_halo_share = 0.893, gathered_short_run = 5.67;
 
 // Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
 // of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
@@ -356,9 +360,15 @@ BesideProducts copying_clocks(const WarpgroupWork& work, int parts) {
           warpgroup_store_clocks};
 }
 
+const Gathering& gathering_of(const WarpgroupWork& work) {
+  return work.split                     ? gathered_split
+         : work.type == KILN_DATA_FLOAT ? gathered_f32
+                                        : gathered_16_bits;
+}
+
 // What the first group gathers is waited for.
 BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
-  const bool f32 = work.type == KILN_DATA_FLOAT;
+  const Gathering& rates = gathering_of(work);
   const auto element = static_cast<double>(size_of(work.type));
   const auto of_warps = [&](double share) {
     constexpr double warps = 8;
@@ -367,19 +377,18 @@ BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
   const double halo = gathered_halo_share * (1 + gathered_short_run / work.halo_run);
   const double gathered = (work.filter_bytes + work.halo_bytes * halo) / element;
   const double first = (work.filter_bytes / work.groups + work.halo_bytes / work.halos) / element;
-  return {gathered * (f32 ? gathered_f32 * of_warps(gathered_warps_f32)
-                          : gathered_16_bits * of_warps(gathered_warps_16_bits)),
-          std::ceil(work.steps / parts) * gathered_step_clocks +
-              work.groups / parts * gathered_group_clocks,
-          gathered_first_clocks + first / work.threads * gathered_first_element_clocks,
-          gathered_store_clocks * of_warps(gathered_warps_store)};
+  return {gathered * rates.element * of_warps(rates.element_warps),
+          std::ceil(work.steps / parts) * rates.step + work.groups / parts * rates.group,
+          rates.first + first / work.threads * rates.first_element,
+          rates.result * of_warps(rates.result_warps)};
 }
 
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
   const double sums = static_cast<double>(work.m) * work.n;
   // 32 bytes of the reduction: 8 of f32, of 16 bits twice as many at twice the rate.
-  const double step = work.step_fragments * sums * 8 / warpgroup_rate * warpgroup_share_of_products;
+  const double step = work.step_fragments * sums * 8 / warpgroup_rate *
+                      warpgroup_share_of_products * gathering_of(work).products;
   const double products = std::ceil(work.steps / parts) * step;
   const bool gathers = work.groups > 0;
   const BesideProducts beside =
@@ -398,8 +407,9 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
     return clocks;
   };
   const double warps = work.threads / warp;
+  const double thread_sums = sums / work.threads * (work.split ? 2 : 1);
   const int resident =
-      parts > 1 ? 1 : resident_blocks(work.shared_memory, sums / work.threads, warps, device);
+      parts > 1 ? 1 : resident_blocks(work.shared_memory, thread_sums, warps, device);
   const double clocks = rounds_clocks(blocks, parts, resident, device, block);
   return seconds_of(warpgroup_start_clocks + clocks, work.bytes, chip);
 }

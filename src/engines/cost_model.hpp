@@ -77,6 +77,7 @@ struct WarpgroupWork {
   double results = 0;
   double steps = 0;  // of a tile's reduction
   int step_fragments = 4;
+  bool split = false;                       // f32 in three products
   double halo_bytes = 0, filter_bytes = 0;  // of a tile, copied to shared memory
   // Where single elements are copied: groups of steps between two barriers, halos one after the
   // other, and pixels of one that lie side by side.

@@ -1,5 +1,6 @@
 #include "engines/halo_wgmma.hpp"
 
+#include "engines/gemm_tile.hpp"
 #include "engines/halo_refusal.hpp"
 #include "engines/vector_copies.hpp"
 
@@ -22,6 +23,8 @@ constexpr LineShape line_shapes[] = {
 
 std::string HaloWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
                                             const Gather& gather) const {
+  if (is_split(problem))
+    return "f32 in three products, whose parts the tensor cores cannot read where elements lie";
   return channels_last_refusal(problem, gather);
 }
 

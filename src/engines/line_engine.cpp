@@ -28,6 +28,7 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   work.steps = chunks * tile.live_taps;
   work.step_fragments = tile.shape.chunk_steps;
+  work.split = tile.shape.split;
   const double copied = chunks * static_cast<double>(tile.chunk_bytes());
   work.halo_bytes = copied * static_cast<double>(tile.halo_pixels);
   work.filter_bytes = copied * tile.live_taps * tile.shape.m;
@@ -68,8 +69,6 @@ std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather&
   if (device.kind != KILN_DEVICE_HOST && device.arch != "sm_90a")
     return cat(device.arch, " has no products of warpgroups");
   if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
-  if (is_split(problem))
-    return "f32 in three products, whose parts the tensor cores cannot read where elements lie";
   if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
   for (const int i : {1, 2})
     if (gather.stride[i] != 1)

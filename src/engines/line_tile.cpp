@@ -76,13 +76,14 @@ std::int64_t LineTile::filter_plane() const {
 }
 
 std::int64_t LineTile::filter_bytes() const {
-  if (one_by_one()) return tap_group * (2 * shape.chunk_steps * filter_plane() * 16 + 16);
+  if (one_by_one())
+    return tap_group * (shape.parts() * 2 * shape.chunk_steps * filter_plane() * 16 + 16);
   if (filter_plane() == 0) return chunk_channels() * (shape.m * element + transposed_pad(element));
   return (filter_rows_inner ? shape.m * element / 16 : 2 * shape.chunk_steps) * filter_plane() * 16;
 }
 
 std::uint32_t LineTile::shared_memory(bool rows_inner) const {
-  const std::int64_t halo = chunk_bytes() * plane_pixels();
+  const std::int64_t halo = shape.parts() * chunk_bytes() * plane_pixels();
   const std::int64_t operands =
       halo_stages * halo + shape.stages * filter_bytes() + 4 * halo_pixels;
   constexpr std::int64_t sum = 4;
@@ -143,7 +144,7 @@ std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gath
 
 std::string describe(const LineTile& tile) {
   return cat(tile.shape.m, "x", tile.shape.n, " by warpgroups, ", tile.shape.threads(),
-             " threads, ", tile.shape.stages, " stages, ",
+             " threads, ", tile.shape.stages, " stages, ", tile.shape.split ? "3 products, " : "",
              tile.shape.strips > 1 ? cat(tile.shape.strips, " ") : "",
              tile.shape.strips > 0 ? "strips of " : "lines of ", tile.rows, "x", tile.columns,
              ", halo ", tile.halo_pixels, " of ", tile.chunk_channels(), " channels",

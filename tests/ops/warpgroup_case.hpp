@@ -3,16 +3,19 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "engines/line_engine.hpp"
 #include "tensor_core_case.hpp"
 
 namespace test {
 
-// One product for each: f32 in three is refused.
-inline constexpr Arithmetic whole[] = {{KILN_DATA_HALF, KILN_MATH_DEFAULT},
-                                       {KILN_DATA_FLOAT, KILN_MATH_TF32},
-                                       {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
+// Those of one product for each, and f32 in three.
+inline constexpr Arithmetic whole_and_split[] = {{KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                                 {KILN_DATA_FLOAT, KILN_MATH_TF32},
+                                                 {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT},
+                                                 {KILN_DATA_FLOAT, KILN_MATH_DEFAULT}};
+inline constexpr std::span<const Arithmetic> whole = std::span(whole_and_split).first(3);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
 // The host device, or a Hopper GPU: elsewhere there are no such products.
@@ -39,12 +42,12 @@ inline void check_tile(const LineEngine& engine, const LineTile& tile, int parts
 
 // Every other tile of strips, of each line both ways. Returns how many.
 inline int check_strips(const LineEngine& engine, std::initializer_list<const char*> lines,
-                        kilnTensorFormat_t layout) {
+                        kilnTensorFormat_t layout, std::span<const Arithmetic> all) {
   int turn = 0, checked = 0;
   for (const char* line : lines)
     for (const ConvolutionPass pass : passes) {
       const ConvolutionProblem problem =
-          problem_in(line, whole[static_cast<std::size_t>(turn) % std::size(whole)], layout, pass,
+          problem_in(line, all[static_cast<std::size_t>(turn) % all.size()], layout, pass,
                      turn % 2 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
@@ -61,8 +64,9 @@ inline int check_strips(const LineEngine& engine, std::initializer_list<const ch
 
 // A residual that lies otherwise, a number of filters that is no multiple of anything, old contents
 // that are added to. elements: operands are aligned to no more than those.
-inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout, bool elements) {
-  for (const Arithmetic& arithmetic : whole)
+inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout, bool elements,
+                            std::span<const Arithmetic> all) {
+  for (const Arithmetic& arithmetic : all)
     for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
       const ConvolutionOperands o =
           describe_convolution(parse_convolution_line("mb2ic24ih14iw15oc21kh3ph1"), arithmetic.type,
@@ -90,9 +94,11 @@ inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout,
 
 // What is not a number goes where it is read: not over the end of a row, or of an image, whose
 // padding the next one shares.
-inline void check_nan_and_infinity(const LineEngine& engine, kilnTensorFormat_t layout) {
-  for (const char* line : {"mb2ic16ih8iw8oc24kh3ph0", "mb3ic16ih6iw9oc24kh3ph1"})
-    for (const Arithmetic& arithmetic : whole) {
+inline void check_nan_and_infinity(const LineEngine& engine, kilnTensorFormat_t layout,
+                                   std::initializer_list<const char*> lines,
+                                   std::span<const Arithmetic> all) {
+  for (const char* line : lines)
+    for (const Arithmetic& arithmetic : all) {
       OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
       item["x"].at(20) = std::nan("");
       item["x"].at(800) = std::numeric_limits<double>::infinity();
