@@ -83,7 +83,8 @@ struct PromotedSums : Sums {
   }
 
   // Once all steps are added; whether the block must add them all up once more: where an infinity
-  // met the rest of a number, the sum is NaN that need not be. `shared` is free memory.
+  // met the rest of a number, or scaled numbers overflowed, the sum is NaN or infinite that need
+  // not be. `shared` is free memory.
   device_inline bool finish(compute_t* shared) {
     if constexpr (!PROMOTE_LOCAL) {
       promote();
@@ -99,15 +100,18 @@ struct PromotedSums : Sums {
         for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
     }
     if (!SPLIT || guarded) return false;
-    bool nan = false;
+    bool finite = true;
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) nan = nan || sum[i][j] != sum[i][j];
+      for (int j = 0; j < THREAD_N; ++j) {
+        sum[i][j] *= SPLIT_UNSCALE;
+        finite = finite && sum[i][j] - sum[i][j] == compute_t(0);
+      }
     block_barrier();
     if (thread_x() == 0) *shared = 0;
     block_barrier();
-    if (nan) *shared = 1;
+    if (!finite) *shared = 1;
     block_barrier();
     guarded = *shared != compute_t(0);
     block_barrier();

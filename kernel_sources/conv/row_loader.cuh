@@ -74,7 +74,7 @@ struct Copies {
   device_inline Parts parts_of(int index, bool exact) const {
     const float x = float_of(waiting[index][0]);
     const Parts parts = split(x);
-    return !SPLIT_CUT && exact ? Parts{x, 0} : parts;
+    return exact ? Parts{x, 0} : parts;
   }
   device_inline u32 word(int index) const {
     return pack_shorts(waiting[index][0], waiting[index][1]);

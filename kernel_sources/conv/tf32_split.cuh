@@ -15,16 +15,22 @@ constexpr int PRODUCTS_M = THREAD_M / 2, PRODUCTS_N = THREAD_N / 2;
 struct Parts {
   compute_t whole, rest;
 };
+// Of a subnormal number, or the subnormal rest of a small one, they read the upper 11 of 24 bits,
+// which may be none of those it has. So numbers are multiplied by 2^24 first, which makes all of
+// them normal, and sums by 2^-48 in the end.
+constexpr float SPLIT_SCALE = 0x1p24f, SPLIT_UNSCALE = 0x1p-48f;
+
 // SPLIT_CUT: the whole is cut off to 11 bits, as the tensor cores do themselves, not rounded, which
 // saves an instruction; the rest then has two bits more than they read, and products err toward
 // zero, by 2^-22 on average and 2^-19 at most.
 device_inline Parts split(compute_t x) {
-  if constexpr (SPLIT_CUT) return {x, x - tf32_of(x)};
-  const compute_t whole = tf32_round(x);
-  return {whole, x - tf32_of(whole)};
+  const compute_t scaled = x * SPLIT_SCALE;
+  const compute_t whole = SPLIT_CUT ? scaled : tf32_round(scaled);
+  return {whole, scaled - tf32_of(whole)};
 }
-// Where infinities are about: cut off, for rounding may end in infinity; no rest of what is not
-// finite, for infinity times the rest of a number that has none would be NaN.
+// Where infinities are about, or numbers that scaling makes infinite: not scaled; cut off, for
+// rounding may end in infinity; no rest of what is not finite, for infinity times the rest of a
+// number that has none would be NaN.
 device_inline Parts split_guarded(compute_t x) {
   const compute_t rest = x - tf32_of(x);
   return {x, rest == rest ? rest : compute_t(0)};
