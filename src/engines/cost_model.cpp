@@ -368,7 +368,7 @@ const Gathering& gathering_of(const WarpgroupWork& work) {
 
 // What the first group gathers is waited for.
 BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
-  const Gathering& rates = gathering_of(work);
+  const Gathering& cost = gathering_of(work);
   const auto element = static_cast<double>(size_of(work.type));
   const auto of_warps = [&](double share) {
     constexpr double warps = 8;
@@ -377,10 +377,10 @@ BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
   const double halo = gathered_halo_share * (1 + gathered_short_run / work.halo_run);
   const double gathered = (work.filter_bytes + work.halo_bytes * halo) / element;
   const double first = (work.filter_bytes / work.groups + work.halo_bytes / work.halos) / element;
-  return {gathered * rates.element * of_warps(rates.element_warps),
-          std::ceil(work.steps / parts) * rates.step + work.groups / parts * rates.group,
-          rates.first + first / work.threads * rates.first_element,
-          rates.result * of_warps(rates.result_warps)};
+  return {gathered * cost.element * of_warps(cost.element_warps),
+          std::ceil(work.steps / parts) * cost.step + work.groups / parts * cost.group,
+          cost.first + first / work.threads * cost.first_element,
+          cost.result * of_warps(cost.result_warps)};
 }
 
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
