@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(halo_wgmma_planar)
 // a chunk of channels, and some of which are empty.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : whole_and_split)
+  for (const Arithmetic& arithmetic : arithmetics)
     for (const ConvolutionPass pass : passes) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
       const ConvolutionProblem problem = nchw("mb2ic70ih11iw10oc72kh3ph1", arithmetic, pass);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   const int checked = check_strips(engine,
                                    {"mb2ic24ih41iw19oc40kh3ph1", "mb1ic24ih50iw9oc40kh7kw5ph6pw2",
                                     "g2mb2ic34ih61iw33oc48kh2kw3pw2dh1"},
-                                   KILN_TENSOR_NCHW, whole_and_split);
+                                   KILN_TENSOR_NCHW, arithmetics);
   BOOST_TEST(checked >= 16);
 }
 
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(edges) {
     for (const ConvolutionPass pass : passes) {
       const kilnConvolutionMode_t mode = turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION;
       const Arithmetic& arithmetic =
-          whole_and_split[static_cast<std::size_t>(turn++ / 2) % std::size(whole_and_split)];
+          arithmetics[static_cast<std::size_t>(turn++ / 2) % std::size(arithmetics)];
       const ConvolutionProblem problem = nchw(line, arithmetic, pass, mode);
       BOOST_TEST(reason(problem) == "", line);
       check_exact(integers_of(problem));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(edges) {
 // Rows of pixels, channels and images that lie further apart than they are long.
 BOOST_AUTO_TEST_CASE(strides) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : whole_and_split) {
+  for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionOperands o =
         describe_convolution(parse_convolution_line("mb3ic24ih9iw14oc40kh3ph1"), arithmetic.type,
                              KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(strides) {
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : whole_and_split) {
+  for (const Arithmetic& arithmetic : arithmetics) {
     check_exact(integers_of(nchw("mb1_ic2783ih4iw5_oc24_kh3kw3", arithmetic)));
     check_exact(
         integers_of(nchw("mb1_ic24ih4iw5_oc2783_kh3kw3", arithmetic, ConvolutionPass::dgrad)));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
 
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   if (!has_warpgroups()) return;
-  check_epilogues(engine, KILN_TENSOR_NCHW, true, whole_and_split);
+  check_epilogues(engine, KILN_TENSOR_NCHW, true, arithmetics);
 }
 
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   check_nan_and_infinity(
       engine, KILN_TENSOR_NCHW,
       {"mb2ic16ih8iw8oc24kh3ph0", "mb3ic16ih6iw9oc24kh3ph1", "mb1ic352ih8iw9oc24kh3ph1"},
-      whole_and_split);
+      arithmetics);
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {

@@ -2,6 +2,7 @@
 // its problem.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -96,6 +97,23 @@ inline HostTensor run_proposal(const OperationCase& item, const Proposal& propos
 inline std::string check(const OperationCase& item, const std::string& engine = {}) {
   const std::string fault = item.fault(item.run_plan(engine));
   return fault.empty() ? "" : cat(text_of(item.problem), ": ", fault);
+}
+
+// All values times 2^power, as f32 has them: subnormal ones with fewer bits.
+inline void scale_f32(HostTensor& tensor, int power) {
+  for (double& value : tensor.values) value = static_cast<float>(std::ldexp(value, power));
+}
+
+// The root of the mean square of errors, against that of values of the size 2^power.
+inline double relative_rms(const std::vector<double>& got, const std::vector<double>& want,
+                           int power) {
+  double squares = 0, sizes = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double size = std::ldexp(want[i], -power), off = std::ldexp(got[i], -power) - size;
+    squares += off * off;
+    sizes += size * size;
+  }
+  return std::sqrt(squares / sizes);
 }
 
 }  // namespace test

@@ -83,12 +83,8 @@ inline void check_error_of_three_products(const char* engine, const SquareForwar
   const auto item_in = [&](kilnMathMode_t math, Scales scales) {
     OperationCase item(problem_in(line.c_str(), {KILN_DATA_FLOAT, math}, KILN_TENSOR_NCHW));
     item.fill_uniform(11);
-    const auto scale = [&](const char* tensor, int power) {
-      for (double& value : item[tensor].values)
-        value = static_cast<float>(std::ldexp(value, power));
-    };
-    scale("x", scales.x);
-    scale("w", scales.w);
+    scale_f32(item["x"], scales.x);
+    scale_f32(item["w"], scales.w);
     return item;
   };
   for (const Scales& scales : {Scales{0, 0},
@@ -102,14 +98,7 @@ inline void check_error_of_three_products(const char* engine, const SquareForwar
     OperationCase item = item_in(KILN_MATH_DEFAULT, scales);
     const HostTensor want = item.expected();
     const auto error = [&](const std::vector<double>& got) {
-      double squares = 0, sizes = 0;
-      for (std::size_t i = 0; i < got.size(); ++i) {
-        const double size = std::ldexp(want.values[i], -scales.x - scales.w);
-        const double off = std::ldexp(got[i], -scales.x - scales.w) - size;
-        squares += off * off;
-        sizes += size * size;
-      }
-      return std::sqrt(squares / sizes);
+      return relative_rms(got, want.values, scales.x + scales.w);
     };
     const double ours = error(item.run_plan(engine).values);
     const double fused = error(fused_forward(of, item["x"].values, item["w"].values));
