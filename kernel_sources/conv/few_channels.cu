@@ -95,9 +95,11 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
         reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
       };
       read(fragments[0], 0);
+      fragments[0].take_apart();
       const auto multiply = [&](int turn, int fragment) {
         read(fragments[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
         sums.multiply_fragments(fragments[turn]);
+        fragments[1 - turn].take_apart();
         if (loader.pending()) loader.step();
       };
       // Promotions stay out of the innermost loop, where they would be in the products' way.

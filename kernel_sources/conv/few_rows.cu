@@ -136,7 +136,8 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
         for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
           const bool last = fragment + 1 == CHUNK_STEPS;
           if (last) end_step();
-          read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+          Fragments& next = fragments[(turn + fragment + 1) % 2];
+          read(next, last ? 0 : fragment + 1);
           // Among the products, for many copies at once would have to wait for each other.
           const int slot = (turn + fragment) % 2;
           sums.multiply_fragments(fragments[slot], [&](int row) {
@@ -145,9 +146,11 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
             if (halo && row == 0 && halo_loader.pending()) halo_loader.step();
             if (filters && row == PRODUCTS_M / 2 && filter_loader.pending()) filter_loader.step();
           });
+          next.take_apart();
         }
       };
       read(fragments[0], 0);
+      fragments[0].take_apart();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - stage))));
 

@@ -19,6 +19,30 @@ using byte_t = unsigned char;
 
 struct Fragments {
   u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];
+  compute_t rest_m[PRODUCTS_M][4], rest_n[PRODUCTS_N][2];  // of f32 that is taken apart
+
+  // Once read: takes f32 apart that is three products. Called behind the products of the fragment
+  // before, it is done among them; else the first product would wait for all columns. Rows, each of
+  // which its own products wait for, are left to them, for they would take registers
+  // (SPLIT_ROWS_AHEAD: are not).
+  device_inline void take_apart() {
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j) take_apart(n[j], rest_n[j]);
+      if constexpr (SPLIT_ROWS_AHEAD) {
+#pragma unroll
+        for (int i = 0; i < PRODUCTS_M; ++i) take_apart(m[i], rest_m[i]);
+      }
+    }
+  }
+  template <int COUNT>
+  device_inline static void take_apart(u32 (&operand)[COUNT], compute_t (&rest)[COUNT]) {
+#pragma unroll
+    for (int c = 0; c < COUNT; ++c) {
+      const Parts parts = split(float_of(operand[c]));
+      operand[c] = bits_of(parts.whole), rest[c] = parts.rest;
+    }
+  }
 };
 
 // ---- rows along the reduction, PITCH bytes apart ----------------------------------------------
@@ -124,6 +148,13 @@ device_inline void load_transposed_n(Fragments& to, const byte_t* lane_place) {
 
 // ---- products ---------------------------------------------------------------------------------
 
+template <int COUNT>
+device_inline void floats_of(compute_t (&to)[COUNT], const u32 (&bits)[COUNT]) {
+#pragma unroll
+  for (int c = 0; c < COUNT; ++c) to[c] = float_of(bits[c]);
+}
+
+// Of operands that have been taken apart.
 struct FragmentSums : PromotedSums {
   device_inline void multiply_fragments(const Fragments& operands) {
     multiply_fragments(operands, [](int) {});
@@ -140,26 +171,22 @@ struct FragmentSums : PromotedSums {
         between(i);
       }
     } else if constexpr (SPLIT) {
-      compute_t n[PRODUCTS_N][2], rest_n[PRODUCTS_N][2];
+      compute_t n[PRODUCTS_N][2];
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j)
-#pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          const Parts parts = split(float_of(operands.n[j][c]));
-          n[j][c] = parts.whole, rest_n[j][c] = parts.rest;
-        }
+      for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
 #pragma unroll
       for (int i = 0; i < PRODUCTS_M; ++i) {
-        compute_t m[4], rest_m[4];
+        compute_t m[4], rest[4];
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          const Parts parts = split(float_of(operands.m[i][c]));
-          m[c] = parts.whole, rest_m[c] = parts.rest;
+          const compute_t x = float_of(operands.m[i][c]);
+          const Parts parts = SPLIT_ROWS_AHEAD ? Parts{x, operands.rest_m[i][c]} : split(x);
+          m[c] = parts.whole, rest[c] = parts.rest;
         }
 #pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], rest_m, n[j]);
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], rest, n[j]);
 #pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, rest_n[j]);
+        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, operands.rest_n[j]);
 #pragma unroll
         for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
         between(i);
@@ -167,14 +194,11 @@ struct FragmentSums : PromotedSums {
     } else {
       compute_t n[PRODUCTS_N][2];
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j)
-#pragma unroll
-        for (int c = 0; c < 2; ++c) n[j][c] = float_of(operands.n[j][c]);
+      for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
 #pragma unroll
       for (int i = 0; i < PRODUCTS_M; ++i) {
         compute_t m[4];
-#pragma unroll
-        for (int c = 0; c < 4; ++c) m[c] = float_of(operands.m[i][c]);
+        floats_of(m, operands.m[i]);
 #pragma unroll
         for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
         between(i);

@@ -96,6 +96,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
         if (fragment + 1 == CHUNK_STEPS) end_step();
         read((fragment + 1) % CHUNK_STEPS);
         sums.multiply_fragments(fragments[fragment % 2]);
+        fragments[(fragment + 1) % 2].take_apart();
       }
     };
     if (SPLIT && sums.guarded) {
@@ -112,6 +113,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
 
     read(0);
+    fragments[0].take_apart();
     // Promotions stay out of the innermost loop, where they would be in the products' way.
     int k = begin;
 #pragma unroll 1

@@ -78,11 +78,13 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
         const bool last = fragment + 1 == CHUNK_STEPS;
         if (last) stages.end_step(land);
         const Fragments& operands = fragments[(turn + fragment) % 2];
-        read(fragments[(turn + fragment + 1) % 2], fragment + 1);
+        Fragments& next = fragments[(turn + fragment + 1) % 2];
+        read(next, fragment + 1);
         if (last)
           sums.multiply_fragments(operands, load_among);
         else
           sums.multiply_fragments(operands);
+        next.take_apart();
       }
       filter_loader.loader.advance();
     };
@@ -98,6 +100,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
 
     read(fragments[0], 0);
+    fragments[0].take_apart();
     multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 

@@ -120,13 +120,17 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
       reader.load(to, stage, memory + stage + GRADIENT_BYTES, fragment,
                   FILLED_UP ? pixels : Reader::ALL_WORDS);
     };
-    if (bands > 0) read(fragments[0], 0);
+    if (bands > 0) {
+      read(fragments[0], 0);
+      fragments[0].take_apart();
+    }
     int fragment = 0;  // of the stage, at hand
     const auto multiply = [&](int turn) {
       const bool ends = ++fragment == STAGE_FRAGMENTS;
       if (ends) end_stage(), fragment = 0;
       read(fragments[1 - turn], fragment);
       sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
+      fragments[1 - turn].take_apart();
       loader.end_step();
     };
     // Promotions stay out of the innermost loop, where they would be in the products' way.

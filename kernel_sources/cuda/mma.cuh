@@ -93,6 +93,3 @@ device_inline u32 bits_of(float x) { return __float_as_uint(x); }
 // The part of x that mma_16x8x8 looks at.
 device_inline float tf32_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 device_inline double tf32_of(double x) { return x; }
-// What mma_16x8x8 looks at as x rounded to nearest. NaN may become a number.
-device_inline float tf32_round(float x) { return __uint_as_float(__float_as_uint(x) + 0x1000u); }
-device_inline double tf32_round(double x) { return x; }

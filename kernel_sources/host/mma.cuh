@@ -8,10 +8,6 @@ device_inline float tf32_of(float x) {
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, x) & 0xffffe000u);
 }
 device_inline double tf32_of(double x) { return x; }
-device_inline float tf32_round(float x) {
-  return __builtin_bit_cast(float, __builtin_bit_cast(u32, x) + 0x1000u);
-}
-device_inline double tf32_round(double x) { return x; }
 
 // One step of the sum: f64 fused; f32 exact, for products of 11 bits each are so in f64.
 device_inline double mma_step(double c, double a, double b) { return __builtin_fma(a, b, c); }

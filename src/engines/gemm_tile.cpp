@@ -198,11 +198,13 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
          blocks * (bytes + reserved) <= device.shared_memory_per_multiprocessor;
 }
 
-void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction) {
+void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
+                         bool rows_ahead) {
   // From so many on, f32's own sums err by more than what is cut off (tests/bench/NOTES.md).
   constexpr std::int64_t least_cut = 3072;
   constants.push_back({"SPLIT", split, "f32 in three products"});
   constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
+  constants.push_back({"SPLIT_ROWS_AHEAD", split && rows_ahead, "taken apart a fragment early"});
 }
 
 // The tensor cores round sums toward zero: what is added up between promotions errs with its

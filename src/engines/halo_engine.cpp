@@ -127,7 +127,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, is_split(problem), reduction);
+  add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIP", tile.strip, "columns of pixels");
