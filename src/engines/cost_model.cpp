@@ -80,13 +80,13 @@ constexpr double late_share = 0.153, uneven_parts_loss = 0.03, uneven_threads_lo
 // which shared memory is read, more where it is read along rows, or columns meet in the same banks;
 // clocks of its own whatever runs beside; and clocks to split 32 f32 in two and for 32 copies.
 // Fewer than `enough_warps` do not hide each other's waits. Then as above: clocks before the first
-// step, for results, to exchange sums.
+// step, for results, to exchange sums, each time that their parts are doubled.
 constexpr double share_of_products = 0.81, share_of_reads = 0.245, transposed_f32 = 1.28,
                  transposed_16_bits = 0.946, conflict_share = 4.12, fragment_clocks = 176,
                  split_clocks = 0.782, copies_clocks = 5.36, gathered_copies = 1.29,
                  enough_warps = 8, lone_warps = 3.44;
 constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
-                 fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 10.5;
+                 fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 7.25;
 constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
 constexpr double fragment_start_clocks = 1800;  // of a launch, beside what every launch costs
 // Where stages hold several steps: clocks a stage; and before the first step, beside the first
@@ -337,7 +337,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
               work.results / (tiles * warp * parts);
     if (parts > 1)
       clocks += std::ceil(sums * 4 / work.shared_memory) * fragment_exchange_clocks +
-                resident * fragment_exchanged_clocks * sums / warp;
+                resident * fragment_exchanged_clocks * std::log2(parts) * sums / warp;
     return clocks;
   };
   const int at_least = std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device));
@@ -403,7 +403,7 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
     const double computed = resident * (products + beside.copies / parts) + beside.steps;
     double clocks = beside.first + std::max(computed, resident * bytes / cache_bytes);
     clocks += resident * beside.result * work.results / (blocks * warp);
-    if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * sums / warp;
+    if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * std::log2(parts) * sums / warp;
     return clocks;
   };
   const double warps = work.threads / warp;
