@@ -119,7 +119,7 @@ def bars(axes, rows, key, unit):
                     rotation=0 if len(layers) <= 8 else 60,
                     ha="center" if len(layers) <= 8 else "right")
     axes.set_ylabel(unit)
-    axes.margins(y=0.12)
+    axes.margins(y=0.2)
     axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
