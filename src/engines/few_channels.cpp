@@ -174,7 +174,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_lines_constants(spec.constants, tile.lines);
   // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
   // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
-  add_split_constants(spec.constants, split, gather.channels * gather.most_taps(), false);
+  add_split_constants(spec.constants, split, gather.channels * gather.most_taps());
   const std::int64_t run = gather.channels * gather.most_taps() < 1024 ? 16 : 64;
   add("PROMOTE", split ? run / fragment_words : std::int64_t{0}, "fragments");
   add("PROMOTE_LOCAL", false);

@@ -271,7 +271,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("COPY_BYTES", tile.copy_bytes, "of the source");
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, split, reduction, false);
+  add_split_constants(spec.constants, split, reduction);
   // The taps of a row are added up as f32 should be.
   add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
                           tile.chunk_steps);

@@ -98,7 +98,7 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 // taken apart for sums of `reduction` of them, or more; rows_ahead: the left operand's as early as
 // the right one's, for which there are registers.
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
-                         bool rows_ahead);
+                         bool rows_ahead = false);
 
 // How often a gather's sums are promoted (PROMOTE, PROMOTE_LOCAL). reduction: products of a sum;
 // accumulated: those of them that the tensor cores add up; step_fragments: 32 bytes each, of a

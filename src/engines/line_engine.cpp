@@ -138,7 +138,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   add("STORE_VECTOR", std::int64_t{store_vector}, "rows that are stored at a time");
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, is_split(problem), reduction, false);
+  add_split_constants(spec.constants, is_split(problem), reduction);
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIPS", std::int64_t{shape.strips}, "side by side in a tile");
