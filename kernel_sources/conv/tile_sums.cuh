@@ -3,8 +3,8 @@
 //
 // A tile's reduction may be shared by SLICES slices of a block, SLICE_THREADS threads each, which
 // take turns at its steps of TILE_K, and by the blocks of a cluster, which take a run of steps
-// each. In the end each part adds up a share of the sums of all, by rank, then by slice, so the bits
-// never depend on timing.
+// each. In the end each part adds up a share of the sums of all, by rank, then by slice, so the
+// bits never depend on timing.
 #pragma once
 
 #include "target/cluster.cuh"
