@@ -9,9 +9,9 @@
 
 #include "common/magic.cuh"
 #include "conv/first_tap.cuh"
+#include "conv/fragment_words.cuh"
 #include "conv/line_loader.cuh"
 #include "conv/line_store.cuh"
-#include "conv/word_reader.cuh"
 
 constexpr int RUN = FILTER_S[0] * PIXEL_ELEMENTS;
 constexpr int RUN_WORDS = (RUN + WORD_ELEMENTS - 1) / WORD_ELEMENTS;
@@ -19,8 +19,6 @@ constexpr int RUNS = X_PLANES * FILTER_R[0];
 constexpr int FRAGMENTS = (RUNS * RUN_WORDS + FRAGMENT_WORDS - 1) / FRAGMENT_WORDS;
 constexpr int REDUCTION_WORDS = FRAGMENTS * FRAGMENT_WORDS;
 constexpr bool FILLED_UP = RUNS * RUN != REDUCTION_WORDS * WORD_ELEMENTS;
-constexpr int FILTER_PITCH = REDUCTION_WORDS * 4 + 16;  // bytes
-constexpr int FILTER_BYTES = TILE_M * FILTER_PITCH;
 static_assert((COLUMN_STEP == 1 || FILTER_S[0] == 1) && BAND_ROWS * BAND_COLUMNS <= TILE_N);
 
 constexpr int PIXEL_STEP = STRIDE_W * PIXEL_ELEMENTS;  // elements from a pixel to the next
@@ -97,8 +95,10 @@ struct RunWord {
   }
 };
 
-// Brings the filters of the tile's rows to shared memory, [row][reduction]; what fills up is zero.
-device_inline void load_filters(const element_t* at_group, int first_row, byte_t* filters) {
+// Brings the filters of the tile's rows to shared memory, word `number` of row m to
+// place(m, number); what fills up is zero.
+template <class Place>
+device_inline void load_filters(const element_t* at_group, int first_row, const Place& place) {
 #pragma unroll 1
   for (int number = thread_x(); number < REDUCTION_WORDS; number += THREADS) {
     const RunWord word(number);
@@ -108,7 +108,7 @@ device_inline void load_filters(const element_t* at_group, int first_row, byte_t
 #pragma unroll 8
     for (int m = 0; m < TILE_M; ++m) {
       const element_t* const row = at_group + static_cast<offset_t>(first_row + m) * W_STRIDE_ROW;
-      byte_t* const to = filters + kept_row(m) * FILTER_PITCH + number * 4;
+      byte_t* const to = place(m, number);
       const auto exists = [&](int i) { return first_row + m < ROWS && offsets[i] >= 0; };
       if constexpr (WORD_ELEMENTS == 1) {
         async_copy<4>(to, row + offsets[0], exists(0));

@@ -9,13 +9,10 @@
 // multiple of 32 (f32 along the outer index).
 #pragma once
 
+#include "conv/fragment_words.cuh"
 #include "conv/promoted_sums.cuh"
 
-constexpr int FRAGMENT_BYTES = 32;
-constexpr int FRAGMENT_K = FRAGMENT_BYTES / static_cast<int>(sizeof(element_t));
 static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2);
-
-using byte_t = unsigned char;
 
 struct Fragments {
   u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];

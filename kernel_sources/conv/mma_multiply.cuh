@@ -47,6 +47,29 @@ struct StageOperands : Operands {
 };
 
 struct Accumulator : PromotedSums {
+  device_inline void multiply(const compute_t (&m)[PRODUCTS_M][4],
+                              const compute_t (&n)[PRODUCTS_N][2]) {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_M; ++i)
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m[i], n[j]);
+  }
+  device_inline void multiply(Operands& whole) {
+    if constexpr (SPLIT) {
+      Operands rest;
+      if (guarded)
+        whole.split_into(rest, split_guarded);
+      else
+        whole.split_into(rest, split);
+      multiply(whole.m, whole.n);
+      if (guarded) whole.drop_infinities();
+      multiply(rest.m, whole.n);
+      multiply(whole.m, rest.n);
+    } else {
+      multiply(whole.m, whole.n);
+    }
+  }
+
   // Adds one stage.
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
                                    const Position& position) {

@@ -7,8 +7,14 @@
 
 static_assert(!SPLIT || !PROMOTE_LOCAL);  // what is added up twice is held in registers
 
+// Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, and a warp's lanes 8 x 4 in each. Their left operand
+// is of the tile's rows or, where lanes are 8 along the columns, of those.
+constexpr bool PIXELS_LEFT = LANES_N == 8;
+constexpr int PRODUCTS_LEFT = PIXELS_LEFT ? PRODUCTS_N : PRODUCTS_M;
+constexpr int PRODUCTS_RIGHT = PIXELS_LEFT ? PRODUCTS_M : PRODUCTS_N;
+
 struct PromotedSums : Sums {
-  compute_t part[PRODUCTS_M][PRODUCTS_N][4];  // since the last promotion
+  compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
   volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
   int steps_in_part = 0;
   bool promoted = false;  // held has been written
@@ -18,9 +24,9 @@ struct PromotedSums : Sums {
 
   device_inline void clear_part() {
 #pragma unroll
-    for (int i = 0; i < PRODUCTS_M; ++i)
+    for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j)
+      for (int j = 0; j < PRODUCTS_RIGHT; ++j)
 #pragma unroll
         for (int c = 0; c < 4; ++c) part[i][j][c] = 0;
   }
@@ -33,29 +39,6 @@ struct PromotedSums : Sums {
     }
   }
 
-  device_inline void multiply(const compute_t (&m)[PRODUCTS_M][4],
-                              const compute_t (&n)[PRODUCTS_N][2]) {
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_M; ++i)
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m[i], n[j]);
-  }
-  device_inline void multiply(Operands& whole) {
-    if constexpr (SPLIT) {
-      Operands rest;
-      if (guarded)
-        whole.split_into(rest, split_guarded);
-      else
-        whole.split_into(rest, split);
-      multiply(whole.m, whole.n);
-      if (guarded) whole.drop_infinities();
-      multiply(rest.m, whole.n);
-      multiply(whole.m, rest.n);
-    } else {
-      multiply(whole.m, whole.n);
-    }
-  }
-
   device_inline void end_step() {
     if constexpr (PROMOTE > 0) {
       if (++steps_in_part == PROMOTE) promote();
@@ -63,8 +46,13 @@ struct PromotedSums : Sums {
   }
 
   device_inline compute_t of_part(int i, int j) const {
-    const int run = j / RUN_N, within = j % RUN_N;
-    return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
+    if constexpr (PIXELS_LEFT) {
+      const int run = i / RUN_M, within = i % RUN_M;
+      return part[j / 2][run * (RUN_M / 2) + within / 2][j % 2 * 2 + within % 2];
+    } else {
+      const int run = j / RUN_N, within = j % RUN_N;
+      return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
+    }
   }
   device_inline void promote() {
     if (!promoted) clear_held();

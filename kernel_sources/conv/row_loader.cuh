@@ -3,13 +3,10 @@
 // than it is loaded, so that nobody waits for memory.
 #pragma once
 
-#include "conv/fragments.cuh"
+#include "conv/fragment_words.cuh"
+#include "conv/tf32_split.cuh"
 #include "target/async_copy.cuh"
 #include "target/vector_access.cuh"
-
-constexpr int ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
-// Words are what operands in shared memory are made of: an element of f32, or two of 16 bits.
-constexpr int WORD_ELEMENTS = 4 / ELEMENT_BYTES;
 
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
 

@@ -4,25 +4,7 @@
 // that reads x somewhere reads it where it lies, and no column is ever written out.
 #pragma once
 
-#include "conv/row_loader.cuh"
-
-constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / 4;
-
-// An entry of the table, in shared memory, of the reduction's words: its place in x, in bytes, and
-// what of it counts: what fills up rows and fragments is no operand, however infinite.
-struct alignas(8) ReductionWord {
-  u32 place, mask;
-
-  // elements: of the word, that count.
-  device_inline static ReductionWord of(int word_place, int elements) {
-    return {static_cast<u32>(word_place), elements >= WORD_ELEMENTS ? ~0u
-                                          : elements > 0            ? 0xffffu
-                                                                    : 0u};
-  }
-  device_inline u32 read(const byte_t* column) const {
-    return *reinterpret_cast<const u32*>(column + place) & mask;
-  }
-};
+#include "conv/fragments.cuh"
 
 // Where a lane finds its operands. Rows lie PITCH bytes apart or, with ROWS_INNER, side by side,
 // and so far apart the elements of their reduction. MASKED: some words are to be masked; not those

@@ -42,8 +42,9 @@ device_inline void show_to_tensor_cores() {
 }
 
 // Products on their way into PRODUCTS x 8 columns of sums; rows are 16 of each warp, laid out among
-// its lanes as mma_16x8x8 and mma_16x8x16 have them.
-template <class T, int PRODUCTS>
+// its lanes as mma_16x8x8 and mma_16x8x16 have them. A group's products may go into TILES such
+// sums, each with left operands of its own.
+template <class T, int PRODUCTS, int TILES = 1>
 class WarpgroupProducts {
  public:
   // Before the first of a group: orders what the thread did to sums and to left operands.
@@ -104,14 +105,30 @@ class WarpgroupProducts {
   // Waits until all but the newest NEWEST groups are done; with 0, sums may be read.
   template <int NEWEST>
   device_inline void wait(float (&sums)[PRODUCTS][4]) {
+    wait_for<NEWEST>();
+    if constexpr (NEWEST == 0) use_from_here(sums);
+  }
+  // The same where groups have products into several sums, TILES at most.
+  template <int NEWEST>
+  device_inline void wait(float (&sums)[TILES][PRODUCTS][4]) {
+    wait_for<NEWEST>();
+    if constexpr (NEWEST == 0) {
+#pragma unroll
+      for (int i = 0; i < TILES; ++i) use_from_here(sums[i]);
+    }
+  }
+
+ private:
+  template <int NEWEST>
+  device_inline void wait_for() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(NEWEST) : "memory");
 #endif
-    if constexpr (NEWEST == 0) {  // no use of them before
+  }
+  device_inline void use_from_here(float (&sums)[PRODUCTS][4]) {  // and not before
 #pragma unroll
-      for (int i = 0; i < PRODUCTS; ++i)
+    for (int i = 0; i < PRODUCTS; ++i)
 #pragma unroll
-        for (int c = 0; c < 4; ++c) asm volatile("" : "+f"(sums[i][c])::"memory");
-    }
+      for (int c = 0; c < 4; ++c) asm volatile("" : "+f"(sums[i][c])::"memory");
   }
 };

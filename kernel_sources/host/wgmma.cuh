@@ -37,9 +37,10 @@ device_inline void show_to_tensor_cores() {}
 
 // Sums are not numbers until all their products have been waited for, and stay so where a product's
 // operands have changed by then or no group had begun: a missing wait is a wrong result.
-template <class T, int PRODUCTS>
+template <class T, int PRODUCTS, int TILES = 1>
 class WarpgroupProducts {
-  static constexpr int MOST = 16;  // products on their way
+  static constexpr int MOST = 16 * TILES;  // products on their way
+  using TileSums = float[PRODUCTS][4];
 
   struct Pending {
     const u32* left;  // in registers; null: in shared memory
@@ -52,7 +53,10 @@ class WarpgroupProducts {
   Pending pending_[MOST];  // oldest first
   int count_ = 0, group_ = 0;
   bool begun_ = false, wrong_ = false;
-  float next_[PRODUCTS][4];
+  // Sums with products on their way, and what they are to be.
+  TileSums* tiles_[TILES];
+  TileSums next_[TILES];
+  int tile_count_ = 0;
 
   device_inline static int column_of(int product, u32 i) {
     return product * 8 + static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4) + i);
@@ -101,18 +105,29 @@ class WarpgroupProducts {
     }
   }
 
-  device_inline void start(float (&sums)[PRODUCTS][4], const u32 (&left)[2][8],
-                           const Pending& pending) {
-    if (count_ == 0) __builtin_memcpy(next_, sums, sizeof next_);
+  // Which of the sums on their way these are, from now on.
+  device_inline int tile_of(TileSums& sums) {
+    for (int i = 0; i < tile_count_; ++i)
+      if (tiles_[i] == &sums) return i;
+    if (tile_count_ == TILES) {
+      wrong_ = true;
+      return 0;
+    }
+    tiles_[tile_count_] = &sums;
+    __builtin_memcpy(next_[tile_count_], sums, sizeof sums);
+    return tile_count_++;
+  }
+  device_inline void start(TileSums& sums, const u32 (&left)[2][8], const Pending& pending) {
+    auto& next = next_[tile_of(sums)];
     wrong_ = wrong_ || !begun_ || count_ == MOST;
     for (int j = 0; j < PRODUCTS; ++j)
       for (u32 i = 0; i < 2; ++i) {
         u32 words[8];
         pending.right.read(column_of(j, i), words);
         for (u32 row = 0; row < 2; ++row) {
-          double sum = next_[j][row * 2 + i];
+          double sum = next[j][row * 2 + i];
           for (u32 k = 0; k < 8; ++k) sum += product(left[row][k], words[k]);
-          next_[j][row * 2 + i] = mma_round(sum, 0.0f);
+          next[j][row * 2 + i] = mma_round(sum, 0.0f);
         }
       }
     for (auto& column : sums)
@@ -129,8 +144,7 @@ class WarpgroupProducts {
  public:
   device_inline void begin() { begun_ = true; }
 
-  device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4],
-                              const SharedMatrix& right) {
+  device_inline void multiply(TileSums& sums, const u32 (&left)[4], const SharedMatrix& right) {
     struct Left {
       u32 word[4];
     } mine;
@@ -147,8 +161,7 @@ class WarpgroupProducts {
   }
 
   template <bool LEFT_ROWS_INNER>
-  device_inline void multiply(float (&sums)[PRODUCTS][4], const SharedMatrix& left,
-                              const SharedMatrix& right) {
+  device_inline void multiply(TileSums& sums, const SharedMatrix& left, const SharedMatrix& right) {
     static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
     u32 rows[2][8];
     read_left(left, LEFT_ROWS_INNER, rows);
@@ -169,12 +182,25 @@ class WarpgroupProducts {
   }
 
   template <int NEWEST>
-  device_inline void wait(float (&sums)[PRODUCTS][4]) {
+  device_inline void wait(TileSums& /*sums*/) {
+    wait_for<NEWEST>();
+  }
+  template <int NEWEST>
+  device_inline void wait(TileSums (&/*sums*/)[TILES]) {
+    wait_for<NEWEST>();
+  }
+
+ private:
+  template <int NEWEST>
+  device_inline void wait_for() {
     int done = 0;
     for (; done < count_ && pending_[done].group < group_ - NEWEST; ++done)
       wrong_ = wrong_ || changed(pending_[done]);
     for (int i = done; i < count_; ++i) pending_[i - done] = pending_[i];
-    if (done > 0 && done == count_ && !wrong_) __builtin_memcpy(sums, next_, sizeof next_);
     count_ -= done;
+    if (done == 0 || count_ > 0) return;
+    if (!wrong_)
+      for (int i = 0; i < tile_count_; ++i) __builtin_memcpy(*tiles_[i], next_[i], sizeof next_[i]);
+    tile_count_ = 0;
   }
 };

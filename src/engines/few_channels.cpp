@@ -33,6 +33,18 @@ constexpr FragmentShape split_shapes[] = {
     {48, 128, 6, 8, 2},
     {32, 128, 4, 8, 2},
 };
+// By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
+constexpr FragmentShape whole_warpgroup_shapes[] = {
+    {128, 256, 32, 4, 1, true}, {128, 128, 32, 2, 2, true}, {96, 256, 24, 4, 1, true},
+    {96, 128, 24, 2, 2, true},  {64, 256, 16, 4, 2, true},  {48, 256, 12, 4, 2, true},
+    {32, 256, 8, 4, 2, true},
+};
+// Sums are held twice, and filters are twice as large.
+constexpr FragmentShape split_warpgroup_shapes[] = {
+    {96, 128, 24, 2, 1, true}, {64, 256, 16, 4, 1, true}, {64, 128, 16, 2, 2, true},
+    {48, 384, 12, 4, 1, true}, {48, 256, 12, 4, 1, true}, {32, 384, 8, 4, 1, true},
+    {32, 256, 8, 4, 1, true},
+};
 
 // The pixels of a row lie side by side, if there is more than one.
 bool is_planar(const Gather& gather) {
@@ -54,10 +66,11 @@ std::string refusal(const Gather& gather) {
 
 // Its pitches are not set.
 FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
-                          std::int64_t columns, std::int64_t alignment) {
+                          std::int64_t columns, std::int64_t alignment, bool split) {
   const Gather::Phase& phase = gather.phases.front();
   FewChannelsTile tile;
   tile.shape = shape;
+  tile.split = split;
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
   const bool planar = is_planar(gather);
@@ -89,10 +102,15 @@ bool fits(FewChannelsTile tile, const DeviceDescription& device) {
   return batch_bearable(batch, waiting_registers(tile.lines, batch));
 }
 
+// A thread's rows side by side; of a product by warpgroups it has them in pairs.
+int run_m_of(const Gather& gather, const FragmentShape& shape) {
+  const int run = rows_side_by_side(gather, shape.thread_m);
+  return shape.pixels_left ? std::max(run, 2) : run;
+}
+
 bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
                     const Gather& gather) {
-  return stores_vectors(problem, gather, tile.columns,
-                        rows_side_by_side(gather, tile.shape.thread_m), run_n);
+  return stores_vectors(problem, gather, tile.columns, run_m_of(gather, tile.shape), run_n);
 }
 
 // The shape with the bands that fill its columns best; none if nothing fits into shared memory.
@@ -109,7 +127,8 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
   for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
        columns >= std::min(narrowest, pixels[2]); --columns) {
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
-    FewChannelsTile tile = make_tile(shape, gather, rows, columns, problem.alignment);
+    FewChannelsTile tile =
+        make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
     if (!fits(tile, device)) continue;
     set_narrowest_pitches(tile.lines);
     // Of an image: its bands' products, copies and stores (cost_model.cpp). Predicted, not
@@ -146,44 +165,6 @@ void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
     }
     return sum;
   });
-}
-
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                     const FewChannelsTile& tile) {
-  const FragmentShape& shape = tile.shape;
-  const bool split = is_split(problem);
-  KernelSpec spec;
-  spec.engine = "few_channels";
-  spec.file = "conv/few_channels.cu";
-  spec.entry = "few_channels";
-  spec.tile = cat(describe(tile), split ? ", 3 products" : "");
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
-  spec.alignment = static_cast<std::size_t>(tile.lines.access);
-  spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
-  add("offset_t", TypeName{"int"});
-  add("out_offset_t", TypeName{"int"});
-  const int run_m = rows_side_by_side(gather, shape.thread_m);
-  add_fragment_constants(spec.constants, shape, run_m);
-  add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
-  add("BAND_ROWS", tile.rows, "of pixels, in a tile");
-  add("BAND_COLUMNS", tile.columns);
-  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
-  add_lines_constants(spec.constants, tile.lines);
-  // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
-  // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
-  add_split_constants(spec.constants, split, gather.channels * gather.most_taps());
-  const std::int64_t run = gather.channels * gather.most_taps() < 1024 ? 16 : 64;
-  add("PROMOTE", split ? run / fragment_words : std::int64_t{0}, "fragments");
-  add("PROMOTE_LOCAL", false);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
-  };
-  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
-  divisor("DIV_GROUPS", gather.groups);
-  return spec;
 }
 
 // Offsets within an image and within the filter, those included that are worked out beyond the last
@@ -254,7 +235,8 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.scattered = !goes_out_whole(tile, problem, gather);
   work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
   work.bytes = work_of(problem, false).bytes;
-  return fragment_seconds(work, 1, device);
+  return shape.pixels_left ? warpgroup_fragment_seconds(work, device)
+                           : fragment_seconds(work, 1, device);
 }
 
 }  // namespace
@@ -265,7 +247,16 @@ std::int64_t FewChannelsTile::fragments() const {
 
 std::int64_t FewChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
-  return shape.m * (reduction + 16) + 2 * lines.bytes() + 2 * reduction + 16;
+  const std::int64_t filters =
+      shape.pixels_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
+  return filters + 2 * lines.bytes() + 2 * reduction + 16;
+}
+
+std::span<const FragmentShape> FewChannelsEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
+}
+std::span<const FragmentShape> FewChannelsWgmmaEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
 }
 
 bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
@@ -274,8 +265,7 @@ std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& 
                                                       const Gather& gather,
                                                       const DeviceDescription& device) const {
   std::vector<FewChannelsTile> out;
-  for (FragmentShape shape :
-       is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes) {
+  for (FragmentShape shape : shapes(is_split(problem))) {
     auto tile = lay_tile(shape, problem, gather, device);
     if (!tile && shape.min_blocks > 1) {  // rather one block than none
       shape.min_blocks = 1;
@@ -292,6 +282,8 @@ std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = products_refusal(device); !reason.empty())
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(gather); !reason.empty()) return Refusal{std::move(reason)};
   const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
@@ -324,6 +316,45 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
       gather_launch(problem, share.bands, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
   return out;
+}
+
+KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                        const FewChannelsTile& tile) const {
+  const FragmentShape& shape = tile.shape;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.alignment = static_cast<std::size_t>(tile.lines.access);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  const int run_m = run_m_of(gather, shape);
+  add_fragment_constants(spec.constants, shape, run_m);
+  add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
+  add("BAND_ROWS", tile.rows, "of pixels, in a tile");
+  add("BAND_COLUMNS", tile.columns);
+  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
+  add_lines_constants(spec.constants, tile.lines);
+  // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
+  // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, tile.split, reduction);
+  add("PROMOTE", tile.split ? promotion_run(reduction) / fragment_words : std::int64_t{0},
+      "fragments");
+  add("PROMOTE_LOCAL", false);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
+  };
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
+  divisor("DIV_GROUPS", gather.groups);
+  if (shape.pixels_left) add_warpgroup_instruction(spec.constants, shape.m);
+  return spec;
 }
 
 std::string describe(const FewChannelsTile& tile) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,13 @@ struct FewChannelsTile {
   SourceLines lines;                     // of the source
   std::int64_t run_words = 0, runs = 0;  // of the reduction
 
+  bool split = false;  // f32 in three products
+
   std::int64_t fragments() const;      // of 32 bytes of the reduction
   std::int64_t shared_memory() const;  // bytes
 };
 
-class FewChannelsEngine final : public Engine {
+class FewChannelsEngine : public Engine {
  public:
   const char* name() const override { return "few_channels"; }
   bool is_for(const Problem& problem) const override;
@@ -41,6 +44,24 @@ class FewChannelsEngine final : public Engine {
   // The proposal of one tile, whichever would be chosen.
   Proposal propose(FewChannelsTile tile, const ConvolutionProblem& problem, const Gather& gather,
                    const DeviceDescription& device) const;
+
+ private:
+  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
+  virtual std::span<const FragmentShape> shapes(bool split) const;
+  KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                       const FewChannelsTile& tile) const;
+};
+
+// The same on Hopper's warpgroup products.
+class FewChannelsWgmmaEngine final : public FewChannelsEngine {
+ public:
+  const char* name() const override { return "few_channels_wgmma"; }
+
+ private:
+  std::string products_refusal(const DeviceDescription& device) const override {
+    return warpgroup_refusal(device);
+  }
+  std::span<const FragmentShape> shapes(bool split) const override;
 };
 
 // "96x128, 6x16 a thread, 128 threads, bands of 1x118"

@@ -69,10 +69,8 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   const std::span<const GemmTile> base =
       split ? std::span<const GemmTile>(mma_split_tiles) : mma_single_tiles;
   std::vector<GemmTile> tiles(base.begin(), base.end());
-  // The tensor cores' sums, rounded toward zero, err with the length of a run between promotions;
-  // those of f32 with the square root of the reduction: 5e-7 of a run of 64 products is what f32
-  // errs by over 900 of them. Elements of 11 bits lose nothing that counts over some thousands, and
-  // without a second set of sums two blocks run on a multiprocessor.
+  // Elements of 11 bits lose nothing that counts over some thousands of products, and without a
+  // second set of sums two blocks run on a multiprocessor.
   const bool short_sums = reduction < 1024;
   const std::int64_t longest_run = size_of(problem.type) == 2 ? 4096 : 8192;
   for (GemmTile& tile : tiles) {
@@ -80,7 +78,7 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
     if (split && !short_sums) tile.k = 32, tile.stages = 3;
     if (size_of(problem.type) == 2) tile.stages = 2;
     if (split)
-      tile.promote = (short_sums ? 16 : 64) / tile.k;
+      tile.promote = static_cast<int>(promotion_run(reduction)) / tile.k;
     else if (reduction > longest_run)
       tile.promote = 256 / tile.k;
     else
@@ -177,14 +175,38 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("TILE_N", tile.n, "columns");
   add("THREAD_M", tile.thread_m);
   add("THREAD_N", tile.thread_n);
-  add("LANES_M", 8, "of a warp");
-  add("LANES_N", 4);
+  add("LANES_M", tile.pixels_left ? 4 : 8, "of a warp");
+  add("LANES_N", tile.pixels_left ? 8 : 4);
   add("RUN_M", run_m, "rows side by side");
   add("RUN_N", 2);
   add("SLICES", 1);
   add("SLICE_THREADS", tile.threads());
   add("MIN_BLOCKS", tile.min_blocks);
   add("VECTOR", 4, "compute_t in 16 bytes");
+}
+
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
+  const int products = columns / 8, sums = 4 * products;
+  std::string places, operands;
+  for (int i = 0; i < sums; ++i) {
+    const char* const comma = i == 0 ? "" : ", ";
+    places += cat(comma, "%", i);
+    operands += cat(comma, "\"+f\"((c)[", i / 4, "][", i % 4, "])");
+  }
+  const auto add = [&](const char* name, std::string text) {
+    constants.push_back({name, MacroText{std::move(text)}, ""});
+  };
+  add("WGMMA_COLUMNS", cat("\"", columns, "\""));
+  add("WGMMA_SUMS", cat("\"", places, "\""));
+  add("WGMMA_OPERANDS(c)", operands);
+  add("WGMMA_MATRICES", cat("\"%", sums, ", %", sums + 1, "\""));
+  add("WGMMA_LEFT_RIGHT",
+      cat("\"{%", sums, ", %", sums + 1, ", %", sums + 2, ", %", sums + 3, "}, %", sums + 4, "\""));
+}
+
+std::string warpgroup_refusal(const DeviceDescription& device) {
+  if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return "";
+  return cat(device.arch, " has no products of warpgroups");
 }
 
 std::string describe(const FragmentShape& shape) {
@@ -208,8 +230,14 @@ void add_split_constants(std::vector<Constant>& constants, bool split, std::int6
 }
 
 // The tensor cores round sums toward zero: what is added up between promotions errs with its
-// length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
-// nothing that counts over a thousand products of 8, of 8 bits over half as many of 16.
+// length, f32's own sums with the square root of the reduction. Measured, of numbers of either
+// sign: 1.8e-7, 2.8e-7 and 5.5e-7 of runs of 16, 32 and 64; 3.4e-7 of f32 over 363 products.
+std::int64_t promotion_run(std::int64_t reduction) {
+  return reduction < 320 ? 16 : reduction < 1024 ? 32 : 64;
+}
+
+// Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose nothing
+// that counts over a thousand products of 8, of 8 bits over half as many of 16.
 void add_promotion_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                              std::int64_t reduction, std::int64_t accumulated,
                              std::int64_t step_fragments) {
@@ -220,8 +248,8 @@ void add_promotion_constants(std::vector<Constant>& constants, const Convolution
       !split && accumulated * element / fragment_bytes > (element == 2 ? 512 : 1024);
   std::int64_t steps = is_long ? 256 / step_fragments : 0;
   if (split) {
-    const std::int64_t run = reduction < 1024 ? 16 : 64;
-    steps = std::max<std::int64_t>(run / (step_fragments * fragment_bytes / element), 1);
+    steps = std::max<std::int64_t>(
+        promotion_run(reduction) / (step_fragments * fragment_bytes / element), 1);
   }
   constants.push_back({"PROMOTE", steps, "steps"});
   constants.push_back({"PROMOTE_LOCAL", is_long, ""});

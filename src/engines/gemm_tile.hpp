@@ -67,18 +67,27 @@ struct GemmStages {
 void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
                         const GemmStages& stages, DataType type, const DeviceDescription& device);
 
-// A tile whose operands registers take from shared memory by ldmatrix, a fragment at a time: a
-// warp's part is 8 thread_m x 4 thread_n sums.
+// A tile whose operands registers take from shared memory a fragment at a time: a warp's part is
+// 8 thread_m x 4 thread_n sums or, where the left operand of products is its pixels, 4 x 8
+// threads'.
 struct FragmentShape {
   int m = 0, n = 0;
   int thread_m = 0, thread_n = 0;  // sums of one thread
   int min_blocks = 1;              // of a multiprocessor at once
+  bool pixels_left = false;
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };
 // The constants that tile_sums.cuh asks of such a tile; run_m: rows of a thread side by side.
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
                             int run_m);
+
+// The parts of the text of the instruction by which a warpgroup multiplies that follow from the
+// number of columns (kernel_sources/cuda/wgmma.cuh).
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
+
+// Why a device has no products of warpgroups; "" if it has.
+std::string warpgroup_refusal(const DeviceDescription& device);
 
 // "128x128, 8x16 a thread, 128 threads"
 std::string describe(const FragmentShape& shape);
@@ -99,6 +108,10 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 // the right one's, for which there are registers.
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
                          bool rows_ahead = false);
+
+// How many products of a sum of `reduction` f32 in three products come together before they are
+// promoted.
+std::int64_t promotion_run(std::int64_t reduction);
 
 // How often a gather's sums are promoted (PROMOTE, PROMOTE_LOCAL). reduction: products of a sum;
 // accumulated: those of them that the tensor cores add up; step_fragments: 32 bytes each, of a

@@ -41,33 +41,11 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   return work;
 }
 
-// The parts of the instruction's text that follow from the number of columns
-// (kernel_sources/cuda/wgmma.cuh).
-void add_instruction(std::vector<Constant>& constants, int columns) {
-  const int products = columns / 8, sums = 4 * products;
-  std::string places, operands;
-  for (int i = 0; i < sums; ++i) {
-    const char* const comma = i == 0 ? "" : ", ";
-    places += cat(comma, "%", i);
-    operands += cat(comma, "\"+f\"((c)[", i / 4, "][", i % 4, "])");
-  }
-  const auto add = [&](const char* name, std::string text) {
-    constants.push_back({name, MacroText{std::move(text)}, ""});
-  };
-  add("WGMMA_COLUMNS", cat("\"", columns, "\""));
-  add("WGMMA_SUMS", cat("\"", places, "\""));
-  add("WGMMA_OPERANDS(c)", operands);
-  add("WGMMA_MATRICES", cat("\"%", sums, ", %", sums + 1, "\""));
-  add("WGMMA_LEFT_RIGHT",
-      cat("\"{%", sums, ", %", sums + 1, ", %", sums + 2, ", %", sums + 3, "}, %", sums + 4, "\""));
-}
-
 }  // namespace
 
 std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
                                 const DeviceDescription& device) const {
-  if (device.kind != KILN_DEVICE_HOST && device.arch != "sm_90a")
-    return cat(device.arch, " has no products of warpgroups");
+  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
   if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
   if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
   for (const int i : {1, 2})
@@ -156,7 +134,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   divisor("DIV_STRIPS", shape.strips > 0 ? tile.strips() : 1);
   divisor("DIV_IMAGE_TILES", shape.strips > 0 ? tile.places() / shape.n : 1);
   add("BLOCK_DIV_IMAGE_PLACES", make_wide_magic(static_cast<std::uint64_t>(tile.places())));
-  add_instruction(spec.constants, shape.n / shape.groups_n);
+  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n);
   return spec;
 }
 

@@ -31,6 +31,7 @@ std::span<const Engine* const> engines() {
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
   static const FewChannelsEngine few_channels;
+  static const FewChannelsWgmmaEngine few_channels_wgmma;
   static const FewRowsEngine few_rows;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
@@ -53,6 +54,7 @@ std::span<const Engine* const> engines() {
                                        &halo_gemm,
                                        &halo_gemm_planar,
                                        &few_channels,
+                                       &few_channels_wgmma,
                                        &few_rows,
                                        &implicit_gemm_mma,
                                        &implicit_gemm_fma,

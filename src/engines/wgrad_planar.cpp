@@ -93,7 +93,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_lines_constants(spec.constants, tile.lines);
   // As of wgrad_channels_last.
   add_split_constants(spec.constants, split, least_reduction(problem));
-  const std::int64_t products = usual_reduction(problem) < 1024 ? 16 : 64;
+  const std::int64_t products = promotion_run(usual_reduction(problem));
   add("PROMOTE", split ? products * tile.lines.element / 32 : std::int64_t{256}, "fragments");
   add("PROMOTE_LOCAL", !split);
   return spec;

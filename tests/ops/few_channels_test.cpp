@@ -1,4 +1,4 @@
-// The engine of sources of few channels: every shape, blocks that compute one band and many, what
+// The engines of sources of few channels: every shape, blocks that compute one band and many, what
 // fills up runs and fragments, and the epilogue.
 #include "engines/few_channels.hpp"
 
@@ -15,7 +15,19 @@ using namespace test;
 
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
-void check_exact(const OperationCase& item) { check_integers(item, "few_channels"); }
+const FewChannelsEngine by_warps;
+const FewChannelsWgmmaEngine by_warpgroups;
+
+// Those that the device has.
+std::vector<const FewChannelsEngine*> both() {
+  std::vector<const FewChannelsEngine*> all = {&by_warps};
+  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  return all;
+}
+
+void check_exact(const OperationCase& item) {
+  for (const FewChannelsEngine* engine : both()) check_integers(item, engine->name());
+}
 
 }  // namespace
 
@@ -23,7 +35,6 @@ BOOST_AUTO_TEST_SUITE(few_channels)
 
 // On a chip of a single multiprocessor blocks go from band to band, and the last ones have fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
-  const FewChannelsEngine engine;
   DeviceDescription description = device()->description();
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -32,16 +43,19 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      const std::vector<FewChannelsTile> tiles = engine.tiles(problem, gather, description);
-      BOOST_TEST(tiles.size() >= 4);
-      for (const FewChannelsTile& tile : tiles)
-        for (const int multiprocessors : {132, 1}) {
-          description.multiprocessors = multiprocessors;
-          const Proposal proposal = engine.propose(tile, problem, gather, description);
-          const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(), describe(tile) << ", " << proposal.launch.shape.grid[0]
-                                                   << " blocks: " << fault);
-        }
+      for (const FewChannelsEngine* engine : both()) {
+        const std::vector<FewChannelsTile> tiles = engine->tiles(problem, gather, description);
+        BOOST_TEST(tiles.size() >= 4);
+        for (const FewChannelsTile& tile : tiles)
+          for (const int multiprocessors : {132, 1}) {
+            description.multiprocessors = multiprocessors;
+            const Proposal proposal = engine->propose(tile, problem, gather, description);
+            const std::string fault = difference(run_proposal(item, proposal), want);
+            BOOST_TEST(fault.empty(), engine->name()
+                                          << ", " << describe(tile) << ", "
+                                          << proposal.launch.shape.grid[0] << " blocks: " << fault);
+          }
+      }
     }
 }
 
@@ -67,7 +81,8 @@ BOOST_AUTO_TEST_CASE(edges) {
           // f32 in three products is for more of them, and channels of a group lie among others.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
-            BOOST_CHECK_THROW(integers_of(problem).run_plan("few_channels"), Error);
+            for (const FewChannelsEngine* engine : both())
+              BOOST_CHECK_THROW(integers_of(problem).run_plan(engine->name()), Error);
             continue;
           }
           check_exact(integers_of(problem));
@@ -93,7 +108,8 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
                                                     arithmetic, layout, ConvolutionPass::dgrad);
       const OperationCase item = integers_of(problem);
       BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
-      BOOST_CHECK_THROW(item.run_plan("few_channels"), Error);
+      for (const FewChannelsEngine* engine : both())
+        BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
     }
 }
 
@@ -116,7 +132,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_exact(item);
-      BOOST_TEST(difference(run_shifted(item, 1, "few_channels"), item.expected()) == "");
+      for (const FewChannelsEngine* engine : both())
+        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
 
@@ -138,14 +155,14 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  check_error_of_three_products("few_channels",
-                                {.channels = 3, .size = 20, .filters = 16, .taps = 11});
+  for (const FewChannelsEngine* engine : both())
+    check_error_of_three_products(engine->name(),
+                                  {.channels = 3, .size = 20, .filters = 16, .taps = 11});
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  const FewChannelsEngine engine;
   const auto reason = [&](const ConvolutionProblem& problem) {
-    const auto answer = engine.candidates(problem, device()->description());
+    const auto answer = by_warps.candidates(problem, device()->description());
     const auto* refusal = std::get_if<Refusal>(&answer);
     return refusal == nullptr ? std::string() : refusal->reason;
   };

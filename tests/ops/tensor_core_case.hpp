@@ -21,6 +21,12 @@ inline constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT
                                              {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                              {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
 
+// The host device, or a Hopper GPU: elsewhere there are no products of warpgroups.
+inline bool has_warpgroups() {
+  const DeviceDescription& description = device()->description();
+  return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
+}
+
 inline ConvolutionProblem problem_in(const char* line, const Arithmetic& arithmetic,
                                      kilnTensorFormat_t layout,
                                      ConvolutionPass pass = ConvolutionPass::fprop,

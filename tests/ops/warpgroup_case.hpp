@@ -14,12 +14,6 @@ namespace test {
 inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-// The host device, or a Hopper GPU: elsewhere there are no such products.
-inline bool has_warpgroups() {
-  const DeviceDescription& description = device()->description();
-  return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
-}
-
 inline std::string refusal_of(const LineEngine& engine, const ConvolutionProblem& problem) {
   const auto answer = engine.candidates(problem, device()->description());
   const auto* refusal = std::get_if<Refusal>(&answer);
