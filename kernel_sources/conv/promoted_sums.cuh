@@ -9,9 +9,9 @@ static_assert(!SPLIT || !PROMOTE_LOCAL);  // what is added up twice is held in r
 
 // Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, and a warp's lanes 8 x 4 in each. Their left operand
 // is of the tile's rows or, where lanes are 8 along the columns, of those.
-constexpr bool PIXELS_LEFT = LANES_N == 8;
-constexpr int PRODUCTS_LEFT = PIXELS_LEFT ? PRODUCTS_N : PRODUCTS_M;
-constexpr int PRODUCTS_RIGHT = PIXELS_LEFT ? PRODUCTS_M : PRODUCTS_N;
+constexpr bool COLUMNS_LEFT = LANES_N == 8;
+constexpr int PRODUCTS_LEFT = COLUMNS_LEFT ? PRODUCTS_N : PRODUCTS_M;
+constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
 
 struct PromotedSums : Sums {
   compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
@@ -46,7 +46,7 @@ struct PromotedSums : Sums {
   }
 
   device_inline compute_t of_part(int i, int j) const {
-    if constexpr (PIXELS_LEFT) {
+    if constexpr (COLUMNS_LEFT) {
       const int run = i / RUN_M, within = i % RUN_M;
       return part[j / 2][run * (RUN_M / 2) + within / 2][j % 2 * 2 + within % 2];
     } else {

@@ -54,9 +54,12 @@ class WarpgroupProducts {
 #endif
   }
   // sums += left right, over 32 bytes of the reduction. Until wait() has let the product's group
-  // pass, sums and left belong to it, and what `right` is of shared memory stays as it is.
+  // pass, sums and left belong to it, and what `right` is of shared memory stays as it is. With
+  // COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
+  template <bool COLUMNS_INNER = false>
   device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4],
                               SharedMatrix right) {
+    static_assert(!COLUMNS_INNER || sizeof(T) == 2);
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                        \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
@@ -65,8 +68,12 @@ class WarpgroupProducts {
                : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()))
     if constexpr (sizeof(T) == 4)
       KILN_WGMMA("k8", ".tf32.tf32", "");
+    else if constexpr (is_bf16(T{}) && COLUMNS_INNER)
+      KILN_WGMMA("k16", ".bf16.bf16", ", 1");
     else if constexpr (is_bf16(T{}))
       KILN_WGMMA("k16", ".bf16.bf16", ", 0");
+    else if constexpr (COLUMNS_INNER)
+      KILN_WGMMA("k16", ".f16.f16", ", 1");
     else
       KILN_WGMMA("k16", ".f16.f16", ", 0");
 #undef KILN_WGMMA

@@ -19,7 +19,7 @@ struct SharedMatrix {
     other.first += bytes;
     return other;
   }
-  // A row's first 16 steps of the reduction, of 16 bits, where 16 bytes are 8 rows.
+  // A row's or column's first 16 steps of the reduction, of 16 bits, where 16 bytes are 8 of them.
   device_inline void read_across(int row, u32 (&words)[8]) const {
     for (int k = 0; k < 16; ++k)
       __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k,
@@ -47,7 +47,7 @@ class WarpgroupProducts {
     u32 left_was[4];
     u64 left_digest, right_digest;
     SharedMatrix left_matrix, right;
-    bool left_rows_inner;
+    bool left_rows_inner, right_columns_inner;
     int group;
   };
   Pending pending_[MOST];  // oldest first
@@ -61,13 +61,20 @@ class WarpgroupProducts {
   device_inline static int column_of(int product, u32 i) {
     return product * 8 + static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4) + i);
   }
+  device_inline static void read_right(const SharedMatrix& right, bool columns_inner, int column,
+                                       u32 (&words)[8]) {
+    if (columns_inner)
+      right.read_across(column, words);
+    else
+      right.read(column, words);
+  }
   // Of the part of `right` that the lane's sums are made of.
-  device_inline static u64 digest(const SharedMatrix& right) {
+  device_inline static u64 digest_right(const SharedMatrix& right, bool columns_inner) {
     u64 value = 0;
     for (int j = 0; j < PRODUCTS; ++j)
       for (u32 i = 0; i < 2; ++i) {
         u32 words[8];
-        right.read(column_of(j, i), words);
+        read_right(right, columns_inner, column_of(j, i), words);
         for (const u32 word : words) value = (value ^ word) * 0x100000001b3ull;
       }
     return value;
@@ -84,7 +91,7 @@ class WarpgroupProducts {
         left.read(first + row * 8, rows[row]);
     }
   }
-  device_inline static u64 digest(const SharedMatrix& left, bool rows_inner) {
+  device_inline static u64 digest_left(const SharedMatrix& left, bool rows_inner) {
     u32 rows[2][8];
     read_left(left, rows_inner, rows);
     u64 value = 0;
@@ -123,7 +130,7 @@ class WarpgroupProducts {
     for (int j = 0; j < PRODUCTS; ++j)
       for (u32 i = 0; i < 2; ++i) {
         u32 words[8];
-        pending.right.read(column_of(j, i), words);
+        read_right(pending.right, pending.right_columns_inner, column_of(j, i), words);
         for (u32 row = 0; row < 2; ++row) {
           double sum = next[j][row * 2 + i];
           for (u32 k = 0; k < 8; ++k) sum += product(left[row][k], words[k]);
@@ -135,16 +142,18 @@ class WarpgroupProducts {
     if (count_ < MOST) pending_[count_++] = pending;
   }
   device_inline static bool changed(const Pending& each) {
-    if (digest(each.right) != each.right_digest) return true;
+    if (digest_right(each.right, each.right_columns_inner) != each.right_digest) return true;
     if (each.left == nullptr)
-      return digest(each.left_matrix, each.left_rows_inner) != each.left_digest;
+      return digest_left(each.left_matrix, each.left_rows_inner) != each.left_digest;
     return __builtin_memcmp(each.left, each.left_was, sizeof each.left_was) != 0;
   }
 
  public:
   device_inline void begin() { begun_ = true; }
 
+  template <bool COLUMNS_INNER = false>
   device_inline void multiply(TileSums& sums, const u32 (&left)[4], const SharedMatrix& right) {
+    static_assert(!COLUMNS_INNER || sizeof(T) == 2);
     struct Left {
       u32 word[4];
     } mine;
@@ -155,7 +164,9 @@ class WarpgroupProducts {
     u32 rows[2][8];
     for (u32 row = 0; row < 2; ++row)
       for (u32 k = 0; k < 8; ++k) rows[row][k] = all[g * 4 + k % 4].word[k / 4 * 2 + row];
-    Pending pending{left, {}, 0, digest(right), right, right, false, group_};
+    Pending pending{left,  {},    0,     digest_right(right, COLUMNS_INNER),
+                    right, right, false, COLUMNS_INNER,
+                    group_};
     __builtin_memcpy(pending.left_was, left, sizeof pending.left_was);
     start(sums, rows, pending);
   }
@@ -168,11 +179,12 @@ class WarpgroupProducts {
     start(sums, rows,
           {nullptr,
            {},
-           digest(left, LEFT_ROWS_INNER),
-           digest(right),
+           digest_left(left, LEFT_ROWS_INNER),
+           digest_right(right, false),
            left,
            right,
            LEFT_ROWS_INNER,
+           false,
            group_});
   }
 

@@ -105,7 +105,7 @@ bool fits(FewChannelsTile tile, const DeviceDescription& device) {
 // A thread's rows side by side; of a product by warpgroups it has them in pairs.
 int run_m_of(const Gather& gather, const FragmentShape& shape) {
   const int run = rows_side_by_side(gather, shape.thread_m);
-  return shape.pixels_left ? std::max(run, 2) : run;
+  return shape.columns_left ? std::max(run, 2) : run;
 }
 
 bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
@@ -235,7 +235,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.scattered = !goes_out_whole(tile, problem, gather);
   work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
   work.bytes = work_of(problem, false).bytes;
-  return shape.pixels_left ? warpgroup_fragment_seconds(work, device)
+  return shape.columns_left ? warpgroup_fragment_seconds(work, device)
                            : fragment_seconds(work, 1, device);
 }
 
@@ -248,7 +248,7 @@ std::int64_t FewChannelsTile::fragments() const {
 std::int64_t FewChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
   const std::int64_t filters =
-      shape.pixels_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
+      shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
   return filters + 2 * lines.bytes() + 2 * reduction + 16;
 }
 
@@ -353,7 +353,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   };
   divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
   divisor("DIV_GROUPS", gather.groups);
-  if (shape.pixels_left) add_warpgroup_instruction(spec.constants, shape.m);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   return spec;
 }
 

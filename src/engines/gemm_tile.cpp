@@ -175,8 +175,8 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("TILE_N", tile.n, "columns");
   add("THREAD_M", tile.thread_m);
   add("THREAD_N", tile.thread_n);
-  add("LANES_M", tile.pixels_left ? 4 : 8, "of a warp");
-  add("LANES_N", tile.pixels_left ? 8 : 4);
+  add("LANES_M", tile.columns_left ? 4 : 8, "of a warp");
+  add("LANES_N", tile.columns_left ? 8 : 4);
   add("RUN_M", run_m, "rows side by side");
   add("RUN_N", 2);
   add("SLICES", 1);

@@ -74,7 +74,7 @@ struct FragmentShape {
   int m = 0, n = 0;
   int thread_m = 0, thread_n = 0;  // sums of one thread
   int min_blocks = 1;              // of a multiprocessor at once
-  bool pixels_left = false;
+  bool columns_left = false;
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };
