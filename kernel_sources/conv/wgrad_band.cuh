@@ -10,16 +10,21 @@
 #pragma once
 
 #include "conv/first_tap.cuh"
+#include "conv/fragment_words.cuh"
 #include "conv/line_loader.cuh"
+#include "conv/promoted_sums.cuh"
+#include "conv/right_planes.cuh"
 #include "conv/wgrad_tile.cuh"
-#include "conv/word_reader.cuh"
 
 constexpr int ROW_PIXELS = (BAND_COLUMNS + WORD_ELEMENTS - 1) / WORD_ELEMENTS * WORD_ELEMENTS;
 constexpr int BAND_PIXELS = BAND_ROWS * ROW_PIXELS;
-// At least two, so that the next stage can be loaded beside the first.
-constexpr int STAGE_FRAGMENTS = BAND_PIXELS > FRAGMENT_K
-                                    ? (BAND_PIXELS + FRAGMENT_K - 1) / FRAGMENT_K
-                                    : 2;
+// In each, all slices of a block multiply a fragment. At least two, so that the next stage can be
+// loaded beside the first.
+constexpr int TURN_PIXELS = SLICES * FRAGMENT_K;
+constexpr int STAGE_TURNS = BAND_PIXELS > TURN_PIXELS
+                                ? (BAND_PIXELS + TURN_PIXELS - 1) / TURN_PIXELS
+                                : 2;
+constexpr int STAGE_FRAGMENTS = STAGE_TURNS * SLICES;
 constexpr int STAGE_PIXELS = STAGE_FRAGMENTS * FRAGMENT_K;
 constexpr int STAGE_WORDS = STAGE_PIXELS / WORD_ELEMENTS;
 constexpr int STRIPS = OUT_Q[0] / BAND_COLUMNS;
@@ -28,15 +33,31 @@ static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
 // Some words of a stage are of no pixel, or of one only.
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
 // Of a stage, by which the next one is on its way: in the last one it lands.
-constexpr int LOAD_STEPS = STAGE_FRAGMENTS - 1;
+constexpr int LOAD_STEPS = STAGE_TURNS - 1;
 // Halves of a fragment in a row, if they are whole: then all lanes read the same way from their
 // first word.
 constexpr int ROW_HALVES =
     BAND_COLUMNS % (FRAGMENT_K / 2) == 0 ? BAND_COLUMNS / (FRAGMENT_K / 2) : 0;
 
-constexpr int GRADIENT_PITCH =  // bytes
-    FILTERS_INNER ? TILE_M * ELEMENT_BYTES + FILTERS_PAD : STAGE_PIXELS * ELEMENT_BYTES + 16;
-constexpr int GRADIENT_BYTES = (FILTERS_INNER ? STAGE_PIXELS : TILE_M) * GRADIENT_PITCH;
+// dy in shared memory: rows of a filter or a pixel or, for products of warpgroups, planes of 16
+// bytes, of pixels or (16 bits that lie so) of filters.
+constexpr bool PLANES_OF_FILTERS = COLUMNS_LEFT && FILTERS_INNER && ELEMENT_BYTES == 2;
+constexpr int FILTERS_PLANE = STAGE_PIXELS * 16 + 16;
+// Bytes from a filter to the next or, of filters that lie side by side, from a pixel.
+constexpr int GRADIENT_PITCH = COLUMNS_LEFT    ? 16
+                               : FILTERS_INNER ? TILE_M * ELEMENT_BYTES + FILTERS_PAD
+                                               : STAGE_PIXELS * ELEMENT_BYTES + 16;
+constexpr int GRADIENT_BYTES = PLANES_OF_FILTERS ? TILE_M / 8 * FILTERS_PLANE
+                               : COLUMNS_LEFT
+                                   ? STAGE_WORDS / 4 * RIGHT_PLANE
+                                   : (FILTERS_INNER ? STAGE_PIXELS : TILE_M) * GRADIENT_PITCH;
+device_inline constexpr int gradient_place(int filter, int pixel) {
+  if constexpr (PLANES_OF_FILTERS) return filter / 8 * FILTERS_PLANE + pixel * 16 + filter % 8 * 2;
+  if constexpr (COLUMNS_LEFT)
+    return right_place(filter, pixel / WORD_ELEMENTS) + pixel % WORD_ELEMENTS * ELEMENT_BYTES;
+  return FILTERS_INNER ? pixel * GRADIENT_PITCH + filter * ELEMENT_BYTES
+                       : filter * GRADIENT_PITCH + pixel * ELEMENT_BYTES;
+}
 constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
 constexpr int STAGE_BYTES = GRADIENT_BYTES + X_BYTES;
 constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;

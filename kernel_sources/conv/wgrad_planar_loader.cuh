@@ -21,7 +21,8 @@ struct FilterRows {
       : loader(group + (static_cast<offset_t>(first_filter) * OUT_STRIDE_ROW +
                         static_cast<offset_t>(row()) * OUT_STRIDE_P +
                         static_cast<offset_t>(column()) * OUT_STRIDE_Q),
-               pixel() * ELEMENT_BYTES, OUT_STRIDE_ROW, OUT_STRIDE_Q, ROWS - first_filter, shared),
+               gradient_place(0, pixel()), OUT_STRIDE_ROW, OUT_STRIDE_Q, ROWS - first_filter,
+               shared),
         dy(loader.operand) {}
 
   device_inline void start(const Band& band, int stage) {
@@ -45,7 +46,9 @@ struct PixelRows {
   static constexpr int COPIES = TILE_M * ELEMENT_BYTES / BYTES;  // of a pixel
   static constexpr int PIXELS_A_TURN = THREADS / COPIES;
   static constexpr int BATCH = turns_of(turns_of(STAGE_PIXELS, PIXELS_A_TURN), LOAD_STEPS);
-  static_assert(PIXELS_A_TURN > 0);
+  // Pixels follow each other at GRADIENT_PITCH; else each has its place worked out.
+  static constexpr bool EVEN = !COLUMNS_LEFT || PLANES_OF_FILTERS;
+  static_assert(PIXELS_A_TURN > 0 && (!PLANES_OF_FILTERS || BYTES == 16));
 
   const element_t* dy;     // at the thread's filters, image 0
   const element_t* first;  // of these at the band's first pixel
@@ -53,7 +56,7 @@ struct PixelRows {
   bool filters_exist;
   int pixel;   // the next to load, of the band
   int pixels;  // of it that exist
-  int to;      // the next one's place in shared memory
+  int to;      // the next one's place in shared memory; without EVEN the stage's
 
   device_inline static int filter() { return thread_x() % COPIES * (BYTES / ELEMENT_BYTES); }
   device_inline static int first_pixel() { return thread_x() / COPIES; }
@@ -74,7 +77,7 @@ struct PixelRows {
     // Threads past the last whole turn take none.
     pixel = first_pixel() < PIXELS_A_TURN ? first_pixel() : STAGE_PIXELS;
     pixels = filters_exist ? band.words * WORD_ELEMENTS : 0;
-    to = stage + first_pixel() * GRADIENT_PITCH + filter() * ELEMENT_BYTES;
+    to = stage + (EVEN ? gradient_place(filter(), first_pixel()) : 0);
   }
   template <int SHARES>
   device_inline void load(int share) {
@@ -83,16 +86,18 @@ struct PixelRows {
       const int number = pixel + i * PIXELS_A_TURN, row = number / ROW_PIXELS;
       const int column = number - row * ROW_PIXELS;
       const bool exists = number < pixels && (ROW_PIXELS == BAND_COLUMNS || column < BAND_COLUMNS);
-      async_copy_if<BYTES>(number < STAGE_PIXELS,
-                           memory + to + i * (PIXELS_A_TURN * GRADIENT_PITCH),
-                           first + (static_cast<offset_t>(row) * OUT_STRIDE_P +
-                                    static_cast<offset_t>(column) * OUT_STRIDE_Q),
-                           exists);
+      async_copy_if<BYTES>(
+          number < STAGE_PIXELS,
+          memory + to +
+              (EVEN ? i * (PIXELS_A_TURN * GRADIENT_PITCH) : gradient_place(filter(), number)),
+          first + (static_cast<offset_t>(row) * OUT_STRIDE_P +
+                   static_cast<offset_t>(column) * OUT_STRIDE_Q),
+          exists);
     }
   }
   device_inline void advance() {
     pixel += BATCH * PIXELS_A_TURN;
-    to += BATCH * PIXELS_A_TURN * GRADIENT_PITCH;
+    if (EVEN) to += BATCH * PIXELS_A_TURN * GRADIENT_PITCH;
   }
   device_inline void load_all() {
 #pragma unroll 1

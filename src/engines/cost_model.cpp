@@ -139,9 +139,9 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 
 // Set so that sliding windows are not for problems of a few microseconds: clocks of each block.
 constexpr double sliding_first_clocks = 2000;
-// Instructions of a warp for each fragment of pixels that it reads for warpgroups' products, beside
-// its words', and what share of their issue slots the products do not cover.
-constexpr double pixel_fragment_instructions = 40, pixel_issue_share = 0.5;
+// Instructions of a warp for each fragment of columns that it reads for warpgroups' products,
+// beside its words', and what share of their issue slots the products do not cover.
+constexpr double left_fragment_instructions = 40, left_issue_share = 0.5;
 // Set so that the direct engines are the last resort: clocks from one product of a thread to its
 // next, an access of cold memory, and instructions of a product, most of them index arithmetic.
 constexpr double direct_wait = 500, direct_instructions = 24, direct_first_clocks = 1000;
@@ -351,29 +351,39 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 
-double warpgroup_fragment_seconds(const FragmentWork& work, const DeviceDescription& device) {
+double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
+                                  const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
   const FragmentShape& shape = work.shape;
   const double sums = static_cast<double>(shape.m) * shape.n;
   const double warps = shape.threads() / warp;
+  // Of a fragment, which a slice's warps multiply.
+  const double slice_warps = warps / shape.slices;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;
-  // A thread reads two words of each of its pixels, at an address of their own.
-  const double words = 2.0 * shape.thread_n;
-  const double instructions = warps * (words * (work.split ? 5 : 2) + pixel_fragment_instructions);
-  const double fragment = products + share_of_reads * warps * words * work.column_accesses +
-                          pixel_issue_share * instructions / issue_width;
+  const double words = 2.0 * shape.thread_n;  // of a thread, each at an address of its own
+  const double instructions =
+      slice_warps * (words * (work.split ? 5 : 2) + left_fragment_instructions);
+  const double fragment = products + share_of_reads * slice_warps * words * work.column_accesses +
+                          left_issue_share * instructions / issue_width;
+  const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const auto block = [&](double resident) {
-    const double copies = work.copies * (work.one_by_one ? gathered_copies : 1);
-    double clocks = fragment_first_clocks + work.fragments * resident * fragment +
-                    resident * (copies + work.row_copies) / warp * copies_clocks;
+    const double copies =
+        work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
+    double clocks = fragment_first_clocks + fragments * resident * fragment +
+                    resident * copies / parts / warp * copies_clocks +
+                    work.stages / parts * stage_clocks;
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
-              work.results / (tiles * warp);
+              work.results / (tiles * warp * parts);
+    if (parts * shape.slices > 1)
+      clocks +=
+          std::ceil(sums * shape.slices * 4 / work.shared_memory) * fragment_exchange_clocks +
+          resident * fragment_exchanged_clocks * std::log2(parts * shape.slices) * sums / warp;
     return clocks;
   };
-  const double thread_sums = sums / shape.threads() * (work.split ? 2 : 1);
+  const double thread_sums = sums / shape.slice_threads() * (work.split ? 2 : 1);
   const int resident = resident_blocks(work.shared_memory, thread_sums, warps, device);
-  const double clocks = rounds_clocks(tiles, 1, resident, device, block);
+  const double clocks = rounds_clocks(tiles * parts, parts, resident, device, block);
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
 }
 

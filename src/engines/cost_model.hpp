@@ -67,8 +67,9 @@ struct FragmentWork {
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);
-// The same by warpgroups, whose left operand is pixels in registers: few_channels_wgmma.
-double warpgroup_fragment_seconds(const FragmentWork& work, const DeviceDescription& device);
+// The same by warpgroups, whose left operand is the tile's columns, read into registers.
+double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
+                                  const DeviceDescription& device);
 
 // A matrix product by warpgroups, 64 rows each, that read the columns where shared memory has them.
 struct WarpgroupWork {

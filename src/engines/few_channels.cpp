@@ -235,8 +235,8 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.scattered = !goes_out_whole(tile, problem, gather);
   work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
   work.bytes = work_of(problem, false).bytes;
-  return shape.columns_left ? warpgroup_fragment_seconds(work, device)
-                           : fragment_seconds(work, 1, device);
+  return shape.columns_left ? warpgroup_fragment_seconds(work, 1, device)
+                            : fragment_seconds(work, 1, device);
 }
 
 }  // namespace

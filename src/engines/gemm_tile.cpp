@@ -179,8 +179,8 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("LANES_N", tile.columns_left ? 8 : 4);
   add("RUN_M", run_m, "rows side by side");
   add("RUN_N", 2);
-  add("SLICES", 1);
-  add("SLICE_THREADS", tile.threads());
+  add("SLICES", tile.slices);
+  add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);
   add("VECTOR", 4, "compute_t in 16 bytes");
 }
@@ -211,7 +211,8 @@ std::string warpgroup_refusal(const DeviceDescription& device) {
 
 std::string describe(const FragmentShape& shape) {
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
-             shape.threads(), " threads");
+             shape.threads(), " threads",
+             shape.slices > 1 ? cat(", ", shape.slices, " slices") : "");
 }
 
 bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device) {

@@ -75,8 +75,10 @@ struct FragmentShape {
   int thread_m = 0, thread_n = 0;  // sums of one thread
   int min_blocks = 1;              // of a multiprocessor at once
   bool columns_left = false;
+  int slices = 1;  // of a block, that take turns at the reduction
 
-  int threads() const { return m / thread_m * (n / thread_n); }
+  int slice_threads() const { return m / thread_m * (n / thread_n); }
+  int threads() const { return slices * slice_threads(); }
 };
 // The constants that tile_sums.cuh asks of such a tile; run_m: rows of a thread side by side.
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,

@@ -39,6 +39,7 @@ std::span<const Engine* const> engines() {
   static const DirectEngine direct;
   static const WgradChannelsLastEngine wgrad_channels_last;
   static const WgradPlanarEngine wgrad_planar;
+  static const WgradPlanarWgmmaEngine wgrad_planar_wgmma;
   static const WgradMmaEngine wgrad_mma;
   static const WgradFmaEngine wgrad_fma;
   static const DirectWgradEngine direct_wgrad;
@@ -62,6 +63,7 @@ std::span<const Engine* const> engines() {
                                        &direct,
                                        &wgrad_channels_last,
                                        &wgrad_planar,
+                                       &wgrad_planar_wgmma,
                                        &wgrad_mma,
                                        &wgrad_fma,
                                        &direct_wgrad,

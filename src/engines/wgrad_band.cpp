@@ -47,17 +47,20 @@ bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count
 }
 
 // A band's stage; its pitches are not set.
-BandTile make_band(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
+BandTile make_band(const FragmentShape& shape, const Gather& gather, bool split, std::int64_t rows,
                    std::int64_t columns, std::int64_t alignment) {
   const Gather::Phase& phase = gather.phases.front();
   BandTile tile;
   tile.shape = shape;
+  tile.split = split;
   const int element = static_cast<int>(size_of(gather.type));
   tile.lines.element = element;
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
   tile.filters_inner = phase.pixels[2] > 1 && gather.out_strides[4] != 1;
-  tile.copy_bytes = tile.filters_inner ? static_cast<int>(copied_bytes) : element;
+  // Products of warpgroups turn 16 bits alone.
+  const bool copied_whole = tile.filters_inner && !(shape.columns_left && element == 4);
+  tile.copy_bytes = copied_whole ? static_cast<int>(copied_bytes) : element;
   for (int bytes = 16; bytes > element; bytes /= 2)
     if (!tile.filters_inner && bytes >= word_bytes && bytes <= alignment &&
         copies_whole(tile, gather, bytes / element)) {
@@ -93,7 +96,7 @@ std::int64_t positions(const BandTile& tile) {
 
 // Whether a thread's copies, spread over the fragments of a stage, are few at a time.
 bool copies_spread(const BandTile& tile) {
-  const std::int64_t threads = tile.shape.threads(), steps = tile.fragments() - 1;
+  const std::int64_t threads = tile.shape.threads(), steps = tile.turns() - 1;
   const std::int64_t of_x = lines_batch(tile.lines, threads, steps);
   const std::int64_t of_dy = row_batch(gradient_rows(tile), positions(tile), threads, steps);
   return batch_bearable(
@@ -105,7 +108,7 @@ double clocks_of(const BandTile& tile, bool split) {
   constexpr double stage_clocks = 300;
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
-  const double fragment = products * product_clocks * shape.threads() / 128;
+  const double fragment = products * product_clocks * shape.slice_threads() / 128;
   const double copies = static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *
                             (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);
@@ -141,16 +144,21 @@ std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const
 
 }  // namespace
 
-std::int64_t BandTile::fragments() const {
+std::int64_t BandTile::turns() const {
   constexpr std::int64_t least = 2;
-  return std::max(least, ceil_div(rows * row_pixels(*this) * lines.element, fragment_bytes));
+  return std::max(
+      least, ceil_div(rows * row_pixels(*this) * lines.element, shape.slices * fragment_bytes));
 }
+std::int64_t BandTile::fragments() const { return turns() * shape.slices; }
 std::int64_t BandTile::stage_pixels() const { return fragments() * fragment_bytes / lines.element; }
 std::int64_t BandTile::gradient_copies() const {
   return shape.m * stage_pixels() / (copy_bytes == 2 ? 2 : copy_bytes / lines.element);
 }
 
 std::int64_t BandTile::gradient_bytes() const {
+  if (shape.columns_left && filters_inner && lines.element == 2)
+    return shape.m / 8 * (stage_pixels() + 1) * 16;
+  if (shape.columns_left) return stage_pixels() * lines.element * (shape.m + 1);
   if (filters_inner)
     return stage_pixels() * (shape.m * lines.element + transposed_pad(lines.element));
   return shape.m * (stage_pixels() * lines.element + 16);
@@ -160,7 +168,8 @@ std::int64_t BandTile::shared_memory() const {
   const std::int64_t table = 2 * stage_pixels() * lines.element;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
-  return std::max(2 * (gradient_bytes() + lines.bytes()) + table, line);
+  const std::int64_t rests = shape.columns_left && split ? gradient_bytes() : 0;
+  return std::max(2 * (gradient_bytes() + lines.bytes()) + rests + table, line);
 }
 
 Gather in_lines(const Gather& gather) {
@@ -188,7 +197,7 @@ Gather in_lines(const Gather& gather) {
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
-  constexpr std::int64_t most_fragments = 24;
+  const std::int64_t most_fragments = shape.columns_left ? 64 : 24;
   constexpr std::int64_t narrowest = 64;  // bytes of a strip's rows: two sectors
   const auto element = static_cast<std::int64_t>(size_of(gather.type));
   std::optional<BandTile> best;
@@ -197,7 +206,7 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
        ++strips) {
     if (pixels[2] % strips != 0) continue;
     for (std::int64_t rows = 1; rows <= pixels[1]; ++rows) {
-      BandTile tile = make_band(shape, gather, rows, pixels[2] / strips, alignment);
+      BandTile tile = make_band(shape, gather, split, rows, pixels[2] / strips, alignment);
       if (tile.fragments() > most_fragments || !fits(tile, device)) break;
       // A thread copies the same pixels of each filter.
       if (positions(tile) > shape.threads() || !copies_spread(tile)) continue;

@@ -21,7 +21,9 @@ struct BandTile {
   bool filters_inner = false;          // dy's filters lie side by side, not its pixels
   int copy_bytes = 0;                  // of dy, at a time
   SourceLines lines;                   // of x, whose planes are the channels of a tile's columns
+  bool split = false;                  // f32 in three products
 
+  std::int64_t turns() const;         // of a stage, in which each slice multiplies a fragment
   std::int64_t fragments() const;     // of 32 bytes of pixels, in a stage
   std::int64_t stage_pixels() const;  // in all fragments, with what fills them up
   std::int64_t gradient_copies() const;

@@ -29,6 +29,21 @@ constexpr FragmentShape split_shapes[] = {
     {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2}, {96, 64, 6, 4, 2},
 };
 
+// By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
+// gradients are so small that a multiprocessor gets but one block.
+constexpr FragmentShape whole_warpgroup_shapes[] = {
+    {128, 256, 32, 4, 1, true},    {128, 128, 32, 2, 1, true},   {96, 384, 24, 4, 1, true},
+    {96, 256, 24, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {64, 256, 16, 4, 2, true},
+    {48, 128, 12, 4, 1, true, 3},  {64, 128, 16, 4, 1, true, 2}, {32, 256, 8, 4, 2, true},
+    {128, 128, 32, 4, 1, true, 2},
+};
+constexpr FragmentShape split_warpgroup_shapes[] = {
+    {64, 256, 16, 4, 1, true},    {64, 128, 16, 4, 1, true, 2}, {64, 128, 16, 2, 1, true, 2},
+    {48, 128, 12, 4, 1, true, 3}, {48, 384, 12, 4, 1, true},    {48, 128, 12, 4, 1, true, 2},
+    {32, 256, 8, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {96, 128, 24, 2, 1, true},
+    {128, 64, 32, 2, 1, true, 2}, {32, 128, 8, 4, 1, true, 3},
+};
+
 // Columns that lie side by side in dw, aligned to their own size.
 std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
@@ -58,45 +73,6 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (gather.out_strides[1] != 1)
     return "neither the pixels of a row of dy lie side by side, nor the filters of a pixel";
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
-}
-
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                     const BandTile& tile) {
-  const FragmentShape& shape = tile.shape;
-  const bool split = is_split(problem);
-  KernelSpec spec;
-  spec.engine = "wgrad_planar";
-  spec.file = "conv/wgrad_planar.cu";
-  spec.entry = "wgrad_planar";
-  spec.tile = cat(describe(tile), split ? ", 3 products" : "");
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
-  const std::int64_t run = gradient_run(problem, gather);
-  spec.alignment = static_cast<std::size_t>(
-      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.lines.element}));
-  spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
-  add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
-  add("TAP_MASK", false);
-  // Words along the filters are read so many at a time as a thread's rows divide into.
-  const bool words = tile.filters_inner && tile.lines.element == 4;
-  add_fragment_constants(spec.constants, shape, !words ? 1 : shape.thread_m % 4 == 0 ? 4 : 2);
-  add("STAGES", std::int64_t{2});
-  add("LINES_ALONG_M", false);
-  add("DW_RUN", run, "columns side by side in dw");
-  add("BAND_ROWS", tile.rows, "of pixels, in a stage");
-  add("BAND_COLUMNS", tile.columns);
-  add("FILTERS_INNER", tile.filters_inner, "in dy, not the pixels of a row");
-  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
-  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
-  add_lines_constants(spec.constants, tile.lines);
-  // As of wgrad_channels_last.
-  add_split_constants(spec.constants, split, least_reduction(problem));
-  const std::int64_t products = promotion_run(usual_reduction(problem));
-  add("PROMOTE", split ? products * tile.lines.element / 32 : std::int64_t{256}, "fragments");
-  add("PROMOTE_LOCAL", !split);
-  return spec;
 }
 
 // Why a tile in so many parts cannot serve; "" if it can.
@@ -141,6 +117,13 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
 
 }  // namespace
 
+std::span<const FragmentShape> WgradPlanarEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
+}
+std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
+}
+
 bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem,
@@ -148,8 +131,7 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
   const bool split = is_split(problem);
   const Gather gather = in_lines(make_gather(problem));
   std::vector<BandTile> out;
-  for (const FragmentShape& shape :
-       split ? std::span<const FragmentShape>(split_shapes) : whole_shapes)
+  for (const FragmentShape& shape : shapes(split))
     if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
       out.push_back(*tile);
   return out;
@@ -160,6 +142,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
       !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = products_refusal(device); !reason.empty())
     return Refusal{std::move(reason)};
   const Gather gather = in_lines(make_gather(problem));
   if (std::string reason = refusal(problem, gather); !reason.empty())
@@ -183,6 +167,46 @@ Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& de
   const auto& problem = std::get<ConvolutionProblem>(any);
   return propose(tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel)), problem,
                  candidate.parts);
+}
+
+KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                        const BandTile& tile) const {
+  const FragmentShape& shape = tile.shape;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  const std::int64_t run = gradient_run(problem, gather);
+  spec.alignment = static_cast<std::size_t>(
+      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.lines.element}));
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
+  add("TAP_MASK", false);
+  // Words along the filters are read so many at a time as a thread's rows divide into.
+  const bool words = tile.filters_inner && tile.lines.element == 4;
+  const int run_m = shape.columns_left ? 2 : !words ? 1 : shape.thread_m % 4 == 0 ? 4 : 2;
+  add_fragment_constants(spec.constants, shape, run_m);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
+  add("STAGES", std::int64_t{2});
+  add("LINES_ALONG_M", false);
+  add("DW_RUN", run, "columns side by side in dw");
+  add("BAND_ROWS", tile.rows, "of pixels, in a stage");
+  add("BAND_COLUMNS", tile.columns);
+  add("FILTERS_INNER", tile.filters_inner, "in dy, not the pixels of a row");
+  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
+  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
+  add_lines_constants(spec.constants, tile.lines);
+  // As of wgrad_channels_last.
+  add_split_constants(spec.constants, tile.split, least_reduction(problem));
+  const std::int64_t products = promotion_run(usual_reduction(problem));
+  add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{256}, "fragments");
+  add("PROMOTE_LOCAL", !tile.split);
+  return spec;
 }
 
 Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& problem,

@@ -2,6 +2,8 @@
 // taps of a band of pixels meet of it comes to shared memory once, as lines.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engines/engine.hpp"
@@ -9,7 +11,7 @@
 
 namespace kiln {
 
-class WgradPlanarEngine final : public Engine {
+class WgradPlanarEngine : public Engine {
  public:
   const char* name() const override { return "wgrad_planar"; }
   bool is_for(const Problem& problem) const override;
@@ -24,6 +26,24 @@ class WgradPlanarEngine final : public Engine {
                               const DeviceDescription& device) const;
   // The proposal of one tile in so many parts, whichever would be chosen.
   Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
+
+ private:
+  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
+  virtual std::span<const FragmentShape> shapes(bool split) const;
+  KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                       const BandTile& tile) const;
+};
+
+// The same on Hopper's warpgroup products.
+class WgradPlanarWgmmaEngine final : public WgradPlanarEngine {
+ public:
+  const char* name() const override { return "wgrad_planar_wgmma"; }
+
+ private:
+  std::string products_refusal(const DeviceDescription& device) const override {
+    return warpgroup_refusal(device);
+  }
+  std::span<const FragmentShape> shapes(bool split) const override;
 };
 
 }  // namespace kiln

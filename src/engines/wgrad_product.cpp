@@ -110,9 +110,12 @@ std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
   for (std::size_t i = 0; i < options.size(); ++i)
     for (const int parts : parts_of(device, options[i].stages, options[i].most_parts)) {
       reason = refusal(i, parts);
-      if (reason.empty())
-        candidates.push_back(
-            {static_cast<int>(i), parts, fragment_seconds(options[i].work, parts, device), {}});
+      if (!reason.empty()) continue;
+      const FragmentWork& work = options[i].work;
+      const double seconds = work.shape.columns_left
+                                 ? warpgroup_fragment_seconds(work, parts, device)
+                                 : fragment_seconds(work, parts, device);
+      candidates.push_back({static_cast<int>(i), parts, seconds, {}});
     }
   if (candidates.empty()) return Refusal{std::move(reason)};
   return candidates;

@@ -1,4 +1,4 @@
-// The engine of filter gradients whose x lies as lines, planar or of few channels side by side:
+// The engines of filter gradients whose x lies as lines, planar or of few channels side by side:
 // every shape and every split, bands that fill their stages and bands that do not, and what lies
 // beside them.
 #include "engines/wgrad_planar.hpp"
@@ -34,10 +34,22 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
-void check_exact(const OperationCase& item) { check_integers(item, "wgrad_planar"); }
+const WgradPlanarEngine by_warps;
+const WgradPlanarWgmmaEngine by_warpgroups;
+
+// Those that the device has.
+std::vector<const WgradPlanarEngine*> both() {
+  std::vector<const WgradPlanarEngine*> all = {&by_warps};
+  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  return all;
+}
+
+void check_exact(const OperationCase& item) {
+  for (const WgradPlanarEngine* engine : both()) check_integers(item, engine->name());
+}
 
 BandTile tile_of(const ConvolutionProblem& problem) {
-  return WgradPlanarEngine().tiles(problem, device()->description()).front();
+  return by_warps.tiles(problem, device()->description()).front();
 }
 
 }  // namespace
@@ -45,28 +57,29 @@ BandTile tile_of(const ConvolutionProblem& problem) {
 BOOST_AUTO_TEST_SUITE(wgrad_planar)
 
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
-  const WgradPlanarEngine engine;
   const DeviceDescription& description = device()->description();
   for (const Arithmetic& arithmetic : arithmetics) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
     const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    const std::vector<BandTile> tiles = engine.tiles(problem, description);
-    BOOST_TEST(tiles.size() >= 5);
-    for (const BandTile& tile : tiles)
-      for (const int parts : {1, 2, 8}) {
-        if (parts > description.largest_cluster) continue;
-        const Proposal proposal = engine.propose(tile, problem, parts);
-        const std::string fault = difference(run_proposal(item, proposal), want);
-        BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
-      }
+    for (const WgradPlanarEngine* engine : both()) {
+      const std::vector<BandTile> tiles = engine->tiles(problem, description);
+      BOOST_TEST(tiles.size() >= 5);
+      for (const BandTile& tile : tiles)
+        for (const int parts : {1, 2, 8}) {
+          if (parts > description.largest_cluster) continue;
+          const Proposal proposal = engine->propose(tile, problem, parts);
+          const std::string fault = difference(run_proposal(item, proposal), want);
+          BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
+                                                   << " parts: " << fault);
+        }
+    }
   }
 }
 
 // The same of filters side by side in dy, and of x's channels; parts without a band.
 BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
-  const WgradPlanarEngine engine;
   const DeviceDescription& description = device()->description();
   for (const Arithmetic& arithmetic : arithmetics) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
@@ -74,15 +87,18 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
                                                   KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    const std::vector<BandTile> tiles = engine.tiles(problem, description);
-    BOOST_TEST(tiles.size() >= 5);
-    for (const BandTile& tile : tiles) {
-      BOOST_TEST(tile.filters_inner);
-      for (const int parts : {1, 8}) {
-        if (parts > description.largest_cluster) continue;
-        const std::string fault =
-            difference(run_proposal(item, engine.propose(tile, problem, parts)), want);
-        BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
+    for (const WgradPlanarEngine* engine : both()) {
+      const std::vector<BandTile> tiles = engine->tiles(problem, description);
+      BOOST_TEST(tiles.size() >= 5);
+      for (const BandTile& tile : tiles) {
+        BOOST_TEST(tile.filters_inner);
+        for (const int parts : {1, 8}) {
+          if (parts > description.largest_cluster) continue;
+          const std::string fault =
+              difference(run_proposal(item, engine->propose(tile, problem, parts)), want);
+          BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
+                                                   << " parts: " << fault);
+        }
       }
     }
   }
@@ -152,7 +168,8 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
-      BOOST_TEST(difference(run_shifted(item, 1, "wgrad_planar"), item.expected()) == "");
+      for (const WgradPlanarEngine* engine : both())
+        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
   BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
 }
@@ -194,9 +211,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  const WgradPlanarEngine engine;
   const auto reason = [&](const ConvolutionProblem& problem) {
-    const auto answer = engine.candidates(problem, device()->description());
+    const auto answer = by_warps.candidates(problem, device()->description());
     const auto* refusal = std::get_if<Refusal>(&answer);
     return refusal == nullptr ? std::string() : refusal->reason;
   };

@@ -1,0 +1,78 @@
+// Columns of the tile as left operands of products by warpgroups: a lane reads their words from
+// lines of x into registers, each at its own place (fragment_words.cuh), and f32 that is three
+// products is taken apart there. The right operand lies in shared memory, where products read it.
+#pragma once
+
+#include "conv/fragment_words.cuh"
+#include "conv/promoted_sums.cuh"
+#include "target/wgmma.cuh"
+
+// 32 bytes of the reduction, of a lane's columns.
+struct LeftFragments {
+  u32 whole[PRODUCTS_LEFT][4], rest[SPLIT ? PRODUCTS_LEFT : 1][4];
+};
+
+// Where a lane finds them. MASKED: some words are to be masked; not those of f32 in three products,
+// which come to the fused multiply-adds where they are not finite.
+template <bool MASKED>
+struct LeftReader {
+  static constexpr int ALL_WORDS = -1, HALF_WORDS = FRAGMENT_WORDS / 2;
+
+  const ReductionWord* table;
+  int first_word;         // of the lane's in a fragment
+  int columns[THREAD_N];  // their places in x, in bytes
+
+  device_inline explicit LeftReader(const ReductionWord* words)
+      : table(words), first_word(static_cast<int>(thread_x()) % HALF_WORDS) {}
+
+  // words: of the reduction that count.
+  device_inline void load(LeftFragments& to, const byte_t* x, int fragment, int words) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int number = fragment * FRAGMENT_WORDS + half * HALF_WORDS + first_word;
+      ReductionWord word = table[number];
+      if (!MASKED || SPLIT)
+        word.mask = ~0u;
+      else if (words != ALL_WORDS && number >= words)
+        word.mask = 0;
+#pragma unroll
+      for (int j = 0; j < THREAD_N; ++j)
+        to.whole[j / 2][half * 2 + j % 2] = word.read(x + columns[j]);
+    }
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_LEFT; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const Parts parts = split(float_of(to.whole[i][c]));
+          to.whole[i][c] = bits_of(parts.whole), to.rest[i][c] = bits_of(parts.rest);
+        }
+    }
+  }
+};
+
+// Of a thread's first sum: a warp has all rows of its columns.
+device_inline Position left_position(int thread) {
+  const int lane = thread % 32;
+  return {lane % LANES_M * RUN_M, thread / 32 * WARP_N + lane / LANES_M * RUN_N};
+}
+static_assert(COLUMNS_LEFT && WARP_M == TILE_M);
+
+struct LeftProducts : WarpgroupProducts<element_t, PRODUCTS_RIGHT, PRODUCTS_LEFT> {
+  // Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
+  // to its rests.
+  template <bool RIGHT_INNER>
+  device_inline void start(PromotedSums& sums, const LeftFragments& left, SharedMatrix right,
+                           int rest) {
+    this->begin();
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_LEFT; ++i) {
+      if constexpr (SPLIT) {
+        this->template multiply<RIGHT_INNER>(sums.part[i], left.rest[i], right);
+        this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right.moved(rest));
+      }
+      this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right);
+    }
+    this->commit();
+  }
+};

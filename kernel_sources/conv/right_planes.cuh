@@ -1,0 +1,35 @@
+// The right operand of products by warpgroups in shared memory, of f32 in three products: wholes
+// and, RIGHT_REST bytes behind them, rests.
+#pragma once
+
+#include "conv/fragment_words.cuh"
+#include "conv/tf32_split.cuh"
+
+// A plane is 16 bytes of the reduction, of all rows of the tile. It is followed by 16 bytes that
+// are not used, so that lanes which write neighbouring planes write to different banks.
+constexpr int RIGHT_PLANE = TILE_M * 16 + 16;
+
+// Bytes from the first plane on to word `number` of row m.
+device_inline constexpr int right_place(int m, int number) {
+  return number / 4 * RIGHT_PLANE + m * 16 + number % 4 * 4;
+}
+
+// Takes what has landed in so many planes apart.
+template <int PLANES>
+device_inline void take_apart(byte_t* planes, byte_t* rests) {
+  struct alignas(16) Four {
+    float element[4];
+  };
+#pragma unroll 2
+  for (int i = thread_x(); i < PLANES * TILE_M; i += THREADS) {
+    const int at = i / TILE_M * RIGHT_PLANE + i % TILE_M * 16;
+    Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const Parts parts = split(whole.element[j]);
+      whole.element[j] = parts.whole, rest.element[j] = parts.rest;
+    }
+    *reinterpret_cast<Four*>(planes + at) = whole;
+    *reinterpret_cast<Four*>(rests + at) = rest;
+  }
+}
