@@ -63,20 +63,9 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
         fragments[1 - turn].take_apart();
         if (loader.pending()) loader.step();
       };
-      // Promotions stay out of the innermost loop, where they would be in the products' way.
-      int k = 0;
-#pragma unroll 1
-      while (k < FRAGMENTS) {
-        const int stop = PROMOTE > 0 && k + PROMOTE < FRAGMENTS ? k + PROMOTE : FRAGMENTS;
-#pragma unroll 1
-        for (;;) {
-          multiply(0, k);
-          if (++k == stop) break;
-          multiply(1, k);
-          if (++k == stop) break;
-        }
-        if (PROMOTE > 0 && k < FRAGMENTS) sums.promote();
-      }
+      int fragment = 0;
+      multiply_in_turns<1>(
+          sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); }, [] {});
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + FLAG_AT)));
 
     const Band band(number);

@@ -79,21 +79,10 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         products.template wait<1>(sums.part);  // the registers of those before are free
         read(pixels[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
       };
-      // Promotions stay out of the innermost loop, where they would be in the products' way.
-      int k = 0;
-#pragma unroll 1
-      while (k < FRAGMENTS) {
-        const int stop = PROMOTE > 0 && k + PROMOTE < FRAGMENTS ? k + PROMOTE : FRAGMENTS;
-#pragma unroll 1
-        for (;;) {
-          multiply(0, k);
-          if (++k == stop) break;
-          multiply(1, k);
-          if (++k == stop) break;
-        }
-        products.template wait<0>(sums.part);
-        if (PROMOTE > 0 && k < FRAGMENTS) sums.promote();
-      }
+      int fragment = 0;
+      multiply_in_turns<1>(
+          sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
+          [&] { products.settle(sums); });
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + FLAG_AT)));
 
     const Band band(number);

@@ -151,7 +151,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
       };
       read(fragments[0], 0);
       fragments[0].take_apart();
-      multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
+      multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - stage))));
 
     // The stage that was read last is free.

@@ -2,11 +2,9 @@
 // reads them: [row][channel] or, with FILTER_ROWS_INNER, [channel][row].
 #pragma once
 
+#include "conv/channel_chunk.cuh"
 #include "conv/fragments.cuh"
 
-constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
-constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
-constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
 constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int FILTER_PITCH =
     FILTER_ROWS_INNER ? TILE_M * static_cast<int>(sizeof(element_t)) + FILTER_PAD : PITCH;

@@ -203,25 +203,3 @@ struct FragmentSums : PromotedSums {
     }
   }
 };
-
-// So many steps of STEP_FRAGMENTS fragments each, which take turns in two sets of registers:
-// step(the set of the first). Promotions stay out of the innermost loop, where they would be in the
-// products' way.
-template <int STEP_FRAGMENTS, class Step>
-device_inline void multiply_in_turns(FragmentSums& sums, int steps, const Step& step) {
-  static_assert((STEP_FRAGMENTS * PROMOTE) % 2 == 0, "fragments take turns");
-  int k = 0;
-#pragma unroll 1
-  while (k < steps) {
-    const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
-#pragma unroll 1
-    for (;;) {
-      step(0);
-      if (++k == stop) break;
-      if (STEP_FRAGMENTS % 2 == 0) continue;
-      step(1);
-      if (++k == stop) break;
-    }
-    if (PROMOTE > 0 && k < steps) sums.promote();
-  }
-}

@@ -101,7 +101,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 
     read(fragments[0], 0);
     fragments[0].take_apart();
-    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step);
+    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,

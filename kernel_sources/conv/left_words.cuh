@@ -10,6 +10,21 @@
 // 32 bytes of the reduction, of a lane's columns.
 struct LeftFragments {
   u32 whole[PRODUCTS_LEFT][4], rest[SPLIT ? PRODUCTS_LEFT : 1][4];
+
+  // Word `half` of the lane's two, of column j.
+  device_inline u32& word(int j, int half) { return whole[j / 2][half * 2 + j % 2]; }
+  // Once read.
+  device_inline void take_apart() {
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_LEFT; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const Parts parts = split(float_of(whole[i][c]));
+          whole[i][c] = bits_of(parts.whole), rest[i][c] = bits_of(parts.rest);
+        }
+    }
+  }
 };
 
 // Where a lane finds them. MASKED: some words are to be masked; not those of f32 in three products,
@@ -36,18 +51,9 @@ struct LeftReader {
       else if (words != ALL_WORDS && number >= words)
         word.mask = 0;
 #pragma unroll
-      for (int j = 0; j < THREAD_N; ++j)
-        to.whole[j / 2][half * 2 + j % 2] = word.read(x + columns[j]);
+      for (int j = 0; j < THREAD_N; ++j) to.word(j, half) = word.read(x + columns[j]);
     }
-    if constexpr (SPLIT) {
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_LEFT; ++i)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          const Parts parts = split(float_of(to.whole[i][c]));
-          to.whole[i][c] = bits_of(parts.whole), to.rest[i][c] = bits_of(parts.rest);
-        }
-    }
+    to.take_apart();
   }
 };
 
@@ -59,6 +65,7 @@ device_inline Position left_position(int thread) {
 static_assert(COLUMNS_LEFT && WARP_M == TILE_M);
 
 struct LeftProducts : WarpgroupProducts<element_t, PRODUCTS_RIGHT, PRODUCTS_LEFT> {
+  device_inline void settle(PromotedSums& sums) { this->template wait<0>(sums.part); }
   // Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
   // to its rests.
   template <bool RIGHT_INNER>

@@ -12,7 +12,7 @@
 // else 0.
 #pragma once
 
-#include "conv/filter_reader.cuh"
+#include "conv/channel_chunk.cuh"
 #include "conv/row_loader.cuh"
 #include "conv/tap_walk.cuh"
 

@@ -107,3 +107,27 @@ struct PromotedSums : Sums {
     return guarded;
   }
 };
+
+// So many steps of STEP_FRAGMENTS fragments each, which take turns in two sets of registers:
+// step(the set of the first). Promotions stay out of the innermost loop, where they would be in the
+// products' way; settle(): products are to be done.
+template <int STEP_FRAGMENTS, class Step, class Settle>
+device_inline void multiply_in_turns(PromotedSums& sums, int steps, const Step& step,
+                                     const Settle& settle) {
+  static_assert((STEP_FRAGMENTS * PROMOTE) % 2 == 0, "fragments take turns");
+  int k = 0;
+#pragma unroll 1
+  while (k < steps) {
+    const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
+#pragma unroll 1
+    for (;;) {
+      step(0);
+      if (++k == stop) break;
+      if (STEP_FRAGMENTS % 2 == 0) continue;
+      step(1);
+      if (++k == stop) break;
+    }
+    settle();
+    if (PROMOTE > 0 && k < steps) sums.promote();
+  }
+}

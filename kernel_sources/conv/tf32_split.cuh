@@ -8,7 +8,7 @@
 
 // A thread's sums are of PRODUCTS_M x PRODUCTS_N products; VECTOR_N of them share its runs of
 // columns.
-constexpr int VECTOR_N = RUN_N / 2;
+constexpr int VECTOR_N = RUN_N > 1 ? RUN_N / 2 : 1;
 constexpr int PRODUCTS_M = THREAD_M / 2, PRODUCTS_N = THREAD_N / 2;
 
 // What two products share an operand's bits as.

@@ -166,8 +166,8 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
 }
 
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile,
-                            int run_m) {
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile, int run_m,
+                            int run_n) {
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
@@ -178,7 +178,7 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("LANES_M", tile.columns_left ? 4 : 8, "of a warp");
   add("LANES_N", tile.columns_left ? 8 : 4);
   add("RUN_M", run_m, "rows side by side");
-  add("RUN_N", 2);
+  add("RUN_N", run_n);
   add("SLICES", tile.slices);
   add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);

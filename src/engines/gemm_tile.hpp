@@ -80,9 +80,10 @@ struct FragmentShape {
   int slice_threads() const { return m / thread_m * (n / thread_n); }
   int threads() const { return slices * slice_threads(); }
 };
-// The constants that tile_sums.cuh asks of such a tile; run_m: rows of a thread side by side.
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
-                            int run_m);
+// The constants that tile_sums.cuh asks of such a tile; run_m, run_n: rows and columns of a thread
+// side by side.
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape, int run_m,
+                            int run_n = 2);
 
 // The parts of the text of the instruction by which a warpgroup multiplies that follow from the
 // number of columns (kernel_sources/cuda/wgmma.cuh).

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 FragmentShape fragment_shape(const HaloShape& shape) {
-  return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks};
+  return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks, shape.columns_left};
 }
 
 // A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
@@ -65,6 +65,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 std::string HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
                                 const DeviceDescription& device) const {
   if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
+  if (std::string reason = products_refusal(device); !reason.empty()) return reason;
   return layout_refusal(problem, gather);
 }
 
@@ -91,7 +92,9 @@ std::vector<Candidate> HaloEngine::of_tile(const HaloTile& tile, const Convoluti
   const double groups = work.fragments / (tile.shape.chunk_steps * tile.tap_group);
   std::vector<Candidate> out;
   for (const int parts : parts_of(device, groups, most_parts))
-    out.push_back({0, parts, fragment_seconds(work, parts, device)});
+    out.push_back({0, parts,
+                   tile.shape.columns_left ? warpgroup_fragment_seconds(work, parts, device)
+                                           : fragment_seconds(work, parts, device)});
   return out;
 }
 
@@ -113,12 +116,14 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
 
-  const int run_m = tile.filter_rows_inner ? (tile.element == 2         ? 1
-                                              : shape.thread_m % 4 == 0 ? 4
-                                                                        : 2)
-                                           : rows_side_by_side(gather, shape.thread_m);
-  constexpr int run_n = 2;
-  add_fragment_constants(spec.constants, fragment_shape(shape), run_m);
+  const int run_m = shape.columns_left       ? 2
+                    : tile.filter_rows_inner ? (tile.element == 2         ? 1
+                                                : shape.thread_m % 4 == 0 ? 4
+                                                                          : 2)
+                                             : rows_side_by_side(gather, shape.thread_m);
+  const int run_n = shape.columns_left ? 1 : 2;
+  add_fragment_constants(spec.constants, fragment_shape(shape), run_m, run_n);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");

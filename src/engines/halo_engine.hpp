@@ -15,6 +15,8 @@ class HaloEngine : public TileEngine<HaloTile> {
   // Why its tiles are not for how the operands lie; "" if they are.
   virtual std::string layout_refusal(const ConvolutionProblem& problem,
                                      const Gather& gather) const = 0;
+  // Why a device has no products of its kind; "" if it has.
+  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
   // Bytes, of every operand.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 

@@ -1,5 +1,6 @@
 #include "engines/halo_gemm_planar.hpp"
 
+#include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
 #include "engines/halo_refusal.hpp"
 
@@ -24,6 +25,22 @@ constexpr HaloShape split_shapes[] = {
     {32, 256, 4, 8, 1, 2, 1},  {32, 128, 4, 4, 2, 2, 1}, {32, 128, 4, 4, 1, 2, 1},
 };
 
+// A warpgroup has all rows of 64 or 128 pixels.
+constexpr HaloShape whole_warpgroup_shapes[] = {
+    {128, 256, 32, 4, 1, 2, 1, true}, {128, 128, 32, 2, 1, 2, 1, true},
+    {96, 256, 24, 4, 1, 2, 1, true},  {64, 384, 16, 4, 1, 2, 1, true},
+    {64, 256, 16, 4, 1, 2, 1, true},  {64, 256, 16, 4, 2, 2, 1, true},
+    {48, 128, 12, 2, 2, 2, 1, true},
+};
+constexpr HaloShape split_warpgroup_shapes[] = {
+    {64, 256, 16, 4, 1, 2, 1, true, true},  {64, 256, 16, 4, 2, 2, 1, true, true},
+    {48, 384, 12, 4, 1, 2, 1, true, true},  {64, 128, 16, 2, 1, 2, 1, true, true},
+    {64, 128, 16, 2, 2, 2, 1, true, true},  {96, 128, 24, 2, 1, 2, 1, true, true},
+    {48, 128, 12, 2, 1, 2, 1, true, true},  {48, 128, 12, 2, 2, 2, 1, true, true},
+    {128, 128, 32, 2, 1, 2, 1, true, true}, {32, 128, 8, 2, 2, 2, 1, true, true},
+    {48, 256, 12, 4, 1, 2, 1, true, true},
+};
+
 }  // namespace
 
 std::string HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
@@ -41,6 +58,31 @@ std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionPr
 }
 
 std::size_t HaloGemmPlanarEngine::alignment(const ConvolutionProblem& problem) const {
+  return size_of(problem.type);
+}
+
+std::string HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                      const Gather& gather) const {
+  if (size_of(problem.type) != 4)
+    return cat(name_of(problem.type), ", whose channels would be read in pairs");
+  return planar_refusal(problem, gather, most_taps);
+}
+
+std::string HaloGemmPlanarWgmmaEngine::products_refusal(const DeviceDescription& device) const {
+  return warpgroup_refusal(device);
+}
+
+std::vector<HaloEngine::Shapes> HaloGemmPlanarWgmmaEngine::shapes(const ConvolutionProblem& problem,
+                                                                  const Gather& gather) const {
+  std::vector<Shapes> all;
+  for (const int group : tap_groups(gather, most_taps))
+    all.push_back({is_split(problem) ? std::span<const HaloShape>(split_warpgroup_shapes)
+                                     : whole_warpgroup_shapes,
+                   group});
+  return all;
+}
+
+std::size_t HaloGemmPlanarWgmmaEngine::alignment(const ConvolutionProblem& problem) const {
   return size_of(problem.type);
 }
 

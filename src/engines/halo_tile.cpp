@@ -53,15 +53,23 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 
 }  // namespace
 
+std::int64_t HaloTile::halo_bytes() const {
+  // Planes of a word of channels, the next one 8 banks further.
+  const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
+  return shape.columns_left ? 32 * shape.chunk_steps * plane : halo_pixels() * pitch();
+}
+
 std::int64_t HaloTile::filter_bytes() const {
+  if (shape.columns_left)
+    return tap_group * (32 * shape.chunk_steps * (shape.m + 1) * (shape.split ? 2 : 1) + 16);
   if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
                            : shape.m * pitch();
 }
 
 std::uint32_t HaloTile::shared_memory() const {
-  return static_cast<std::uint32_t>(halo_stages * halo_pixels() * pitch() +
-                                    shape.stages * filter_bytes() + 4 * halo_pixels());
+  return static_cast<std::uint32_t>(halo_stages * halo_bytes() + shape.stages * filter_bytes() +
+                                    4 * halo_pixels());
 }
 
 void HaloTile::set_halo_stages(int stages, int ahead) {

@@ -19,6 +19,8 @@ struct HaloShape {
   int chunk_steps;         // of 32 bytes of channels, in a step
   int stages;              // of the filter in shared memory
   int min_blocks;          // of a multiprocessor at once
+  // By warpgroups, whose left operand is the pixels; and f32 in three products.
+  bool columns_left = false, split = false;
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };
@@ -43,6 +45,7 @@ struct HaloTile {
   void set_halo_stages(int stages, int ahead);
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
   std::int64_t pitch() const { return 32 * shape.chunk_steps + 16; }  // bytes
+  std::int64_t halo_bytes() const;
   std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
   std::int64_t filter_bytes() const;  // of a stage
   std::uint32_t shared_memory() const;

@@ -30,6 +30,7 @@ std::span<const Engine* const> engines() {
   static const HaloWgmmaPlanarEngine halo_wgmma_planar;
   static const HaloGemmEngine halo_gemm;
   static const HaloGemmPlanarEngine halo_gemm_planar;
+  static const HaloGemmPlanarWgmmaEngine halo_gemm_planar_wgmma;
   static const FewChannelsEngine few_channels;
   static const FewChannelsWgmmaEngine few_channels_wgmma;
   static const FewRowsEngine few_rows;
@@ -54,6 +55,7 @@ std::span<const Engine* const> engines() {
                                        &halo_wgmma_planar,
                                        &halo_gemm,
                                        &halo_gemm_planar,
+                                       &halo_gemm_planar_wgmma,
                                        &few_channels,
                                        &few_channels_wgmma,
                                        &few_rows,

@@ -13,11 +13,27 @@ namespace {
 using namespace test;
 
 struct EngineOfLayout {
-  const char* name;
+  const HaloEngine* halo;
   kilnTensorFormat_t layout;
+  bool f32_alone;
+
+  const char* name() const { return halo->name(); }
+  bool is_for(const Arithmetic& arithmetic) const {
+    return !f32_alone || arithmetic.type == KILN_DATA_FLOAT;
+  }
 };
-constexpr EngineOfLayout both[] = {{"halo_gemm", KILN_TENSOR_NHWC},
-                                   {"halo_gemm_planar", KILN_TENSOR_NCHW}};
+
+const HaloGemmEngine channels_last;
+const HaloGemmPlanarEngine planar;
+const HaloGemmPlanarWgmmaEngine by_warpgroups;
+
+// Those that the device has.
+std::vector<EngineOfLayout> all_engines() {
+  std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC, false},
+                                     {&planar, KILN_TENSOR_NCHW, false}};
+  if (has_warpgroups()) all.push_back({&by_warpgroups, KILN_TENSOR_NCHW, true});
+  return all;
+}
 
 ConvolutionProblem halo_problem(const char* line, const EngineOfLayout& engine,
                                 const Arithmetic& arithmetic,
@@ -27,7 +43,7 @@ ConvolutionProblem halo_problem(const char* line, const EngineOfLayout& engine,
 }
 
 void check_exact(const OperationCase& item, const EngineOfLayout& engine) {
-  check_integers(item, engine.name);
+  check_integers(item, engine.name());
 }
 
 bool has_clusters() {
@@ -42,14 +58,11 @@ BOOST_AUTO_TEST_SUITE(halo_tiles)
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   const std::shared_ptr<Device> on = device();
   const DeviceDescription& description = on->description();
-  for (const EngineOfLayout& engine : both)
+  for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : arithmetics) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      const HaloGemmEngine channels_last;
-      const HaloGemmPlanarEngine planar;
-      const HaloEngine& halo = engine.layout == KILN_TENSOR_NCHW
-                                   ? static_cast<const HaloEngine&>(planar)
-                                   : channels_last;
+      if (!engine.is_for(arithmetic)) continue;
+      const HaloEngine& halo = *engine.halo;
       const ConvolutionProblem problem =
           halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
       const OperationCase item = integers_of(problem);
@@ -60,19 +73,18 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
           if (parts > 1 && !has_clusters()) continue;
           const Proposal proposal = halo.propose(tile, problem, gather, parts);
           const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(), describe(tile) << ", taps by " << tile.tap_group << ", "
-                                                   << parts << " parts: " << fault);
+          BOOST_TEST(fault.empty(),
+                     halo.name() << ", " << describe(tile) << ", " << parts << " parts: " << fault);
         }
     }
 }
 
 // Halos of which no two have room: the next one is waited for.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
-  const EngineOfLayout& channels_last = both[0];
-  const HaloGemmEngine halo;
+  const HaloEngine& halo = channels_last;
   for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionProblem problem =
-        halo_problem("mb3_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", channels_last, arithmetic);
+        problem_in("mb3_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", arithmetic, KILN_TENSOR_NHWC);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
     const Gather gather = make_gather(problem);
@@ -102,7 +114,7 @@ BOOST_AUTO_TEST_CASE(edges) {
         "mb1_ic32ih15iw31_oc48_kh5kw5_ph2pw2", "mb2_ic32ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
         "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1", "mb1_ic16ih17iw18_oc24_kh9kw9_ph8pw8",
         "mb1_ic16ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2", "mb2_ic96ih1iw1_oc96_kh3kw3_sh2sw2_ph1pw1"})
-    for (const EngineOfLayout& engine : both)
+    for (const EngineOfLayout& engine : all_engines())
       for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
         for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
           const Arithmetic& arithmetic =
@@ -110,7 +122,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           const ConvolutionProblem problem = halo_problem(line, engine, arithmetic, pass, mode);
           std::vector<EngineRefusal> refusals;
           try {
-            choose(problem, device()->description(), engine.name, refusals);
+            choose(problem, device()->description(), engine.name(), refusals);
           } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
             continue;
           }
@@ -122,16 +134,18 @@ BOOST_AUTO_TEST_CASE(edges) {
 
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
-  for (const EngineOfLayout& engine : both)
+  for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : arithmetics)
-      check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
-                  engine);
+      if (engine.is_for(arithmetic))
+        check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
+                    engine);
 }
 
 // In f32 an infinity meets the rests of numbers that have none.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
-  for (const EngineOfLayout& engine : both)
+  for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : arithmetics) {
+      if (!engine.is_for(arithmetic)) continue;
       OperationCase item =
           integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);
       item["x"].at(20) = std::nan("");
@@ -142,6 +156,13 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
       check_exact(item, engine);
     }
+}
+
+BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
+  for (const EngineOfLayout& engine : all_engines())
+    if (engine.layout == KILN_TENSOR_NCHW)
+      check_error_of_three_products(engine.name(),
+                                    {.channels = 72, .size = 9, .filters = 24, .taps = 5});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

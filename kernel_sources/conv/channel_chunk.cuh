@@ -1,0 +1,8 @@
+// Channels come to shared memory so many at a time: a chunk, CHUNK_STEPS fragments.
+#pragma once
+
+#include "conv/fragment_words.cuh"
+
+constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
+constexpr int CHUNK_CHANNELS = CHUNK_BYTES / ELEMENT_BYTES;
+constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;

@@ -1,0 +1,160 @@
+// halo_gemm_planar.cu on Hopper's warpgroup products, of f32. Their right operand, which they read
+// from shared memory where it lies, is the filter: in three products it is taken apart on its way
+// there. Their left operand is the pixels, whose words lanes read from the halo into registers,
+// wherever a tap has them: so no column of a tile is none, as in halo_wgmma_planar.cu, and the halo
+// comes by asynchronous copies, as it is.
+#include "conv/halo_tile.cuh"
+#include "conv/left_words.cuh"
+#include "conv/line_store.cuh"
+#include "conv/planar_stages.cuh"
+#include "conv/right_planes.cuh"
+#include "conv/tile_operands.cuh"
+#include "target/shared_memory.cuh"
+
+static_assert(sizeof(element_t) == 4 && RUN_M == 2);
+
+// A channel's pixels lie side by side, and the next channel's 8 banks further: a lane reads one of
+// 8 pixels and of 4 channels.
+constexpr int HALO_PLANE = (HALO_PIXELS + 23) / 32 * 32 + 8;  // words
+constexpr int TAP_BYTES = CHUNK_STEPS * 2 * RIGHT_PLANE;
+
+struct PlanarWords {
+  static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
+  static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4, HALO_REST = 0;
+  static constexpr int TAP_REST = SPLIT ? TAP_BYTES : 0;
+  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  static constexpr int TAP = TAP_BYTES + TAP_REST + 16, ROW = 16;
+  device_inline static constexpr int halo_word(int pixel, int word) {
+    return (word * HALO_PLANE + pixel) * 4;
+  }
+  device_inline static constexpr int tap_word(int word) { return right_place(0, word); }
+};
+using Stages = PlanarStages<PlanarWords>;
+
+constexpr int FILTERS_AT = 2 * PlanarWords::HALO;
+constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
+constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
+static_assert(STAGES == 2 && HALO_STAGES == 2 && EXCHANGE >= THREADS * LINE);
+
+// Where a tap lies from a pixel's topmost, leftmost one, in bytes of the halo.
+device_inline int tap_at(const Step& step) {
+  return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(step.r, step.s) * 4;
+}
+
+// Where a lane finds its pixels.
+struct PixelReader {
+  int pixels[THREAD_N];  // of its first channel, in bytes of the halo
+
+  device_inline PixelReader(const HaloTile& tile, Position position) {
+#pragma unroll
+    for (int j = 0; j < THREAD_N; ++j)
+      pixels[j] = PlanarWords::halo_word(tile.place(position.n + column_step(j)),
+                                         static_cast<int>(thread_x()) % 4);
+  }
+  // tap: of the step, at its halo.
+  device_inline void load(LeftFragments& to, const byte_t* tap, int fragment) const {
+#pragma unroll
+    for (int j = 0; j < THREAD_N; ++j)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        to.word(j, half) = *reinterpret_cast<const u32*>(
+            tap + pixels[j] + PlanarWords::halo_word(0, fragment * 8 + half * 4));
+    to.take_apart();
+  }
+};
+
+// A step of f32 by fused multiply-adds: slow, and right where infinities are about.
+device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* tap,
+                             const HaloTile& tile, Position position) {
+  const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
+#pragma unroll 1
+  for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
+    float of_rows[THREAD_M];
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+      of_rows[i] = word(filter + right_place(position.m + row_step(i), channel));
+#pragma unroll
+    for (int j = 0; j < THREAD_N; ++j) {
+      const int place = tile.place(position.n + column_step(j));
+      const float pixel = word(tap + PlanarWords::halo_word(place, channel));
+#pragma unroll
+      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += of_rows[i] * pixel;
+    }
+  }
+}
+
+KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
+
+  const HaloTile tile(block_x(), params);
+  for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
+  block_barrier();
+
+  PlanarHaloLoader<PlanarWords> halo_loader(source_of(tile, params), memory, table);
+  PlanarFilterLoader<PlanarWords> filter_loader(filter_of(tile, params), tile.first_row, memory);
+  const StepShare groups(CHUNKS * (tile.taps() / TAP_GROUP));
+
+  const Position position = left_position(thread_x());
+  const PixelReader reader(tile, position);
+  const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
+  const auto land = [] {
+    async_commit();
+    async_wait<0>();
+    show_to_tensor_cores();
+    block_barrier();
+  };
+
+  PromotedSums sums;
+#pragma unroll 1
+  do {
+    filter_loader.loader.exact = sums.guarded;
+    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+    const int steps = stages.groups_left * TAP_GROUP;
+    stages.fill(land);
+    if (SPLIT && sums.guarded) {
+#pragma unroll 1
+      for (int k = 0; k < steps; ++k) {
+        stages.load();
+        add_fused(sums, memory + FILTERS_AT + stages.filter_at,
+                  memory + stages.halo_at + tap_at(stages.step), tile, position);
+        stages.end_step(land);
+      }
+      continue;
+    }
+
+    LeftProducts products;
+    // A fragment is read while the one before is multiplied.
+    LeftFragments pixels[2];
+    const auto read = [&](LeftFragments& to, int fragment) {
+      reader.load(to, memory + stages.halo_at + tap_at(stages.step), fragment);
+    };
+    if (steps > 0) read(pixels[0], 0);
+    // turn: which set is the step's first.
+    const auto multiply_step = [&](int turn) {
+#pragma unroll
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        const bool last = fragment + 1 == CHUNK_STEPS;
+        products.start<false>(sums, pixels[(turn + fragment) % 2],
+                              filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
+                              TAP_BYTES);
+        // What follows runs beside the products.
+        if (last) {
+          stages.load();
+          stages.end_step([&] {
+            products.settle(sums);  // what they read is to be written next
+            land();
+          });
+        }
+        products.template wait<1>(sums.part);  // the registers of those before are free
+        read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+      }
+    };
+    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [&] { products.settle(sums); });
+  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+
+  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
+                        params);
+  block_barrier();
+  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
+}
