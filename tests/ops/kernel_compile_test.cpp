@@ -94,11 +94,13 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
     add(make_convolution_wgrad(many.spec, many.x, many.y, many.w), "");
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
       const ConvolutionOperands few = operands(line);
-      add(make_convolution(few.spec, few.x, few.w, few.y), "few_channels");
+      for (const char* engine : {"few_channels", "few_channels_wgmma"})
+        add(make_convolution(few.spec, few.x, few.w, few.y), engine);
     }
     if (layout == KILN_TENSOR_NHWC) {
       const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
-      add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), "wgrad_planar");
+      for (const char* engine : {"wgrad_planar", "wgrad_planar_wgmma"})
+        add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);
     }
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
                              "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8"}) {
@@ -133,7 +135,8 @@ constexpr int most_spilled = 80;  // bytes
 
 bool may_spill(const std::string& engine) {
   return engine.starts_with("implicit_gemm") || engine.starts_with("halo_gemm") ||
-         engine == "few_channels" || engine == "wgrad_channels_last" || engine == "wgrad_planar";
+         engine.starts_with("few_channels") || engine == "wgrad_channels_last" ||
+         engine.starts_with("wgrad_planar");
 }
 
 int spilled(const std::string& log) {

@@ -44,6 +44,55 @@ KILN_KERNEL(test, 32, 1, Params, p) {
     static_cast<float*>(p.out)[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[0][i];
 })";
 
+// left(row, k) = row + k + 100 tile, 16 x 16 of f16, in registers, for each of two tiles;
+// right(k, column) = in[8 k + column], in shared memory as 16 bytes of eight columns.
+constexpr std::string_view columns_inner = R"(
+#include "target/wgmma.cuh"
+using element_t = f16_t;
+KILN_KERNEL(test, 32, 1, Params, p) {
+  element_t* const shared = shared_array<element_t, 128>(0);
+  const int lane = static_cast<int>(thread_x()), g = lane / 4, t = lane % 4;
+  for (int i = lane; i < 128; i += 32)
+    shared[i] = from_float<element_t>(static_cast<const float*>(p.in)[i]);
+  show_to_tensor_cores();
+  block_barrier();
+  u32 left[2][4];
+  for (int tile = 0; tile < 2; ++tile)
+    for (int i = 0; i < 4; ++i) {
+      const int row = g + i % 2 * 8, k = 2 * (t + i / 2 * 4);
+      const auto bits = [&](int at) {
+        return static_cast<u32>(from_float<element_t>(
+                                    static_cast<float>(row + at + 100 * tile)).bits);
+      };
+      left[tile][i] = bits(k) | bits(k + 1) << 16;
+    }
+  float sums[2][1][4] = {{{1, 1, 1, 1}}, {{2, 2, 2, 2}}};
+  WarpgroupProducts<element_t, 1, 2> products;
+  const SharedMatrix right(shared, 128, 128);
+  products.begin();
+  for (int tile = 0; tile < 2; ++tile) products.multiply<true>(sums[tile], left[tile], right);
+  products.commit();
+  if (DEFECT == 1) left[1][0] ^= 1;
+  if (DEFECT == 2) products.wait<1>(sums);
+  if (DEFECT != 2) products.wait<0>(sums);
+  for (int tile = 0; tile < 2; ++tile)
+    for (int i = 0; i < 4; ++i)
+      static_cast<float*>(p.out)[tile * 128 + (g + i / 2 * 8) * 8 + 2 * t + i % 2] =
+          sums[tile][0][i];
+})";
+
+std::vector<float> sums_of_two_tiles(int defect) {
+  std::vector<float> in(128);
+  std::iota(in.begin(), in.end(), -60.0f);
+  constexpr std::uint32_t bytes = 256;
+  const auto kernel =
+      load_kernel(cat("constexpr int DEFECT = ", defect, ";"), columns_inner, bytes);
+  LaunchShape shape;
+  shape.block = {32, 1, 1};
+  shape.shared_memory = bytes;
+  return run_kernel<float>(*kernel, shape, in, 256);
+}
+
 std::vector<float> sums_with(int defect, bool in_place) {
   std::vector<float> in(64);
   std::iota(in.begin(), in.end(), -20.0f);
@@ -82,6 +131,19 @@ BOOST_AUTO_TEST_CASE(what_is_missing_leaves_no_numbers) {
                                      {6, "nothing was waited for"}})
     for (const bool in_place : {false, true})
       BOOST_TEST(std::isnan(sums_with(defect, in_place)[0]), what << ", " << in_place);
+}
+
+BOOST_AUTO_TEST_CASE(two_tiles_by_columns_side_by_side) {
+  std::vector<float> expected;
+  for (int tile = 0; tile < 2; ++tile)
+    for (int row = 0; row < 16; ++row)
+      for (int column = 0; column < 8; ++column) {
+        int sum = 1 + tile;
+        for (int k = 0; k < 16; ++k) sum += (row + k + 100 * tile) * (8 * k + column - 60);
+        expected.push_back(static_cast<float>(sum));
+      }
+  BOOST_TEST(sums_of_two_tiles(0) == expected, boost::test_tools::per_element());
+  for (const int defect : {1, 2}) BOOST_TEST(std::isnan(sums_of_two_tiles(defect)[0]), defect);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
