@@ -68,8 +68,10 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       // A fragment is read while the one before is multiplied; the last one reads the first again.
       LeftFragments pixels[2];
       const auto read = [&](LeftFragments& to, int fragment) {
-        reader.load(to, memory + lines, fragment, reader.ALL_WORDS);
+        reader.load(to, memory + lines, fragment, fragment + 1 < FRAGMENTS ? fragment + 1 : 0,
+                    reader.ALL_WORDS);
       };
+      reader.fetch(0);
       read(pixels[0], 0);
       const auto multiply = [&](int turn, int fragment) {
         products.start<false>(sums, pixels[turn], filters.moved(fragment * (2 * RIGHT_PLANE)),

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "common/magic.cuh"
+#include "conv/channel_chunk.cuh"
 #include "conv/first_tap.cuh"
 #include "conv/fragments.cuh"
 #include "conv/live_taps.cuh"
@@ -25,9 +26,6 @@ static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 // filter, [r][c, s][channel]. In place of the halo, sums on their way out, [c, s][place]: rows of
 // them 4 words more than a multiple of 32 apart, for a warp writes eight words each of every second
 // one.
-constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
-constexpr int CHUNK_CHANNELS = CHUNK_BYTES / static_cast<int>(sizeof(element_t));
-constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;
 constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 constexpr int EXCHANGE_PITCH = TILE_M + 4;

@@ -34,18 +34,25 @@ struct LeftReader {
   static constexpr int ALL_WORDS = -1, HALF_WORDS = FRAGMENT_WORDS / 2;
 
   const ReductionWord* table;
-  int first_word;         // of the lane's in a fragment
-  int columns[THREAD_N];  // their places in x, in bytes
+  int first_word;          // of the lane's in a fragment
+  int columns[THREAD_N];   // their places in x, in bytes
+  ReductionWord ahead[2];  // of the fragment to be read next, so that nobody waits for the table
 
   device_inline explicit LeftReader(const ReductionWord* words)
       : table(words), first_word(static_cast<int>(thread_x()) % HALF_WORDS) {}
 
-  // words: of the reduction that count.
-  device_inline void load(LeftFragments& to, const byte_t* x, int fragment, int words) const {
+  // Before the first fragment is read.
+  device_inline void fetch(int fragment) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      ahead[half] = table[fragment * FRAGMENT_WORDS + half * HALF_WORDS + first_word];
+  }
+  // next: the fragment after it. words: of the reduction that count.
+  device_inline void load(LeftFragments& to, const byte_t* x, int fragment, int next, int words) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int number = fragment * FRAGMENT_WORDS + half * HALF_WORDS + first_word;
-      ReductionWord word = table[number];
+      ReductionWord word = ahead[half];
       if (!MASKED || SPLIT)
         word.mask = ~0u;
       else if (words != ALL_WORDS && number >= words)
@@ -53,6 +60,7 @@ struct LeftReader {
 #pragma unroll
       for (int j = 0; j < THREAD_N; ++j) to.word(j, half) = word.read(x + columns[j]);
     }
+    fetch(next);
     to.take_apart();
   }
 };

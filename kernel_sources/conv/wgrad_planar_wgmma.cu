@@ -70,8 +70,10 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       LeftFragments columns[2];
       const auto read = [&](LeftFragments& to, int turn) {
         reader.load(to, memory + walk.stage + GRADIENT_BYTES, turn * SLICES + slice(),
+                    (turn + 1 < STAGE_TURNS ? turn + 1 : 0) * SLICES + slice(),
                     FILLED_UP ? walk.pixels : reader.ALL_WORDS);
       };
+      reader.fetch(slice());
       read(columns[0], 0);
       const auto multiply = [&](int set, int turn) {
         products.start<PLANES_OF_FILTERS>(
