@@ -83,11 +83,13 @@ struct LeftProducts : WarpgroupProducts<element_t, PRODUCTS_RIGHT, PRODUCTS_LEFT
 #pragma unroll
     for (int i = 0; i < PRODUCTS_LEFT; ++i) {
       if constexpr (SPLIT) {
-        this->template multiply<RIGHT_INNER>(sums.part[i], left.rest[i], right);
+        this->template multiply<RIGHT_INNER>(sums.part[i], left.rest[i], right, !sums.fresh);
         this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right.moved(rest));
       }
-      this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right);
+      this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right,
+                                           SPLIT || !sums.fresh);
     }
+    sums.fresh = false;
     this->commit();
   }
 };

@@ -19,10 +19,15 @@ struct PromotedSums : Sums {
   int steps_in_part = 0;
   bool promoted = false;  // held has been written
   bool guarded = false;   // adding up once more, infinities apart
+  bool fresh;             // part is nothing yet
 
   device_inline PromotedSums() { clear_part(); }
 
+  // Products of warpgroups take the place of what is nothing yet; others are added to it.
+  static constexpr bool REPLACED = COLUMNS_LEFT;
   device_inline void clear_part() {
+    fresh = true;
+    if constexpr (REPLACED) return;
 #pragma unroll
     for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
@@ -70,22 +75,25 @@ struct PromotedSums : Sums {
     steps_in_part = 0;
   }
 
+  device_inline compute_t rest_of_part(int i, int j) const {
+    return REPLACED && fresh ? compute_t(0) : of_part(i, j);
+  }
   // Once all steps are added; whether the block must add them all up once more: where an infinity
   // met the rest of a number, or scaled numbers overflowed, the sum is NaN or infinite that need
   // not be. `shared` is free memory.
   device_inline bool finish(compute_t* shared) {
     if constexpr (!PROMOTE_LOCAL) {
-      promote();
+      if (!REPLACED || !fresh) promote();
     } else if (promoted) {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j] + of_part(i, j);
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j] + rest_of_part(i, j);
     } else {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = of_part(i, j);
+        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = rest_of_part(i, j);
     }
     if (!SPLIT || guarded) return false;
     bool finite = true;

@@ -53,19 +53,21 @@ class WarpgroupProducts {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
   }
-  // sums += left right, over 32 bytes of the reduction. Until wait() has let the product's group
-  // pass, sums and left belong to it, and what `right` is of shared memory stays as it is. With
-  // COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
+  // sums += left right, over 32 bytes of the reduction; without `add`, sums = left right. Until
+  // wait() has let the product's group pass, sums and left belong to it, and what `right` is of
+  // shared memory stays as it is. With COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
   template <bool COLUMNS_INNER = false>
-  device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4],
-                              SharedMatrix right) {
+  device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4], SharedMatrix right,
+                              bool add = true) {
     static_assert(!COLUMNS_INNER || sizeof(T) == 2);
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                        \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
-               " {" WGMMA_SUMS "}, " WGMMA_LEFT_RIGHT ", 1, 1, 1" TRANSPOSED ";"    \
-               : WGMMA_OPERANDS(sums)                                               \
-               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()))
+#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                                      \
+  asm volatile("{.reg .pred add; setp.ne.b32 add, " WGMMA_ADD                                     \
+               ", 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES          \
+               " {" WGMMA_SUMS "}, " WGMMA_LEFT_RIGHT ", add, 1, 1" TRANSPOSED ";}"               \
+               : WGMMA_OPERANDS(sums)                                                             \
+               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()), \
+                 "r"(static_cast<u32>(add)))
     if constexpr (sizeof(T) == 4)
       KILN_WGMMA("k8", ".tf32.tf32", "");
     else if constexpr (is_bf16(T{}) && COLUMNS_INNER)

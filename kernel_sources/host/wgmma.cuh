@@ -124,8 +124,10 @@ class WarpgroupProducts {
     __builtin_memcpy(next_[tile_count_], sums, sizeof sums);
     return tile_count_++;
   }
-  device_inline void start(TileSums& sums, const u32 (&left)[2][8], const Pending& pending) {
+  device_inline void start(TileSums& sums, const u32 (&left)[2][8], const Pending& pending,
+                           bool add = true) {
     auto& next = next_[tile_of(sums)];
+    if (!add) __builtin_memset(next, 0, sizeof next);
     wrong_ = wrong_ || !begun_ || count_ == MOST;
     for (int j = 0; j < PRODUCTS; ++j)
       for (u32 i = 0; i < 2; ++i) {
@@ -152,7 +154,8 @@ class WarpgroupProducts {
   device_inline void begin() { begun_ = true; }
 
   template <bool COLUMNS_INNER = false>
-  device_inline void multiply(TileSums& sums, const u32 (&left)[4], const SharedMatrix& right) {
+  device_inline void multiply(TileSums& sums, const u32 (&left)[4], const SharedMatrix& right,
+                              bool add = true) {
     static_assert(!COLUMNS_INNER || sizeof(T) == 2);
     struct Left {
       u32 word[4];
@@ -168,7 +171,7 @@ class WarpgroupProducts {
                     right, right, false, COLUMNS_INNER,
                     group_};
     __builtin_memcpy(pending.left_was, left, sizeof pending.left_was);
-    start(sums, rows, pending);
+    start(sums, rows, pending, add);
   }
 
   template <bool LEFT_ROWS_INNER>

@@ -202,6 +202,7 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
   add("WGMMA_MATRICES", cat("\"%", sums, ", %", sums + 1, "\""));
   add("WGMMA_LEFT_RIGHT",
       cat("\"{%", sums, ", %", sums + 1, ", %", sums + 2, ", %", sums + 3, "}, %", sums + 4, "\""));
+  add("WGMMA_ADD", cat("\"%", sums + 5, "\""));
 }
 
 std::string warpgroup_refusal(const DeviceDescription& device) {
