@@ -74,8 +74,8 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       reader.fetch(0);
       read(pixels[0], 0);
       const auto multiply = [&](int turn, int fragment) {
-        products.start<false>(sums, pixels[turn], filters.moved(fragment * (2 * RIGHT_PLANE)),
-                              FILTER_BYTES);
+        start_products<false>(products, sums, pixels[turn],
+                              filters.moved(fragment * (2 * RIGHT_PLANE)), FILTER_BYTES);
         // What follows runs beside the products.
         if (loader.pending()) loader.step();
         products.template wait<1>(sums.part);  // the registers of those before are free
@@ -84,7 +84,7 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       int fragment = 0;
       multiply_in_turns<1>(
           sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
-          [&] { products.settle(sums); });
+          [&] { products.template wait<0>(sums.part); });
     } while (sums.finish(reinterpret_cast<compute_t*>(memory + FLAG_AT)));
 
     const Band band(number);

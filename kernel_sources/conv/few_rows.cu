@@ -6,35 +6,13 @@
 // memory, two stages of them. A row of taps is then nothing but another place to read from. A block
 // goes from tile to tile: while the last chunk of one is multiplied, the next one's first is
 // loaded.
-#include "conv/few_rows_loader.cuh"
-#include "conv/few_rows_store.cuh"
+#include "conv/few_rows_stages.cuh"
+#include "conv/fragments.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
 constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
-static_assert(LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2);
-
-// A row of taps of a chunk in f32 by fused multiply-adds: slow, and right where infinities are
-// about.
-device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* halo,
-                             Position position) {
-#pragma unroll 1
-  for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
-    const auto word = [&](const byte_t* at) {
-      return *reinterpret_cast<const float*>(at + channel * 4);
-    };
-    float pairs[THREAD_N];
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j)
-      pairs[j] = word(filter + (position.n + column_step(j)) * PITCH);
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) {
-      const float pixel = word(halo + place_of(position.m + row_step(i)));
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sums.sum[i][j] += pixel * pairs[j];
-    }
-  }
-}
+static_assert((LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2) && !FILTER_PLANES);
 
 KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
@@ -43,8 +21,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   clear_idle_columns(memory);
   block_barrier();
 
-  HaloLoader halo_loader(static_cast<const element_t*>(params.source), memory);
-  FilterLoader filter_loader(static_cast<const element_t*>(params.w) + W_FIRST[0], memory, table);
+  ChunkWalk walk(params, memory, table);
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
@@ -57,60 +34,22 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (int i = 0; i < PRODUCTS_M; ++i)
     pixels[i] = place_of(warp_m + i * 16 + fragment_row_m(lane)) + fragment_part_m(lane);
 
-  // What is left of the stage that is being loaded lands, for all.
-  const auto land = [&] {
+  const auto landed = [](int) { block_barrier(); };
 #pragma unroll 1
-    while (halo_loader.pending() || filter_loader.pending()) {
-      if (halo_loader.pending()) halo_loader.step();
-      if (filter_loader.pending()) filter_loader.step();
-    }
-    async_commit();
-    async_wait<0>();
-    block_barrier();
-  };
-
-  const u32 tiles = static_cast<u32>(params.tiles);
-  int stage = 0;       // of the chunk at hand, in shared memory
-  u32 loaded = tiles;  // the tile whose first chunk is there; none
-#pragma unroll 1
-  for (u32 number = block_x(); number < tiles; number += grid_x()) {
-    const FewRowsTile tile(number);
+  for (; walk.number < walk.tiles; walk.number += grid_x()) {
+    const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
     FragmentSums sums;
 #pragma unroll 1
     do {
       if (steps == 0) break;  // pixels that meet nothing of the source
-      int chunk = 0, r = tile.r.begin;
-      const auto start = [&](const FewRowsTile& of, int first, int to) {
-        halo_loader.start(of, first, to);
-        filter_loader.start(of, first, to);
-      };
-      // After the last chunk, the next tile's first one.
-      const auto start_ahead = [&] {
-        const bool last = chunk + 1 == CHUNKS;
-        const u32 next = last ? number + grid_x() : number;
-        if (next < tiles) start(FewRowsTile(next), last ? 0 : chunk + 1, STAGE_BYTES - stage);
-      };
-      if (loaded != number) {
-        start(tile, 0, stage);
-        land();
-      }
-      loaded = number + grid_x();
-      start_ahead();
-
-      const auto end_step = [&] {
-        if (++r < tile.r.end) return;
-        land();  // the next chunk has landed for all; this one has been read by all
-        r = tile.r.begin;
-        stage = STAGE_BYTES - stage;
-        if (++chunk < CHUNKS) start_ahead();
-      };
+      walk.begin(tile, landed);
       if (SPLIT && sums.guarded) {
 #pragma unroll 1
         for (int k = 0; k < steps; ++k) {
-          add_fused(sums, memory + (stage + FILTER_AT + r * TAP_BYTES),
-                    memory + (stage + place_of_tap(r)), position);
-          end_step();
+          add_fused(sums, memory + (walk.stage + FILTER_AT + walk.r * TAP_BYTES),
+                    memory + (walk.stage + place_of_tap(walk.r)), position);
+          walk.end_step(landed);
         }
         continue;
       }
@@ -118,8 +57,10 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
       // The products of one fragment hide the way of the next from shared memory.
       Fragments fragments[2];
       const auto read = [&](Fragments& to, int fragment) {
-        const byte_t* const halo = memory + (stage + place_of_tap(r) + fragment * FRAGMENT_BYTES);
-        const byte_t* const taps = filter + (stage + r * TAP_BYTES + fragment * FRAGMENT_BYTES);
+        const byte_t* const halo =
+            memory + (walk.stage + place_of_tap(walk.r) + fragment * FRAGMENT_BYTES);
+        const byte_t* const taps =
+            filter + (walk.stage + walk.r * TAP_BYTES + fragment * FRAGMENT_BYTES);
 #pragma unroll
         for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.m[i], halo + pixels[i]);
 #pragma unroll
@@ -135,7 +76,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll
         for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
           const bool last = fragment + 1 == CHUNK_STEPS;
-          if (last) end_step();
+          if (last) walk.end_step(landed);
           Fragments& next = fragments[(turn + fragment + 1) % 2];
           read(next, last ? 0 : fragment + 1);
           // Among the products, for many copies at once would have to wait for each other.
@@ -143,8 +84,9 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
           sums.multiply_fragments(fragments[slot], [&](int row) {
             const bool halo = LOAD_FRAGMENTS == 1 || slot == 0;
             const bool filters = LOAD_FRAGMENTS == 1 || slot == 1;
-            if (halo && row == 0 && halo_loader.pending()) halo_loader.step();
-            if (filters && row == PRODUCTS_M / 2 && filter_loader.pending()) filter_loader.step();
+            if (halo && row == 0 && walk.halo_loader.pending()) walk.halo_loader.step();
+            if (filters && row == PRODUCTS_M / 2 && walk.filter_loader.pending())
+              walk.filter_loader.step();
           });
           next.take_apart();
         }
@@ -152,15 +94,8 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
       read(fragments[0], 0);
       fragments[0].take_apart();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
-    } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - stage))));
-
+    } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - walk.stage))));
     // The stage that was read last is free.
-    compute_t* const exchange = reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - stage));
-    block_barrier();
-    exchange_sums(sums, position, exchange);
-    block_barrier();
-    store_outputs(exchange, tile,
-                  epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0));
-    block_barrier();  // only then may it be loaded again
+    store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }
 }

@@ -138,13 +138,14 @@ device_inline FilterRow filter_row(int number) {
   const int s = CHANNELS_INNER ? between : inner;
   return {c * static_cast<int>(W_STRIDE_ROW) + r * static_cast<int>(W_STRIDE_R) +
               s * static_cast<int>(W_STRIDE_S),
-          FILTER_AT + r * TAP_BYTES + (c * TAPS_S + s) * PITCH};
+          FILTER_AT + r * TAP_BYTES + filter_place(c * TAPS_S + s, 0)};
 }
 
 struct FilterLoader {
   using Order = LaneOrder<ELEMENT_BYTES>;
   static constexpr int TURNS = turns_of(FILTER_ROWS, Order::ITEMS_A_TURN);
   static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);
+  static_assert(Order::UNITS == 4 && Order::UNIT_BYTES == 4);
 
   const element_t* w;      // at this thread's first channel
   const element_t* chunk;  // of the tile's group
@@ -184,7 +185,7 @@ struct FilterLoader {
       for (int copy = 0; copy < Order::COPIES; ++copy)
         copies.load(
             i * Order::COPIES + copy, exists,
-            memory + (stage + filter.place + copy * (Order::UNITS * Order::UNIT_BYTES)),
+            memory + (stage + filter.place + filter_place(0, copy * Order::UNITS)),
             at + static_cast<offset_t>(copy * (Order::UNITS * Order::ELEMENTS)) * W_STRIDE_C,
             W_STRIDE_C, exists ? Order::existing(left, copy) : 0);
     }
@@ -197,20 +198,20 @@ struct FilterLoader {
 #pragma unroll
     for (int copy = 0; copy < Order::COPIES; ++copy)
       copies.store(i * Order::COPIES + copy,
-                   memory + (places[i] + copy * (Order::UNITS * Order::UNIT_BYTES)));
+                   memory + (places[i] + filter_place(0, copy * Order::UNITS)));
   }
 };
 
 // Columns of the product that are no pairs: zeros, in both stages, once, where a NaN among them
 // would seem one of the sums.
 device_inline void clear_idle_columns(byte_t* memory) {
-  constexpr int IDLE_WORDS = (TILE_N - PAIRS) * PITCH / 4;
-  if constexpr (SPLIT && IDLE_WORDS > 0) {
-    for (int i = thread_x(); i < 2 * TAPS_R * IDLE_WORDS; i += THREADS) {
-      const int tap = i / IDLE_WORDS, stage = tap / TAPS_R;
+  constexpr int IDLE = TILE_N - PAIRS, WORDS = CHUNK_BYTES / 4;
+  if constexpr (SPLIT && IDLE > 0) {
+    for (int i = thread_x(); i < 2 * TAPS_R * IDLE * WORDS; i += THREADS) {
+      const int column = i / WORDS, tap = column / IDLE, stage = tap / TAPS_R;
       *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + FILTER_AT +
-                              (tap - stage * TAPS_R) * TAP_BYTES + PAIRS * PITCH +
-                              (i - tap * IDLE_WORDS) * 4) = 0;
+                              (tap - stage * TAPS_R) * TAP_BYTES +
+                              filter_place(PAIRS + column % IDLE, i % WORDS)) = 0;
     }
   }
 }

@@ -12,8 +12,9 @@
 #include "common/magic.cuh"
 #include "conv/channel_chunk.cuh"
 #include "conv/first_tap.cuh"
-#include "conv/fragments.cuh"
 #include "conv/live_taps.cuh"
+#include "conv/promoted_sums.cuh"
+#include "conv/right_planes.cuh"
 
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int PAIRS = ROWS * TAPS_S;  // (c, s)
@@ -23,9 +24,9 @@ static_assert(STRIDE_W == 1 && SLICES == 1 && RUN_M == 1);
 static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 
 // In shared memory, a stage: CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
-// filter, [r][c, s][channel]. In place of the halo, sums on their way out, [c, s][place]: rows of
-// them 4 words more than a multiple of 32 apart, for a warp writes eight words each of every second
-// one.
+// filter, [r][c, s][channel] or, for warpgroups, in planes of 16 bytes of channels. In place of the
+// halo, sums on their way out, [c, s][place]: rows of them 4 words more than a multiple of 32
+// apart, for a warp writes eight words each of every second one.
 constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 constexpr int EXCHANGE_PITCH = TILE_M + 4;
@@ -33,7 +34,15 @@ constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;
 constexpr int FILTER_AT = HALO_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : HALO_BYTES;
 static_assert(TILE_M % 32 == 0 && RUN_N == 2);
 // Of a row of taps; pairs are read by sixteens.
-constexpr int TAP_BYTES = (TILE_N + 15) / 16 * 16 * PITCH;
+constexpr int TAP_PLANES = CHUNK_STEPS * 2;
+constexpr int TAP_BYTES =
+    FILTER_PLANES ? TAP_PLANES * RIGHT_PLANE : (TILE_N + 15) / 16 * 16 * PITCH;
+// From a pair to the next, and from 16 bytes of channels.
+constexpr int PAIR_PITCH = FILTER_PLANES ? 16 : PITCH,
+              PART_PITCH = FILTER_PLANES ? RIGHT_PLANE : 16;
+device_inline constexpr int filter_place(int pair, int word) {
+  return pair * PAIR_PITCH + word / 4 * PART_PITCH + word % 4 * 4;
+}
 constexpr int STAGE_BYTES = FILTER_AT + TAPS_R * TAP_BYTES;
 
 // Columns of outputs that a strip has at most: those whose leftmost tap meets its first STRIP_STEP

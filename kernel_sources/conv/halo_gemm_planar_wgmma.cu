@@ -135,14 +135,14 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const bool last = fragment + 1 == CHUNK_STEPS;
-        products.start<false>(sums, pixels[(turn + fragment) % 2],
+        start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                               filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
                               TAP_BYTES);
         // What follows runs beside the products.
         if (last) {
           stages.load();
           stages.end_step([&] {
-            products.settle(sums);  // what they read is to be written next
+            products.template wait<0>(sums.part);  // what they read is to be written next
             land();
           });
         }
@@ -150,7 +150,8 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
       }
     };
-    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [&] { products.settle(sums); });
+    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step,
+                                   [&] { products.template wait<0>(sums.part); });
   } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,

@@ -4,28 +4,7 @@
 #pragma once
 
 #include "conv/fragment_words.cuh"
-#include "conv/promoted_sums.cuh"
-#include "target/wgmma.cuh"
-
-// 32 bytes of the reduction, of a lane's columns.
-struct LeftFragments {
-  u32 whole[PRODUCTS_LEFT][4], rest[SPLIT ? PRODUCTS_LEFT : 1][4];
-
-  // Word `half` of the lane's two, of column j.
-  device_inline u32& word(int j, int half) { return whole[j / 2][half * 2 + j % 2]; }
-  // Once read.
-  device_inline void take_apart() {
-    if constexpr (SPLIT) {
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_LEFT; ++i)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          const Parts parts = split(float_of(whole[i][c]));
-          whole[i][c] = bits_of(parts.whole), rest[i][c] = bits_of(parts.rest);
-        }
-    }
-  }
-};
+#include "conv/left_fragments.cuh"
 
 // Where a lane finds them. MASKED: some words are to be masked; not those of f32 in three products,
 // which come to the fused multiply-adds where they are not finite.
@@ -71,25 +50,3 @@ device_inline Position left_position(int thread) {
   return {lane % LANES_M * RUN_M, thread / 32 * WARP_N + lane / LANES_M * RUN_N};
 }
 static_assert(COLUMNS_LEFT && WARP_M == TILE_M);
-
-struct LeftProducts : WarpgroupProducts<element_t, PRODUCTS_RIGHT, PRODUCTS_LEFT> {
-  device_inline void settle(PromotedSums& sums) { this->template wait<0>(sums.part); }
-  // Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
-  // to its rests.
-  template <bool RIGHT_INNER>
-  device_inline void start(PromotedSums& sums, const LeftFragments& left, SharedMatrix right,
-                           int rest) {
-    this->begin();
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_LEFT; ++i) {
-      if constexpr (SPLIT) {
-        this->template multiply<RIGHT_INNER>(sums.part[i], left.rest[i], right, !sums.fresh);
-        this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right.moved(rest));
-      }
-      this->template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right,
-                                           SPLIT || !sums.fresh);
-    }
-    sums.fresh = false;
-    this->commit();
-  }
-};

@@ -3,15 +3,17 @@
 #pragma once
 
 #include "conv/fragment_words.cuh"
-#include "conv/tf32_split.cuh"
+#include "conv/promoted_sums.cuh"
 
-// A plane is 16 bytes of the reduction, of all rows of the tile. It is followed by 16 bytes that
-// are not used, so that lanes which write neighbouring planes write to different banks.
-constexpr int RIGHT_PLANE = TILE_M * 16 + 16;
+// A plane is 16 bytes of the reduction, of all rows or all columns of the tile. It is followed by
+// 16 bytes that are not used, so that lanes which write neighbouring planes write to different
+// banks.
+constexpr int RIGHT_LINES = COLUMNS_LEFT ? TILE_M : TILE_N;
+constexpr int RIGHT_PLANE = RIGHT_LINES * 16 + 16;
 
-// Bytes from the first plane on to word `number` of row m.
-device_inline constexpr int right_place(int m, int number) {
-  return number / 4 * RIGHT_PLANE + m * 16 + number % 4 * 4;
+// Bytes from the first plane on to word `number` of line i.
+device_inline constexpr int right_place(int i, int number) {
+  return number / 4 * RIGHT_PLANE + i * 16 + number % 4 * 4;
 }
 
 // Takes what has landed in so many planes apart.
@@ -21,8 +23,8 @@ device_inline void take_apart(byte_t* planes, byte_t* rests) {
     float element[4];
   };
 #pragma unroll 2
-  for (int i = thread_x(); i < PLANES * TILE_M; i += THREADS) {
-    const int at = i / TILE_M * RIGHT_PLANE + i % TILE_M * 16;
+  for (int i = thread_x(); i < PLANES * RIGHT_LINES; i += THREADS) {
+    const int at = i / RIGHT_LINES * RIGHT_PLANE + i % RIGHT_LINES * 16;
     Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {

@@ -76,9 +76,9 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       reader.fetch(slice());
       read(columns[0], 0);
       const auto multiply = [&](int set, int turn) {
-        products.start<PLANES_OF_FILTERS>(
-            sums, columns[set], gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)),
-            RESTS_AT - walk.stage);
+        start_products<PLANES_OF_FILTERS>(
+            products, sums, columns[set],
+            gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), RESTS_AT - walk.stage);
         // What follows runs beside the products.
         loader.load_step();
         products.template wait<1>(sums.part);  // the registers of those before are free

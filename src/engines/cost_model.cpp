@@ -360,7 +360,8 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   // Of a fragment, which a slice's warps multiply.
   const double slice_warps = warps / shape.slices;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;
-  const double words = 2.0 * shape.thread_n;  // of a thread, each at an address of its own
+  // Of a thread, of the left operand, each at an address of its own.
+  const double words = 2.0 * (shape.columns_left ? shape.thread_n : shape.thread_m);
   const double instructions =
       slice_warps * (words * (work.split ? 5 : 2) + left_fragment_instructions);
   const double fragment = products + share_of_reads * slice_warps * words * work.column_accesses +

@@ -135,11 +135,14 @@ double clocks_of(const FewRowsTile& tile, const Gather& gather) {
 }
 
 // The shape with the strips and rows that waste least; none if nothing fits into shared memory.
-std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, const ConvolutionProblem& problem,
-                                    const Gather& gather, const DeviceDescription& device) {
+std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
+                                    const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
   FewRowsTile tile;
   tile.shape = shape;
+  tile.planes = planes;
+  tile.split = is_split(problem);
   tile.element = static_cast<std::int64_t>(size_of(problem.type));
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
@@ -242,59 +245,27 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
   work.row_copy_bytes = static_cast<double>(tile.element);
   work.scattered = true;  // each of them a sum over the taps of a row
   work.bytes = work_of(problem, false).bytes;
-  return fragment_seconds(work, 1, device);
-}
-
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                     const FewRowsTile& tile) {
-  const bool split = is_split(problem);
-  KernelSpec spec;
-  spec.engine = "few_rows";
-  spec.file = "conv/few_rows.cu";
-  spec.entry = "few_rows";
-  spec.tile = cat(describe(tile), split ? ", 3 products" : "");
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
-  spec.alignment = static_cast<std::size_t>(tile.copy_bytes);
-  spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
-  add("offset_t", TypeName{"int"});
-  add("out_offset_t", TypeName{"int"});
-  add_fragment_constants(spec.constants, tile.shape, 1);
-  add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);
-  add("TILE_P", tile.rows, "rows of pixels");
-  add("TILE_Q", tile.columns, "columns of the source");
-  add("STRIPS", tile.strips, "of columns of the source");
-  add("STRIP_STEP", tile.strip_step, "from one to the next");
-  add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
-  add("COPY_BYTES", tile.copy_bytes, "of the source");
-  add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, split, reduction);
-  // The taps of a row are added up as f32 should be.
-  add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
-                          tile.chunk_steps);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
-  };
-  divisor("DIV_GROUPS", gather.groups);
-  divisor("DIV_STRIPS", tile.strips);
-  divisor("DIV_TILES_P", tile.tiles);
-  return spec;
+  return tile.planes ? warpgroup_fragment_seconds(work, 1, device)
+                     : fragment_seconds(work, 1, device);
 }
 
 }  // namespace
 
+std::int64_t FewRowsTile::filter_bytes() const {
+  const std::int64_t pitch = 32 * chunk_steps + 16;
+  return taps * (planes ? 32 * chunk_steps * (shape.n + 1) : round_up(shape.n, 16) * pitch);
+}
+
 std::int64_t FewRowsTile::stage_bytes() const {
   const std::int64_t pitch = 32 * chunk_steps + 16;
   const std::int64_t exchange = pairs * (shape.m + 4) * 4;
-  return std::max(halo_pixels() * pitch, exchange) + taps * round_up(shape.n, 16) * pitch;
+  return std::max(halo_pixels() * pitch, exchange) + filter_bytes();
 }
 
 std::int64_t FewRowsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
-  return 2 * stage_bytes() + taps * pairs * table_entry;
+  const std::int64_t rests = planes && split ? filter_bytes() : 0;
+  return 2 * stage_bytes() + rests + taps * pairs * table_entry;
 }
 
 bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
@@ -304,7 +275,7 @@ std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
                                               const DeviceDescription& device) const {
   std::vector<FewRowsTile> out;
   for (const FragmentShape& shape : shapes(is_split(problem), pairs_of(gather))) {
-    const auto tile = lay_tile(shape, problem, gather, device);
+    const auto tile = lay_tile(shape, by_warpgroups(), problem, gather, device);
     if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
   }
   return out;
@@ -316,6 +287,8 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = by_warpgroups() ? warpgroup_refusal(device) : ""; !reason.empty())
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
@@ -339,6 +312,46 @@ Proposal FewRowsEngine::make(const Problem& any, const DeviceDescription& device
   const Gather gather = make_gather(problem);
   return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
                  problem, gather, device);
+}
+
+KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                    const FewRowsTile& tile) const {
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.alignment = static_cast<std::size_t>(tile.copy_bytes);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  add_fragment_constants(spec.constants, tile.shape, 1);
+  add("FILTER_PLANES", tile.planes, "of 16 bytes of channels");
+  if (tile.planes) add_warpgroup_instruction(spec.constants, tile.shape.n);
+  add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);
+  add("TILE_P", tile.rows, "rows of pixels");
+  add("TILE_Q", tile.columns, "columns of the source");
+  add("STRIPS", tile.strips, "of columns of the source");
+  add("STRIP_STEP", tile.strip_step, "from one to the next");
+  add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
+  add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, tile.split, reduction);
+  // The taps of a row are added up as f32 should be.
+  add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
+                          tile.chunk_steps);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
+  };
+  divisor("DIV_GROUPS", gather.groups);
+  divisor("DIV_STRIPS", tile.strips);
+  divisor("DIV_TILES_P", tile.tiles);
+  return spec;
 }
 
 Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProblem& problem,

@@ -26,14 +26,17 @@ struct FewRowsTile {
   std::int64_t halo_rows = 0;
   std::int64_t load_fragments = 0;  // from one share of a stage's copies to the next
   double live_taps = 0;  // of a tile, on average: rows of taps that some pixel has inside
+  bool planes = false;   // of the filter, for products of warpgroups
+  bool split = false;    // f32 in three products
 
   std::int64_t chunk_channels() const { return 32 * chunk_steps / element; }
   std::int64_t halo_pixels() const { return halo_rows * columns; }
+  std::int64_t filter_bytes() const;
   std::int64_t stage_bytes() const;
   std::int64_t shared_memory() const;  // bytes
 };
 
-class FewRowsEngine final : public Engine {
+class FewRowsEngine : public Engine {
  public:
   const char* name() const override { return "few_rows"; }
   bool is_for(const Problem& problem) const override;
@@ -49,6 +52,20 @@ class FewRowsEngine final : public Engine {
   // The proposal of one tile, whichever would be chosen.
   Proposal propose(const FewRowsTile& tile, const ConvolutionProblem& problem, const Gather& gather,
                    const DeviceDescription& device) const;
+
+ private:
+  virtual bool by_warpgroups() const { return false; }
+  KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                       const FewRowsTile& tile) const;
+};
+
+// The same on Hopper's warpgroup products.
+class FewRowsWgmmaEngine final : public FewRowsEngine {
+ public:
+  const char* name() const override { return "few_rows_wgmma"; }
+
+ private:
+  bool by_warpgroups() const override { return true; }
 };
 
 // "512x40, 8x10 a thread, 256 threads, places 4x120 of 8 channels"

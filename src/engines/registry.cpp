@@ -34,6 +34,7 @@ std::span<const Engine* const> engines() {
   static const FewChannelsEngine few_channels;
   static const FewChannelsWgmmaEngine few_channels_wgmma;
   static const FewRowsEngine few_rows;
+  static const FewRowsWgmmaEngine few_rows_wgmma;
   static const ImplicitGemmMmaEngine implicit_gemm_mma;
   static const ImplicitGemmFmaEngine implicit_gemm_fma;
   static const SlidingWindowEngine sliding_window;
@@ -59,6 +60,7 @@ std::span<const Engine* const> engines() {
                                        &few_channels,
                                        &few_channels_wgmma,
                                        &few_rows,
+                                       &few_rows_wgmma,
                                        &implicit_gemm_mma,
                                        &implicit_gemm_fma,
                                        &sliding_window,

@@ -1,4 +1,4 @@
-// The engine of outputs of few channels: every shape, strips and rows of tiles that meet edges,
+// The engines of outputs of few channels: every shape, strips and rows of tiles that meet edges,
 // columns that no output has, and the epilogue behind the sums over a row of taps.
 #include "engines/few_rows.hpp"
 
@@ -16,7 +16,19 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-void check_exact(const OperationCase& item) { check_integers(item, "few_rows"); }
+const FewRowsEngine by_warps;
+const FewRowsWgmmaEngine by_warpgroups;
+
+// Those that the device has.
+std::vector<const FewRowsEngine*> both() {
+  std::vector<const FewRowsEngine*> all = {&by_warps};
+  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  return all;
+}
+
+void check_exact(const OperationCase& item) {
+  for (const FewRowsEngine* engine : both()) check_integers(item, engine->name());
+}
 
 std::string reason(const ConvolutionProblem& problem) {
   const auto answer = FewRowsEngine().candidates(problem, device()->description());
@@ -31,7 +43,6 @@ BOOST_AUTO_TEST_SUITE(few_rows)
 // 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
 // tile to tile, and the last ones have fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
-  const FewRowsEngine engine;
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
     for (const Arithmetic& arithmetic : arithmetics)
@@ -43,17 +54,19 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
         DeviceDescription description = device()->description();
-        const std::vector<FewRowsTile> tiles = engine.tiles(problem, gather, description);
-        BOOST_TEST(tiles.size() >= 2);
-        for (const FewRowsTile& tile : tiles)
-          for (const int multiprocessors : {132, 1}) {
-            description.multiprocessors = multiprocessors;
-            const Proposal proposal = engine.propose(tile, problem, gather, description);
-            const std::string fault = difference(run_proposal(item, proposal), want);
-            BOOST_TEST(fault.empty(), line << ", " << describe(tile) << ", "
-                                           << proposal.launch.shape.grid[0]
-                                           << " blocks: " << fault);
-          }
+        for (const FewRowsEngine* engine : both()) {
+          const std::vector<FewRowsTile> tiles = engine->tiles(problem, gather, description);
+          BOOST_TEST(tiles.size() >= 2);
+          for (const FewRowsTile& tile : tiles)
+            for (const int multiprocessors : {132, 1}) {
+              description.multiprocessors = multiprocessors;
+              const Proposal proposal = engine->propose(tile, problem, gather, description);
+              const std::string fault = difference(run_proposal(item, proposal), want);
+              BOOST_TEST(fault.empty(), engine->name() << ", " << line << ", " << describe(tile)
+                                                       << ", " << proposal.launch.shape.grid[0]
+                                                       << " blocks: " << fault);
+            }
+        }
       }
 }
 
@@ -159,7 +172,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       }
       item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
-      BOOST_TEST(difference(run_shifted(item, 1, "few_rows"), item.expected()) == "");
+      for (const FewRowsEngine* engine : both())
+        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
 
@@ -183,7 +197,9 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  check_error_of_three_products("few_rows", {.channels = 48, .size = 18, .filters = 3, .taps = 5});
+  for (const FewRowsEngine* engine : both())
+    check_error_of_three_products(engine->name(),
+                                  {.channels = 48, .size = 18, .filters = 3, .taps = 5});
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {

@@ -105,7 +105,8 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
                              "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8"}) {
       const ConvolutionOperands few = operands(line);
-      add(make_convolution_dgrad(few.spec, few.w, few.y, few.x), "few_rows");
+      for (const char* engine : {"few_rows", "few_rows_wgmma"})
+        add(make_convolution_dgrad(few.spec, few.w, few.y, few.x), engine);
     }
   }
   return out;
