@@ -35,9 +35,8 @@ constexpr FragmentShape split_shapes[] = {
 };
 // By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
-    {128, 256, 32, 4, 1, true}, {128, 128, 32, 2, 2, true}, {96, 256, 24, 4, 1, true},
-    {96, 128, 24, 2, 2, true},  {64, 256, 16, 4, 2, true},  {48, 256, 12, 4, 2, true},
-    {32, 256, 8, 4, 2, true},
+    {128, 128, 32, 2, 2, true}, {96, 256, 24, 4, 1, true}, {96, 128, 24, 2, 2, true},
+    {64, 256, 16, 4, 2, true},  {48, 256, 12, 4, 2, true}, {32, 256, 8, 4, 2, true},
 };
 // Sums are held twice, and filters are twice as large.
 constexpr FragmentShape split_warpgroup_shapes[] = {
