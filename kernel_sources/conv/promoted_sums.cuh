@@ -27,13 +27,14 @@ struct PromotedSums : Sums {
   static constexpr bool REPLACED = COLUMNS_LEFT;
   device_inline void clear_part() {
     fresh = true;
-    if constexpr (REPLACED) return;
+    if constexpr (!REPLACED) {
 #pragma unroll
-    for (int i = 0; i < PRODUCTS_LEFT; ++i)
+      for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_RIGHT; ++j)
+        for (int j = 0; j < PRODUCTS_RIGHT; ++j)
 #pragma unroll
-        for (int c = 0; c < 4; ++c) part[i][j][c] = 0;
+          for (int c = 0; c < 4; ++c) part[i][j][c] = 0;
+    }
   }
   device_inline void clear_held() {
     if constexpr (PROMOTE_LOCAL) {
