@@ -106,6 +106,5 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);
-  block_barrier();
   reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
 }

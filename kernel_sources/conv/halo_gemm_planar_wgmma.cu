@@ -1,8 +1,8 @@
 // halo_gemm_planar.cu on Hopper's warpgroup products, of f32. Their right operand, which they read
-// from shared memory where it lies, is the filter: in three products it is taken apart on its way
-// there. Their left operand is the pixels, whose words lanes read from the halo into registers,
-// wherever a tap has them: so no column of a tile is none, as in halo_wgmma_planar.cu, and the halo
-// comes by asynchronous copies, as it is.
+// from shared memory where it lies, is the filter: in three products it is taken apart there, once
+// a group of taps. Their left operand is the pixels, whose words lanes read from the halo into
+// registers, wherever a tap has them: so no column of a tile is none, as in halo_wgmma_planar.cu,
+// and the halo comes by asynchronous copies, as it is.
 #include "conv/halo_tile.cuh"
 #include "conv/left_words.cuh"
 #include "conv/line_store.cuh"
@@ -20,10 +20,10 @@ constexpr int TAP_BYTES = CHUNK_STEPS * 2 * RIGHT_PLANE;
 
 struct PlanarWords {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
-  static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4, HALO_REST = 0;
-  static constexpr int TAP_REST = SPLIT ? TAP_BYTES : 0;
+  static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4;
   // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
-  static constexpr int TAP = TAP_BYTES + TAP_REST + 16, ROW = 16;
+  static constexpr int TAP = TAP_BYTES + 16, ROW = 16;
+  static constexpr int HALO_REST = 0, TAP_REST = 0;  // both are taken apart once they have landed
   device_inline static constexpr int halo_word(int pixel, int word) {
     return (word * HALO_PLANE + pixel) * 4;
   }
@@ -32,7 +32,8 @@ struct PlanarWords {
 using Stages = PlanarStages<PlanarWords>;
 
 constexpr int FILTERS_AT = 2 * PlanarWords::HALO;
-constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
+constexpr int RESTS_AT = FILTERS_AT + 2 * Stages::GROUP;  // of the group at hand
+constexpr int TABLE_AT = RESTS_AT + (SPLIT ? Stages::GROUP : 0);
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 static_assert(STAGES == 2 && HALO_STAGES == 2 && EXCHANGE >= THREADS * LINE);
 
@@ -98,21 +99,27 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const Position position = left_position(thread_x());
   const PixelReader reader(tile, position);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
-  const auto land = [] {
-    async_commit();
-    async_wait<0>();
-    show_to_tensor_cores();
-    block_barrier();
-  };
 
   PromotedSums sums;
 #pragma unroll 1
   do {
-    filter_loader.loader.exact = sums.guarded;
     Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+    const bool exact = SPLIT && sums.guarded;
+    const auto land = [&] {
+      async_commit();
+      async_wait<0>();
+      if (!SPLIT) show_to_tensor_cores();
+      block_barrier();
+      if (SPLIT && !exact) {
+        take_apart<2 * CHUNK_STEPS, TAP_GROUP, PlanarWords::TAP>(
+            memory + FILTERS_AT + stages.filter_at, memory + RESTS_AT);
+        show_to_tensor_cores();
+        block_barrier();
+      }
+    };
     const int steps = stages.groups_left * TAP_GROUP;
     stages.fill(land);
-    if (SPLIT && sums.guarded) {
+    if (exact) {
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
         stages.load();
@@ -137,7 +144,7 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         const bool last = fragment + 1 == CHUNK_STEPS;
         start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                               filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
-                              TAP_BYTES);
+                              RESTS_AT - FILTERS_AT - stages.group_at());
         // What follows runs beside the products.
         if (last) {
           stages.load();
@@ -156,6 +163,5 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);
-  block_barrier();
   reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
 }

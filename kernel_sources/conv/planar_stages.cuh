@@ -61,7 +61,10 @@ struct PlanarStages {
     filter.loader.advance();
   }
 
-  // land(): the next group is to land for all.
+  // Where the group at hand begins.
+  device_inline int group_at() const { return filter_at < GROUP ? 0 : GROUP; }
+
+  // land(): the next group is to land for all, at filter_at.
   template <class Land>
   device_inline void end_step(const Land& land) {
     step.advance(window);
@@ -70,8 +73,8 @@ struct PlanarStages {
     tap = 0;
     const bool starts_chunk = step.starts_chunk(window);
     if (starts_chunk) halo.finish();
-    land();
     if (filter_at == 2 * GROUP) filter_at = 0;
+    land();
     if (starts_chunk) halo_at = Layout::HALO - halo_at;
     --groups_left;
     start_ahead(starts_chunk);

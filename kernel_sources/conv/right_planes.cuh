@@ -16,15 +16,16 @@ device_inline constexpr int right_place(int i, int number) {
   return number / 4 * RIGHT_PLANE + i * 16 + number % 4 * 4;
 }
 
-// Takes what has landed in so many planes apart.
-template <int PLANES>
+// Takes what has landed in so many planes apart, of SETS that lie SET bytes apart.
+template <int PLANES, int SETS = 1, int SET = 0>
 device_inline void take_apart(byte_t* planes, byte_t* rests) {
   struct alignas(16) Four {
     float element[4];
   };
 #pragma unroll 2
-  for (int i = thread_x(); i < PLANES * RIGHT_LINES; i += THREADS) {
-    const int at = i / RIGHT_LINES * RIGHT_PLANE + i % RIGHT_LINES * 16;
+  for (int i = thread_x(); i < SETS * PLANES * RIGHT_LINES; i += THREADS) {
+    const int plane = i / RIGHT_LINES;
+    const int at = plane / PLANES * SET + plane % PLANES * RIGHT_PLANE + i % RIGHT_LINES * 16;
     Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {

@@ -53,28 +53,26 @@ struct Sums {
 
 // The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
-// the generated code and its compile time small: registers cannot be indexed, so the line at hand
-// is always the first, and the others move up.
+// the generated code and its compile time small. Registers cannot be indexed: lines go through
+// shared memory or, where there is none, the line at hand is always the first, and the others move
+// up.
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
 // Elements of a line that lie side by side, as far as one access takes them.
 constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
 constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
-device_inline void take_line(Sums& sums, compute_t (&line)[LINE]) {
+// Element i of a line.
+device_inline compute_t& in_line(Sums& sums, int line, int i) {
+  return LINES_ALONG_M ? sums.sum[i][line] : sums.sum[line][i];
+}
+// The first COUNT lines make room for those that follow.
+template <int COUNT>
+device_inline void drop_lines(Sums& sums) {
 #pragma unroll
-  for (int i = 0; i < LINE; ++i) line[i] = LINES_ALONG_M ? sums.sum[i][0] : sums.sum[0][i];
-  if constexpr (LINES_ALONG_M) {
+  for (int line = 0; line + COUNT < LINES; ++line)
 #pragma unroll
-    for (int j = 0; j + 1 < THREAD_N; ++j)
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] = sums.sum[i][j + 1];
-  } else {
-#pragma unroll
-    for (int i = 0; i + 1 < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sums.sum[i][j] = sums.sum[i + 1][j];
-  }
+    for (int i = 0; i < LINE; ++i) in_line(sums, line, i) = in_line(sums, line + COUNT, i);
 }
 
 // Hands every line to store(line, index) once.
@@ -83,43 +81,44 @@ device_inline void store_lines(Sums& sums, const Store& store) {
 #pragma unroll 1
   for (int index = 0; index < LINES; ++index) {
     compute_t line[LINE];
-    take_line(sums, line);
+#pragma unroll
+    for (int i = 0; i < LINE; ++i) line[i] = in_line(sums, 0, i);
+    drop_lines<1>(sums);
     store(line, index);
   }
 }
 
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
-// once, each part a share of them. `exchange` is shared memory for ELEMENTS values, free by then.
+// once, each part a share of them. `exchange` is shared memory for ELEMENTS values, which no thread
+// of the block writes any more.
 template <int ELEMENTS, class Store>
 device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store& store) {
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
-  const bool shared = SLICES > 1 || cluster_size() > 1;
-  if (shared) cluster_barrier();  // no part reads its stages any more
+  const u32 parts = cluster_size() * SLICES;
+  const auto all_parts = [&] {
+    if (parts > 1)
+      cluster_barrier();
+    else
+      block_barrier();
+  };
+  all_parts();  // none reads its stages any more
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
     const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
-#pragma unroll 1
-    for (u32 index = first; index < end; ++index) {
-      compute_t line[LINE];
-      take_line(sums, line);
-      if (shared) {
-        compute_t* const mine = exchange + (index - first) * (LINE * THREADS) + thread_x();
 #pragma unroll
-        for (int j = 0; j < LINE; ++j) mine[j * THREADS] = line[j];
-      } else {
-        store(line, static_cast<int>(index));
-      }
-    }
-    if (!shared) continue;
-    cluster_barrier();
-    const u32 parts = cluster_size() * SLICES;
+    for (int line = 0; line < BATCH; ++line)
+#pragma unroll
+      for (int i = 0; i < LINE; ++i)
+        exchange[(line * LINE + i) * THREADS + thread_x()] = in_line(sums, line, i);
+    drop_lines<BATCH>(sums);
+    if (parts > 1) cluster_barrier();
 #pragma unroll 1
     for (u32 index = first + cluster_rank() * SLICES + slice(); index < end; index += parts) {
       compute_t line[LINE];
 #pragma unroll
-      for (int j = 0; j < LINE; ++j) line[j] = 0;
+      for (int i = 0; i < LINE; ++i) line[i] = 0;
       const compute_t* const first_part =
           exchange + (index - first) * (LINE * THREADS) + slice_thread();
 #pragma unroll 1
@@ -127,10 +126,11 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store
         const compute_t* theirs =
             cluster_shared(first_part, part / SLICES) + part % SLICES * SLICE_THREADS;
 #pragma unroll
-        for (int j = 0; j < LINE; ++j) line[j] += theirs[j * THREADS];
+        for (int i = 0; i < LINE; ++i) line[i] += theirs[i * THREADS];
       }
       store(line, static_cast<int>(index));
     }
-    cluster_barrier();  // only then may the exchange be written again, or its block leave
+    if (parts > 1)
+      cluster_barrier();  // only then may the exchange be written again, or its block leave
   }
 }

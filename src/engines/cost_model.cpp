@@ -92,6 +92,9 @@ constexpr double fragment_start_clocks = 1800;  // of a launch, beside what ever
 // Where stages hold several steps: clocks a stage; and before the first step, beside the first
 // stage's copies.
 constexpr double stage_clocks = 200, staged_first_clocks = 1000;
+// Until a stage of several steps has landed that is not loaded far ahead; in three products none is
+// waited for.
+constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000;
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
 constexpr double row_copies_share = 0.548;
@@ -124,6 +127,18 @@ constexpr Gathering gathered_16_bits = {0.182, 0.07, 60.9, 684, 3990, 41.1, 22.7
 // by side.
 constexpr double gathered_halo_share = 0.893, gathered_short_run = 5.67;
 
+// Of products by warpgroups whose left operand is read into registers: clocks of a fragment, for 64
+// lines of that and for a line of the right one; of its products, the share that comes to those.
+// Few warps with products under way do not hide each other's waits. Then as above.
+struct LeftFragment {
+  double left, right;
+};
+constexpr LeftFragment left_split = {69.8, 1.94}, left_whole = {33.7, 1.12};
+constexpr double left_share_of_products = 0.304, left_lone_warps = 0.871, left_copies_clocks = 22.1,
+                 left_gathered_copies = 0.172, left_stage_clocks = 720, left_first_clocks = 2550,
+                 left_store_clocks = 21, left_exchange_clocks = 1860, left_exchanged_clocks = 8.81,
+                 left_start_clocks = 2090;
+
 // Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
 // of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
 constexpr double taken_places = 0.945;
@@ -139,9 +154,6 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 
 // Set so that sliding windows are not for problems of a few microseconds: clocks of each block.
 constexpr double sliding_first_clocks = 2000;
-// Instructions of a warp for each fragment of columns that it reads for warpgroups' products,
-// beside its words', and what share of their issue slots the products do not cover.
-constexpr double left_fragment_instructions = 40, left_issue_share = 0.5;
 // Set so that the direct engines are the last resort: clocks from one product of a thread to its
 // next, an access of cold memory, and instructions of a product, most of them index arithmetic.
 constexpr double direct_wait = 500, direct_instructions = 24, direct_first_clocks = 1000;
@@ -150,7 +162,7 @@ constexpr double direct_wait = 500, direct_instructions = 24, direct_first_clock
 
 constexpr double issue_width = 4;       // warp instructions a clock
 constexpr double wavefront_words = 32;  // of shared memory a clock
-constexpr double warp = 32;
+constexpr double warp = 32, warps_of_warpgroup = 4;
 
 int resident_blocks(const GemmTile& tile, DataType type, const DeviceDescription& device) {
   constexpr std::int64_t reserved = 1024;  // bytes a block
@@ -315,6 +327,9 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double splits = work.split ? warps * (2 * shape.thread_m + shape.thread_n) : 0;
   double fragment = share_of_products * products + share_of_reads * reads + split_clocks * splits;
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
+  const double landing = work.split                ? 0
+                         : size_of(work.type) == 2 ? landing_clocks_16_bits
+                                                   : landing_clocks_f32;
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const double busy = std::min<double>(tiles * parts, device.multiprocessors);
@@ -332,7 +347,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     const double computed =
         fragments * (resident * fragment * waits + fragment_clocks * 2 / work.step_fragments) +
         work.waits / parts * fragment_wait_clocks + work.stages / parts * stage_clocks +
-        resident * copies_issued / parts / warp * copies_clocks;
+        work.landings / parts * landing + resident * copies_issued / parts / warp * copies_clocks;
     const double bytes = work.copies * work.copy_bytes + work.row_copies * work.row_copy_bytes;
     const double copied = resident * bytes / parts / cache_bytes;
     double clocks = first + std::max(computed, copied);
@@ -357,35 +372,37 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const FragmentShape& shape = work.shape;
   const double sums = static_cast<double>(shape.m) * shape.n;
   const double warps = shape.threads() / warp;
-  // Of a fragment, which a slice's warps multiply.
-  const double slice_warps = warps / shape.slices;
+  // Products by 64 lines of the left operand, and lines of the right one, which of f32 in three
+  // products are taken apart there.
+  const double left = (shape.columns_left ? shape.n : shape.m) / 64.0;
+  const double right = shape.columns_left ? shape.m : shape.n;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;
-  // Of a thread, of the left operand, each at an address of its own.
-  const double words = 2.0 * (shape.columns_left ? shape.thread_n : shape.thread_m);
-  const double instructions =
-      slice_warps * (words * (work.split ? 5 : 2) + left_fragment_instructions);
-  const double fragment = products + share_of_reads * slice_warps * words * work.column_accesses +
-                          left_issue_share * instructions / issue_width;
+  const LeftFragment& cost = work.split ? left_split : left_whole;
+  const double fragment = left_share_of_products * products + cost.left * left +
+                          (work.right_stays ? 0 : cost.right * right);
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const auto block = [&](double resident) {
-    const double copies =
-        work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
-    double clocks = fragment_first_clocks + fragments * resident * fragment +
-                    resident * copies / parts / warp * copies_clocks +
-                    work.stages / parts * stage_clocks;
-    clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
+    const double under_way = resident * shape.slices * left * warps_of_warpgroup;
+    const double copies = work.copies * (work.one_by_one ? left_gathered_copies : 1) +
+                          work.row_copies * row_copies_share;
+    double clocks = left_first_clocks +
+                    fragments * resident * fragment * (1 + left_lone_warps / under_way) +
+                    resident * copies / parts / warp * left_copies_clocks +
+                    work.stages / parts * left_stage_clocks;
+    clocks += resident * (work.scattered ? scattered_store_clocks : left_store_clocks) *
               work.results / (tiles * warp * parts);
     if (parts * shape.slices > 1)
-      clocks +=
-          std::ceil(sums * shape.slices * 4 / work.shared_memory) * fragment_exchange_clocks +
-          resident * fragment_exchanged_clocks * std::log2(parts * shape.slices) * sums / warp;
+      clocks += std::ceil(sums * shape.slices * 4 / work.shared_memory) * left_exchange_clocks +
+                resident * left_exchanged_clocks * std::log2(parts * shape.slices) * sums / warp;
     return clocks;
   };
   const double thread_sums = sums / shape.slice_threads() * (work.split ? 2 : 1);
-  const int resident = resident_blocks(work.shared_memory, thread_sums, warps, device);
+  const int resident =
+      std::max(std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device)),
+               resident_blocks(work.shared_memory, thread_sums, warps, device));
   const double clocks = rounds_clocks(tiles * parts, parts, resident, device, block);
-  return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);
+  return seconds_of(left_start_clocks + clocks, work.bytes, chip);
 }
 
 // Clocks of a warpgroups' tile beside its products.

@@ -54,6 +54,7 @@ struct FragmentWork {
   // Where the rows' operand comes to shared memory in stages of several steps: of a tile, and the
   // copies of each.
   double stages = 0, stage_copies = 0;
+  double landings = 0;         // of a tile's stages, on which all its threads wait
   bool transposed = false;     // the rows' operand lies along the rows
   double column_accesses = 1;  // of shared memory, in which a warp reads a word of columns a lane
   // Threads of many sums have as many registers as min_blocks blocks leave, whatever they need.
@@ -63,7 +64,8 @@ struct FragmentWork {
   bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
   double row_copies = 0;    // besides, of rows from which a thread always copies the same place
   double row_copy_bytes = 0;
-  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
+  bool scattered = false;    // results go to memory one by one, not 16 bytes at a time
+  bool right_stays = false;  // by warpgroups, in shared memory for all fragments of a tile
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);

@@ -35,8 +35,9 @@ constexpr FragmentShape split_shapes[] = {
 };
 // By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
-    {128, 128, 32, 2, 2, true}, {96, 256, 24, 4, 1, true}, {96, 128, 24, 2, 2, true},
-    {64, 256, 16, 4, 2, true},  {48, 256, 12, 4, 2, true}, {32, 256, 8, 4, 2, true},
+    {128, 128, 32, 2, 1, true}, {96, 256, 24, 4, 1, true}, {96, 128, 24, 2, 2, true},
+    {64, 256, 16, 4, 1, true},  {64, 128, 16, 2, 2, true}, {48, 256, 12, 4, 2, true},
+    {32, 256, 8, 4, 2, true},
 };
 // Sums are held twice, and filters are twice as large.
 constexpr FragmentShape split_warpgroup_shapes[] = {
@@ -227,6 +228,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   const auto bands = static_cast<double>(share.a_block);
   work.fragments = bands * static_cast<double>(tile.fragments());
   work.one_by_one = true;
+  work.right_stays = true;  // of products by warpgroups
   work.copies = bands * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);

@@ -38,7 +38,8 @@ constexpr HaloShape split_warpgroup_shapes[] = {
     {64, 128, 16, 2, 2, 2, 1, true, true},  {96, 128, 24, 2, 1, 2, 1, true, true},
     {48, 128, 12, 2, 1, 2, 1, true, true},  {48, 128, 12, 2, 2, 2, 1, true, true},
     {128, 128, 32, 2, 1, 2, 1, true, true}, {32, 128, 8, 2, 2, 2, 1, true, true},
-    {48, 256, 12, 4, 1, 2, 1, true, true},
+    {48, 256, 12, 4, 1, 2, 1, true, true},  {48, 256, 12, 4, 2, 2, 1, true, true},
+    {64, 192, 16, 2, 1, 2, 1, true, true},  {64, 192, 16, 2, 2, 2, 1, true, true},
 };
 
 }  // namespace

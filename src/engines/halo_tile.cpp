@@ -60,15 +60,16 @@ std::int64_t HaloTile::halo_bytes() const {
 }
 
 std::int64_t HaloTile::filter_bytes() const {
-  if (shape.columns_left)
-    return tap_group * (32 * shape.chunk_steps * (shape.m + 1) * (shape.split ? 2 : 1) + 16);
+  if (shape.columns_left) return tap_group * (32 * shape.chunk_steps * (shape.m + 1) + 16);
   if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
                            : shape.m * pitch();
 }
 
 std::uint32_t HaloTile::shared_memory() const {
-  return static_cast<std::uint32_t>(halo_stages * halo_bytes() + shape.stages * filter_bytes() +
+  // By warpgroups, the rests of the stage at hand lie apart.
+  const int filters = shape.stages + (shape.columns_left && shape.split ? 1 : 0);
+  return static_cast<std::uint32_t>(halo_stages * halo_bytes() + filters * filter_bytes() +
                                     4 * halo_pixels());
 }
 

@@ -107,6 +107,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.bytes = work_of(problem, false).bytes;
   const auto stages = static_cast<double>(problem.batch * tile.bands);
   work.fragments = stages * static_cast<double>(tile.fragments());
+  (shape.columns_left ? work.stages : work.landings) = stages;
   work.one_by_one = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
@@ -151,8 +152,11 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
   const std::vector<BandTile> fitting = tiles(problem, device);
   std::vector<WgradOption> options;
   for (const BandTile& tile : fitting) {
-    // Not every chip has 16 whole multiprocessors side by side.
-    const int most = tile.shape.min_blocks == 1 ? 8 : std::end(cluster_sizes)[-1];
+    // Not every chip has 16 whole multiprocessors side by side: in one of at most 8 clusters of
+    // them.
+    constexpr int processing_clusters = 8, largest = std::end(cluster_sizes)[-1];
+    const bool side_by_side = device.multiprocessors > processing_clusters * (largest - 1);
+    const int most = tile.shape.min_blocks == 1 && !side_by_side ? 8 : largest;
     options.push_back(
         {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
   }
