@@ -135,9 +135,9 @@ struct LeftFragment {
 };
 constexpr LeftFragment left_split = {69.8, 1.94}, left_whole = {33.7, 1.12};
 constexpr double left_share_of_products = 0.304, left_lone_warps = 0.871, left_copies_clocks = 22.1,
-                 left_gathered_copies = 0.172, left_stage_clocks = 720, left_first_clocks = 2550,
-                 left_store_clocks = 21, left_exchange_clocks = 1860, left_exchanged_clocks = 8.81,
-                 left_start_clocks = 2090;
+                 left_gathered_copies = 0.172, left_gathered_pairs = 0.287, left_stage_clocks = 720,
+                 left_first_clocks = 2550, left_store_clocks = 21, left_exchange_clocks = 1860,
+                 left_exchanged_clocks = 8.81, left_start_clocks = 2090;
 
 // Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
 // of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
@@ -384,8 +384,9 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
   const auto block = [&](double resident) {
     const double under_way = resident * shape.slices * left * warps_of_warpgroup;
-    const double copies = work.copies * (work.one_by_one ? left_gathered_copies : 1) +
-                          work.row_copies * row_copies_share;
+    const double gathered = work.copy_bytes == 2 ? left_gathered_pairs : left_gathered_copies;
+    const double copies =
+        work.copies * (work.one_by_one ? gathered : 1) + work.row_copies * row_copies_share;
     double clocks = left_first_clocks +
                     fragments * resident * fragment * (1 + left_lone_warps / under_way) +
                     resident * copies / parts / warp * left_copies_clocks +

@@ -23,11 +23,12 @@ constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's r
 std::int64_t pairs_of(const Gather& gather) { return gather.rows * gather.phases.front().taps[2]; }
 
 // As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
-// are promoted, take twice the registers.
-std::vector<FragmentShape> shapes(bool split, std::int64_t pairs) {
+// are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
+std::vector<FragmentShape> shapes(bool split, bool by_warpgroups, std::int64_t pairs) {
   const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
   std::vector<FragmentShape> shapes;
   if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
+  if (by_warpgroups) shapes.push_back({384, n, 4, thread_n, 1});
   shapes.push_back({256, n, 4, thread_n, 1});
   shapes.push_back({128, n, 4, thread_n, 1});
   return shapes;
@@ -274,7 +275,7 @@ std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
                                               const Gather& gather,
                                               const DeviceDescription& device) const {
   std::vector<FewRowsTile> out;
-  for (const FragmentShape& shape : shapes(is_split(problem), pairs_of(gather))) {
+  for (const FragmentShape& shape : shapes(is_split(problem), by_warpgroups(), pairs_of(gather))) {
     const auto tile = lay_tile(shape, by_warpgroups(), problem, gather, device);
     if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
   }
