@@ -96,14 +96,10 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
+  // Parts whose sums are on their way at a time: another multiprocessor's take long.
+  constexpr u32 AT_ONCE = LINE <= 4 ? 4 : 2;
   const u32 parts = cluster_size() * SLICES;
-  const auto all_parts = [&] {
-    if (parts > 1)
-      cluster_barrier();
-    else
-      block_barrier();
-  };
-  all_parts();  // none reads its stages any more
+  block_barrier();  // no thread reads its stages any more
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
     const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
@@ -122,11 +118,21 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store
       const compute_t* const first_part =
           exchange + (index - first) * (LINE * THREADS) + slice_thread();
 #pragma unroll 1
-      for (u32 part = 0; part < parts; ++part) {
-        const compute_t* theirs =
-            cluster_shared(first_part, part / SLICES) + part % SLICES * SLICE_THREADS;
+      for (u32 part = 0; part < parts; part += AT_ONCE) {
+        compute_t theirs[AT_ONCE][LINE];
 #pragma unroll
-        for (int i = 0; i < LINE; ++i) line[i] += theirs[i * THREADS];
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+          const bool exists = part + k < parts;
+          const u32 number = exists ? part + k : part;
+          const compute_t* const at =
+              cluster_shared(first_part, number / SLICES) + number % SLICES * SLICE_THREADS;
+#pragma unroll
+          for (int i = 0; i < LINE; ++i) theirs[k][i] = exists ? at[i * THREADS] : compute_t(0);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k)
+#pragma unroll
+          for (int i = 0; i < LINE; ++i) line[i] += theirs[k][i];
       }
       store(line, static_cast<int>(index));
     }
