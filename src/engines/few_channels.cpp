@@ -229,6 +229,8 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.fragments = bands * static_cast<double>(tile.fragments());
   work.one_by_one = true;
   work.right_stays = true;  // of products by warpgroups
+  const double lines = gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
+  work.moves = bands * (lines - 1) * shape.thread_m * shape.thread_n;
   work.copies = bands * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
