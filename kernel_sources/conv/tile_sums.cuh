@@ -96,8 +96,9 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
-  // Parts whose sums are on their way at a time: another multiprocessor's take long.
-  constexpr u32 AT_ONCE = LINE <= 4 ? 4 : 2;
+  // Parts whose sums are on their way at a time: another multiprocessor's take long. As many as
+  // there are registers for.
+  constexpr u32 AT_ONCE = LINE <= 4 ? 4 : LINE <= 8 ? 2 : 1;
   const u32 parts = cluster_size() * SLICES;
   block_barrier();  // no thread reads its stages any more
 #pragma unroll 1
