@@ -47,7 +47,7 @@ const Rates& rates_of(const DeviceDescription& device) {
 // Of gathered operands. A step takes this share of the clocks that its products, its instructions
 // and its wavefronts of shared memory would take one after the other: they overlap in part.
 constexpr double share_of_units = 0.283, share_of_tensor_units_f64 = 0.9,
-                 share_of_fma_units_f64 = 0.6, share_of_issue = 0.599,
+                 share_of_fma_units_f64 = 0.6, share_of_issue = 0.599, share_of_issue_fma = 0.829,
                  share_of_shared_memory = 0.255;
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
@@ -61,7 +61,7 @@ constexpr double reads_of_operand = 6.8;
 // A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
 // (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
 // longer their products take.
-constexpr double fma_waiting_warps = 3.08, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
+constexpr double fma_waiting_warps = 2.1, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
                  mma_waiting_warps_f64 = 1.6;
 // And so many times as long, in three products, where one block is alone with its barriers.
 constexpr double lone_block_split = 1.15;
@@ -69,7 +69,7 @@ constexpr double lone_block_split = 1.15;
 // Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results,
 // stored 16 bytes at a time or one by one; to exchange the sums of a cluster or of slices, as many
 // as the stages' memory holds, and for 32 of them.
-constexpr double step_clocks = 730, first_clocks = 400, vector_store_clocks = 15.1,
+constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15.1,
                  scattered_store_clocks = 68, exchange_clocks = 1900, exchanged_sums_clocks = 7.21;
 
 // Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
@@ -184,8 +184,12 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double products = static_cast<double>(tile.slices) * tile.m * tile.n * k;
   // Of a thread:
   const double copies = tile.slices * k * (tile.m + tile.n) / tile.threads();
+  // Pixels, or columns of dw, may lie in the padding. Times of mma.sync were fitted as if rows
+  // might.
+  const double columns = tile.mma() ? 1 : 2.0 * tile.n / (tile.m + tile.n);
+  const double bounded = work.bounds ? copies * columns : 0;
   double instructions =
-      loop_instructions + copies * (copy_instructions + (work.bounds ? bounds_instructions : 0));
+      loop_instructions + copies * copy_instructions + bounded * bounds_instructions;
   double units, read;  // words that its warp's reads are charged with
   if (tile.mma()) {
     const double passes = tile.split ? 3 : 1, of_k = k / 8;
@@ -207,7 +211,8 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double of_units = !f64         ? share_of_units
                           : tile.mma() ? share_of_tensor_units_f64
                                        : share_of_fma_units_f64;
-  return of_units * units + share_of_issue * instructions * warps / issue_width +
+  const double of_issue = tile.mma() ? share_of_issue : share_of_issue_fma;
+  return of_units * units + of_issue * instructions * warps / issue_width +
          share_of_shared_memory * wavefronts;
 }
 

@@ -8,11 +8,11 @@ namespace kiln {
 namespace {
 
 // A thread's THREAD_M x THREAD_N sums need THREAD_M + THREAD_N operands from shared memory a step:
-// the larger the product against the sum, the more issue slots are left for FMAs.
+// the larger the product against the sum, the more issue slots are left for FMAs. Small tiles, of
+// which some blocks share a multiprocessor, hide each other's waits, and spread uneven work better.
 constexpr GemmTile single_tiles[] = {
-    {128, 128, 8, 8, 8, 4, 2, 80}, {96, 256, 8, 12, 8, 4, 1, 0}, {64, 256, 8, 8, 8, 4, 2, 90},
-    {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},  // where larger ones are too few to
-                                                                // fill the chip
+    {128, 128, 16, 8, 8, 2, 2, 80}, {96, 128, 8, 12, 8, 4, 3, 90}, {64, 128, 16, 8, 8, 2, 4, 90},
+    {128, 64, 16, 8, 8, 2, 4, 90},  {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},
 };
 
 constexpr GemmTile double_tiles[] = {

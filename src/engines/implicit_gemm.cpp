@@ -20,9 +20,6 @@ bool channels_inner(const Gather& gather) {
   return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
 }
 
-// Tiles of one place differ in their work, and smaller ones spread it more evenly.
-constexpr GemmTile place_tile{128, 64, 8, 8, 8, 4, 4, 90};
-
 // Beyond this share of products with padding, tiles hold one place of many images, and skip the
 // taps that lie outside the source there.
 constexpr double least_waste = 0.1;
@@ -282,7 +279,7 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
 }
 
 std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
-                                                            const std::vector<GemmTile>& tiles,
+                                                            std::span<const GemmTile> tiles,
                                                             const DeviceDescription& device) {
   constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
   const Gather gather = make_gather(problem);
@@ -313,16 +310,9 @@ std::int64_t reduction_of(const ConvolutionProblem& problem) {
   return gather.channels * gather.most_taps();
 }
 
-std::vector<GemmTile> fma_tiles_of(const ConvolutionProblem& problem) {
-  const std::span<const GemmTile> all = fma_tiles(problem.type);
-  std::vector<GemmTile> tiles(all.begin(), all.end());
-  if (problem.type == KILN_DATA_FLOAT) tiles.push_back(place_tile);
-  return tiles;
-}
-
-Proposal proposal_of(const ConvolutionProblem& problem, const std::vector<GemmTile>& tiles,
+Proposal proposal_of(const ConvolutionProblem& problem, std::span<const GemmTile> tiles,
                      const DeviceDescription& device, const Candidate& candidate) {
-  const GemmTile& tile = tiles.at(static_cast<std::size_t>(candidate.kernel));
+  const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
   return std::get<Proposal>(propose_gemm(problem, tile, device, candidate.parts));
 }
 
@@ -356,13 +346,13 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
   constexpr std::int64_t least_rows = 4;
   if (std::string reason = rows_refusal(rows_of(problem), least_rows); !reason.empty())
     return Refusal{std::move(reason)};
-  return candidates_of(problem, fma_tiles_of(problem), device);
+  return candidates_of(problem, fma_tiles(problem.type), device);
 }
 
 Proposal ImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
                                      Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  return proposal_of(problem, fma_tiles_of(problem), device, candidate);
+  return proposal_of(problem, fma_tiles(problem.type), device, candidate);
 }
 
 }  // namespace kiln
