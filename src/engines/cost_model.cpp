@@ -106,12 +106,13 @@ constexpr double registers_beside_sums = 88;
 
 // Of products by warpgroups: multiply-adds of f32 a clock of a multiprocessor; clocks a step for
 // each of its products' own, for each byte copied, of the filter and of a halo, and whatever it
-// does; then as above. Clusters run alone on their multiprocessors.
+// does, more if but one warpgroup is there to do it, for then nobody multiplies meanwhile; then as
+// above. Clusters run alone on their multiprocessors, but for those of such blocks.
 constexpr double warpgroup_rate = 1024, warpgroup_share_of_products = 0.969,
                  filter_byte_clocks = 0.00472, halo_byte_clocks = 0.0421,
-                 warpgroup_step_clocks = 100, warpgroup_first_clocks = 6000,
-                 warpgroup_store_clocks = 6.63, warpgroup_exchanged_clocks = 13.6,
-                 warpgroup_start_clocks = 1700;
+                 warpgroup_step_clocks = 100, lone_warpgroup_step_clocks = 140,
+                 warpgroup_first_clocks = 6000, warpgroup_store_clocks = 6.63,
+                 warpgroup_exchanged_clocks = 13.6, warpgroup_start_clocks = 1700;
 // The same where single elements are gathered: clocks of each; of a step, of a group of them,
 // before the first one whatever it gathers, and of a thread for each element of that; of a result.
 // What other numbers of warps than eight change of the gathering and storing. Of f32 in three
@@ -466,7 +467,9 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
   const double cache_bytes =
       std::min(most_cache_bytes, shared_cache_bytes_in_l1 * device.multiprocessors / busy);
   const auto block = [&](double resident) {
-    const double computed = resident * (products + beside.copies / parts) + beside.steps;
+    const bool lone = !gathers && resident * work.threads / warp <= warps_of_warpgroup;
+    const double waits = lone ? std::ceil(work.steps / parts) * lone_warpgroup_step_clocks : 0;
+    const double computed = resident * (products + beside.copies / parts) + beside.steps + waits;
     double clocks = beside.first + std::max(computed, resident * bytes / cache_bytes);
     clocks += resident * beside.result * work.results / (blocks * warp);
     if (parts > 1) clocks += resident * warpgroup_exchanged_clocks * std::log2(parts) * sums / warp;
@@ -474,8 +477,8 @@ double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescr
   };
   const double warps = work.threads / warp;
   const double thread_sums = sums / work.threads * (work.split ? 2 : 1);
-  const int resident =
-      parts > 1 ? 1 : resident_blocks(work.shared_memory, thread_sums, warps, device);
+  const bool alone = parts > 1 && (gathers || warps > warps_of_warpgroup);
+  const int resident = alone ? 1 : resident_blocks(work.shared_memory, thread_sums, warps, device);
   const double clocks = rounds_clocks(blocks, parts, resident, device, block);
   return seconds_of(warpgroup_start_clocks + clocks, work.bytes, chip);
 }

@@ -206,13 +206,12 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
     return kiln(words);
   };
   const Finished lists = prewarm(
-      "# two types and two layouts; the batch does not matter to the kernels\n"
-      "{\"problem\":\"" +
-          tiny +
-          "\",\"dt\":[\"f32\",\"f64\"],\"layout\":[\"nchw\",\"nhwc\"],"
-          "\"batch\":[1,2,4],\"architecture\":\"host\"}\n"
-          "{\"command\":\"softmax\",\"problem\":\"2x8x3x3\",\"batch\":5,\"architecture\":[\"host\"]"
-          "}\n",
+      "# two types and two layouts; the batch does not matter to kernels of one tile\n"
+      "{\"problem\":\"mb2_ic3ih3_oc4_kh3ph1\",\"dt\":[\"f32\",\"f64\"],\"layout\":[\"nchw\","
+      "\"nhwc\"],"
+      "\"batch\":[1,2,4],\"architecture\":\"host\"}\n"
+      "{\"command\":\"softmax\",\"problem\":\"2x8x3x3\",\"batch\":5,\"architecture\":[\"host\"]"
+      "}\n",
       {});
   BOOST_TEST(lists.status == 0, lists.out);
   BOOST_TEST(lists.lines().back() == "5 compiled, 0 already there, 0 failed", lists.out);
