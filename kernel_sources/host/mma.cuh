@@ -13,10 +13,11 @@ device_inline double tf32_of(double x) { return x; }
 device_inline double mma_step(double c, double a, double b) { return __builtin_fma(a, b, c); }
 
 device_inline double mma_round(double sum, double) { return sum; }
-device_inline float mma_round(double sum, float) {  // toward zero
+// Toward zero; but what f32 cannot hold, from 2^128 on, is infinite.
+device_inline float mma_round(double sum, float) {
   const float nearest = static_cast<float>(sum);
   if (!(__builtin_fabs(nearest) > __builtin_fabs(sum))) return nearest;
-  if (__builtin_isinf(sum)) return nearest;
+  if (__builtin_fabs(sum) >= 0x1p128) return nearest;
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, nearest) - 1);
 }
 
