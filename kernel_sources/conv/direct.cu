@@ -4,7 +4,7 @@
 // Every phase is walked as if it had the most pixels of any; what lies past a phase's end is left.
 #include "common/magic.cuh"
 #include "conv/epilogue.cuh"
-#include "conv/gather_params.h"
+#include "conv/gather_sum.cuh"
 #include "target/kernel.cuh"
 
 constexpr int THREADS = 256;
@@ -41,40 +41,7 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   if (o >= OUT_O[phase] || p >= OUT_P[phase] || q >= OUT_Q[phase]) return;
   const index_t group = DIVIDE(DIV_ROWS, row);
 
-  const i64 d0 = static_cast<i64>(o) * STRIDE_D + ORIGIN_D[phase];
-  const i64 h0 = static_cast<i64>(p) * STRIDE_H + ORIGIN_H[phase];
-  const i64 w0 = static_cast<i64>(q) * STRIDE_W + ORIGIN_W[phase];
-  const element_t* const source =
-      static_cast<const element_t*>(params.source) + n * SOURCE_STRIDE_N +
-      static_cast<i64>(group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
-  const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[phase] +
-                             static_cast<i64>(group) * W_STRIDE_GROUP +
-                             static_cast<i64>(row - group * DIV_ROWS) * W_STRIDE_ROW;
-
-  compute_t sum = 0;
-#pragma unroll 1
-  for (int t = 0; t < FILTER_T[phase]; ++t) {
-    const i64 d = d0 + static_cast<i64>(t) * STEP_D;
-    if (d < 0 || d >= SOURCE_D) continue;
-#pragma unroll 1
-    for (int r = 0; r < FILTER_R[phase]; ++r) {
-      const i64 h = h0 + static_cast<i64>(r) * STEP_H;
-      if (h < 0 || h >= SOURCE_H) continue;
-#pragma unroll 1
-      for (int s = 0; s < FILTER_S[phase]; ++s) {
-        const i64 v = w0 + static_cast<i64>(s) * STEP_W;
-        if (v < 0 || v >= SOURCE_W) continue;
-        const element_t* from =
-            source + d * SOURCE_STRIDE_D + h * SOURCE_STRIDE_H + v * SOURCE_STRIDE_W;
-        const element_t* tap = w + static_cast<i64>(t) * W_STRIDE_T +
-                               static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S;
-#pragma unroll 4
-        for (int c = 0; c < CHANNELS; ++c)
-          sum += to_compute(from[static_cast<i64>(c) * SOURCE_STRIDE_C]) *
-                 to_compute(tap[static_cast<i64>(c) * W_STRIDE_C]);
-      }
-    }
-  }
+  const compute_t sum = gather_sum<false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
 
   Epilogue epilogue;
   epilogue.out = static_cast<element_t*>(params.out);

@@ -9,13 +9,13 @@
 constexpr int FILTER_PITCH = REDUCTION_WORDS * 4 + 16;  // bytes
 constexpr int LINES_AT = TILE_M * FILTER_PITCH;
 constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
-constexpr int FLAG_AT = TABLE_AT + REDUCTION_WORDS * 8;
+constexpr int MEMORY_BYTES = TABLE_AT + REDUCTION_WORDS * 8;
 static_assert(PROMOTE % 2 == 0);
 
 using Reader = WordReader<FILTER_PITCH, false, FILLED_UP && !SPLIT, 0, 0>;
 
 KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
-  byte_t* const memory = shared_array<byte_t, FLAG_AT + 16>(0);
+  byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   fill_table(table);
 
@@ -44,29 +44,23 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (bands.end - number > bands.stride) loader.start_band(number + bands.stride, next_lines);
 
     FragmentSums sums;
-#pragma unroll 1
-    do {
-      if (SPLIT && sums.guarded) {
-        add_fused(sums, filter, memory + lines, table, position);
-        continue;
-      }
-      // A fragment is read while the one before is multiplied; the last one reads the first again.
-      Fragments fragments[2];
-      const auto read = [&](Fragments& to, int fragment) {
-        reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
-      };
-      read(fragments[0], 0);
-      fragments[0].take_apart();
-      const auto multiply = [&](int turn, int fragment) {
-        read(fragments[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
-        sums.multiply_fragments(fragments[turn]);
-        fragments[1 - turn].take_apart();
-        if (loader.pending()) loader.step();
-      };
-      int fragment = 0;
-      multiply_in_turns<1>(
-          sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); }, [] {});
-    } while (sums.finish(reinterpret_cast<compute_t*>(memory + FLAG_AT)));
+    // A fragment is read while the one before is multiplied; the last one reads the first again.
+    Fragments fragments[2];
+    const auto read = [&](Fragments& to, int fragment) {
+      reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
+    };
+    read(fragments[0], 0);
+    fragments[0].take_apart();
+    const auto multiply = [&](int turn, int fragment) {
+      read(fragments[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
+      sums.multiply_fragments(fragments[turn]);
+      fragments[1 - turn].take_apart();
+      if (loader.pending()) loader.step();
+    };
+    int fragment = 0;
+    multiply_in_turns<1>(
+        sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); }, [] {});
+    sums.finish();
 
     const Band band(number);
     store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));

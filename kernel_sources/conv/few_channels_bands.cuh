@@ -50,24 +50,3 @@ device_inline void land() {
   async_wait<0>();
   block_barrier();
 }
-
-// The whole reduction in f32 by fused multiply-adds: slow, and right where infinities are about.
-// filter(m, number): where word `number` of row m lies.
-template <class Filter>
-device_inline void add_fused(Sums& sums, const Filter& filter, const byte_t* lines,
-                             const ReductionWord* table, Position position) {
-#pragma unroll 1
-  for (int number = 0; number < RUNS * RUN_WORDS; ++number) {
-    const ReductionWord word = table[number];
-    float rows[THREAD_M];
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-      rows[i] = *reinterpret_cast<const float*>(filter(position.m + row_step(i), number));
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j) {
-      const float pixel = float_of(word.read(lines + pixel_place(position.n + column_step(j))));
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += rows[i] * pixel;
-    }
-  }
-}

@@ -38,7 +38,7 @@ static_assert(X_ROW >= LINE_WORDS && X_PLANE >= BandLines::ROWS * X_ROW &&
 constexpr int STRIPS = (OUT_Q[0] + BAND_COLUMNS - 1) / BAND_COLUMNS;
 constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
 
-// A band, by its number from image 0 on; what LineStore asks of its pixels.
+// A band, by its number from image 0 on; what TileStore asks of its pixels.
 struct Band {
   u32 image;
   int first_p, first_q;

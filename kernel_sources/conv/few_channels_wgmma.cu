@@ -12,7 +12,7 @@ constexpr int PLANES = REDUCTION_WORDS / 4;
 constexpr int FILTER_BYTES = PLANES * RIGHT_PLANE;
 constexpr int LINES_AT = FILTER_BYTES * (SPLIT ? 2 : 1);
 constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
-constexpr int FLAG_AT = TABLE_AT + REDUCTION_WORDS * 8;
+constexpr int MEMORY_BYTES = TABLE_AT + REDUCTION_WORDS * 8;
 static_assert(PROMOTE % 2 == 0 && RUN_M % 2 == 0);
 
 // A thread's rows are RUN_M side by side in the output, two of each product: which column of the
@@ -23,7 +23,7 @@ device_inline int filter_column(int m) {
 }
 
 KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
-  byte_t* const memory = shared_array<byte_t, FLAG_AT + 16>(0);
+  byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   fill_table(table);
 
@@ -31,61 +31,49 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const auto filter = [&](int m, int number) {
     return memory + right_place(filter_column(m), number);
   };
+  load_filters(filters_of(bands.group, params), bands.first_row, filter);
   BandLoader loader(bands.group, params, memory);
   int lines = LINES_AT;  // of the band at hand
   loader.start_band(bands.first, lines);
   loader.finish();
+  land();
+  if (SPLIT) take_apart<PLANES>(memory, memory + FILTER_BYTES);
+  show_to_tensor_cores();
+  block_barrier();
 
   const Position position = left_position(thread_x());
   LeftReader<FILLED_UP> reader(table);
 #pragma unroll
   for (int j = 0; j < THREAD_N; ++j) reader.columns[j] = pixel_place(position.n + column_step(j));
   const SharedMatrix filters(memory, RIGHT_PLANE, 128);
-  enum class Filters { none, multiplied, exact } there = Filters::none;  // as products read them
 #pragma unroll 1
   for (u32 number = bands.first; number < bands.end; number += bands.stride) {
     const int next_lines = 2 * LINES_AT + X_BYTES - lines;
     if (bands.end - number > bands.stride) loader.start_band(number + bands.stride, next_lines);
 
     PromotedSums sums;
-#pragma unroll 1
-    do {
-      const Filters wanted = SPLIT && sums.guarded ? Filters::exact : Filters::multiplied;
-      if (there != wanted) {
-        load_filters(filters_of(bands.group, params), bands.first_row, filter);
-        land();
-        if (SPLIT && wanted == Filters::multiplied)
-          take_apart<PLANES>(memory, memory + FILTER_BYTES);
-        show_to_tensor_cores();
-        block_barrier();
-        there = wanted;
-      }
-      if (wanted == Filters::exact) {
-        add_fused(sums, filter, memory + lines, table, position);
-        continue;
-      }
-      LeftProducts products;
-      // A fragment is read while the one before is multiplied; the last one reads the first again.
-      LeftFragments pixels[2];
-      const auto read = [&](LeftFragments& to, int fragment) {
-        reader.load(to, memory + lines, fragment, fragment + 1 < FRAGMENTS ? fragment + 1 : 0,
-                    reader.ALL_WORDS);
-      };
-      reader.fetch(0);
-      read(pixels[0], 0);
-      const auto multiply = [&](int turn, int fragment) {
-        start_products<false>(products, sums, pixels[turn],
-                              filters.moved(fragment * (2 * RIGHT_PLANE)), FILTER_BYTES);
-        // What follows runs beside the products.
-        if (loader.pending()) loader.step();
-        products.template wait<1>(sums.part);  // the registers of those before are free
-        read(pixels[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
-      };
-      int fragment = 0;
-      multiply_in_turns<1>(
-          sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
-          [&] { products.template wait<0>(sums.part); });
-    } while (sums.finish(reinterpret_cast<compute_t*>(memory + FLAG_AT)));
+    LeftProducts products;
+    // A fragment is read while the one before is multiplied; the last one reads the first again.
+    LeftFragments pixels[2];
+    const auto read = [&](LeftFragments& to, int fragment) {
+      reader.load(to, memory + lines, fragment, fragment + 1 < FRAGMENTS ? fragment + 1 : 0,
+                  reader.ALL_WORDS);
+    };
+    reader.fetch(0);
+    read(pixels[0], 0);
+    const auto multiply = [&](int turn, int fragment) {
+      start_products<false>(products, sums, pixels[turn],
+                            filters.moved(fragment * (2 * RIGHT_PLANE)), FILTER_BYTES);
+      // What follows runs beside the products.
+      if (loader.pending()) loader.step();
+      products.template wait<1>(sums.part);  // the registers of those before are free
+      read(pixels[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
+    };
+    int fragment = 0;
+    multiply_in_turns<1>(
+        sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
+        [&] { products.template wait<0>(sums.part); });
+    sums.finish();
 
     const Band band(number);
     store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));

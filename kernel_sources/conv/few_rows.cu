@@ -40,19 +40,8 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
     FragmentSums sums;
-#pragma unroll 1
-    do {
-      if (steps == 0) break;  // pixels that meet nothing of the source
+    if (steps > 0) {  // else pixels that meet nothing of the source
       walk.begin(tile, landed);
-      if (SPLIT && sums.guarded) {
-#pragma unroll 1
-        for (int k = 0; k < steps; ++k) {
-          add_fused(sums, memory + (walk.stage + FILTER_AT + walk.r * TAP_BYTES),
-                    memory + (walk.stage + place_of_tap(walk.r)), position);
-          walk.end_step(landed);
-        }
-        continue;
-      }
 
       // The products of one fragment hide the way of the next from shared memory.
       Fragments fragments[2];
@@ -94,7 +83,8 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
       read(fragments[0], 0);
       fragments[0].take_apart();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
-    } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - walk.stage))));
+    }
+    sums.finish();
     // The stage that was read last is free.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }

@@ -67,26 +67,6 @@ struct ChunkWalk {
   }
 };
 
-// A row of taps of a chunk in f32 by fused multiply-adds: slow, and right where infinities are
-// about.
-device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* halo,
-                             Position position) {
-  const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
-#pragma unroll 1
-  for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
-    float pairs[THREAD_N];
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j)
-      pairs[j] = word(filter + filter_place(position.n + column_step(j), channel));
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) {
-      const float pixel = word(halo + place_of(position.m + row_step(i)) + channel * 4);
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sums.sum[i][j] += pixel * pairs[j];
-    }
-  }
-}
-
 // A tile's sums, once no thread reads the stage at `free` any more.
 device_inline void store_tile(const Sums& sums, Position position, const FewRowsTile& tile,
                               const GatherParams& params, byte_t* free) {
@@ -94,7 +74,6 @@ device_inline void store_tile(const Sums& sums, Position position, const FewRows
   block_barrier();
   exchange_sums(sums, position, exchange);
   block_barrier();
-  store_outputs(exchange, tile,
-                epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0));
+  store_outputs(exchange, tile, params);
   block_barrier();  // only then may it be loaded again
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "conv/few_rows_tile.cuh"
-#include "conv/line_store.cuh"
+#include "conv/gather_output.cuh"
 
 device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
 #pragma unroll
@@ -32,7 +32,9 @@ struct TileOutput {
 };
 
 device_inline void store_outputs(const compute_t* exchange, const FewRowsTile& tile,
-                                 const Epilogue& epilogue) {
+                                 const GatherParams& params) {
+  const GatherSums whole{params, tile.image, tile.group, 0};
+  const Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0);
   const int columns = SOURCE_W - tile.first_w < TILE_Q ? SOURCE_W - tile.first_w : TILE_Q;
 #pragma unroll 1
   for (int i = thread_x(); i < TILE_P * STRIP_COLUMNS * ROWS; i += THREADS) {
@@ -42,18 +44,19 @@ device_inline void store_outputs(const compute_t* exchange, const FewRowsTile& t
     const int first = pixel.q + LEFT - tile.first_w;  // the leftmost tap's column
     const compute_t* const line =
         exchange + output.c * (TAPS_S * EXCHANGE_PITCH) + output.row * TILE_Q + first;
-    compute_t sum = 0;
+    compute_t sum[1] = {};
 #pragma unroll 16
     for (int s = 0; s < TAPS_S; ++s) {
       const int on = (STEP_W < 0 ? TAPS_S - 1 - s : s) * COLUMN_STEP;
       if (static_cast<u32>(first + on) < static_cast<u32>(columns))
-        sum += line[s * EXCHANGE_PITCH + on];
+        sum[0] += line[s * EXCHANGE_PITCH + on];
     }
+    if (!scale_back(sum, 1)) sum[0] = whole.add_up(pixel, output.c);
     const out_offset_t at =
         static_cast<out_offset_t>(output.c) * OUT_STRIDE_ROW + output_offset(pixel);
     const out_offset_t z_at =
         Z_LIKE_OUT ? at
                    : static_cast<out_offset_t>(output.c) * Z_STRIDE_ROW + residual_offset(pixel);
-    epilogue.store_one(at, z_at, sum, epilogue.bias_of(output.c));
+    epilogue.store_one(at, z_at, sum[0], epilogue.bias_of(output.c));
   }
 }

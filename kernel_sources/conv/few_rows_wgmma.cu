@@ -31,34 +31,18 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     show_to_tensor_cores();
     block_barrier();
   };
-  bool apart = false;  // what has landed last
 #pragma unroll 1
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
     PromotedSums sums;
-#pragma unroll 1
-    do {
-      if (steps == 0) break;  // pixels that meet nothing of the source
-      const bool exact = SPLIT && sums.guarded;
+    if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {
         if (!SPLIT) show_to_tensor_cores();
         block_barrier();
-        apart = SPLIT && !exact;
-        if (apart) take_filter_apart(stage);
+        if (SPLIT) take_filter_apart(stage);
       };
       walk.begin(tile, landed);
-      if (exact) {
-#pragma unroll 1
-        for (int k = 0; k < steps; ++k) {
-          add_fused(sums, memory + (walk.stage + FILTER_AT + walk.r * TAP_BYTES),
-                    memory + (walk.stage + place_of_tap(walk.r)), position);
-          walk.end_step(landed);
-        }
-        continue;
-      }
-      if (SPLIT && !apart) take_filter_apart(walk.stage);  // landed while sums were exact
-      apart = true;
 
       LeftProducts products;
       const auto settle = [&] { products.template wait<0>(sums.part); };
@@ -92,7 +76,8 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       };
       read(fragments[0], 0);
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, settle);
-    } while (sums.finish(reinterpret_cast<compute_t*>(memory + (STAGE_BYTES - walk.stage))));
+    }
+    sums.finish();
     // The stage that was read last is free.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }

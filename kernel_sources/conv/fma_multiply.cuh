@@ -51,6 +51,5 @@ struct Accumulator : Sums {
     }
   }
 
-  // Once all stages are added; whether the block must add them all up once more.
-  device_inline bool finish(compute_t*) { return false; }
+  device_inline void finish() {}  // once all stages are added
 };

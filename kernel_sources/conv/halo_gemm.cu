@@ -23,7 +23,8 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
 
-  const HaloTile tile(block_x(), params);
+  HaloTile tile(block_x(), params);
+  tile.keep();
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -38,93 +39,78 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
   FragmentSums sums;
+  Step next = Step::number(begin, tile);  // to be loaded
+  Step step = next;
+  int load_slot = 0, load_halo = 0;
+  bool first = true;
+  const auto load = [&] {
+    if (first || (HALO_STAGES > 1 && next.starts_chunk(tile))) {
+      if (!first) load_halo = load_halo + 1 == HALO_STAGES ? 0 : load_halo + 1;
+      halo_loader.load(next.chunk, memory + load_halo * HALO_BYTES);
+      first = false;
+    }
+    filter_loader.load(next, filters + load_slot * FILTER_BYTES);
+    load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
+    next.advance(tile);
+  };
 #pragma unroll 1
-  do {
-    Step next = Step::number(begin, tile);  // to be loaded
-    Step step = next;
-    int load_slot = 0, load_halo = 0;
-    bool first = true;
-    const auto load = [&] {
-      if (first || (HALO_STAGES > 1 && next.starts_chunk(tile))) {
-        if (!first) load_halo = load_halo + 1 == HALO_STAGES ? 0 : load_halo + 1;
-        halo_loader.load(next.chunk, memory + load_halo * HALO_BYTES);
-        first = false;
-      }
-      filter_loader.load(next, filters + load_slot * FILTER_BYTES);
-      load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
-      next.advance(tile);
-    };
-#pragma unroll 1
-    for (int i = 0; i < AHEAD; ++i) {
-      if (begin + i < end) load();
+  for (int i = 0; i < AHEAD; ++i) {
+    if (begin + i < end) load();
+    async_commit();
+  }
+  async_wait<AHEAD - 1>();
+  block_barrier();
+
+  int slot = 0, halo_slot = 0;
+  // The products of one fragment hide the way of the next from shared memory.
+  Fragments fragments[2];
+  const auto read = [&](int fragment) {
+    reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES,
+                fragment);
+  };
+  const auto next_halo = [&] {
+    if (HALO_STAGES > 1) {
+      halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
+    } else if (step.chunk < chunks_end) {
+      halo_loader.load(step.chunk, memory);
       async_commit();
-    }
-    async_wait<AHEAD - 1>();
-    block_barrier();
-
-    int slot = 0, halo_slot = 0;
-    // The products of one fragment hide the way of the next from shared memory.
-    Fragments fragments[2];
-    const auto read = [&](int fragment) {
-      reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step,
-                  slot * FILTER_BYTES, fragment);
-    };
-    const auto next_halo = [&] {
-      if (HALO_STAGES > 1) {
-        halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
-      } else if (step.chunk < chunks_end) {
-        halo_loader.load(step.chunk, memory);
-        async_commit();
-        async_wait<0>();
-        block_barrier();
-      }
-    };
-    const auto end_step = [&] {
-      async_wait<AHEAD - 1>();
-      block_barrier();  // the next step has landed for all; this one's slot has been read by all
-      step.advance(tile);
-      if (step.starts_chunk(tile)) next_halo();
-      slot = slot + 1 == STAGES ? 0 : slot + 1;
-    };
-    const auto multiply_step = [&](bool more) {
-#pragma unroll
-      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-        if (fragment == 0) {
-          if (more) load();
-          async_commit();
-        }
-        if (fragment + 1 == CHUNK_STEPS) end_step();
-        read((fragment + 1) % CHUNK_STEPS);
-        sums.multiply_fragments(fragments[fragment % 2]);
-        fragments[(fragment + 1) % 2].take_apart();
-      }
-    };
-    if (SPLIT && sums.guarded) {
-#pragma unroll 1
-      for (int k = begin; k < end; ++k) {
-        if (k + AHEAD < end) load();
-        async_commit();
-        reader.add_fused(sums, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES, position,
-                         tile);
-        end_step();
-      }
       async_wait<0>();
-      continue;
+      block_barrier();
     }
-
-    read(0);
-    fragments[0].take_apart();
-    // Promotions stay out of the innermost loop, where they would be in the products' way.
-    int k = begin;
-#pragma unroll 1
-    while (k < end) {
-      const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
-#pragma unroll 1
-      for (; k < stop; ++k) multiply_step(k + AHEAD < end);
-      if (PROMOTE > 0 && k < end) sums.promote();
+  };
+  const auto end_step = [&] {
+    async_wait<AHEAD - 1>();
+    block_barrier();  // the next step has landed for all; this one's slot has been read by all
+    step.advance(tile);
+    if (step.starts_chunk(tile)) next_halo();
+    slot = slot + 1 == STAGES ? 0 : slot + 1;
+  };
+  const auto multiply_step = [&](bool more) {
+#pragma unroll
+    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+      if (fragment == 0) {
+        if (more) load();
+        async_commit();
+      }
+      if (fragment + 1 == CHUNK_STEPS) end_step();
+      read((fragment + 1) % CHUNK_STEPS);
+      sums.multiply_fragments(fragments[fragment % 2]);
+      fragments[(fragment + 1) % 2].take_apart();
     }
-    async_wait<0>();
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+  };
+  read(0);
+  fragments[0].take_apart();
+  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  int k = begin;
+#pragma unroll 1
+  while (k < end) {
+    const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
+#pragma unroll 1
+    for (; k < stop; ++k) multiply_step(k + AHEAD < end);
+    sums.end_run(k < end);
+  }
+  async_wait<0>();
+  sums.finish();
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);

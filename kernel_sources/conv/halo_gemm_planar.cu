@@ -43,66 +43,52 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   const FragmentReader reader(memory + FILTERS_AT, position, lane, tile);
 
   FragmentSums sums;
-#pragma unroll 1
-  do {
-    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
-    const auto land = [] {
-      async_commit();
-      async_wait<0>();
-      block_barrier();
-    };
-    const int steps = stages.groups_left * TAP_GROUP;
-    stages.fill(land);
-    // A group's last share is stored a step after it was loaded: the first group, too, has as many
-    // steps as that takes.
-    if (steps > 0) {
-      stages.load_filter<1>(0);
-      filter_loader.loader.advance();
-    }
+  Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+  const auto land = [] {
+    async_commit();
+    async_wait<0>();
+    block_barrier();
+  };
+  const int steps = stages.groups_left * TAP_GROUP;
+  stages.fill(land);
+  // A group's last share is stored a step after it was loaded: the first group, too, has as many
+  // steps as that takes.
+  if (steps > 0) {
+    stages.load_filter<1>(0);
+    filter_loader.loader.advance();
+  }
 
-    // The products of one fragment hide the way of the next from shared memory.
-    Fragments fragments[2];
-    const auto read = [&](Fragments& to, int fragment) {
-      reader.load(to, memory + stages.halo_at, stages.step, stages.filter_at,
-                  fragment % CHUNK_STEPS);
+  // The products of one fragment hide the way of the next from shared memory.
+  Fragments fragments[2];
+  const auto read = [&](Fragments& to, int fragment) {
+    reader.load(to, memory + stages.halo_at, stages.step, stages.filter_at, fragment % CHUNK_STEPS);
+  };
+  // turn: which fragment is at hand.
+  const auto multiply_step = [&](int turn) {
+    // Among the products, for many copies at once would have to wait for each other.
+    const auto load_among = [&](int row) {
+      stages.load_filter<PRODUCTS_M>(row);
+      if (row == PRODUCTS_M / 2) halo_loader.step();
     };
-    // turn: which fragment is at hand.
-    const auto multiply_step = [&](int turn) {
-      // Among the products, for many copies at once would have to wait for each other.
-      const auto load_among = [&](int row) {
-        stages.load_filter<PRODUCTS_M>(row);
-        if (row == PRODUCTS_M / 2) halo_loader.step();
-      };
 #pragma unroll
-      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-        const bool last = fragment + 1 == CHUNK_STEPS;
-        if (last) stages.end_step(land);
-        const Fragments& operands = fragments[(turn + fragment) % 2];
-        Fragments& next = fragments[(turn + fragment + 1) % 2];
-        read(next, fragment + 1);
-        if (last)
-          sums.multiply_fragments(operands, load_among);
-        else
-          sums.multiply_fragments(operands);
-        next.take_apart();
-      }
-      filter_loader.loader.advance();
-    };
-    if (SPLIT && sums.guarded) {
-#pragma unroll 1
-      for (int k = 0; k < steps; ++k) {
-        stages.load();
-        reader.add_fused(sums, memory + stages.halo_at, stages.step, stages.filter_at, position,
-                         tile);
-        stages.end_step(land);
-      }
-      continue;
+    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+      const bool last = fragment + 1 == CHUNK_STEPS;
+      if (last) stages.end_step(land);
+      const Fragments& operands = fragments[(turn + fragment) % 2];
+      Fragments& next = fragments[(turn + fragment + 1) % 2];
+      read(next, fragment + 1);
+      if (last)
+        sums.multiply_fragments(operands, load_among);
+      else
+        sums.multiply_fragments(operands);
+      next.take_apart();
     }
-
-    read(fragments[0], 0);
-    fragments[0].take_apart();
-    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+    filter_loader.loader.advance();
+  };
+  read(fragments[0], 0);
+  fragments[0].take_apart();
+  multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
+  sums.finish();
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);

@@ -44,45 +44,25 @@ device_inline int tap_at(const Step& step) {
 
 // Where a lane finds its pixels.
 struct PixelReader {
-  int pixels[THREAD_N];  // of its first channel, in bytes of the halo
+  const byte_t* pixels[THREAD_N];  // of its first channel, in the first halo
 
-  device_inline PixelReader(const HaloTile& tile, Position position) {
+  device_inline PixelReader(const HaloTile& tile, Position position, const byte_t* halos) {
 #pragma unroll
     for (int j = 0; j < THREAD_N; ++j)
-      pixels[j] = PlanarWords::halo_word(tile.place(position.n + column_step(j)),
-                                         static_cast<int>(thread_x()) % 4);
+      pixels[j] = halos + PlanarWords::halo_word(tile.place(position.n + column_step(j)),
+                                                 static_cast<int>(thread_x()) % 4);
   }
-  // tap: of the step, at its halo.
-  device_inline void load(LeftFragments& to, const byte_t* tap, int fragment) const {
+  // tap: of the step, from the first halo on.
+  device_inline void load(LeftFragments& to, int tap, int fragment) const {
 #pragma unroll
     for (int j = 0; j < THREAD_N; ++j)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
         to.word(j, half) = *reinterpret_cast<const u32*>(
-            tap + pixels[j] + PlanarWords::halo_word(0, fragment * 8 + half * 4));
+            pixels[j] + tap + PlanarWords::halo_word(0, fragment * 8 + half * 4));
     to.take_apart();
   }
 };
-
-// A step of f32 by fused multiply-adds: slow, and right where infinities are about.
-device_inline void add_fused(Sums& sums, const byte_t* filter, const byte_t* tap,
-                             const HaloTile& tile, Position position) {
-  const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
-#pragma unroll 1
-  for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
-    float of_rows[THREAD_M];
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-      of_rows[i] = word(filter + right_place(position.m + row_step(i), channel));
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j) {
-      const int place = tile.place(position.n + column_step(j));
-      const float pixel = word(tap + PlanarWords::halo_word(place, channel));
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += of_rows[i] * pixel;
-    }
-  }
-}
 
 KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
@@ -97,71 +77,60 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const StepShare groups(CHUNKS * (tile.taps() / TAP_GROUP));
 
   const Position position = left_position(thread_x());
-  const PixelReader reader(tile, position);
+  const PixelReader reader(tile, position, memory);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
   PromotedSums sums;
-#pragma unroll 1
-  do {
-    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
-    const bool exact = SPLIT && sums.guarded;
-    const auto land = [&] {
-      async_commit();
-      async_wait<0>();
-      if (!SPLIT) show_to_tensor_cores();
+  Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+  const auto land = [&] {
+    async_commit();
+    async_wait<0>();
+    if (!SPLIT) show_to_tensor_cores();
+    block_barrier();
+    if (SPLIT) {
+      take_apart<2 * CHUNK_STEPS, TAP_GROUP, PlanarWords::TAP>(
+          memory + FILTERS_AT + stages.filter_at, memory + RESTS_AT);
+      show_to_tensor_cores();
       block_barrier();
-      if (SPLIT && !exact) {
-        take_apart<2 * CHUNK_STEPS, TAP_GROUP, PlanarWords::TAP>(
-            memory + FILTERS_AT + stages.filter_at, memory + RESTS_AT);
-        show_to_tensor_cores();
-        block_barrier();
-      }
-    };
-    const int steps = stages.groups_left * TAP_GROUP;
-    stages.fill(land);
-    if (exact) {
-#pragma unroll 1
-      for (int k = 0; k < steps; ++k) {
-        stages.load();
-        add_fused(sums, memory + FILTERS_AT + stages.filter_at,
-                  memory + stages.halo_at + tap_at(stages.step), tile, position);
-        stages.end_step(land);
-      }
-      continue;
     }
+  };
+  const int steps = stages.groups_left * TAP_GROUP;
+  stages.fill(land);
 
-    LeftProducts products;
-    // A fragment is read while the one before is multiplied.
-    LeftFragments pixels[2];
-    const auto read = [&](LeftFragments& to, int fragment) {
-      reader.load(to, memory + stages.halo_at + tap_at(stages.step), fragment);
-    };
-    if (steps > 0) read(pixels[0], 0);
-    // turn: which set is the step's first.
-    const auto multiply_step = [&](int turn) {
+  LeftProducts products;
+  // A fragment is read while the one before is multiplied.
+  LeftFragments pixels[2];
+  const auto read = [&](LeftFragments& to, int fragment) {
+    reader.load(to, stages.halo_at + tap_at(stages.step), fragment);
+  };
+  if (steps > 0) read(pixels[0], 0);
+  // turn: which set is the step's first.
+  const auto multiply_step = [&](int turn) {
 #pragma unroll
-      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-        const bool last = fragment + 1 == CHUNK_STEPS;
-        start_products<false>(products, sums, pixels[(turn + fragment) % 2],
-                              filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
-                              RESTS_AT - FILTERS_AT - stages.group_at());
-        // What follows runs beside the products.
-        if (last) {
-          stages.load();
-          stages.end_step([&] {
-            products.template wait<0>(sums.part);  // what they read is to be written next
-            land();
-          });
-        }
-        products.template wait<1>(sums.part);  // the registers of those before are free
-        read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+      const bool last = fragment + 1 == CHUNK_STEPS;
+      start_products<false>(products, sums, pixels[(turn + fragment) % 2],
+                            filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
+                            RESTS_AT - FILTERS_AT - stages.group_at());
+      // What follows runs beside the products.
+      if (last) {
+        stages.load();
+        stages.end_step([&] {
+          products.template wait<0>(sums.part);  // what they read is to be written next
+          land();
+        });
       }
-    };
-    multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step,
-                                   [&] { products.template wait<0>(sums.part); });
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+      products.template wait<1>(sums.part);  // the registers of those before are free
+      read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+    }
+  };
+  multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step,
+                                 [&] { products.template wait<0>(sums.part); });
+  sums.finish();
 
-  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
-                        params);
+  // Worked out again: kept from the beginning on, its parts would take registers.
+  const HaloTile stored(from_here(block_x()), params);
+  const TileStore store(stored, left_position(from_here(thread_x())), stored.first_row,
+                        static_cast<i64>(stored.image), stored.group, params);
   reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
 }

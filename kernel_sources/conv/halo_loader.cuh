@@ -8,10 +8,13 @@
 struct HaloLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
   const int* offsets;       // of the halo's pixels, in shared memory
-  int channel;
+  int channel, first;       // this thread's channel and pixel
 
   device_inline HaloLoader(const element_t* at_group, const int* table)
-      : source(at_group), offsets(table), channel(thread_x() % PARTS * VECTOR_ELEMENTS) {
+      : source(at_group),
+        offsets(table),
+        channel(thread_x() % PARTS * VECTOR_ELEMENTS),
+        first(kept(static_cast<int>(thread_x()) / PARTS)) {
     source += channel;
   }
 
@@ -21,7 +24,7 @@ struct HaloLoader {
     const element_t* const from = source + chunk * CHUNK_CHANNELS;
     byte_t* const to = halo + thread_x() % PARTS * 16;
 #pragma unroll 4
-    for (int i = thread_x() / PARTS; i < (HALO_PIXELS + 7) / 8 * 8; i += THREADS / PARTS) {
+    for (int i = first; i < (HALO_PIXELS + 7) / 8 * 8; i += THREADS / PARTS) {
       const int pixel = spread_row(i);
       if (HALO_PIXELS % 8 != 0 && pixel >= HALO_PIXELS) continue;
       const int offset = offsets[pixel];

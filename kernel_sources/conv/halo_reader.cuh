@@ -37,28 +37,4 @@ struct FragmentReader {
     load_fragments_n(to, halo + tap_pixel(step.r, step.s) * PITCH + fragment * FRAGMENT_BYTES,
                      pixels);
   }
-
-  // A step of f32 by fused multiply-adds: slow, and right where infinities are about.
-  device_inline void add_fused(Sums& sums, const byte_t* halo, const Step& step, int tap,
-                               const Position& position, const HaloTile& tile) const {
-    const byte_t* const m = filters + tap;
-    const byte_t* const n = halo + tap_pixel(step.r, step.s) * PITCH;
-    const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
-#pragma unroll 1
-    for (int channel = 0; channel < CHUNK_CHANNELS; ++channel) {
-      float of_rows[THREAD_M];
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) {
-        const int row = position.m + row_step(i);
-        of_rows[i] = word(m + (FILTER_ROWS_INNER ? channel * FILTER_PITCH + row * 4
-                                                 : kept_row(row) * FILTER_PITCH + channel * 4));
-      }
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) {
-        const float pixel = word(n + tile.place(position.n + column_step(j)) * PITCH + channel * 4);
-#pragma unroll
-        for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += of_rows[i] * pixel;
-      }
-    }
-  }
 };

@@ -54,7 +54,7 @@ struct HaloTile : TapWindow {
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 
-  // Pixel n of the tile, from its first image on; what LineStore asks.
+  // Pixel n of the tile, from its first image on; what TileStore asks.
   device_inline Pixel at(int n) const {
     const u32 index = first + n;
     Pixel pixel;

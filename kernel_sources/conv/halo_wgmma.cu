@@ -104,11 +104,11 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       if (++k == stop) break;
     }
     products.template wait<0>(sums.part[0]);
-    if (PROMOTE > 0 && k < end) sums.promote();
+    sums.end_run(k < end);
   }
   async_wait<0>();
   compute_t* const stage = reinterpret_cast<compute_t*>(memory);
-  sums.finish(stage);
+  sums.finish();
   block_barrier();
   stage_and_store(sums, warpgroup_position(), tile, params, stage);
 }

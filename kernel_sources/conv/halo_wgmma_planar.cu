@@ -7,7 +7,6 @@
 //
 // f32 in three products (SPLIT) is taken apart on the way: behind the planes of a halo, or of a
 // tap, lie those of the rests.
-#include "conv/fused_planes.cuh"
 #include "conv/planar_stages.cuh"
 #include "conv/promoted_sums.cuh"
 #include "conv/staged_store.cuh"
@@ -48,7 +47,8 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
-  const PixelTile tile(block_x(), params);
+  PixelTile tile(block_x(), params);
+  tile.keep();
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -68,72 +68,56 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
 
   PromotedSums sums;
-#pragma unroll 1
-  do {
-    halo_loader.exact = filter_loader.loader.exact = sums.guarded;
-    Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
-    const int steps = stages.groups_left * TAP_GROUP;
-    stages.fill(land);
-    const auto tap_at = [&] {
-      return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
-    };
+  Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+  const int steps = stages.groups_left * TAP_GROUP;
+  stages.fill(land);
+  const auto tap_at = [&] {
+    return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
+  };
 
-    if (SPLIT && sums.guarded) {
+  WarpgroupProducts<element_t, PRODUCTS_N> products;
+  // Promotions stay out of the innermost loop, where they would be in the products' way. Each
+  // warpgroup has its own time for them, at which another one's products go on.
+  constexpr int GROUPS = THREADS / 128;
+  int k = 0, stop = (static_cast<int>(thread_x()) / 128 + 1) * PROMOTE / GROUPS;
 #pragma unroll 1
-      for (int k = 0; k < steps; ++k) {
-        stages.load();
-        add_fused<PlanarPlanes::FILTER_PART>(
-            sums, memory + FILTERS_AT + stages.filter_at + position.m * 16,
-            memory + tap_at() + position_in_halo() * 16);
-        stages.end_step(land);
-      }
-      continue;
-    }
-
-    WarpgroupProducts<element_t, PRODUCTS_N> products;
-    // Promotions stay out of the innermost loop, where they would be in the products' way. Each
-    // warpgroup has its own time for them, at which another one's products go on.
-    constexpr int GROUPS = THREADS / 128;
-    int k = 0, stop = (static_cast<int>(thread_x()) / 128 + 1) * PROMOTE / GROUPS;
+  while (k < steps) {
+    if (PROMOTE == 0 || stop > steps) stop = steps;
 #pragma unroll 1
-    while (k < steps) {
-      if (PROMOTE == 0 || stop > steps) stop = steps;
-#pragma unroll 1
-      for (; k < stop; ++k) {
-        const bool group_begins = stages.tap == 0;
-        const SharedMatrix filter = filters.moved(stages.filter_at),
-                           of_tap = pixels.moved(tap_at());
-        products.begin();
+    for (; k < stop; ++k) {
+      const bool group_begins = stages.tap == 0;
+      const SharedMatrix filter = filters.moved(stages.filter_at), of_tap = pixels.moved(tap_at());
+      products.begin();
 #pragma unroll
-        for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-          const SharedMatrix left = filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART));
-          const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
-          if constexpr (SPLIT) {
-            products.template multiply<false>(sums.part[0], left.moved(PlanarPlanes::TAP_REST),
-                                              right);
-            products.template multiply<false>(sums.part[0], left,
-                                              right.moved(PlanarPlanes::HALO_REST));
-          }
-          products.template multiply<false>(sums.part[0], left, right);
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        const SharedMatrix left = filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART));
+        const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
+        if constexpr (SPLIT) {
+          products.template multiply<false>(sums.part[0], left.moved(PlanarPlanes::TAP_REST),
+                                            right);
+          products.template multiply<false>(sums.part[0], left,
+                                            right.moved(PlanarPlanes::HALO_REST));
         }
-        products.commit();
-        // What follows runs beside the products.
-        if (RUNS_ON && group_begins) {
-          products.template wait<1>(sums.part[0]);
-          block_barrier();
-        }
-        stages.load();
-        stages.end_step([&] {
-          if (!RUNS_ON) products.template wait<0>(sums.part[0]);
-          land();
-        });
-        products.template wait<1>(sums.part[0]);
+        products.template multiply<false>(sums.part[0], left, right);
       }
-      products.template wait<0>(sums.part[0]);
-      if (PROMOTE > 0 && k < steps) sums.promote();
-      stop += PROMOTE;
+      products.commit();
+      // What follows runs beside the products.
+      if (RUNS_ON && group_begins) {
+        products.template wait<1>(sums.part[0]);
+        block_barrier();
+      }
+      stages.load();
+      stages.end_step([&] {
+        if (!RUNS_ON) products.template wait<0>(sums.part[0]);
+        land();
+      });
+      products.template wait<1>(sums.part[0]);
     }
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+    products.template wait<0>(sums.part[0]);
+    sums.end_run(k < steps);
+    stop += PROMOTE;
+  }
+  sums.finish();
   block_barrier();
   stage_and_store(sums, position, tile, params, reinterpret_cast<compute_t*>(memory));
 }

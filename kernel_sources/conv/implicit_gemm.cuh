@@ -46,7 +46,7 @@ struct TilePixels {
     const u64 left = all > first ? all - first : 0;
     last = origin.first + static_cast<u32>(left < TILE_N ? left : TILE_N) - 1;
   }
-  // What LineStore asks of a tile's pixels, by their place in the tile.
+  // What TileStore asks of a tile's pixels, by their place in the tile.
   device_inline bool inside(int n) const { return origin.first + n <= last; }
   device_inline Pixel at(int n) const {
     const u32 index = origin.first + n;
@@ -70,21 +70,6 @@ struct Tile {
     return {group, first_row, TilePixels(pixel_tile, params)};
   }
 };
-
-device_inline void store_tile(Accumulator& sums, compute_t* stages, Position position,
-                              const Tile& tile, const GatherParams& params) {
-  const int phase = tile.pixels.origin.phase;
-  const i64 image = static_cast<i64>(tile.pixels.image);
-  const i64 group_row = static_cast<i64>(tile.group) * ROWS;
-  const Epilogue epilogue = epilogue_at(params, image, group_row, phase);
-  const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
-                           (sizeof(element_t) * ACCESS) ==
-                       0;
-  const LineStore target(position, tile.first_row, tile.pixels);
-  reduce_and_store<EXCHANGE>(sums, stages, [&](const compute_t(&line)[LINE], int index) {
-    target.store(line, index, epilogue, aligned);
-  });
-}
 
 KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const stages = shared_array<compute_t, STAGES * STAGE>(0);
@@ -114,37 +99,40 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
   const Position position = thread_position(slice_thread());
   Accumulator sums;
 #pragma unroll 1
-  do {
-#pragma unroll 1
-    for (int i = 0; i < AHEAD; ++i) {
-      if (k_begin + i < k_end) {
-        pixel_loader.load(k_begin + i, taps, stages + i * STAGE + STAGE_M);
-        filter_loader.load(k_begin + i, taps, stages + i * STAGE);
-        pixel_loader.store(stages + i * STAGE + STAGE_M);
-        filter_loader.store(stages + i * STAGE);
-      }
-      async_commit();
+  for (int i = 0; i < AHEAD; ++i) {
+    if (k_begin + i < k_end) {
+      pixel_loader.load(k_begin + i, taps, stages + i * STAGE + STAGE_M);
+      filter_loader.load(k_begin + i, taps, stages + i * STAGE);
+      pixel_loader.store(stages + i * STAGE + STAGE_M);
+      filter_loader.store(stages + i * STAGE);
     }
+    async_commit();
+  }
 
-    int slot = 0;
+  int slot = 0;
 #pragma unroll 1
-    for (int k_tile = k_begin; k_tile < k_end; ++k_tile) {
-      async_wait<AHEAD - 1>();
-      block_barrier();  // tile k_tile has landed for all; the slot read last turn is free for all
-      const bool more = k_tile + AHEAD < k_end;
-      if (more) {
-        pixel_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE + STAGE_M);
-        filter_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE);
-      }
-      async_commit();
-      sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
-      if (more) {
-        pixel_loader.store(stages + last_slot(slot) * STAGE + STAGE_M);
-        filter_loader.store(stages + last_slot(slot) * STAGE);
-      }
-      slot = slot + 1 == STAGES ? 0 : slot + 1;
+  for (int k_tile = k_begin; k_tile < k_end; ++k_tile) {
+    async_wait<AHEAD - 1>();
+    block_barrier();  // tile k_tile has landed for all; the slot read last turn is free for all
+    const bool more = k_tile + AHEAD < k_end;
+    if (more) {
+      pixel_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE + STAGE_M);
+      filter_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE);
     }
-  } while (sums.finish(stages));
+    async_commit();
+    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
+    if (more) {
+      pixel_loader.store(stages + last_slot(slot) * STAGE + STAGE_M);
+      filter_loader.store(stages + last_slot(slot) * STAGE);
+    }
+    slot = slot + 1 == STAGES ? 0 : slot + 1;
+  }
+  sums.finish();
 
-  store_tile(sums, stages, position, Tile::of_block(block_x(), params), params);
+  // Worked out again: kept from the beginning on, its parts would take registers.
+  const Tile stored = Tile::of_block(from_here(block_x()), params);
+  const TileStore store(stored.pixels, position, stored.first_row,
+                        static_cast<i64>(stored.pixels.image), stored.group, params,
+                        stored.pixels.origin.phase);
+  reduce_and_store<EXCHANGE>(sums, stages, store);
 }

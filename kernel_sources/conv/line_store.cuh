@@ -1,44 +1,41 @@
-// A tile's sums on their way out: lines of the thread's sums to places in the output, whole where
+// A tile's sums on their way out: lines of a thread's sums to places in the output, whole where
 // elements of a line lie side by side.
 #pragma once
 
-#include "conv/epilogue.cuh"
-#include "conv/gather_params.h"
-#include "conv/output_place.cuh"
+#include "conv/gather_output.cuh"
 #include "conv/tile_sums.cuh"
 
-// Of the rows from `row` of the whole output on, and the images from `image` on.
-device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
-  Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
-                 OUT_FIRST[phase];
-  epilogue.z = static_cast<const element_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
-               (RESIDUAL ? 0 : OUT_FIRST[phase]);
-  epilogue.bias = static_cast<const element_t*>(params.bias) + row * BIAS_STRIDE;
-  epilogue.alpha = static_cast<compute_t>(params.alpha);
-  epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
-  return epilogue;
-}
-
-// Where a thread's sums go: a line has a place of its own, and its elements follow at offsets that
-// are the same for all lines.
+// Of the pixels of an image and those behind it, of rows from first_row of a group on. A line has a
+// place of its own, and its elements follow at offsets that are the same for all lines.
 //
 // Pixels: of the tile, by their number in it: inside(n), whether there is one; at(n), its place, or
 // that of some pixel of the tile if there is none.
 template <class Pixels>
-struct LineStore {
+struct TileStore {
   // Pixels of a run that is stored whole lie side by side: one offset is all that is needed.
   static constexpr int RUN = OUTPUT_VECTOR ? ACCESS : 1;
 
+  GatherSums sums;
+  Epilogue epilogue;
+  bool aligned;
   Position position;
   int first_row;
   Pixels pixels;
   out_offset_t runs[LINES_ALONG_M ? 1 : LINE / RUN];  // of pixels
-  u32 valid;  // bit i: element i of a line lies in the output
+  u32 valid = 0;  // bit i: element i of a line lies in the output
+  u32 lost = 0;   // bit i: line i is to be added up once more
+  static_assert(LINE <= 32 && (LINES <= 32 || !SPLIT));
 
-  device_inline LineStore(Position at, int row, const Pixels& of_tile)
-      : position(at), first_row(row), pixels(of_tile), valid(0) {
+  device_inline TileStore(const Pixels& of_tile, Position at, int row, i64 image, i64 group,
+                          const GatherParams& params, int phase = 0)
+      : sums{params, image, group, phase},
+        epilogue(epilogue_at(params, image, group * ROWS, phase)),
+        aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
+                    (sizeof(element_t) * ACCESS) ==
+                0),
+        position{from_here(at.m), from_here(at.n)},
+        first_row(row),
+        pixels(of_tile) {
 #pragma unroll
     for (int i = 0; i < LINE; ++i) {
       const bool inside = LINES_ALONG_M ? row_of(i) < ROWS : pixels.inside(pixel_of(i));
@@ -66,8 +63,7 @@ struct LineStore {
     return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(pixel));
   }
 
-  device_inline void store(const compute_t (&line)[LINE], int index, const Epilogue& epilogue,
-                           bool aligned) const {
+  device_inline void operator()(compute_t (&line)[LINE], int index) {
     out_offset_t base;
     compute_t line_bias = 0;
     if constexpr (LINES_ALONG_M) {
@@ -77,6 +73,10 @@ struct LineStore {
       if (row_of(index) >= ROWS) return;
       base = static_cast<out_offset_t>(row_of(index)) * OUT_STRIDE_ROW;
       line_bias = epilogue.bias_of(row_of(index));
+    }
+    if (!scale_back(line, valid)) {
+      lost |= 1u << index;
+      return;
     }
 #pragma unroll
     for (int run = 0; run < LINE; run += ACCESS) {
@@ -106,25 +106,20 @@ struct LineStore {
       }
     }
   }
-};
 
-// A tile's sums on their way out: of the pixels of an image and those behind it, of rows from
-// first_row of a group on.
-template <class Pixels>
-struct TileStore {
-  Epilogue epilogue;
-  bool aligned;
-  LineStore<Pixels> target;
-
-  device_inline TileStore(const Pixels& pixels, Position position, int first_row, i64 image,
-                          i64 group, const GatherParams& params)
-      : epilogue(epilogue_at(params, image, group * ROWS, 0)),
-        aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
-                    (sizeof(element_t) * ACCESS) ==
-                0),
-        target(position, first_row, pixels) {}
-
-  device_inline void operator()(const compute_t (&line)[LINE], int index) const {
-    target.store(line, index, epilogue, aligned);
+  // Once all lines have passed, and the registers of their sums are free: those that were lost.
+  device_inline void finish() const {
+    if (!SPLIT || lost == 0) return;
+#pragma unroll 1
+    for (int i = 0; i < LINES * LINE; ++i) {
+      const int index = i / LINE, element = i % LINE;
+      if ((lost >> index & valid >> element & 1) == 0) continue;
+      const int row = row_of(LINES_ALONG_M ? element : index);
+      const int n = pixel_of(LINES_ALONG_M ? index : element);
+      const Pixel pixel = pixels.at(n);
+      const out_offset_t at =
+          output_offset(pixel) + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
+      epilogue.store_one(at, z_offset(row, n, at), sums.add_up(pixel, row), epilogue.bias_of(row));
+    }
   }
 };

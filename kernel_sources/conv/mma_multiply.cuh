@@ -47,6 +47,8 @@ struct StageOperands : Operands {
 };
 
 struct Accumulator : PromotedSums {
+  int steps_in_part = 0;
+
   device_inline void multiply(const compute_t (&m)[PRODUCTS_M][4],
                               const compute_t (&n)[PRODUCTS_N][2]) {
 #pragma unroll
@@ -57,12 +59,8 @@ struct Accumulator : PromotedSums {
   device_inline void multiply(Operands& whole) {
     if constexpr (SPLIT) {
       Operands rest;
-      if (guarded)
-        whole.split_into(rest, split_guarded);
-      else
-        whole.split_into(rest, split);
+      whole.split_into(rest);
       multiply(whole.m, whole.n);
-      if (guarded) whole.drop_infinities();
       multiply(rest.m, whole.n);
       multiply(whole.m, rest.n);
     } else {
@@ -82,6 +80,12 @@ struct Accumulator : PromotedSums {
       operands.load(tile_m, tile_n, k);
       multiply(operands);
     }
-    end_step();
+    if (PROMOTE > 0 && ++steps_in_part == PROMOTE) promote(), steps_in_part = 0;
+  }
+
+  // Once all stages are added.
+  device_inline void finish() {
+    end_run(false);
+    PromotedSums::finish();
   }
 };

@@ -36,20 +36,25 @@ struct PlanarHaloLoader {
   byte_t* memory;
   const int* offsets;  // of the halo's pixels, in shared memory
   offset_t from;       // of the chunk, in the source
-  int to;              // in shared memory
+  byte_t* to;          // in shared memory
   int channels;        // from the chunk's first on
+  int first_pixel;     // of the thread's
   int turn;            // the next
-  bool exact;          // the wholes of f32 are to be all of it
   using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, REST>;
   Words words;
 
   device_inline PlanarHaloLoader(const element_t* at_group, byte_t* shared, const int* table)
-      : source(at_group), memory(shared), offsets(table), turn(TURNS + STEP_TURNS), exact(false) {}
+      : source(at_group),
+        memory(shared),
+        offsets(table),
+        to(shared),
+        first_pixel(kept(static_cast<int>(thread_x()))),
+        turn(TURNS + STEP_TURNS) {}
 
   device_inline void start(int chunk, int halo) {
     from = static_cast<offset_t>(chunk * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
     channels = CHANNELS - chunk * CHUNK_CHANNELS;
-    to = halo;
+    to = memory + halo;
     turn = 0;
   }
   device_inline bool pending() const { return turn < (Words::WAIT ? TURNS + STEP_TURNS : TURNS); }
@@ -78,7 +83,7 @@ struct PlanarHaloLoader {
       const element_t* const at =
           opaque(source +
                  (from + offset + static_cast<offset_t>(first * WORD_ELEMENTS) * SOURCE_STRIDE_C));
-      byte_t* const place = memory + (to + Layout::halo_word(pixel, first));
+      byte_t* const place = to + Layout::halo_word(pixel, first);
 #pragma unroll
       for (int word = 0; word < BATCH; ++word) {
         const int left = CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS
@@ -95,11 +100,11 @@ struct PlanarHaloLoader {
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(loaded + i), first = word_of(loaded + i);
       if (pixel >= Layout::PIXELS) continue;
-      words.store_four(i * BATCH, memory + (to + Layout::halo_word(pixel, first)), exact);
+      words.store_four(i * BATCH, to + Layout::halo_word(pixel, first));
     }
   }
 
-  device_inline static int pixel_of(int turn) { return thread_x() + turn / PIXEL_TURNS * THREADS; }
+  device_inline int pixel_of(int turn) const { return first_pixel + turn / PIXEL_TURNS * THREADS; }
   device_inline static int word_of(int turn) { return turn % PIXEL_TURNS * BATCH; }
 };
 

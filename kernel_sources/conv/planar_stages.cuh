@@ -42,9 +42,7 @@ struct PlanarStages {
       start_group();
       halo.start(step.chunk, halo_at);
 #pragma unroll 1
-      for (int i = 0; i < LOAD_STEPS; ++i) load();
-      filter.loader.flush();
-      halo.finish();
+      for (int i = 0; i < filter.loader.ALL_STEPS || halo.pending(); ++i) load();
       start_ahead(true);
     }
     land();

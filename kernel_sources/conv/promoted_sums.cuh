@@ -5,7 +5,7 @@
 
 #include "conv/tf32_split.cuh"
 
-static_assert(!SPLIT || !PROMOTE_LOCAL);  // what is added up twice is held in registers
+static_assert(!SPLIT || !PROMOTE_LOCAL);
 
 // Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, and a warp's lanes 8 x 4 in each. Their left operand
 // is of the tile's rows or, where lanes are 8 along the columns, of those.
@@ -16,9 +16,7 @@ constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
 struct PromotedSums : Sums {
   compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
   volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
-  int steps_in_part = 0;
   bool promoted = false;  // held has been written
-  bool guarded = false;   // adding up once more, infinities apart
   bool fresh;             // part is nothing yet
 
   device_inline PromotedSums() { clear_part(); }
@@ -45,12 +43,6 @@ struct PromotedSums : Sums {
     }
   }
 
-  device_inline void end_step() {
-    if constexpr (PROMOTE > 0) {
-      if (++steps_in_part == PROMOTE) promote();
-    }
-  }
-
   device_inline compute_t of_part(int i, int j) const {
     if constexpr (COLUMNS_LEFT) {
       const int run = i / RUN_M, within = i % RUN_M;
@@ -73,19 +65,19 @@ struct PromotedSums : Sums {
       }
     clear_part();
     promoted = true;
-    steps_in_part = 0;
   }
 
   device_inline compute_t rest_of_part(int i, int j) const {
     return REPLACED && fresh ? compute_t(0) : of_part(i, j);
   }
-  // Once all steps are added; whether the block must add them all up once more: where an infinity
-  // met the rest of a number, or scaled numbers overflowed, the sum is NaN or infinite that need
-  // not be. `shared` is free memory.
-  device_inline bool finish(compute_t* shared) {
-    if constexpr (!PROMOTE_LOCAL) {
-      if (!REPLACED || !fresh) promote();
-    } else if (promoted) {
+  // At the end of a run of PROMOTE steps, or of all; more: steps follow.
+  device_inline void end_run(bool more) {
+    if (PROMOTE > 0 && (more || !PROMOTE_LOCAL)) promote();
+  }
+  // Once all runs have ended.
+  device_inline void finish() {
+    if constexpr (PROMOTE > 0 && !PROMOTE_LOCAL) return;
+    if (PROMOTE_LOCAL && promoted) {
 #pragma unroll
       for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -96,24 +88,6 @@ struct PromotedSums : Sums {
 #pragma unroll
         for (int j = 0; j < THREAD_N; ++j) sum[i][j] = rest_of_part(i, j);
     }
-    if (!SPLIT || guarded) return false;
-    bool finite = true;
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) {
-        sum[i][j] *= SPLIT_UNSCALE;
-        finite = finite && sum[i][j] - sum[i][j] == compute_t(0);
-      }
-    block_barrier();
-    if (thread_x() == 0) *shared = 0;
-    block_barrier();
-    if (!finite) *shared = 1;
-    block_barrier();
-    guarded = *shared != compute_t(0);
-    block_barrier();
-    if (guarded) clear();
-    return guarded;
   }
 };
 
@@ -137,6 +111,6 @@ device_inline void multiply_in_turns(PromotedSums& sums, int steps, const Step& 
       if (++k == stop) break;
     }
     settle();
-    if (PROMOTE > 0 && k < steps) sums.promote();
+    sums.end_run(k < steps);
   }
 }

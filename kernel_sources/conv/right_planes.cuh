@@ -22,17 +22,23 @@ device_inline void take_apart(byte_t* planes, byte_t* rests) {
   struct alignas(16) Four {
     float element[4];
   };
-#pragma unroll 2
-  for (int i = thread_x(); i < SETS * PLANES * RIGHT_LINES; i += THREADS) {
-    const int plane = i / RIGHT_LINES;
-    const int at = plane / PLANES * SET + plane % PLANES * RIGHT_PLANE + i % RIGHT_LINES * 16;
-    Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
+  constexpr int COUNT = SETS * PLANES * RIGHT_LINES, TURN = 2 * THREADS;
+#pragma unroll 1
+  for (int turn = 0; turn < COUNT; turn += TURN) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const Parts parts = split(whole.element[j]);
-      whole.element[j] = parts.whole, rest.element[j] = parts.rest;
+    for (int half = 0; half < 2; ++half) {  // both on their way at once
+      const int i = turn + half * THREADS + static_cast<int>(thread_x());
+      if (COUNT % TURN != 0 && i >= COUNT) continue;
+      const int plane = i / RIGHT_LINES;
+      const int at = plane / PLANES * SET + plane % PLANES * RIGHT_PLANE + i % RIGHT_LINES * 16;
+      Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Parts parts = split(whole.element[j]);
+        whole.element[j] = parts.whole, rest.element[j] = parts.rest;
+      }
+      *reinterpret_cast<Four*>(planes + at) = whole;
+      *reinterpret_cast<Four*>(rests + at) = rest;
     }
-    *reinterpret_cast<Four*>(planes + at) = whole;
-    *reinterpret_cast<Four*>(rests + at) = rest;
   }
 }

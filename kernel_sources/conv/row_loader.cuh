@@ -37,10 +37,9 @@ struct Copies {
       async_copy_if<BYTES>(active, to, from, WHOLE || elements > 0);
     }
   }
-  // exact: the whole is to be all of it.
-  device_inline void store(int index, byte_t* to, bool exact = false) const {
+  device_inline void store(int index, byte_t* to) const {
     if constexpr (REST > 0) {
-      const Parts parts = parts_of(index, exact);
+      const Parts parts = parts_of(index);
       *reinterpret_cast<float*>(to) = parts.whole;
       *reinterpret_cast<float*>(to + REST) = parts.rest;
     } else if constexpr (BYTES == 2) {
@@ -48,7 +47,7 @@ struct Copies {
     }
   }
   // Four that follow each other, to 16 bytes.
-  device_inline void store_four(int index, byte_t* to, bool exact) const {
+  device_inline void store_four(int index, byte_t* to) const {
     struct alignas(16) Four {
       u32 word[4];
     };
@@ -56,7 +55,7 @@ struct Copies {
       Four whole, rest;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const Parts parts = parts_of(index + i, exact);
+        const Parts parts = parts_of(index + i);
         whole.word[i] = bits_of(parts.whole), rest.word[i] = bits_of(parts.rest);
       }
       *reinterpret_cast<Four*>(to) = whole;
@@ -68,11 +67,7 @@ struct Copies {
   }
 
  private:
-  device_inline Parts parts_of(int index, bool exact) const {
-    const float x = float_of(waiting[index][0]);
-    const Parts parts = split(x);
-    return exact ? Parts{x, 0} : parts;
-  }
+  device_inline Parts parts_of(int index) const { return split(float_of(waiting[index][0])); }
   device_inline u32 word(int index) const {
     return pack_shorts(waiting[index][0], waiting[index][1]);
   }
@@ -90,17 +85,17 @@ struct RowLoader {
   static constexpr bool EVEN = TILE_M % (BATCH * ROWS_A_TURN) == 0;
 
   const element_t* operand;  // at this thread's first row and position
-  byte_t* memory;
+  byte_t* place;             // of the thread's first row, in the first stage
   offset_t row_step, apart;
   offset_t from;  // of the next row
-  int to;         // and its place in shared memory
-  int place;      // of the thread's first row, in a stage
+  byte_t* to;     // and its place in shared memory
   int rows;       // that exist, from the tile's first on
   int elements;   // of the thread's position that exist
   int row;        // the next to load
   int waiting;    // the step's before, not stored yet
-  bool exact;     // the wholes of f32 are to be all of it
   using Words = Copies<BATCH, BYTES, REST>;
+  // Until all rows are stored, too.
+  static constexpr int ALL_STEPS = STEPS + (Words::WAIT ? 1 : 0);
   Words copies;
 
   device_inline static int position() { return thread_x() % POSITIONS; }
@@ -110,21 +105,19 @@ struct RowLoader {
   device_inline RowLoader(const element_t* first, int first_place, offset_t to_next_row,
                           offset_t to_next_element, int row_count, byte_t* shared)
       : operand(first + static_cast<offset_t>(first_row()) * to_next_row),
-        memory(shared),
+        place(shared + (first_place + first_row() * PITCH)),
         row_step(to_next_row),
         apart(to_next_element),
         from(0),
-        to(0),
-        place(first_place + first_row() * PITCH),
+        to(place),
         rows(row_count),
         elements(0),
         row(TILE_M),
-        waiting(TILE_M),
-        exact(false) {}
+        waiting(TILE_M) {}
 
   device_inline void start(offset_t offset, int stage, int existing) {
     from = offset;
-    to = stage + place;
+    to = place + stage;
     elements = existing;
     // Threads past the last whole row of positions take none.
     row = first_row() < ROWS_A_TURN ? first_row() : TILE_M;
@@ -138,7 +131,7 @@ struct RowLoader {
     for (int i = share * BATCH / SHARES; i < (share + 1) * BATCH / SHARES; ++i) {
       store(i);
       const bool exists = ROWS % TILE_M == 0 || row + i * ROWS_A_TURN < rows;
-      copies.template load<WHOLE>(i, in_tile(row, i), memory + (to + i * (ROWS_A_TURN * PITCH)),
+      copies.template load<WHOLE>(i, in_tile(row, i), to + i * (ROWS_A_TURN * PITCH),
                                   first + static_cast<offset_t>(i * ROWS_A_TURN) * row_step, apart,
                                   exists ? elements : 0);
     }
@@ -151,16 +144,9 @@ struct RowLoader {
     to += BATCH * ROWS_A_TURN * PITCH;
     from += static_cast<offset_t>(BATCH * ROWS_A_TURN) * row_step;
   }
-  // After the last step: stores what still waits.
-  device_inline void flush() {
-#pragma unroll
-    for (int i = 0; i < BATCH; ++i) store(i);
-    waiting = TILE_M;
-  }
   device_inline void load_all() {
 #pragma unroll 1
-    for (int i = 0; i < STEPS; ++i) load<1>(0), advance();
-    flush();
+    for (int i = 0; i < ALL_STEPS; ++i) load<1>(0), advance();
   }
 
  private:
@@ -169,7 +155,6 @@ struct RowLoader {
   }
   device_inline void store(int i) const {
     if constexpr (Words::WAIT)
-      if (in_tile(waiting, i))
-        copies.store(i, memory + (to + (i - BATCH) * (ROWS_A_TURN * PITCH)), exact);
+      if (in_tile(waiting, i)) copies.store(i, to + (i - BATCH) * (ROWS_A_TURN * PITCH));
   }
 };

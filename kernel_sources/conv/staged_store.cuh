@@ -5,7 +5,8 @@
 // the end each of them adds up, by rank, all parts of its share of the outputs.
 #pragma once
 
-#include "conv/line_store.cuh"
+#include "conv/gather_output.cuh"
+#include "conv/tile_sums.cuh"
 
 // Sums of a column follow each other, or of a row; either way a warp's 8 rows of 4 columns lie in
 // different banks.
@@ -43,6 +44,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
 
   const Epilogue epilogue =
       epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
+  const GatherSums whole{params, static_cast<i64>(tile.image), static_cast<i64>(tile.group), 0};
   constexpr int VECTOR_ROWS = OUTPUT_VECTOR ? STORE_VECTOR : 1;
   static_assert(LINES_ALONG_M || !OUTPUT_VECTOR);
   const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
@@ -68,22 +70,29 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
         for (int v = 0; v < VECTOR_ROWS; ++v) values[v] += theirs[v];
       }
     }
+    u32 existing = 0;
 #pragma unroll
-    for (int v = 0; v < VECTOR_ROWS; ++v)
-      bias[v] = row + v < ROWS ? epilogue.bias_of(row + v) : compute_t(0);
+    for (int v = 0; v < VECTOR_ROWS; ++v) existing |= static_cast<u32>(row + v < ROWS) << v;
     const out_offset_t at = places[n] + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
-    if (VECTOR_ROWS > 1 && aligned && row + VECTOR_ROWS <= ROWS) {
-      epilogue.store_vector(at, values, bias);
-      continue;
-    }
-#pragma unroll
-    for (int v = 0; v < VECTOR_ROWS; ++v) {
-      if (row + v >= ROWS) break;
+    const auto store_one = [&](int v, compute_t sum) {
       const out_offset_t one = at + static_cast<out_offset_t>(v) * OUT_STRIDE_ROW;
       const out_offset_t z_at = Z_LIKE_OUT ? one
                                            : static_cast<out_offset_t>(row + v) * Z_STRIDE_ROW +
                                                  residual_offset(tile.at(n));
-      epilogue.store_one(one, z_at, values[v], bias[v]);
+      epilogue.store_one(one, z_at, sum, epilogue.bias_of(row + v));
+    };
+    if (!scale_back(values, existing)) {
+#pragma unroll 1
+      for (int v = 0; v < VECTOR_ROWS && row + v < ROWS; ++v)
+        store_one(v, whole.add_up(tile.at(n), row + v));
+    } else if (VECTOR_ROWS > 1 && aligned && row + VECTOR_ROWS <= ROWS) {
+#pragma unroll
+      for (int v = 0; v < VECTOR_ROWS; ++v) bias[v] = epilogue.bias_of(row + v);
+      epilogue.store_vector(at, values, bias);
+    } else {
+#pragma unroll
+      for (int v = 0; v < VECTOR_ROWS; ++v)
+        if (row + v < ROWS) store_one(v, values[v]);
     }
   }
   if (shared) cluster_barrier();  // no block leaves while another may read its sums

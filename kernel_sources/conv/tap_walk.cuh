@@ -8,6 +8,11 @@ struct TapWindow {
   TapRange r, s;
 
   device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
+  // In registers, rather than worked out anew at every step (kernel.cuh).
+  device_inline void keep() {
+    r = {kept(r.begin), kept(r.end)};
+    s = {kept(s.begin), kept(s.end)};
+  }
 };
 
 // One step of the reduction: a tap of a chunk of channels.

@@ -3,6 +3,7 @@
 // of a rest, and rest * rest is left out.
 #pragma once
 
+#include "conv/scaled_sums.cuh"
 #include "conv/tile_sums.cuh"
 #include "target/mma.cuh"
 
@@ -17,8 +18,8 @@ struct Parts {
 };
 // Of a subnormal number, or the subnormal rest of a small one, they read the upper 11 of 24 bits,
 // which may be none of those it has. So numbers are multiplied by 2^24 first, which makes all of
-// them normal, and sums by 2^-48 in the end.
-constexpr float SPLIT_SCALE = 0x1p24f, SPLIT_UNSCALE = 0x1p-48f;
+// them normal, and sums by 2^-48 in the end (scaled_sums.cuh).
+//
 // The tensor cores cut an operand off. So the multiplication that scales it adds, too, between a
 // third and two thirds of the last bit that they read: nearly what rounding to nearest does, and
 // for nothing. The rest may be of either sign then, and has a bit less.
@@ -31,45 +32,24 @@ device_inline Parts split(compute_t x) {
   const compute_t whole = SPLIT_CUT ? scaled : x * SPLIT_ROUND;
   return {whole, scaled - tf32_of(whole)};
 }
-// Where infinities are about, or numbers that scaling makes infinite: not scaled; cut off, for
-// rounding may end in infinity; no rest of what is not finite, for infinity times the rest of a
-// number that has none would be NaN.
-device_inline Parts split_guarded(compute_t x) {
-  const compute_t rest = x - tf32_of(x);
-  return {x, rest == rest ? rest : compute_t(0)};
-}
-device_inline compute_t finite_or_zero(compute_t x) {
-  return x - x == compute_t(0) ? x : compute_t(0);
-}
 
 struct Operands {
   compute_t m[PRODUCTS_M][4], n[PRODUCTS_N][2];
 
-  template <class Split>
-  device_inline void split_into(Operands& rest, const Split& split_one) {
+  device_inline void split_into(Operands& rest) {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_M; ++i)
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const Parts parts = split_one(m[i][j]);
+        const Parts parts = split(m[i][j]);
         m[i][j] = parts.whole, rest.m[i][j] = parts.rest;
       }
 #pragma unroll
     for (int i = 0; i < PRODUCTS_N; ++i)
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
-        const Parts parts = split_one(n[i][j]);
+        const Parts parts = split(n[i][j]);
         n[i][j] = parts.whole, rest.n[i][j] = parts.rest;
       }
-  }
-  device_inline void drop_infinities() {
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_M; ++i)
-#pragma unroll
-      for (int j = 0; j < 4; ++j) m[i][j] = finite_or_zero(m[i][j]);
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_N; ++i)
-#pragma unroll
-      for (int j = 0; j < 2; ++j) n[i][j] = finite_or_zero(n[i][j]);
   }
 };

@@ -42,8 +42,7 @@ device_inline Position thread_position(int thread) {
 struct Sums {
   compute_t sum[THREAD_M][THREAD_N];
 
-  device_inline Sums() { clear(); }
-  device_inline void clear() {
+  device_inline Sums() {
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
 #pragma unroll
@@ -75,9 +74,9 @@ device_inline void drop_lines(Sums& sums) {
     for (int i = 0; i < LINE; ++i) in_line(sums, line, i) = in_line(sums, line + COUNT, i);
 }
 
-// Hands every line to store(line, index) once.
+// Hands every line to store(line, index) once, then ends with store.finish().
 template <class Store>
-device_inline void store_lines(Sums& sums, const Store& store) {
+device_inline void store_lines(Sums& sums, Store store) {
 #pragma unroll 1
   for (int index = 0; index < LINES; ++index) {
     compute_t line[LINE];
@@ -86,13 +85,14 @@ device_inline void store_lines(Sums& sums, const Store& store) {
     drop_lines<1>(sums);
     store(line, index);
   }
+  store.finish();
 }
 
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
-// once, each part a share of them. `exchange` is shared memory for ELEMENTS values, which no thread
-// of the block writes any more.
+// once, each part a share of them, then ends with store.finish(). `exchange` is shared memory for
+// ELEMENTS values, which no thread of the block writes any more.
 template <int ELEMENTS, class Store>
-device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store& store) {
+device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store) {
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
@@ -140,4 +140,5 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, const Store
     if (parts > 1)
       cluster_barrier();  // only then may the exchange be written again, or its block leave
   }
+  store.finish();
 }

@@ -28,25 +28,6 @@ struct FragmentReader {
   }
 };
 
-// A stage of f32 by fused multiply-adds: slow, and right where infinities are about.
-device_inline void add_fused(Sums& sums, const byte_t* stage, Position position) {
-  const auto word = [](const byte_t* at) { return *reinterpret_cast<const float*>(at); };
-  const byte_t* const m = stage + position.m * 4;
-  const byte_t* const n = stage + STAGE_M + position.n * 4;
-#pragma unroll 1
-  for (int pixel = 0; pixel < STAGE_PIXELS; ++pixel) {
-    float filters[THREAD_M];
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) filters[i] = word(m + pixel * PITCH_M + row_step(i) * 4);
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j) {
-      const float column = word(n + pixel * PITCH_N + column_step(j) * 4);
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += filters[i] * column;
-    }
-  }
-}
-
 KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   byte_t* const stages = shared_array<byte_t, STAGES * STAGE>(0);
 
@@ -79,68 +60,55 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   constexpr int AHEAD = STAGES - 1;  // steps in flight
   FragmentSums sums;
 #pragma unroll 1
-  do {
-#pragma unroll 1
-    for (u32 step = 0; step < AHEAD; ++step) {
-      load(step, static_cast<int>(step));
-      async_commit();
-    }
+  for (u32 step = 0; step < AHEAD; ++step) {
+    load(step, static_cast<int>(step));
+    async_commit();
+  }
+  async_wait<AHEAD - 1>();
+  block_barrier();
+
+  int slot = 0;
+  const auto load_ahead = [&](u32 step) {
+    load(step + AHEAD, slot == 0 ? AHEAD : slot - 1);  // what was read last
+    async_commit();
+  };
+  const auto end_stage = [&] {
     async_wait<AHEAD - 1>();
-    block_barrier();
-
-    int slot = 0;
-    const auto load_ahead = [&](u32 step) {
-      load(step + AHEAD, slot == 0 ? AHEAD : slot - 1);  // what was read last
-      async_commit();
-    };
-    const auto end_stage = [&] {
-      async_wait<AHEAD - 1>();
-      block_barrier();  // the next stage has landed for all; this one has been read by all
-      slot = slot + 1 == STAGES ? 0 : slot + 1;
-    };
-    if (SPLIT && sums.guarded) {
+    block_barrier();  // the next stage has landed for all; this one has been read by all
+    slot = slot + 1 == STAGES ? 0 : slot + 1;
+  };
+  // A fragment is read while the one before is multiplied. A stage's last one is multiplied
+  // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
+  // way of the next stage's first.
+  Fragments fragments[2] = {};
+  reader.load(fragments[0], slot, 0);
+  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  u32 step = 0;
 #pragma unroll 1
-      for (u32 step = 0; step < steps; ++step) {
-        load_ahead(step);
-        add_fused(sums, stages + slot * STAGE, position);
-        end_stage();
-      }
-    } else {
-      // A fragment is read while the one before is multiplied. A stage's last one is multiplied
-      // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
-      // way of the next stage's first.
-      Fragments fragments[2] = {};
-      reader.load(fragments[0], slot, 0);
-      // Promotions stay out of the innermost loop, where they would be in the products' way.
-      u32 step = 0;
+  while (step < steps) {
+    const u32 stop = steps - step > PROMOTE ? step + PROMOTE : steps;
 #pragma unroll 1
-      while (step < steps) {
-        const u32 stop = steps - step > PROMOTE ? step + PROMOTE : steps;
-#pragma unroll 1
-        for (; step < stop; ++step) {
-          sums.multiply_fragments(fragments[1]);
-          fragments[0].take_apart();
-#pragma unroll
-          for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
-            reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
-            if (fragment == 0) load_ahead(step);
-            sums.multiply_fragments(fragments[fragment % 2]);
-            fragments[(fragment + 1) % 2].take_apart();
-          }
-          end_stage();
-          reader.load(fragments[0], slot, 0);
-        }
-        if (step < steps) sums.promote();
-      }
+    for (; step < stop; ++step) {
       sums.multiply_fragments(fragments[1]);
+      fragments[0].take_apart();
+#pragma unroll
+      for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
+        reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
+        if (fragment == 0) load_ahead(step);
+        sums.multiply_fragments(fragments[fragment % 2]);
+        fragments[(fragment + 1) % 2].take_apart();
+      }
+      end_stage();
+      reader.load(fragments[0], slot, 0);
     }
-    async_wait<0>();
-  } while (sums.finish(reinterpret_cast<compute_t*>(stages)));
+    if (step < steps) sums.end_run(true);
+  }
+  sums.multiply_fragments(fragments[1]);
+  sums.end_run(false);
+  async_wait<0>();
+  sums.finish();
 
-  const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore<DW_RUN> target(tile, position, taps);
   constexpr int EXCHANGE = STAGES * STAGE / static_cast<int>(sizeof(compute_t));
-  reduce_and_store<EXCHANGE>(
-      sums, reinterpret_cast<compute_t*>(stages),
-      [&](const compute_t(&line)[LINE], int index) { target.store(line, index, epilogue); });
+  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(stages),
+                             GradientStore<DW_RUN>(tile, position, taps, params));
 }

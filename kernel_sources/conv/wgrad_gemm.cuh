@@ -40,33 +40,27 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   const Position position = thread_position(slice_thread());
   Accumulator sums;
 #pragma unroll 1
-  do {
-#pragma unroll 1
-    for (u32 turn = 0; turn < AHEAD; ++turn) {
-      if (turn < turns) {
-        load(turn, turn);
-        store(turn);
-      }
-      async_commit();
+  for (u32 turn = 0; turn < AHEAD; ++turn) {
+    if (turn < turns) {
+      load(turn, turn);
+      store(turn);
     }
+    async_commit();
+  }
 
-    int slot = 0;
+  int slot = 0;
 #pragma unroll 1
-    for (u32 turn = 0; turn < turns; ++turn) {
-      async_wait<AHEAD - 1>();
-      block_barrier();  // this turn's tiles have landed for all; the slot read last turn is free
-      const bool more = turn + AHEAD < turns;
-      if (more) load(turn + AHEAD, last_slot(slot));
-      async_commit();
-      sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
-      if (more) store(last_slot(slot));
-      slot = slot + 1 == STAGES ? 0 : slot + 1;
-    }
-  } while (sums.finish(all_stages));
+  for (u32 turn = 0; turn < turns; ++turn) {
+    async_wait<AHEAD - 1>();
+    block_barrier();  // this turn's tiles have landed for all; the slot read last turn is free
+    const bool more = turn + AHEAD < turns;
+    if (more) load(turn + AHEAD, last_slot(slot));
+    async_commit();
+    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
+    if (more) store(last_slot(slot));
+    slot = slot + 1 == STAGES ? 0 : slot + 1;
+  }
+  sums.finish();
 
-  const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore<1> target(tile, position, taps);
-  reduce_and_store<EXCHANGE>(sums, all_stages, [&](const compute_t(&line)[LINE], int index) {
-    target.store(line, index, epilogue);
-  });
+  reduce_and_store<EXCHANGE>(sums, all_stages, GradientStore<1>(tile, position, taps, params));
 }

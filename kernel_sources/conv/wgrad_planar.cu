@@ -44,64 +44,48 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   }
 
   FragmentSums sums;
-#pragma unroll 1
-  do {
-    const auto landed = [](int) { block_barrier(); };
-    StageWalk walk(share, loader, landed);
-    // A stage's last share is stored a step after it was loaded: so this one, too, has as many
-    // steps as it takes.
-    loader.load_step();
+  const auto landed = [](int) { block_barrier(); };
+  StageWalk walk(share, loader, landed);
+  // A stage's last share is stored a step after it was loaded: so this one, too, has as many
+  // steps as it takes.
+  loader.load_step();
 
-    if (SPLIT && sums.guarded) {
+  // A fragment is read while the one before is multiplied.
+  Fragments fragments[2];
+  const auto read = [&](Fragments& to, int fragment) {
+    reader.load(to, walk.stage, memory + walk.stage + GRADIENT_BYTES, fragment,
+                FILLED_UP ? walk.pixels : Reader::ALL_WORDS);
+  };
+  if (share.bands > 0) {
+    read(fragments[0], 0);
+    fragments[0].take_apart();
+  }
+  int fragment = 0;  // of the stage, at hand
+  const auto multiply = [&](int turn) {
+    const bool ends = ++fragment == STAGE_FRAGMENTS;
+    if (ends) walk.end_stage(landed), fragment = 0;
+    read(fragments[1 - turn], fragment);
+    sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
+    fragments[1 - turn].take_apart();
+    loader.end_step();
+  };
+  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  const u32 count = share.bands * STAGE_FRAGMENTS;
+  u32 k = 0;
 #pragma unroll 1
-      for (u32 band = 0; band < share.bands; ++band) {
-        loader.load_all();
-        add_fused(sums, memory + walk.stage, table, walk.pixels, tile, taps, first_channel,
-                  position);
-        walk.end_stage(landed);
-      }
-      continue;
+  while (k < count) {
+    const u32 stop = count - k > PROMOTE ? k + PROMOTE : count;
+#pragma unroll 1
+    for (;;) {
+      multiply(0);
+      if (++k == stop) break;
+      multiply(1);
+      if (++k == stop) break;
     }
+    sums.end_run(k < count);
+  }
+  sums.finish();
 
-    // A fragment is read while the one before is multiplied.
-    Fragments fragments[2];
-    const auto read = [&](Fragments& to, int fragment) {
-      reader.load(to, walk.stage, memory + walk.stage + GRADIENT_BYTES, fragment,
-                  FILLED_UP ? walk.pixels : Reader::ALL_WORDS);
-    };
-    if (share.bands > 0) {
-      read(fragments[0], 0);
-      fragments[0].take_apart();
-    }
-    int fragment = 0;  // of the stage, at hand
-    const auto multiply = [&](int turn) {
-      const bool ends = ++fragment == STAGE_FRAGMENTS;
-      if (ends) walk.end_stage(landed), fragment = 0;
-      read(fragments[1 - turn], fragment);
-      sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
-      fragments[1 - turn].take_apart();
-      loader.end_step();
-    };
-    // Promotions stay out of the innermost loop, where they would be in the products' way.
-    const u32 count = share.bands * STAGE_FRAGMENTS;
-    u32 k = 0;
-#pragma unroll 1
-    while (k < count) {
-      const u32 stop = count - k > PROMOTE ? k + PROMOTE : count;
-#pragma unroll 1
-      for (;;) {
-        multiply(0);
-        if (++k == stop) break;
-        multiply(1);
-        if (++k == stop) break;
-      }
-      if (k < count) sums.promote();
-    }
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
-
-  const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore<DW_RUN> target(tile, position, taps);
-  reduce_and_store<MEMORY_BYTES / 4>(
-      sums, reinterpret_cast<compute_t*>(memory),
-      [&](const compute_t(&line)[LINE], int index) { target.store(line, index, epilogue); });
+  reduce_and_store<MEMORY_BYTES / 4>(sums, reinterpret_cast<compute_t*>(memory),
+                                     GradientStore<DW_RUN>(tile, position, taps, params));
 }

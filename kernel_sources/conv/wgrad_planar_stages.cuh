@@ -50,28 +50,3 @@ struct StageWalk {
     start_next();
   }
 };
-
-// A slice's share of a stage of f32 by fused multiply-adds: slow, and right where infinities are
-// about.
-device_inline void add_fused(Sums& sums, const byte_t* stage, const ReductionWord* table,
-                             int pixels, const WgradTile& tile, const TapBox& taps,
-                             int first_channel, Position position) {
-#pragma unroll 1
-  for (int pixel = slice(); pixel < pixels; pixel += SLICES) {
-    const ReductionWord word = table[pixel];
-    float filters[THREAD_M];
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-      filters[i] =
-          *reinterpret_cast<const float*>(stage + gradient_place(position.m + row_step(i), pixel));
-#pragma unroll
-    for (int j = 0; j < THREAD_N; ++j) {
-      const int column = tile.first_column + position.n + column_step(j);
-      if (column >= COLUMNS) continue;
-      const float value = float_of(
-          word.read(stage + GRADIENT_BYTES + column_place(taps.decode(column), first_channel)));
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i) sums.sum[i][j] += filters[i] * value;
-    }
-  }
-}

@@ -43,70 +43,59 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
                         : SharedMatrix(memory + slice() * FRAGMENT_STEP, RIGHT_PLANE, 128);
 
   PromotedSums sums;
-#pragma unroll 1
-  do {
-    const bool exact = SPLIT && sums.guarded;
-    const auto landed = [&](int stage) {
-      if (!SPLIT) show_to_tensor_cores();
+  int in_part = 0;  // turns since the last promotion
+  const auto landed = [&](int stage) {
+    if (!SPLIT) show_to_tensor_cores();
+    block_barrier();
+    if (SPLIT) {
+      take_apart<STAGE_WORDS / 4>(memory + stage, memory + RESTS_AT);
+      show_to_tensor_cores();
       block_barrier();
-      if (SPLIT && !exact) {
-        take_apart<STAGE_WORDS / 4>(memory + stage, memory + RESTS_AT);
-        show_to_tensor_cores();
-        block_barrier();
-      }
-    };
-    StageWalk walk(share, loader, landed);
-    LeftProducts products;
-#pragma unroll 1
-    for (u32 band = 0; band < share.bands; ++band) {
-      if (exact) {
-        loader.load_all();
-        add_fused(sums, memory + walk.stage, table, walk.pixels, tile, taps, first_channel,
-                  position);
-        walk.end_stage(landed);
-        continue;
-      }
-      // A fragment is read while the one before is multiplied; the last one reads the first again.
-      LeftFragments columns[2];
-      const auto read = [&](LeftFragments& to, int turn) {
-        reader.load(to, memory + walk.stage + GRADIENT_BYTES, turn * SLICES + slice(),
-                    (turn + 1 < STAGE_TURNS ? turn + 1 : 0) * SLICES + slice(),
-                    FILLED_UP ? walk.pixels : reader.ALL_WORDS);
-      };
-      reader.fetch(slice());
-      read(columns[0], 0);
-      const auto multiply = [&](int set, int turn) {
-        start_products<PLANES_OF_FILTERS>(
-            products, sums, columns[set],
-            gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), RESTS_AT - walk.stage);
-        // What follows runs beside the products.
-        loader.load_step();
-        products.template wait<1>(sums.part);  // the registers of those before are free
-        read(columns[1 - set], turn + 1 < STAGE_TURNS ? turn + 1 : 0);
-      };
-      // Promotions stay out of the innermost loop, where they would be in the products' way.
-      int turn = 0;
-#pragma unroll 1
-      while (turn < STAGE_TURNS) {
-        const int stop = turn + RUN < STAGE_TURNS ? turn + RUN : STAGE_TURNS;
-        sums.steps_in_part += stop - turn;
-#pragma unroll 1
-        for (;;) {
-          multiply(0, turn);
-          if (++turn == stop) break;
-          multiply(1, turn);
-          if (++turn == stop) break;
-        }
-        products.template wait<0>(sums.part);
-        if (sums.steps_in_part + RUN > PROMOTE) sums.promote();
-      }
-      walk.end_stage(landed);
     }
-  } while (sums.finish(reinterpret_cast<compute_t*>(memory)));
+  };
+  StageWalk walk(share, loader, landed);
+  LeftProducts products;
+#pragma unroll 1
+  for (u32 band = 0; band < share.bands; ++band) {
+    // A fragment is read while the one before is multiplied; the last one reads the first again.
+    LeftFragments columns[2];
+    const auto read = [&](LeftFragments& to, int turn) {
+      reader.load(to, memory + walk.stage + GRADIENT_BYTES, turn * SLICES + slice(),
+                  (turn + 1 < STAGE_TURNS ? turn + 1 : 0) * SLICES + slice(),
+                  FILLED_UP ? walk.pixels : reader.ALL_WORDS);
+    };
+    reader.fetch(slice());
+    read(columns[0], 0);
+    const auto multiply = [&](int set, int turn) {
+      start_products<PLANES_OF_FILTERS>(
+          products, sums, columns[set],
+          gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), RESTS_AT - walk.stage);
+      // What follows runs beside the products.
+      loader.load_step();
+      products.template wait<1>(sums.part);  // the registers of those before are free
+      read(columns[1 - set], turn + 1 < STAGE_TURNS ? turn + 1 : 0);
+    };
+    // Promotions stay out of the innermost loop, where they would be in the products' way.
+    int turn = 0;
+#pragma unroll 1
+    while (turn < STAGE_TURNS) {
+      const int stop = turn + RUN < STAGE_TURNS ? turn + RUN : STAGE_TURNS;
+      in_part += stop - turn;
+#pragma unroll 1
+      for (;;) {
+        multiply(0, turn);
+        if (++turn == stop) break;
+        multiply(1, turn);
+        if (++turn == stop) break;
+      }
+      products.template wait<0>(sums.part);
+      const bool last = band + 1 == share.bands && turn == STAGE_TURNS;
+      if (last || in_part + RUN > PROMOTE) sums.end_run(!last), in_part = 0;
+    }
+    walk.end_stage(landed);
+  }
+  sums.finish();
 
-  const Epilogue epilogue = tile.epilogue(params);
-  const GradientStore<DW_RUN> target(tile, position, taps);
-  reduce_and_store<MEMORY_BYTES / 4>(
-      sums, reinterpret_cast<compute_t*>(memory),
-      [&](const compute_t(&line)[LINE], int index) { target.store(line, index, epilogue); });
+  reduce_and_store<MEMORY_BYTES / 4>(sums, reinterpret_cast<compute_t*>(memory),
+                                     GradientStore<DW_RUN>(tile, position, taps, params));
 }

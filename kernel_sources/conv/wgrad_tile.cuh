@@ -5,6 +5,8 @@
 
 #include "conv/epilogue.cuh"
 #include "conv/gather_index.cuh"
+#include "conv/gradient_sum.cuh"
+#include "conv/scaled_sums.cuh"
 #include "conv/tile_sums.cuh"
 #include "conv/wgrad_params.h"
 
@@ -55,26 +57,43 @@ struct WgradTile {
   }
 };
 
-// Where a thread's sums go: a line is a filter, its elements are columns, of which RUN at a time
-// lie side by side in dw, aligned to their own size.
+// A tile's sums on their way out: a line is a filter, its elements are columns, of which RUN at a
+// time lie side by side in dw, aligned to their own size.
 template <int RUN>
 struct GradientStore {
+  Epilogue epilogue;
   int first_filter, first_column;
   offset_t along[LINE / RUN];
-  static_assert(LINE_RUN % RUN == 0);
+  u32 lost = 0;  // bit i: line i is to be added up once more
+  const TapBox& taps;
+  const WgradTile& tile;
+  const WgradParams& params;
+  static_assert(LINE_RUN % RUN == 0 && !LINES_ALONG_M && LINE <= 32 && LINES <= 32);
 
-  device_inline GradientStore(const WgradTile& tile, Position position, const TapBox& taps)
-      : first_filter(tile.first_filter + position.m), first_column(tile.first_column + position.n) {
+  device_inline GradientStore(const WgradTile& of, Position position, const TapBox& all,
+                              const WgradParams& execution)
+      : epilogue(of.epilogue(execution)),
+        first_filter(from_here(of.first_filter + position.m)),
+        first_column(from_here(of.first_column + position.n)),
+        taps(all),
+        tile(of),
+        params(execution) {
 #pragma unroll
     for (int i = 0; i < LINE; i += RUN) along[i / RUN] = filter_offset(taps.decode(column_of(i)));
   }
 
   device_inline int column_of(int i) const { return first_column + column_step(i); }
 
-  device_inline void store(const compute_t (&line)[LINE], int index,
-                           const Epilogue& epilogue) const {
+  device_inline void operator()(compute_t (&line)[LINE], int index) {
     const int filter = first_filter + row_step(index);
     if (filter >= ROWS) return;
+    u32 existing = 0;
+#pragma unroll
+    for (int i = 0; i < LINE; ++i) existing |= static_cast<u32>(column_of(i) < COLUMNS) << i;
+    if (!scale_back(line, existing)) {
+      lost |= 1u << index;
+      return;
+    }
     const i64 base = static_cast<i64>(filter) * W_STRIDE_ROW;
 #pragma unroll
     for (int i = 0; i < LINE; i += RUN) {
@@ -90,5 +109,43 @@ struct GradientStore {
         epilogue.store_vector(at, values, no_bias);
       }
     }
+  }
+
+  // Once all lines have passed: those that were lost. One sum is of so many pixels that all lanes
+  // of a warp add it up together.
+  device_inline void finish() const {
+    if constexpr (!SPLIT) return;
+    u32 of_any = lost;
+#pragma unroll
+    for (u32 mask = 16; mask > 0; mask /= 2) of_any |= warp_shuffle_xor(of_any, mask);
+    if (of_any == 0) return;
+    const u32 lane = thread_x() % 32;
+#pragma unroll 1
+    for (u32 owner = 0; owner < 32; ++owner) {
+      const u32 theirs = warp_shuffle(lost, owner);
+      if (theirs == 0) continue;
+      const int filter = warp_shuffle(first_filter, owner);
+      const int column = warp_shuffle(first_column, owner);
+#pragma unroll 1
+      for (int i = 0; i < LINES * LINE; ++i) {
+        if ((theirs >> (i / LINE) & 1) == 0) continue;
+        add_up(filter + row_step(i / LINE), column + column_step(i % LINE), lane);
+      }
+    }
+  }
+
+ private:
+  device_inline void add_up(int filter, int column, u32 lane) const {
+    if (column >= COLUMNS) return;
+    const Tap tap = taps.decode(column);
+    compute_t sum =
+        gradient_sum<32, true>(tile.x(params) + static_cast<i64>(tap.c) * SOURCE_STRIDE_C,
+                               tile.dy(params) + static_cast<i64>(filter) * OUT_STRIDE_ROW, tap.t,
+                               tap.r, tap.s, params.pixels / DIV_OPQ, lane);
+#pragma unroll
+    for (u32 mask = 16; mask > 0; mask /= 2) sum += warp_shuffle_xor(sum, mask);
+    if (lane != 0) return;
+    const i64 at = static_cast<i64>(filter) * W_STRIDE_ROW + filter_offset(tap);
+    epilogue.store_one(at, at, sum, compute_t(0));
   }
 };

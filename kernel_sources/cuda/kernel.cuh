@@ -39,6 +39,15 @@ device_inline T* opaque(T* pointer) {
   return pointer;
 }
 
+// The same number, of which the compiler knows nothing before this place: what follows from it is
+// worked out here, and not ahead of a loop, through which it would take registers.
+template <class T>
+device_inline T from_here(T value) {
+  static_assert(sizeof(T) == 4);
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // Every thread of the block must arrive; orders its memory accesses within the block.
 device_inline void block_barrier() { __syncthreads(); }
 

@@ -46,6 +46,10 @@ template <class T>
 device_inline T* opaque(T* pointer) {
   return pointer;
 }
+template <class T>
+device_inline T from_here(T value) {
+  return value;
+}
 
 device_inline void block_barrier() { kiln_context->block_barrier(kiln_context); }
 device_inline void warp_barrier() { kiln_context->warp_barrier(kiln_context); }

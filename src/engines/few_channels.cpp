@@ -252,7 +252,7 @@ std::int64_t FewChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
   const std::int64_t filters =
       shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
-  return filters + 2 * lines.bytes() + 2 * reduction + 16;
+  return filters + 2 * lines.bytes() + 2 * reduction;
 }
 
 std::span<const FragmentShape> FewChannelsEngine::shapes(bool split) const {

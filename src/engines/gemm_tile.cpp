@@ -148,8 +148,8 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   add("LANES_N", tile.mma() ? 4 : 8);
   add("RUN_M", stages.vector, "rows side by side");
   add("RUN_N", tile.mma() ? 2 * tile.mma_vector_n : stages.vector);
+  constants.push_back({"SPLIT", tile.split, "f32 in three products"});
   if (tile.mma()) {
-    constants.push_back({"SPLIT", tile.split, "f32 in three products"});
     constants.push_back({"SPLIT_CUT", false, ""});
     add("PROMOTE", tile.promote, "stages");
     constants.push_back({"PROMOTE_LOCAL", false, ""});

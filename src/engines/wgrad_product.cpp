@@ -86,6 +86,7 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
   for (const char* name : {"offset_t", "out_offset_t"})
     add(name, TypeName{wide ? "long long" : "int"});
   add("pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
+  add("index_t", TypeName{"unsigned"});
   const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
   };

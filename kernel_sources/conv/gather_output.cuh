@@ -1,0 +1,34 @@
+// The outputs of a gather: where they go, and what they are by definition.
+#pragma once
+
+#include "conv/epilogue.cuh"
+#include "conv/gather_sum.cuh"
+#include "conv/output_place.cuh"
+#include "conv/scaled_sums.cuh"
+
+// Of the rows from `row` of the whole output on, and the images from `image` on.
+device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
+                 OUT_FIRST[phase];
+  epilogue.z = static_cast<const element_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
+               (RESIDUAL ? 0 : OUT_FIRST[phase]);
+  epilogue.bias = static_cast<const element_t*>(params.bias) + row * BIAS_STRIDE;
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
+  return epilogue;
+}
+
+// The outputs of a group, of the images from `image` on.
+struct GatherSums {
+  const GatherParams& params;
+  i64 image, group;
+  int phase;
+
+  // One by its definition.
+  device_inline compute_t add_up(const Pixel& pixel, int row) const {
+    return gather_sum<true>(params, image + pixel.image, group, row, phase, pixel.o, pixel.p,
+                            pixel.q);
+  }
+};

@@ -1,0 +1,47 @@
+// A sum of a filter gradient by its definition: a loop over the pixels of dy.
+#pragma once
+
+#include "common/compute_type.cuh"
+#include "common/magic.cuh"
+#include "target/kernel.cuh"
+
+// Of tap (t, r, s), a thread's part: every STEP-th pixel from `first` on, which is below STEP,
+// counted image by image. x: at the element's channel; dy: at its filter. UNTIL_NAN: done with the
+// first NaN, which nothing that follows would change.
+template <int STEP, bool UNTIL_NAN>
+device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u32 t, u32 r, u32 s,
+                                     u64 images, u32 first) {
+  constexpr index_t IMAGES_A_TURN = STEP / DIV_OPQ, PIXELS_A_TURN = STEP % DIV_OPQ;
+  const i64 d0 = static_cast<i64>(t) * STEP_D + ORIGIN_D[0];
+  const i64 h0 = static_cast<i64>(r) * STEP_H + ORIGIN_H[0];
+  const i64 w0 = static_cast<i64>(s) * STEP_W + ORIGIN_W[0];
+  i64 n = first / DIV_OPQ;
+  index_t pixel = first % DIV_OPQ;
+  compute_t sum = 0;
+#pragma unroll 1
+  while (n < static_cast<i64>(images)) {
+    const index_t o = DIVIDE(DIV_PQ, pixel);
+    const index_t in_plane = pixel - o * DIV_PQ;
+    const index_t p = DIVIDE(DIV_Q, in_plane);
+    const index_t q = in_plane - p * DIV_Q;
+    const i64 d = static_cast<i64>(o) * STRIDE_D + d0;
+    const i64 h = static_cast<i64>(p) * STRIDE_H + h0;
+    const i64 w = static_cast<i64>(q) * STRIDE_W + w0;
+    if (d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && w >= 0 && w < SOURCE_W) {
+      const element_t at_x =
+          x[n * SOURCE_STRIDE_N + d * SOURCE_STRIDE_D + h * SOURCE_STRIDE_H + w * SOURCE_STRIDE_W];
+      const element_t at_dy =
+          dy[n * OUT_STRIDE_N + static_cast<i64>(o) * OUT_STRIDE_O +
+             static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q];
+      sum += to_compute(at_x) * to_compute(at_dy);
+      if (UNTIL_NAN && sum != sum) break;
+    }
+    n += IMAGES_A_TURN;
+    pixel += PIXELS_A_TURN;
+    if (pixel >= DIV_OPQ) {
+      pixel -= DIV_OPQ;
+      ++n;
+    }
+  }
+  return sum;
+}
