@@ -75,7 +75,7 @@ struct FewRowsTile {
     first_q = strip == 0 ? 0 : output_column(first_w);
     end_q = strip == STRIPS - 1 ? OUT_Q[0] : output_column(first_w + STRIP_STEP);
     const int last_p = (first_p + TILE_P < OUT_P[0] ? first_p + TILE_P : OUT_P[0]) - 1;
-    r = live_taps(first_p, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
+    r = live_taps<PADDED_H>(first_p, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
   }
 
   // The first output whose leftmost tap meets column w of the source, or one behind it.

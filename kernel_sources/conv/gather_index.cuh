@@ -144,12 +144,12 @@ device_inline TapBox taps_of_tile(const PixelOrigin& origin, u32 first, u32 last
     const bool plane = a.o == b.o && (IMAGES_INNER || a.image == b.image);
     const bool row = plane && a.p == b.p;
     const bool volume = IMAGES_INNER || a.image == b.image;
-    t = live_taps(volume ? a.o : 0, volume ? b.o : OUT_O[phase] - 1, STRIDE_D, ORIGIN_D[phase],
-                  STEP_D, SOURCE_D, FILTER_T[phase]);
-    r = live_taps(row ? a.p : 0, row ? b.p : OUT_P[phase] - 1, STRIDE_H, ORIGIN_H[phase], STEP_H,
-                  SOURCE_H, FILTER_R[phase]);
-    s = live_taps(row ? a.q : 0, row ? b.q : OUT_Q[phase] - 1, STRIDE_W, ORIGIN_W[phase], STEP_W,
-                  SOURCE_W, FILTER_S[phase]);
+    t = live_taps<PADDED_D>(volume ? a.o : 0, volume ? b.o : OUT_O[phase] - 1, STRIDE_D,
+                            ORIGIN_D[phase], STEP_D, SOURCE_D, FILTER_T[phase]);
+    r = live_taps<PADDED_H>(row ? a.p : 0, row ? b.p : OUT_P[phase] - 1, STRIDE_H, ORIGIN_H[phase],
+                            STEP_H, SOURCE_H, FILTER_R[phase]);
+    s = live_taps<PADDED_W>(row ? a.q : 0, row ? b.q : OUT_Q[phase] - 1, STRIDE_W, ORIGIN_W[phase],
+                            STEP_W, SOURCE_W, FILTER_S[phase]);
   }
   return TapBox(t, r, s);
 }

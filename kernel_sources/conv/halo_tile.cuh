@@ -43,10 +43,10 @@ struct HaloTile : TapWindow {
 
     const u32 last = first + TILE_N - 1;
     const int last_p = last < DIV_STRIP_PIXELS ? static_cast<int>(DIVIDE(DIV_STRIP, last)) : -1;
-    r = live_taps(last_p < 0 ? 0 : first_p, last_p < 0 ? OUT_P[0] - 1 : last_p, STRIDE_H,
-                  ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
+    r = live_taps<PADDED_H>(last_p < 0 ? 0 : first_p, last_p < 0 ? OUT_P[0] - 1 : last_p, STRIDE_H,
+                            ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     const int last_q = first_q + STRIP < OUT_Q[0] ? first_q + STRIP - 1 : OUT_Q[0] - 1;
-    s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    s = live_taps<PADDED_W>(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
     // Taps that come to shared memory together are whole rows of them.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};

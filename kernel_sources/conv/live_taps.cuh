@@ -8,9 +8,12 @@ struct TapRange {
   int begin, end;
 };
 
-// The taps that some of the pixels first <= o <= last have inside a source of `size`.
+// The taps that some of the pixels first <= o <= last have inside a source of `size`; PADDED: not
+// every pixel has all.
+template <bool PADDED>
 device_inline TapRange live_taps(int first, int last, int stride, int origin, int step, int size,
                                  int taps) {
+  if constexpr (!PADDED) return {0, taps};
   const int low = first * stride + origin, high = last * stride + origin;  // of tap 0
   TapRange range{0, taps};
   if (step > 0) {

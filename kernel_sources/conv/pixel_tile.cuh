@@ -71,8 +71,8 @@ struct PixelTile : TapWindow {
     constexpr u32 MOST = IN_STRIPS ? 1 : TILE_N + 1;  // images of a tile
     images = left < MOST ? static_cast<u32>(left) : MOST;
 
-    r = live_taps(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
-    s = live_taps(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    r = live_taps<PADDED_H>(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
+    s = live_taps<PADDED_W>(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
     // Taps that come to shared memory together are whole rows of them.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};

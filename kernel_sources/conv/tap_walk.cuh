@@ -10,8 +10,8 @@ struct TapWindow {
   device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
   // In registers, rather than worked out anew at every step (kernel.cuh).
   device_inline void keep() {
-    r = {kept(r.begin), kept(r.end)};
-    s = {kept(s.begin), kept(s.end)};
+    if (PADDED_H) r = {kept(r.begin), kept(r.end)};
+    if (PADDED_W) s = {kept(s.begin), kept(s.end)};
   }
 };
 

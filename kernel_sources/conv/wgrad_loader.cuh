@@ -17,13 +17,15 @@ device_inline u32 range_bits(TapRange range, int shift) {
 device_inline u32 inside_bits(Pixel at) {
   u32 bits = 0;
   if constexpr (TAP_MASK && PADDED_D)
-    bits |= range_bits(live_taps(at.o, at.o, STRIDE_D, ORIGIN_D[0], STEP_D, SOURCE_D, TAPS_T), 0);
+    bits |= range_bits(
+        live_taps<PADDED_D>(at.o, at.o, STRIDE_D, ORIGIN_D[0], STEP_D, SOURCE_D, TAPS_T), 0);
   if constexpr (TAP_MASK && PADDED_H)
-    bits |=
-        range_bits(live_taps(at.p, at.p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R), TAPS_T);
+    bits |= range_bits(
+        live_taps<PADDED_H>(at.p, at.p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R), TAPS_T);
   if constexpr (TAP_MASK && PADDED_W)
-    bits |= range_bits(live_taps(at.q, at.q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S),
-                       TAPS_T + TAPS_R);
+    bits |=
+        range_bits(live_taps<PADDED_W>(at.q, at.q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S),
+                   TAPS_T + TAPS_R);
   return bits;
 }
 
