@@ -14,13 +14,12 @@ device_inline int tap_pixel(int r, int s) {
 
 // Where a lane finds its operands.
 struct FragmentReader {
-  const byte_t* filters;  // of a tap, from the first one's on
   FilterReader filter;
   u32 pixels[(PRODUCTS_N + 1) / 2];
 
   device_inline FragmentReader(const byte_t* first_tap, const Position& position, int lane,
                                const HaloTile& tile)
-      : filters(first_tap), filter(first_tap, position, lane) {
+      : filter(first_tap, position, lane) {
     const int warp_n = position.n - lane % LANES_N * RUN_N;
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; j += 2) {

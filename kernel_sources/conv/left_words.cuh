@@ -7,7 +7,7 @@
 #include "conv/left_fragments.cuh"
 
 // Where a lane finds them. MASKED: some words are to be masked; not those of f32 in three products,
-// which come to the fused multiply-adds where they are not finite.
+// whose sums are added up by their definition where they are not finite.
 template <bool MASKED>
 struct LeftReader {
   static constexpr int ALL_WORDS = -1, HALF_WORDS = FRAGMENT_WORDS / 2;

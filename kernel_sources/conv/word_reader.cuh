@@ -8,8 +8,8 @@
 
 // Where a lane finds its operands. Rows lie PITCH bytes apart or, with ROWS_INNER, side by side,
 // and so far apart the elements of their reduction. MASKED: some words are to be masked; not those
-// of f32 in three products, which come to the fused multiply-adds where they are not finite
-// (promoted_sums.cuh). ROW_HALVES: the words of half a fragment lie side by side, all of them count
+// of f32 in three products, whose sums are added up by their definition where they are not finite
+// (scaled_sums.cuh). ROW_HALVES: the words of half a fragment lie side by side, all of them count
 // or none, and after so many halves comes the next row, ROW_PLACE bytes on; 0: the table says
 // where.
 template <int PITCH, bool ROWS_INNER, bool MASKED, int ROW_HALVES, int ROW_PLACE>
