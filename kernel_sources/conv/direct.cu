@@ -41,7 +41,8 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   if (o >= OUT_O[phase] || p >= OUT_P[phase] || q >= OUT_Q[phase]) return;
   const index_t group = DIVIDE(DIV_ROWS, row);
 
-  const compute_t sum = gather_sum<false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
+  const compute_t sum =
+      gather_sum<i64, false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
 
   Epilogue epilogue;
   epilogue.out = static_cast<element_t*>(params.out);

@@ -27,7 +27,8 @@ KILN_KERNEL(direct_wgrad, 256, 1, WgradParams, params) {
   const element_t* const dy =
       static_cast<const element_t*>(params.dy) + static_cast<i64>(filter) * OUT_STRIDE_ROW;
 
-  compute_t sum = gradient_sum<THREADS, false>(x, dy, t, r, s, params.pixels / DIV_OPQ, thread_x());
+  compute_t sum =
+      gradient_sum<i64, THREADS, false>(x, dy, t, r, s, params.pixels / DIV_OPQ, thread_x());
   sum = block_sum<THREADS>(sum, 0);
   if (thread_x() != 0) return;
   Epilogue epilogue;

@@ -60,7 +60,6 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
     int fragment = 0;
     multiply_in_turns<1>(
         sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); }, [] {});
-    sums.finish();
 
     const Band band(number);
     store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));

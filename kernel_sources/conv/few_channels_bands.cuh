@@ -36,6 +36,7 @@ struct BandLoader : LineLoader<BandLines> {
 };
 
 device_inline void fill_table(ReductionWord* table) {
+#pragma unroll 1
   for (int i = thread_x(); i < REDUCTION_WORDS; i += THREADS) table[i] = RunWord(i).entry();
 }
 

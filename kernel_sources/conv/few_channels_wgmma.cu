@@ -73,7 +73,6 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     multiply_in_turns<1>(
         sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
         [&] { products.template wait<0>(sums.part); });
-    sums.finish();
 
     const Band band(number);
     store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));

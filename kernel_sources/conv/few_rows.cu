@@ -17,6 +17,7 @@ static_assert((LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2) && !FILTER_PLANES);
 KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
+#pragma unroll 1
   for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
   clear_idle_columns(memory);
   block_barrier();
@@ -39,7 +40,8 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
-    FragmentSums sums;
+    HeldSums held;
+    FragmentSums sums(&held);
     if (steps > 0) {  // else pixels that meet nothing of the source
       walk.begin(tile, landed);
 
@@ -84,7 +86,6 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
       fragments[0].take_apart();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
     }
-    sums.finish();
     // The stage that was read last is free.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }

@@ -5,14 +5,15 @@
 #include "conv/few_rows_tile.cuh"
 #include "conv/gather_output.cuh"
 
-device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
+template <class Sums>
+device_inline void exchange_sums(Sums& sums, Position position, compute_t* exchange) {
+  compute_t* const mine = exchange + (position.n * EXCHANGE_PITCH + position.m);
 #pragma unroll
   for (int j = 0; j < THREAD_N; ++j) {
-    const int pair = position.n + column_step(j);
-    if (pair >= PAIRS) continue;
+    if (position.n + column_step(j) >= PAIRS) continue;
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
-      exchange[pair * EXCHANGE_PITCH + position.m + row_step(i)] = sums.sum[i][j];
+      mine[column_step(j) * EXCHANGE_PITCH + row_step(i)] = sums.at(i, j);
   }
 }
 

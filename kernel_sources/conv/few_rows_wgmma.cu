@@ -13,6 +13,7 @@ static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
 KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
+#pragma unroll 1
   for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
   clear_idle_columns(memory);
   block_barrier();
@@ -35,7 +36,8 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
-    PromotedSums sums;
+    HeldSums held;
+    PromotedSums sums(&held);
     if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {
         if (!SPLIT) show_to_tensor_cores();
@@ -77,7 +79,6 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       read(fragments[0], 0);
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, settle);
     }
-    sums.finish();
     // The stage that was read last is free.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }

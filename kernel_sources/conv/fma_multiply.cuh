@@ -30,7 +30,17 @@ struct Fragment {  // one row of each operand
   }
 };
 
-struct Accumulator : Sums {
+struct Accumulator {
+  compute_t sum[THREAD_M][THREAD_N];
+
+  device_inline Accumulator() {
+#pragma unroll
+    for (int i = 0; i < THREAD_M; ++i)
+#pragma unroll
+      for (int j = 0; j < THREAD_N; ++j) sum[i][j] = 0;
+  }
+  device_inline compute_t& at(int i, int j) { return sum[i][j]; }
+
   device_inline void multiply(const Fragment& fragment) {
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
@@ -40,7 +50,7 @@ struct Accumulator : Sums {
 
   // Adds one stage. The next row's operands are on their way while one row is multiplied.
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
-                                   const Position& position) {
+                                   const Position& position, bool /*last*/) {
     tile_m += position.m, tile_n += position.n;
     Fragment fragment[2];
     fragment[0].load(tile_m, tile_n, 0);
@@ -50,6 +60,4 @@ struct Accumulator : Sums {
       multiply(fragment[k % 2]);
     }
   }
-
-  device_inline void finish() {}  // once all stages are added
 };

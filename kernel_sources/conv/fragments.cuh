@@ -153,6 +153,8 @@ device_inline void floats_of(compute_t (&to)[COUNT], const u32 (&bits)[COUNT]) {
 
 // Of operands that have been taken apart.
 struct FragmentSums : PromotedSums {
+  using PromotedSums::PromotedSums;
+
   device_inline void multiply_fragments(const Fragments& operands) {
     multiply_fragments(operands, [](int) {});
   }

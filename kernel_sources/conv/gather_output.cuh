@@ -28,7 +28,7 @@ struct GatherSums {
 
   // One by its definition.
   device_inline compute_t add_up(const Pixel& pixel, int row) const {
-    return gather_sum<true>(params, image + pixel.image, group, row, phase, pixel.o, pixel.p,
-                            pixel.q);
+    return gather_sum<offset_t, true>(params, image + pixel.image, group, row, phase, pixel.o,
+                                      pixel.p, pixel.q);
   }
 };

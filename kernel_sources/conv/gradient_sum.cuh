@@ -6,15 +6,16 @@
 #include "target/kernel.cuh"
 
 // Of tap (t, r, s), a thread's part: every STEP-th pixel from `first` on, which is below STEP,
-// counted image by image. x: at the element's channel; dy: at its filter. UNTIL_NAN: done with the
-// first NaN, which nothing that follows would change.
-template <int STEP, bool UNTIL_NAN>
+// counted image by image. x: at the element's channel; dy: at its filter. Index: of places in x,
+// and of offsets from an image's first. UNTIL_NAN: done with the first NaN, which nothing that
+// follows would change.
+template <class Index, int STEP, bool UNTIL_NAN>
 device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u32 t, u32 r, u32 s,
                                      u64 images, u32 first) {
   constexpr index_t IMAGES_A_TURN = STEP / DIV_OPQ, PIXELS_A_TURN = STEP % DIV_OPQ;
-  const i64 d0 = static_cast<i64>(t) * STEP_D + ORIGIN_D[0];
-  const i64 h0 = static_cast<i64>(r) * STEP_H + ORIGIN_H[0];
-  const i64 w0 = static_cast<i64>(s) * STEP_W + ORIGIN_W[0];
+  const Index d0 = static_cast<Index>(t) * STEP_D + ORIGIN_D[0];
+  const Index h0 = static_cast<Index>(r) * STEP_H + ORIGIN_H[0];
+  const Index w0 = static_cast<Index>(s) * STEP_W + ORIGIN_W[0];
   i64 n = first / DIV_OPQ;
   index_t pixel = first % DIV_OPQ;
   compute_t sum = 0;
@@ -24,15 +25,17 @@ device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u3
     const index_t in_plane = pixel - o * DIV_PQ;
     const index_t p = DIVIDE(DIV_Q, in_plane);
     const index_t q = in_plane - p * DIV_Q;
-    const i64 d = static_cast<i64>(o) * STRIDE_D + d0;
-    const i64 h = static_cast<i64>(p) * STRIDE_H + h0;
-    const i64 w = static_cast<i64>(q) * STRIDE_W + w0;
+    const Index d = static_cast<Index>(o) * STRIDE_D + d0;
+    const Index h = static_cast<Index>(p) * STRIDE_H + h0;
+    const Index w = static_cast<Index>(q) * STRIDE_W + w0;
     if (d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && w >= 0 && w < SOURCE_W) {
-      const element_t at_x =
-          x[n * SOURCE_STRIDE_N + d * SOURCE_STRIDE_D + h * SOURCE_STRIDE_H + w * SOURCE_STRIDE_W];
+      const element_t at_x = x[n * SOURCE_STRIDE_N + (d * static_cast<Index>(SOURCE_STRIDE_D) +
+                                                      h * static_cast<Index>(SOURCE_STRIDE_H) +
+                                                      w * static_cast<Index>(SOURCE_STRIDE_W))];
       const element_t at_dy =
-          dy[n * OUT_STRIDE_N + static_cast<i64>(o) * OUT_STRIDE_O +
-             static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q];
+          dy[n * OUT_STRIDE_N + (static_cast<Index>(o) * static_cast<Index>(OUT_STRIDE_O) +
+                                 static_cast<Index>(p) * static_cast<Index>(OUT_STRIDE_P) +
+                                 static_cast<Index>(q) * static_cast<Index>(OUT_STRIDE_Q))];
       sum += to_compute(at_x) * to_compute(at_dy);
       if (UNTIL_NAN && sum != sum) break;
     }

@@ -23,8 +23,9 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
 
-  HaloTile tile(block_x(), params);
+  HaloTile tile(cluster_number(), params);
   tile.keep();
+#pragma unroll 1
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -38,7 +39,8 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   const FragmentReader reader(filters, position, lane, tile);
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
-  FragmentSums sums;
+  HeldSums held;
+  FragmentSums sums(&held);
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
   int load_slot = 0, load_halo = 0;
@@ -64,9 +66,8 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   int slot = 0, halo_slot = 0;
   // The products of one fragment hide the way of the next from shared memory.
   Fragments fragments[2];
-  const auto read = [&](int fragment) {
-    reader.load(fragments[fragment % 2], memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES,
-                fragment);
+  const auto read = [&](Fragments& to, int fragment) {
+    reader.load(to, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES, fragment);
   };
   const auto next_halo = [&] {
     if (HALO_STAGES > 1) {
@@ -85,20 +86,17 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (step.starts_chunk(tile)) next_halo();
     slot = slot + 1 == STAGES ? 0 : slot + 1;
   };
-  const auto multiply_step = [&](bool more) {
+  const auto multiply_step = [&] {
 #pragma unroll
     for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
-      if (fragment == 0) {
-        if (more) load();
-        async_commit();
-      }
-      if (fragment + 1 == CHUNK_STEPS) end_step();
-      read((fragment + 1) % CHUNK_STEPS);
+      const bool last = fragment + 1 == CHUNK_STEPS;
+      if (last) end_step();
+      read(fragments[(fragment + 1) % 2], last ? 0 : fragment + 1);
       sums.multiply_fragments(fragments[fragment % 2]);
       fragments[(fragment + 1) % 2].take_apart();
     }
   };
-  read(0);
+  read(fragments[0], 0);
   fragments[0].take_apart();
   // Promotions stay out of the innermost loop, where they would be in the products' way.
   int k = begin;
@@ -106,11 +104,14 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   while (k < end) {
     const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
 #pragma unroll 1
-    for (; k < stop; ++k) multiply_step(k + AHEAD < end);
+    for (; k < stop; ++k) {
+      if (k + AHEAD < end) load();
+      async_commit();
+      multiply_step();
+    }
     sums.end_run(k < end);
   }
   async_wait<0>();
-  sums.finish();
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);

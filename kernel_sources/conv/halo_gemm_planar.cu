@@ -30,7 +30,8 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
-  const HaloTile tile(block_x(), params);
+  const HaloTile tile(cluster_number(), params);
+#pragma unroll 1
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -42,7 +43,8 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   const Position position = thread_position(thread_x());
   const FragmentReader reader(memory + FILTERS_AT, position, lane, tile);
 
-  FragmentSums sums;
+  HeldSums held;
+  FragmentSums sums(&held);
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const auto land = [] {
     async_commit();
@@ -68,7 +70,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     // Among the products, for many copies at once would have to wait for each other.
     const auto load_among = [&](int row) {
       stages.load_filter<PRODUCTS_M>(row);
-      if (row == PRODUCTS_M / 2) halo_loader.step();
+      if (row == PRODUCTS_M / 2) stages.load_halo();
     };
 #pragma unroll
     for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
@@ -88,7 +90,6 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   read(fragments[0], 0);
   fragments[0].take_apart();
   multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
-  sums.finish();
 
   const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
                         params);

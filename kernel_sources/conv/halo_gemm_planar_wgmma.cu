@@ -5,9 +5,9 @@
 // and the halo comes by asynchronous copies, as it is.
 #include "conv/halo_tile.cuh"
 #include "conv/left_words.cuh"
-#include "conv/line_store.cuh"
 #include "conv/planar_stages.cuh"
 #include "conv/right_planes.cuh"
+#include "conv/staged_store.cuh"
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
@@ -34,8 +34,9 @@ using Stages = PlanarStages<PlanarWords>;
 constexpr int FILTERS_AT = 2 * PlanarWords::HALO;
 constexpr int RESTS_AT = FILTERS_AT + 2 * Stages::GROUP;  // of the group at hand
 constexpr int TABLE_AT = RESTS_AT + (SPLIT ? Stages::GROUP : 0);
-constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
-static_assert(STAGES == 2 && HALO_STAGES == 2 && EXCHANGE >= THREADS * LINE);
+static_assert(STAGES == 2 && HALO_STAGES == 2);
+static_assert(STAGED_BYTES <= SHARED_BYTES);
+static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 
 // Where a tap lies from a pixel's topmost, leftmost one, in bytes of the halo.
 device_inline int tap_at(const Step& step) {
@@ -65,10 +66,11 @@ struct PixelReader {
 };
 
 KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
-  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
-  const HaloTile tile(block_x(), params);
+  const HaloTile tile(cluster_number(), params);
+#pragma unroll 1
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -80,7 +82,8 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const PixelReader reader(tile, position, memory);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
-  PromotedSums sums;
+  HeldSums held;
+  PromotedSums sums(&held);
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const auto land = [&] {
     async_commit();
@@ -129,8 +132,8 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   sums.finish();
 
   // Worked out again: kept from the beginning on, its parts would take registers.
-  const HaloTile stored(from_here(block_x()), params);
-  const TileStore store(stored, left_position(from_here(thread_x())), stored.first_row,
-                        static_cast<i64>(stored.image), stored.group, params);
-  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
+  const HaloTile stored(from_here(cluster_number()), params);
+  block_barrier();
+  stage_and_store(sums, left_position(from_here(thread_x())), stored, params,
+                  reinterpret_cast<compute_t*>(memory));
 }

@@ -23,7 +23,7 @@ struct HaloPlanesLoader {
     const bool exists =
         CHANNELS % CHUNK_CHANNELS == 0 || chunk * CHUNK_CHANNELS + channel < CHANNELS;
     const element_t* const from = source + chunk * CHUNK_CHANNELS;
-#pragma unroll 4
+#pragma unroll 2
     for (int pixel = thread_x() / PARTS; pixel < HALO_PIXELS; pixel += THREADS / PARTS) {
       const int offset = offsets[pixel];
       async_copy<16, true>(halo + plane + pixel * 16, from + offset, exists && offset >= 0);

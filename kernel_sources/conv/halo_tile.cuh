@@ -25,8 +25,7 @@ struct HaloTile : TapWindow {
   int first_p;    // and its row
   int first_q;    // of the strip
 
-  device_inline explicit HaloTile(u32 block, const GatherParams& params) {
-    const u32 tile = block / cluster_size();
+  device_inline explicit HaloTile(u32 tile, const GatherParams& params) {
     u32 rest = DIVIDE(DIV_TILES_M, tile);
     first_row = static_cast<int>(tile - rest * DIV_TILES_M) * TILE_M;
     u32 next = DIVIDE(DIV_GROUPS, rest);

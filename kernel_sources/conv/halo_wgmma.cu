@@ -26,7 +26,8 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
 
-  const PixelTile tile(block_x(), params);
+  const PixelTile tile(cluster_number(), params);
+#pragma unroll 1
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -61,23 +62,29 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     async_commit();
   }
 
-  PromotedSums sums;
+  HeldSums held;
+  PromotedSums sums(&held);
   WarpgroupProducts<element_t, PRODUCTS_N> products;
   int slot = 0, halo_slot = 0;
   bool fresh = true;  // a halo, not shown to the tensor cores yet
-  const auto multiply_step = [&](int set, bool more) {
+  const auto multiply_step = [&](bool more) {
     async_wait<AHEAD - 1>();
     if (LeftOperand::IN_PLACE || fresh) show_to_tensor_cores();
     block_barrier();  // the step has landed for all; a slot before it has been read by all
-    left.load(set, slot * FILTER_BYTES);
+    left.start(slot * FILTER_BYTES);
     const SharedMatrix of_tap =
         pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
-    products.begin();
 #pragma unroll
-    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
-      left.multiply(products, sums.part[0], set, fragment,
-                    of_tap.moved(fragment * (2 * PLANE_BYTES)));
-    products.commit();
+    for (int half = 0; half < LeftOperand::HALVES; ++half) {
+      if (half > 0) products.template wait<1>(sums.part[0]);  // what they read is read anew
+      left.load(half);
+      products.begin();
+      constexpr int FRAGMENTS = CHUNK_STEPS / LeftOperand::HALVES;
+#pragma unroll
+      for (int fragment = half * FRAGMENTS; fragment < (half + 1) * FRAGMENTS; ++fragment)
+        left.multiply(products, sums.part[0], fragment, of_tap.moved(fragment * (2 * PLANE_BYTES)));
+      products.commit();
+    }
     // What follows runs beside the products.
     if (more) load();
     async_commit();
@@ -85,8 +92,8 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     step.advance(tile);
     fresh = step.starts_chunk(tile);
     if (fresh) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
-    // Those of the step before are done: its registers are free and, once all have passed the next
-    // barrier, its slot and its halo.
+    // Those before the last group are done: their registers are free and, once all have passed the
+    // next barrier, the slot and the halo of the step before.
     products.template wait<1>(sums.part[0]);
   };
 
@@ -96,19 +103,12 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   while (k < end) {
     const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
 #pragma unroll 1
-    for (;;) {
-      multiply_step(0, k + AHEAD < end);
-      if (++k == stop) break;
-      if (LeftOperand::IN_PLACE) continue;  // no registers to take turns
-      multiply_step(1, k + AHEAD < end);
-      if (++k == stop) break;
-    }
+    for (; k < stop; ++k) multiply_step(k + AHEAD < end);
     products.template wait<0>(sums.part[0]);
     sums.end_run(k < end);
   }
   async_wait<0>();
   compute_t* const stage = reinterpret_cast<compute_t*>(memory);
-  sums.finish();
   block_barrier();
   stage_and_store(sums, warpgroup_position(), tile, params, stage);
 }

@@ -34,7 +34,7 @@ using Stages = PlanarStages<PlanarPlanes>;
 // Copies that come by registers leave the products running over a group's end: where the group
 // before lies is written to only once all have multiplied it. Asynchronous ones lose more by
 // beginning that late than they gain.
-constexpr bool RUNS_ON = PlanarHaloLoader<PlanarPlanes>::Words::WAIT;
+constexpr bool RUNS_ON = Stages::WAIT;
 
 constexpr int FILTERS_AT = 2 * PlanarPlanes::HALO;
 constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
@@ -47,8 +47,9 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
-  PixelTile tile(block_x(), params);
+  PixelTile tile(cluster_number(), params);
   tile.keep();
+#pragma unroll 1
   for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
   block_barrier();
 
@@ -67,7 +68,8 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
   };
 
-  PromotedSums sums;
+  HeldSums held;
+  PromotedSums sums(&held);
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const int steps = stages.groups_left * TAP_GROUP;
   stages.fill(land);
@@ -117,7 +119,6 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     sums.end_run(k < steps);
     stop += PROMOTE;
   }
-  sums.finish();
   block_barrier();
   stage_and_store(sums, position, tile, params, reinterpret_cast<compute_t*>(memory));
 }

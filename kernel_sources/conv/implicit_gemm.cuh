@@ -11,6 +11,7 @@
 #include "conv/gather_params.h"
 #include "conv/gemm_tile.cuh"
 #include "conv/line_store.cuh"
+#include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
 // The pixels of one tile.
@@ -61,8 +62,7 @@ struct Tile {
   int first_row;
   TilePixels pixels;
 
-  device_inline static Tile of_block(u32 block, const GatherParams& params) {
-    const u32 tile = block / cluster_size();
+  device_inline static Tile number(u32 tile, const GatherParams& params) {
     const u32 pixel_tile = DIVIDE(DIV_TILES, tile);
     const u32 group_tile = tile - pixel_tile * DIV_TILES;
     const u32 group = DIVIDE(DIV_TILES_M, group_tile);
@@ -74,7 +74,7 @@ struct Tile {
 KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const stages = shared_array<compute_t, STAGES * STAGE>(0);
 
-  const Tile tile = Tile::of_block(block_x(), params);
+  const Tile tile = Tile::number(cluster_number(), params);
   const TilePixels& pixels = tile.pixels;
   if (pixels.empty()) return;
   const int phase = pixels.origin.phase;
@@ -89,50 +89,26 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
   PixelLoader pixel_loader(source, pixels.origin, pixels.last);
   FilterLoader filter_loader(w, tile.first_row);
 
-  const u32 parts = cluster_size();
-  const int k_tiles = (taps.reduction() + TILE_K - 1) / TILE_K;
-  const int k_tiles_per_part = (k_tiles + parts - 1) / parts;
-  const int k_begin = cluster_rank() * k_tiles_per_part;
-  const int k_end = k_begin + k_tiles_per_part < k_tiles ? k_begin + k_tiles_per_part : k_tiles;
+  const StepShare share((taps.reduction() + TILE_K - 1) / TILE_K);
 
-  constexpr int AHEAD = STAGES - 1;  // tiles in flight
   const Position position = thread_position(slice_thread());
   Accumulator sums;
-#pragma unroll 1
-  for (int i = 0; i < AHEAD; ++i) {
-    if (k_begin + i < k_end) {
-      pixel_loader.load(k_begin + i, taps, stages + i * STAGE + STAGE_M);
-      filter_loader.load(k_begin + i, taps, stages + i * STAGE);
-      pixel_loader.store(stages + i * STAGE + STAGE_M);
-      filter_loader.store(stages + i * STAGE);
-    }
-    async_commit();
-  }
-
-  int slot = 0;
-#pragma unroll 1
-  for (int k_tile = k_begin; k_tile < k_end; ++k_tile) {
-    async_wait<AHEAD - 1>();
-    block_barrier();  // tile k_tile has landed for all; the slot read last turn is free for all
-    const bool more = k_tile + AHEAD < k_end;
-    if (more) {
-      pixel_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE + STAGE_M);
-      filter_loader.load(k_tile + AHEAD, taps, stages + last_slot(slot) * STAGE);
-    }
-    async_commit();
-    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
-    if (more) {
-      pixel_loader.store(stages + last_slot(slot) * STAGE + STAGE_M);
-      filter_loader.store(stages + last_slot(slot) * STAGE);
-    }
-    slot = slot + 1 == STAGES ? 0 : slot + 1;
-  }
-  sums.finish();
+  const auto load = [&](int k_tile, int slot) {
+    pixel_loader.load(k_tile, taps, stages + slot * STAGE + STAGE_M);
+    filter_loader.load(k_tile, taps, stages + slot * STAGE);
+  };
+  const auto store = [&](int slot) {
+    pixel_loader.store(stages + slot * STAGE + STAGE_M);
+    filter_loader.store(stages + slot * STAGE);
+  };
+  run_stages(share.begin, share.end, load, store, [&](int slot, bool last) {
+    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position, last);
+  });
 
   // Worked out again: kept from the beginning on, its parts would take registers.
-  const Tile stored = Tile::of_block(from_here(block_x()), params);
-  const TileStore store(stored.pixels, position, stored.first_row,
-                        static_cast<i64>(stored.pixels.image), stored.group, params,
-                        stored.pixels.origin.phase);
-  reduce_and_store<EXCHANGE>(sums, stages, store);
+  const Tile stored = Tile::number(from_here(cluster_number()), params);
+  const TileStore outputs(stored.pixels, position, stored.first_row,
+                          static_cast<i64>(stored.pixels.image), stored.group, params,
+                          stored.pixels.origin.phase);
+  reduce_and_store<EXCHANGE>(sums, stages, outputs);
 }

@@ -16,6 +16,7 @@ struct FilterInPlanes {
 struct LeftInPlace {
   using Layout = FilterInPlanes;
   static constexpr bool IN_PLACE = true;
+  static constexpr int HALVES = 1;  // groups of products, of a step
 
   SharedMatrix filters, step;
 
@@ -27,36 +28,42 @@ struct LeftInPlace {
                 : SharedMatrix(first_slot + warpgroup_m() * (64 * 16), Layout::PART, 128)),
         step(filters) {}
 
-  device_inline void load(int, int slot) { step = filters.moved(slot); }
+  // What follows is of the step whose filter lies in `slot`.
+  device_inline void start(int slot) { step = filters.moved(slot); }
+  device_inline void load(int) {}
   template <class Products, class Sum>
-  device_inline void multiply(Products& products, Sum& sums, int, int fragment,
+  device_inline void multiply(Products& products, Sum& sums, int fragment,
                               const SharedMatrix& right) const {
     constexpr int NEXT = FILTER_ROWS_INNER ? FRAGMENT_K * 16 : 2 * Layout::PART;
     products.template multiply<FILTER_ROWS_INNER>(sums, step.moved(fragment * NEXT), right);
   }
 };
 
-// By way of registers, which take it however it lies: while the products of one step run, the next
-// one's is read.
+// By way of registers, which take it however it lies: while the products of one half of a step run,
+// the next half's is read.
 struct LeftInRegisters {
   using Layout = FilterInLines;
   static constexpr bool IN_PLACE = false;
+  static constexpr int HALVES = 2, HALF_STEP = CHUNK_STEPS / HALVES;
+  static_assert(CHUNK_STEPS % HALVES == 0);
 
   FilterReader reader;
-  Fragments filter[2][CHUNK_STEPS];  // sets, in which steps take turns
+  Fragments filter[CHUNK_STEPS];
+  int step = 0;
 
   device_inline explicit LeftInRegisters(const byte_t* first_slot)
       : reader(first_slot, warpgroup_position(), static_cast<int>(thread_x()) % 32) {}
 
-  device_inline void load(int set, int slot) {
+  device_inline void start(int slot) { step = slot; }
+  device_inline void load(int half) {
 #pragma unroll
-    for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment)
-      reader.load(filter[set][fragment], slot, fragment);
+    for (int fragment = half * HALF_STEP; fragment < (half + 1) * HALF_STEP; ++fragment)
+      reader.load(filter[fragment], step, fragment);
   }
   template <class Products, class Sum>
-  device_inline void multiply(Products& products, Sum& sums, int set, int fragment,
+  device_inline void multiply(Products& products, Sum& sums, int fragment,
                               const SharedMatrix& right) const {
-    products.multiply(sums, filter[set][fragment].m[0], right);
+    products.multiply(sums, filter[fragment].m[0], right);
   }
 };
 

@@ -68,24 +68,19 @@ struct Accumulator : PromotedSums {
     }
   }
 
-  // Adds one stage.
+  // Adds one stage, perhaps the last.
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
-                                   const Position& position) {
+                                   const Position& position, bool last) {
     const int lane = thread_x() % 32, g = lane / LANES_N, t = lane % LANES_N;
     tile_m += position.m + t * PITCH_M;
     tile_n += position.n - t * RUN_N + g * VECTOR_N + t * PITCH_N;
-#pragma unroll
+    // Two at a time hide each other's operands; more would but repeat the text.
+#pragma unroll 2
     for (int k = 0; k < TILE_K; k += 8) {
       StageOperands operands;
       operands.load(tile_m, tile_n, k);
       multiply(operands);
     }
-    if (PROMOTE > 0 && ++steps_in_part == PROMOTE) promote(), steps_in_part = 0;
-  }
-
-  // Once all stages are added.
-  device_inline void finish() {
-    end_run(false);
-    PromotedSums::finish();
+    if (PROMOTE > 0 && (++steps_in_part == PROMOTE || last)) end_run(!last), steps_in_part = 0;
   }
 };

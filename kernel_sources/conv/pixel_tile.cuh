@@ -40,9 +40,8 @@ struct PixelTile : TapWindow {
   u32 first;             // lines: the first place's number in its image
   int first_p, first_q;  // strips: the first pixel
 
-  device_inline explicit PixelTile(u32 block, const GatherParams& params)
+  device_inline explicit PixelTile(u32 tile, const GatherParams& params)
       : first(0), first_p(0), first_q(0) {
-    const u32 tile = block / cluster_size();
     const u32 rest = DIVIDE(DIV_TILES_M, tile);
     first_row = static_cast<int>(tile - rest * DIV_TILES_M) * TILE_M;
     const u32 pixel_tile = DIVIDE(DIV_GROUPS, rest);
@@ -86,7 +85,8 @@ struct PixelTile : TapWindow {
     const int strip = n / (8 * TILE_ROWS), place = n - strip * (8 * TILE_ROWS);
     return {0, 0, first_p + place / 8, first_q + strip * 8 + place % 8};
   }
-  device_inline bool inside(Pixel pixel) const {
+  device_inline bool inside(int n) const {
+    const Pixel pixel = at(n);
     return static_cast<u32>(pixel.image) < images &&
            (LINE_ROWS == OUT_P[0] || pixel.p < OUT_P[0]) &&
            (LINE_COLUMNS == OUT_Q[0] || pixel.q < OUT_Q[0]);

@@ -8,6 +8,7 @@
 template <class Layout>
 struct PlanarStages {
   static constexpr int GROUP = TAP_GROUP * Layout::TAP;  // bytes
+  static constexpr bool WAIT = PlanarHaloLoader<Layout>::Words::WAIT;
 
   const TapWindow& window;
   PlanarHaloLoader<Layout>& halo;
@@ -55,14 +56,23 @@ struct PlanarStages {
   }
   device_inline void load() {
     load_filter<1>(0);
-    halo.step();
+    load_halo();
     filter.loader.advance();
+  }
+  // A step's share or, in its chunk's last one, all that is left of the next chunk's. What comes by
+  // registers would be waited for in such a loop: so that is left to end_step(), where it is
+  // written once more.
+  device_inline void load_halo() {
+    const bool rest = step.r + 1 == window.r.end && step.s + 1 == window.s.end;
+#pragma unroll 1
+    do halo.step();
+    while (!WAIT && rest && halo.pending());
   }
 
   // Where the group at hand begins.
   device_inline int group_at() const { return filter_at < GROUP ? 0 : GROUP; }
 
-  // land(): the next group is to land for all, at filter_at.
+  // land(): the next group is to land for all, at filter_at. load_halo() has been called before.
   template <class Land>
   device_inline void end_step(const Land& land) {
     step.advance(window);
@@ -70,7 +80,7 @@ struct PlanarStages {
     if (++tap < TAP_GROUP) return;
     tap = 0;
     const bool starts_chunk = step.starts_chunk(window);
-    if (starts_chunk) halo.finish();
+    if (WAIT && starts_chunk) halo.finish();
     if (filter_at == 2 * GROUP) filter_at = 0;
     land();
     if (starts_chunk) halo_at = Layout::HALO - halo_at;

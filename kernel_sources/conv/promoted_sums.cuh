@@ -13,81 +13,109 @@ constexpr bool COLUMNS_LEFT = LANES_N == 8;
 constexpr int PRODUCTS_LEFT = COLUMNS_LEFT ? PRODUCTS_N : PRODUCTS_M;
 constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
 
-struct PromotedSums : Sums {
-  compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
-  volatile compute_t held[PROMOTE_LOCAL ? THREAD_M : 1][PROMOTE_LOCAL ? THREAD_N : 1];
-  bool promoted = false;  // held has been written
-  bool fresh;             // part is nothing yet
+// Where sums wait with PROMOTE_LOCAL; a variable of its own, so that it alone lies in memory.
+struct HeldSums {
+  struct alignas(4 * sizeof(compute_t)) Four {
+    compute_t sum[4];
+  };
+  Four four[PROMOTE_LOCAL ? PRODUCTS_LEFT * PRODUCTS_RIGHT : 1];
+};
 
-  device_inline PromotedSums() { clear_part(); }
-
+struct PromotedSums {
+  // Whether those of before the last promotion are in registers.
+  static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
   // Products of warpgroups take the place of what is nothing yet; others are added to it.
   static constexpr bool REPLACED = COLUMNS_LEFT;
-  device_inline void clear_part() {
+
+  compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
+  compute_t total[TOTALS ? PRODUCTS_LEFT : 1][TOTALS ? PRODUCTS_RIGHT : 1][4];
+  HeldSums* held;
+  bool promoted = false;  // something is held
+  bool fresh = true;      // part is nothing yet
+
+  // memory: with PROMOTE_LOCAL.
+  device_inline explicit PromotedSums(HeldSums* memory = nullptr) : held(memory) {
+    if constexpr (TOTALS) clear(total);
+    if constexpr (!REPLACED) clear(part);
+  }
+
+  // Once all runs have ended, where there may have been none.
+  device_inline void finish() {
+    if (!TOTALS && REPLACED && fresh) clear(part);
+  }
+  // The sum of row i and column j of the thread's.
+  device_inline compute_t& at(int i, int j) {
+    if constexpr (TOTALS)
+      return in_products(total, i, j);
+    else
+      return in_products(part, i, j);
+  }
+
+  // At the end of a run of PROMOTE steps, or of all; more: steps follow.
+  device_inline void end_run(bool more) {
+    if constexpr (TOTALS)
+      promote();
+    else if (PROMOTE > 0)
+      promote_held(more);
+  }
+
+ private:
+  template <int LEFT, int RIGHT>
+  device_inline static compute_t& in_products(compute_t (&products)[LEFT][RIGHT][4], int i, int j) {
+    if constexpr (COLUMNS_LEFT) {
+      const int run = i / RUN_M, within = i % RUN_M;
+      return products[j / 2][run * (RUN_M / 2) + within / 2][j % 2 * 2 + within % 2];
+    } else {
+      const int run = j / RUN_N, within = j % RUN_N;
+      return products[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
+    }
+  }
+  template <int LEFT, int RIGHT>
+  device_inline static void clear(compute_t (&products)[LEFT][RIGHT][4]) {
+#pragma unroll
+    for (int i = 0; i < LEFT; ++i)
+#pragma unroll
+      for (int j = 0; j < RIGHT; ++j)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) products[i][j][c] = 0;
+  }
+  device_inline void start_part() {
     fresh = true;
-    if constexpr (!REPLACED) {
+    if constexpr (!REPLACED) clear(part);
+  }
+  device_inline void promote() {
+#pragma unroll
+    for (int i = 0; i < PRODUCTS_LEFT; ++i)
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_RIGHT; ++j)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) total[i][j][c] += part[i][j][c];
+    start_part();
+  }
+  // What is held comes to part, and goes back if `more` is to come.
+  device_inline void promote_held(bool more) {
+    // An offset that the compiler does not know keeps these in memory, rather than in registers.
+    HeldSums::Four* const at = held->four + from_here(0);
+    if (promoted) {
 #pragma unroll
       for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
-        for (int j = 0; j < PRODUCTS_RIGHT; ++j)
+        for (int j = 0; j < PRODUCTS_RIGHT; ++j) {
+          const HeldSums::Four four = at[i * PRODUCTS_RIGHT + j];
 #pragma unroll
-          for (int c = 0; c < 4; ++c) part[i][j][c] = 0;
+          for (int c = 0; c < 4; ++c) part[i][j][c] += four.sum[c];
+        }
     }
-  }
-  device_inline void clear_held() {
-    if constexpr (PROMOTE_LOCAL) {
+    if (!more) return;
 #pragma unroll
-      for (int i = 0; i < THREAD_M; ++i)
+    for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) held[i][j] = 0;
-    }
-  }
-
-  device_inline compute_t of_part(int i, int j) const {
-    if constexpr (COLUMNS_LEFT) {
-      const int run = i / RUN_M, within = i % RUN_M;
-      return part[j / 2][run * (RUN_M / 2) + within / 2][j % 2 * 2 + within % 2];
-    } else {
-      const int run = j / RUN_N, within = j % RUN_N;
-      return part[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
-    }
-  }
-  device_inline void promote() {
-    if (!promoted) clear_held();
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) {
-        if constexpr (PROMOTE_LOCAL)
-          held[i][j] = held[i][j] + of_part(i, j);
-        else
-          sum[i][j] += of_part(i, j);
+      for (int j = 0; j < PRODUCTS_RIGHT; ++j) {
+        const compute_t(&four)[4] = part[i][j];
+        at[i * PRODUCTS_RIGHT + j] = {{four[0], four[1], four[2], four[3]}};
       }
-    clear_part();
+    start_part();
     promoted = true;
-  }
-
-  device_inline compute_t rest_of_part(int i, int j) const {
-    return REPLACED && fresh ? compute_t(0) : of_part(i, j);
-  }
-  // At the end of a run of PROMOTE steps, or of all; more: steps follow.
-  device_inline void end_run(bool more) {
-    if (PROMOTE > 0 && (more || !PROMOTE_LOCAL)) promote();
-  }
-  // Once all runs have ended.
-  device_inline void finish() {
-    if constexpr (PROMOTE > 0 && !PROMOTE_LOCAL) return;
-    if (PROMOTE_LOCAL && promoted) {
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = held[i][j] + rest_of_part(i, j);
-    } else {
-#pragma unroll
-      for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-        for (int j = 0; j < THREAD_N; ++j) sum[i][j] = rest_of_part(i, j);
-    }
   }
 };
 

@@ -19,7 +19,7 @@ device_inline bool scale_back(compute_t (&sums)[COUNT], u32 existing) {
 #pragma unroll
   for (int i = 0; i < COUNT; ++i) {
     sums[i] *= SPLIT_UNSCALE;
-    finite = finite && (math_abs(sums[i]) < MOST || (existing >> i & 1) == 0);
+    finite &= (math_abs(sums[i]) < MOST) | ((existing >> i & 1) == 0);  // without branches
   }
   return finite;
 }

@@ -22,19 +22,19 @@ device_inline constexpr int staged_place(int m, int n) {
 // `stage`: STAGED_BYTES of shared memory that no thread of the block reads or writes any more.
 // Behind the sums lie the places of the tile's pixels in the output, each worked out once for all
 // rows; -1 where there is none.
-template <class Tile>
-device_inline void stage_and_store(const Sums& sums, Position position, const Tile& tile,
+template <class Sums, class Tile>
+device_inline void stage_and_store(Sums& sums, Position position, const Tile& tile,
                                    const GatherParams& params, compute_t* stage) {
+  compute_t* const first = stage + staged_place(position.m, position.n);
 #pragma unroll
   for (int j = 0; j < THREAD_N; ++j)
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i)
-      stage[staged_place(position.m + row_step(i), position.n + column_step(j))] = sums.sum[i][j];
+      first[staged_place(row_step(i), column_step(j))] = sums.at(i, j);
   out_offset_t* const places = reinterpret_cast<out_offset_t*>(stage + STAGED);
 #pragma unroll 1
   for (int n = thread_x(); n < TILE_N; n += THREADS) {
-    const Pixel pixel = tile.at(n);
-    places[n] = tile.inside(pixel) ? output_offset(pixel) : -1;
+    places[n] = tile.inside(n) ? output_offset(tile.at(n)) : -1;
   }
   const bool shared = cluster_size() > 1;
   if (shared)
@@ -45,7 +45,9 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
   const Epilogue epilogue =
       epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
   const GatherSums whole{params, static_cast<i64>(tile.image), static_cast<i64>(tile.group), 0};
-  constexpr int VECTOR_ROWS = OUTPUT_VECTOR ? STORE_VECTOR : 1;
+  // Rows of a thread at a time: side by side, or each on a line of the warp's.
+  constexpr int VECTOR_ROWS = OUTPUT_VECTOR || !LINES_ALONG_M ? STORE_VECTOR : 1;
+  constexpr int NEXT_ROW = LINES_ALONG_M ? 1 : STAGED_PITCH;
   static_assert(LINES_ALONG_M || !OUTPUT_VECTOR);
   const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
                            (sizeof(element_t) * VECTOR_ROWS) ==
@@ -61,13 +63,14 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
     compute_t values[VECTOR_ROWS], bias[VECTOR_ROWS];
     const compute_t* const mine = stage + staged_place(m, n);
 #pragma unroll
-    for (int v = 0; v < VECTOR_ROWS; ++v) values[v] = shared ? compute_t(0) : mine[v];
-    if (shared) {
+    for (int v = 0; v < VECTOR_ROWS; ++v) values[v] = shared ? compute_t(0) : mine[v * NEXT_ROW];
+    // Asked here, or the compiler would write the whole loop twice.
+    if (from_here(cluster_size()) > 1) {
 #pragma unroll 1
       for (u32 part = 0; part < cluster_size(); ++part) {
         const compute_t* const theirs = cluster_shared(mine, part);
 #pragma unroll
-        for (int v = 0; v < VECTOR_ROWS; ++v) values[v] += theirs[v];
+        for (int v = 0; v < VECTOR_ROWS; ++v) values[v] += theirs[v * NEXT_ROW];
       }
     }
     u32 existing = 0;
@@ -85,7 +88,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
 #pragma unroll 1
       for (int v = 0; v < VECTOR_ROWS && row + v < ROWS; ++v)
         store_one(v, whole.add_up(tile.at(n), row + v));
-    } else if (VECTOR_ROWS > 1 && aligned && row + VECTOR_ROWS <= ROWS) {
+    } else if (OUTPUT_VECTOR && aligned && row + VECTOR_ROWS <= ROWS) {
 #pragma unroll
       for (int v = 0; v < VECTOR_ROWS; ++v) bias[v] = epilogue.bias_of(row + v);
       epilogue.store_vector(at, values, bias);

@@ -23,8 +23,7 @@ struct StepShare {
   int begin, end;
 
   device_inline explicit StepShare(int steps) {
-    const int parts = static_cast<int>(cluster_size());
-    const int steps_a_part = (steps + parts - 1) / parts;
+    const int steps_a_part = static_cast<int>(cluster_share(static_cast<u32>(steps)));
     begin = static_cast<int>(cluster_rank()) * steps_a_part;
     end = begin + steps_a_part < steps ? begin + steps_a_part : steps;
   }

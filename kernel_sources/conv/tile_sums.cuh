@@ -38,17 +38,9 @@ device_inline Position thread_position(int thread) {
           warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A thread's sums. Accumulator, which the ways to multiply define, is one.
-struct Sums {
-  compute_t sum[THREAD_M][THREAD_N];
-
-  device_inline Sums() {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sum[i][j] = 0;
-  }
-};
+// A thread's sums are what the way to multiply makes them, an Accumulator, PromotedSums; at(i, j)
+// is the one of row i and column j. They are registers, and every loop over all of them is
+// unrolled: so what such a loop works out for each, the compiler works out that often.
 
 // The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
@@ -62,11 +54,12 @@ constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
 constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
 // Element i of a line.
+template <class Sums>
 device_inline compute_t& in_line(Sums& sums, int line, int i) {
-  return LINES_ALONG_M ? sums.sum[i][line] : sums.sum[line][i];
+  return LINES_ALONG_M ? sums.at(i, line) : sums.at(line, i);
 }
 // The first COUNT lines make room for those that follow.
-template <int COUNT>
+template <int COUNT, class Sums>
 device_inline void drop_lines(Sums& sums) {
 #pragma unroll
   for (int line = 0; line + COUNT < LINES; ++line)
@@ -75,7 +68,7 @@ device_inline void drop_lines(Sums& sums) {
 }
 
 // Hands every line to store(line, index) once, then ends with store.finish().
-template <class Store>
+template <class Sums, class Store>
 device_inline void store_lines(Sums& sums, Store store) {
 #pragma unroll 1
   for (int index = 0; index < LINES; ++index) {
@@ -91,7 +84,7 @@ device_inline void store_lines(Sums& sums, Store store) {
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
 // once, each part a share of them, then ends with store.finish(). `exchange` is shared memory for
 // ELEMENTS values, which no thread of the block writes any more.
-template <int ELEMENTS, class Store>
+template <int ELEMENTS, class Sums, class Store>
 device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store) {
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
@@ -100,6 +93,7 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store
   // there are registers for.
   constexpr u32 AT_ONCE = LINE <= 4 ? 4 : LINE <= 8 ? 2 : 1;
   const u32 parts = cluster_size() * SLICES;
+  compute_t* const mine = exchange + thread_x();
   block_barrier();  // no thread reads its stages any more
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
@@ -107,8 +101,7 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store
 #pragma unroll
     for (int line = 0; line < BATCH; ++line)
 #pragma unroll
-      for (int i = 0; i < LINE; ++i)
-        exchange[(line * LINE + i) * THREADS + thread_x()] = in_line(sums, line, i);
+      for (int i = 0; i < LINE; ++i) mine[(line * LINE + i) * THREADS] = in_line(sums, line, i);
     drop_lines<BATCH>(sums);
     if (parts > 1) cluster_barrier();
 #pragma unroll 1

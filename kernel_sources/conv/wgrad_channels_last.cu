@@ -34,13 +34,13 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   // A block's part of the pixels is a run of steps, a stage each.
   const u32 pixels = static_cast<u32>(params.pixels);
   const u32 all_steps = (pixels + STAGE_PIXELS - 1) / STAGE_PIXELS;
-  const u32 a_part = (all_steps + cluster_size() - 1) / cluster_size();
+  const u32 a_part = cluster_share(all_steps);
   const u32 begin = cluster_rank() * a_part;
   const u32 left = begin < all_steps ? all_steps - begin : 0;
   const u32 steps = left < a_part ? left : a_part;
   const u32 end = left <= a_part ? pixels : (begin + a_part) * STAGE_PIXELS;
 
-  const WgradTile tile(block_x());
+  const WgradTile tile(cluster_number());
   const TapBox taps = all_taps();
   const ColumnLoader columns(tile.x(params), taps, tile.first_column, end);
   const GradientLoader gradients(tile.dy(params), tile.first_filter, end);
@@ -58,7 +58,8 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   const FragmentReader reader(stages, warp, lane);
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
-  FragmentSums sums;
+  HeldSums held;
+  FragmentSums sums(&held);
 #pragma unroll 1
   for (u32 step = 0; step < AHEAD; ++step) {
     load(step, static_cast<int>(step));
@@ -101,12 +102,10 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
       end_stage();
       reader.load(fragments[0], slot, 0);
     }
-    if (step < steps) sums.end_run(true);
+    if (step == steps) sums.multiply_fragments(fragments[1]);
+    sums.end_run(step < steps);
   }
-  sums.multiply_fragments(fragments[1]);
-  sums.end_run(false);
   async_wait<0>();
-  sums.finish();
 
   constexpr int EXCHANGE = STAGES * STAGE / static_cast<int>(sizeof(compute_t));
   reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(stages),

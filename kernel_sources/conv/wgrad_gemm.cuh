@@ -14,53 +14,34 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   compute_t* const all_stages = shared_array<compute_t, SLICES * STAGES * STAGE>(0);
   compute_t* const stages = all_stages + slice() * (STAGES * STAGE);
 
-  const WgradTile tile(block_x());
+  const WgradTile tile(cluster_number());
   const TapBox taps = all_taps();
   ColumnLoader columns(tile.x(params), taps, tile.first_column);
   GradientLoader gradients(tile.dy(params), tile.first_filter);
 
   // A block's part is a run of steps, in which its slices take turns.
   const u32 pixels = static_cast<u32>(params.pixels);
-  const u32 rank = cluster_rank(), parts = cluster_size();
+  const u32 rank = cluster_rank();
   const u32 steps = (pixels + TILE_K - 1) / TILE_K;
-  const u32 turns = (steps + parts * SLICES - 1) / (parts * SLICES);
+  const int turns = static_cast<int>((cluster_share(steps) + SLICES - 1) / SLICES);
   const u32 first_step = rank * turns * SLICES + slice();
   const u64 part_end = static_cast<u64>(rank + 1) * turns * SLICES * TILE_K;
   const u32 end = part_end < pixels ? static_cast<u32>(part_end) : pixels;
-  const auto load = [&](u32 turn, int slot) {
-    columns.load(first_step + turn * SLICES, end, stages + slot * STAGE + STAGE_M);
-    gradients.load(first_step + turn * SLICES, end, stages + slot * STAGE);
+  const auto load = [&](int turn, int slot) {
+    const u32 step = first_step + static_cast<u32>(turn) * SLICES;
+    columns.load(step, end, stages + slot * STAGE + STAGE_M);
+    gradients.load(step, end, stages + slot * STAGE);
   };
   const auto store = [&](int slot) {
     columns.store(stages + slot * STAGE + STAGE_M);
     gradients.store(stages + slot * STAGE);
   };
 
-  constexpr int AHEAD = STAGES - 1;  // turns in flight
   const Position position = thread_position(slice_thread());
   Accumulator sums;
-#pragma unroll 1
-  for (u32 turn = 0; turn < AHEAD; ++turn) {
-    if (turn < turns) {
-      load(turn, turn);
-      store(turn);
-    }
-    async_commit();
-  }
-
-  int slot = 0;
-#pragma unroll 1
-  for (u32 turn = 0; turn < turns; ++turn) {
-    async_wait<AHEAD - 1>();
-    block_barrier();  // this turn's tiles have landed for all; the slot read last turn is free
-    const bool more = turn + AHEAD < turns;
-    if (more) load(turn + AHEAD, last_slot(slot));
-    async_commit();
-    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position);
-    if (more) store(last_slot(slot));
-    slot = slot + 1 == STAGES ? 0 : slot + 1;
-  }
-  sums.finish();
+  run_stages(0, turns, load, store, [&](int slot, bool last) {
+    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position, last);
+  });
 
   reduce_and_store<EXCHANGE>(sums, all_stages, GradientStore<1>(tile, position, taps, params));
 }

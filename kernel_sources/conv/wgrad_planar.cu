@@ -23,10 +23,11 @@ using Reader = WordReader<GRADIENT_PITCH, FILTERS_INNER, FILLED_UP && !SPLIT, RO
 KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
+#pragma unroll 1
   for (int i = thread_x(); i < STAGE_WORDS; i += THREADS) table[i] = pixel_entry(i);
 
   const BandShare share(params);
-  const WgradTile tile(block_x());
+  const WgradTile tile(cluster_number());
   const TapBox taps = all_taps();
   const int first_channel = taps.decode(tile.first_column).c;
   StageLoader loader(tile, params, first_channel, memory);
@@ -43,9 +44,11 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
         j, column_place(taps.decode(exists ? column : tile.first_column), first_channel));
   }
 
-  FragmentSums sums;
+  HeldSums held;
+  FragmentSums sums(&held);
   const auto landed = [](int) { block_barrier(); };
-  StageWalk walk(share, loader, landed);
+  StageWalk walk(share, loader);
+  walk.next_stage(landed);
   // A stage's last share is stored a step after it was loaded: so this one, too, has as many
   // steps as it takes.
   loader.load_step();
@@ -63,7 +66,7 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   int fragment = 0;  // of the stage, at hand
   const auto multiply = [&](int turn) {
     const bool ends = ++fragment == STAGE_FRAGMENTS;
-    if (ends) walk.end_stage(landed), fragment = 0;
+    if (ends) walk.next_stage(landed), fragment = 0;
     read(fragments[1 - turn], fragment);
     sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
     fragments[1 - turn].take_apart();
@@ -84,7 +87,6 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
     }
     sums.end_run(k < count);
   }
-  sums.finish();
 
   reduce_and_store<MEMORY_BYTES / 4>(sums, reinterpret_cast<compute_t*>(memory),
                                      GradientStore<DW_RUN>(tile, position, taps, params));

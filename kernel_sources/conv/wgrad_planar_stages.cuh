@@ -10,7 +10,7 @@ struct BandShare {
 
   device_inline explicit BandShare(const WgradParams& params) {
     const u32 all = DIVIDE(DIV_OPQ, static_cast<u32>(params.pixels)) * BANDS;
-    const u32 a_part = (all + cluster_size() - 1) / cluster_size();
+    const u32 a_part = cluster_share(all);
     begin = cluster_rank() * a_part;
     const u32 left = begin < all ? all - begin : 0;
     bands = left < a_part ? left : a_part;
@@ -22,16 +22,14 @@ struct StageWalk {
   StageLoader& loader;
   u32 next = 0;             // band to be loaded, of the part
   int pixels_of_next = 0;   // words of them
-  int stage = STAGE_BYTES;  // at hand, in shared memory
+  int stage = STAGE_BYTES;  // at hand, in shared memory; at first, none
   int pixels = 0;
 
-  // landed(place): once the first stage, at `place`, has landed for all.
-  template <class Landed>
-  device_inline StageWalk(const BandShare& part, StageLoader& stages, const Landed& landed)
+  // Brings the first stage, which next_stage() makes the one at hand.
+  device_inline StageWalk(const BandShare& part, StageLoader& stages)
       : share(part), loader(stages) {
     start_next();
     loader.load_all();
-    end_stage(landed);
   }
   device_inline void start_next() {
     if (next >= share.bands) return;
@@ -40,12 +38,13 @@ struct StageWalk {
     loader.start(band, STAGE_BYTES - stage);
     ++next;
   }
+  // landed(place): what is left of the next stage, at `place`, has been stored by this thread.
   template <class Landed>
-  device_inline void end_stage(const Landed& landed) {
+  device_inline void next_stage(const Landed& landed) {
     async_commit();
     async_wait<0>();
     stage = STAGE_BYTES - stage;
-    landed(stage);  // the next stage has landed for all; this one has been read by all
+    landed(stage);  // it has landed for all; the one before has been read by all
     pixels = pixels_of_next;
     start_next();
   }

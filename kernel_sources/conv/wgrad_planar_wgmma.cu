@@ -21,10 +21,11 @@ constexpr int FRAGMENT_STEP = PLANES_OF_FILTERS ? FRAGMENT_K * 16 : 2 * RIGHT_PL
 KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
+#pragma unroll 1
   for (int i = thread_x(); i < STAGE_WORDS; i += THREADS) table[i] = pixel_entry(i);
 
   const BandShare share(params);
-  const WgradTile tile(block_x());
+  const WgradTile tile(cluster_number());
   const TapBox taps = all_taps();
   const int first_channel = taps.decode(tile.first_column).c;
   StageLoader loader(tile, params, first_channel, memory);
@@ -42,7 +43,8 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       PLANES_OF_FILTERS ? SharedMatrix(memory + slice() * FRAGMENT_STEP, 128, FILTERS_PLANE)
                         : SharedMatrix(memory + slice() * FRAGMENT_STEP, RIGHT_PLANE, 128);
 
-  PromotedSums sums;
+  HeldSums held;
+  PromotedSums sums(&held);
   int in_part = 0;  // turns since the last promotion
   const auto landed = [&](int stage) {
     if (!SPLIT) show_to_tensor_cores();
@@ -53,10 +55,11 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       block_barrier();
     }
   };
-  StageWalk walk(share, loader, landed);
+  StageWalk walk(share, loader);
   LeftProducts products;
 #pragma unroll 1
   for (u32 band = 0; band < share.bands; ++band) {
+    walk.next_stage(landed);
     // A fragment is read while the one before is multiplied; the last one reads the first again.
     LeftFragments columns[2];
     const auto read = [&](LeftFragments& to, int turn) {
@@ -92,7 +95,6 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       const bool last = band + 1 == share.bands && turn == STAGE_TURNS;
       if (last || in_part + RUN > PROMOTE) sums.end_run(!last), in_part = 0;
     }
-    walk.end_stage(landed);
   }
   sums.finish();
 

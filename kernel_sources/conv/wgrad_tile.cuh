@@ -28,8 +28,7 @@ struct WgradTile {
   u32 group;
   int first_filter, first_column;
 
-  device_inline explicit WgradTile(u32 block) {
-    const u32 tile = block / cluster_size();
+  device_inline explicit WgradTile(u32 tile) {
     const u32 filter_tile = DIVIDE(DIV_TILES_N, tile);
     first_column = static_cast<int>(tile - filter_tile * DIV_TILES_N) * TILE_N;
     group = DIVIDE(DIV_TILES_M, filter_tile);
@@ -116,7 +115,7 @@ struct GradientStore {
   device_inline void finish() const {
     if constexpr (!SPLIT) return;
     u32 of_any = lost;
-#pragma unroll
+#pragma unroll 1
     for (u32 mask = 16; mask > 0; mask /= 2) of_any |= warp_shuffle_xor(of_any, mask);
     if (of_any == 0) return;
     const u32 lane = thread_x() % 32;
@@ -138,11 +137,11 @@ struct GradientStore {
   device_inline void add_up(int filter, int column, u32 lane) const {
     if (column >= COLUMNS) return;
     const Tap tap = taps.decode(column);
-    compute_t sum =
-        gradient_sum<32, true>(tile.x(params) + static_cast<i64>(tap.c) * SOURCE_STRIDE_C,
-                               tile.dy(params) + static_cast<i64>(filter) * OUT_STRIDE_ROW, tap.t,
-                               tap.r, tap.s, params.pixels / DIV_OPQ, lane);
-#pragma unroll
+    compute_t sum = gradient_sum<offset_t, 32, true>(
+        tile.x(params) + static_cast<i64>(tap.c) * SOURCE_STRIDE_C,
+        tile.dy(params) + static_cast<i64>(filter) * OUT_STRIDE_ROW, tap.t, tap.r, tap.s,
+        params.pixels / DIV_OPQ, lane);
+#pragma unroll 1
     for (u32 mask = 16; mask > 0; mask /= 2) sum += warp_shuffle_xor(sum, mask);
     if (lane != 0) return;
     const i64 at = static_cast<i64>(filter) * W_STRIDE_ROW + filter_offset(tap);

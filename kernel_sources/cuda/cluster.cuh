@@ -27,6 +27,23 @@ device_inline u32 cluster_size() {
 #endif
 }
 
+// The cluster's number in a grid along x. A cluster's blocks follow each other.
+device_inline u32 cluster_number() {
+#if __CUDA_ARCH__ >= 900
+  u32 number;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+  return number;
+#else
+  return block_x();
+#endif
+}
+
+// What a block of the cluster gets of `count`, rounded up: clusters are of 2, 4, 8, 16 blocks.
+device_inline u32 cluster_share(u32 count) {
+  const u32 size = cluster_size();
+  return (count + size - 1) >> (31 - leading_zeros(size));
+}
+
 // Every thread of the cluster must arrive; orders their accesses to each other's shared memory. A
 // block must not exit while another may still read its shared memory.
 device_inline void cluster_barrier() {

@@ -6,6 +6,8 @@
 
 device_inline u32 cluster_rank() { return kiln_context->cluster_rank; }
 device_inline u32 cluster_size() { return kiln_context->cluster_size; }
+device_inline u32 cluster_number() { return block_x() / cluster_size(); }
+device_inline u32 cluster_share(u32 count) { return (count + cluster_size() - 1) / cluster_size(); }
 device_inline void cluster_barrier() { kiln_context->cluster_barrier(kiln_context); }
 
 // The shared memory of a block that has exited holds 0xff bytes.

@@ -99,7 +99,7 @@ struct Walk {
 
 KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
   const u32 rank = cluster_rank(), parts = cluster_size();
-  u64 result = static_cast<u64>(block_x() / parts) * RESULTS + thread_result();
+  u64 result = static_cast<u64>(cluster_number()) * RESULTS + thread_result();
   u64 n = BATCH_KEPT ? DIVIDE(ROWS_DIV_KEPT, result) : 0;
   const bool present = BATCH_KEPT ? n < static_cast<u64>(params.images) : result < KEPT;
   if (!present) result = n = 0;

@@ -194,7 +194,7 @@ struct Batch {
 
 KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
   const u32 parts = cluster_size();
-  const Rows rows(params, block_x() / parts);
+  const Rows rows(params, cluster_number());
   const index_t stride = static_cast<index_t>(parts) * TY;
   index_t at = static_cast<index_t>(cluster_rank()) * TY + thread_ty();
 

@@ -36,7 +36,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   work.type = problem.type;
   work.split = is_split(problem);
   work.shape = fragment_shape(shape);
-  work.shared_memory = tile.shared_memory();
+  work.shared_memory = tile.shared_memory(rows_innermost(gather));
   work.tiles = tiles;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const double taps = tile.walked_taps(gather);
@@ -107,7 +107,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   spec.file = cat("conv/", name(), ".cu");
   spec.entry = name();
   spec.tile = describe(tile);
-  spec.shared_memory = tile.shared_memory();
+  spec.shared_memory = tile.shared_memory(rows_innermost(gather));
   spec.alignment = alignment(problem);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -129,7 +129,10 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
   add("FILTER_PAD", transposed_pad(tile.element), "bytes");
-  add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
+  if (shape.columns_left)
+    add_staged_store_constants(spec.constants, problem, gather);
+  else
+    add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
@@ -142,6 +145,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("HALO_COLUMNS", tile.halo_columns);
   add("HALO_STAGES", std::int64_t{tile.halo_stages});
   add("LEAST_TAPS", std::int64_t{tile.least_taps});
+  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
   const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
   };

@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/line_store.hpp"
 
 namespace kiln {
 namespace {
@@ -66,11 +67,13 @@ std::int64_t HaloTile::filter_bytes() const {
                            : shape.m * pitch();
 }
 
-std::uint32_t HaloTile::shared_memory() const {
+std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
   // By warpgroups, the rests of the stage at hand lie apart.
   const int filters = shape.stages + (shape.columns_left && shape.split ? 1 : 0);
-  return static_cast<std::uint32_t>(halo_stages * halo_bytes() + filters * filter_bytes() +
-                                    4 * halo_pixels());
+  const std::int64_t operands =
+      halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
+  const std::int64_t sums = shape.columns_left ? staged_bytes(shape.m, shape.n, rows_inner) : 0;
+  return static_cast<std::uint32_t>(std::max(operands, sums));
 }
 
 void HaloTile::set_halo_stages(int stages, int ahead) {
@@ -107,7 +110,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   std::optional<HaloTile> best;
   double best_clocks = 0;
   const auto fits = [&] {
-    return fits_shared_memory(tile.shared_memory(), shape.min_blocks, device);
+    return fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device);
   };
   for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
     tile.strip = ceil_div(width, strips);

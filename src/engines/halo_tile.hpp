@@ -48,7 +48,8 @@ struct HaloTile {
   std::int64_t halo_bytes() const;
   std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
   std::int64_t filter_bytes() const;  // of a stage
-  std::uint32_t shared_memory() const;
+  // rows_inner: of the output, which decides how sums lie on their way there.
+  std::uint32_t shared_memory(bool rows_inner) const;
   // Of a tile, on average: those that are live, or all of a group of which one is.
   double walked_taps(const Gather& gather) const;
 };

@@ -22,7 +22,7 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   work.m = tile.shape.m;
   work.n = tile.shape.n;
   work.threads = tile.shape.threads();
-  work.shared_memory = tile.shared_memory(gather.out_strides[1] == 1);
+  work.shared_memory = tile.shared_memory(rows_innermost(gather));
   work.tiles = tiles;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
@@ -91,7 +91,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   spec.file = cat("conv/", name(), ".cu");
   spec.entry = name();
   spec.tile = describe(tile);
-  spec.shared_memory = tile.shared_memory(gather.out_strides[1] == 1);
+  spec.shared_memory = tile.shared_memory(rows_innermost(gather));
   spec.alignment = alignment(problem);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -111,9 +111,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
   add("FILTER_PAD", transposed_pad(tile.element), "bytes");
   add("FILTER_PLANE", tile.filter_plane(), "rows of 16 bytes from one plane to the next; or 0");
-  constexpr int store_vector = 4, single = 1;
-  add_line_store_constants(spec.constants, problem, gather, single, store_vector, 2);
-  add("STORE_VECTOR", std::int64_t{store_vector}, "rows that are stored at a time");
+  add_staged_store_constants(spec.constants, problem, gather);
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, is_split(problem), reduction);

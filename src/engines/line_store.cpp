@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/integer.hpp"
+
 namespace kiln {
 namespace {
-
-bool rows_innermost(const Gather& gather) { return gather.out_strides[1] == 1; }
 
 // Runs of `count` rows, or of pixels, lie side by side in the output, each aligned to its own size
 // (given an aligned output).
@@ -21,6 +21,14 @@ bool z_alike(const ConvolutionProblem& problem, const Gather& gather) {
 }
 
 }  // namespace
+
+bool rows_innermost(const Gather& gather) { return gather.out_strides[1] == 1; }
+
+std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner) {
+  constexpr std::int64_t sum = 4, place = 4;
+  const std::int64_t sums = rows_inner ? n * (m + 4) : m * (ceil_div(n, 32) * 32 + 8);
+  return sums * sum + n * place;
+}
 
 int rows_side_by_side(const Gather& gather, int thread_m) {
   if (!rows_innermost(gather)) return 1;
@@ -41,6 +49,15 @@ void add_line_store_constants(std::vector<Constant>& constants, const Convolutio
   constants.push_back({"Z_LIKE_OUT", z_alike(problem, gather), ""});
   constants.push_back(
       {"OUTPUT_VECTOR", stores_vectors(problem, gather, columns, run_m, run_n), ""});
+}
+
+void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                                const Gather& gather) {
+  // Of rows alone: single columns lie anywhere.
+  constexpr int store_vector = 4, single = 1, pair = 2;
+  add_line_store_constants(constants, problem, gather, single, store_vector, pair);
+  constants.push_back(
+      {"STORE_VECTOR", std::int64_t{store_vector}, "rows that are stored at a time"});
 }
 
 }  // namespace kiln

@@ -1,4 +1,5 @@
-// How a gathering kernel's sums reach the output (kernel_sources/conv/line_store.cuh).
+// How a gathering kernel's sums reach the output (kernel_sources/conv/line_store.cuh,
+// staged_store.cuh).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,13 @@
 #include "engines/gather.hpp"
 
 namespace kiln {
+
+// Rows lie side by side in the output.
+bool rows_innermost(const Gather& gather);
+
+// Shared memory through which an m x n tile's sums go out together
+// (kernel_sources/conv/staged_store.cuh), their pixels' places included.
+std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner);
 
 // Rows of a thread that lie side by side in the tile: as many as an access stores, where the output
 // has rows innermost; of thread_m sums.
@@ -22,5 +30,8 @@ bool stores_vectors(const ConvolutionProblem& problem, const Gather& gather, std
 // LINES_ALONG_M, Z_LIKE_OUT and OUTPUT_VECTOR.
 void add_line_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                               const Gather& gather, std::int64_t columns, int run_m, int run_n);
+// The same where a tile's sums go out together, and STORE_VECTOR.
+void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                                const Gather& gather);
 
 }  // namespace kiln

@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
+#include "engines/line_store.hpp"
 
 namespace kiln {
 namespace {
@@ -86,12 +87,7 @@ std::uint32_t LineTile::shared_memory(bool rows_inner) const {
   const std::int64_t halo = shape.parts() * chunk_bytes() * plane_pixels();
   const std::int64_t operands =
       halo_stages * halo + shape.stages * filter_bytes() + 4 * halo_pixels;
-  constexpr std::int64_t sum = 4;
-  const std::int64_t sums = rows_inner
-                                ? std::int64_t{shape.n} * (shape.m + 4) * sum
-                                : std::int64_t{shape.m} * (ceil_div(shape.n, 32) * 32 + 8) * sum;
-  const std::int64_t table = sum * shape.n;
-  return static_cast<std::uint32_t>(std::max(operands, sums + table));
+  return static_cast<std::uint32_t>(std::max(operands, staged_bytes(shape.m, shape.n, rows_inner)));
 }
 
 std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather, int tap_group,
@@ -135,8 +131,7 @@ std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gath
       tile.one_by_one() ? (shape.stages - 1) * std::int64_t{tap_group} : shape.stages;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, phase.tap_count()));
   tile.least_taps = static_cast<int>(ceil_div(ahead, tile.halo_stages - 1));
-  const bool rows_inner = gather.out_strides[1] == 1;
-  if (!fits_shared_memory(tile.shared_memory(rows_inner), shape.min_blocks, device))
+  if (!fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device))
     return std::nullopt;
   tile.live_taps = mean_live_taps(tile, gather);
   return tile;
