@@ -145,7 +145,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("HALO_COLUMNS", tile.halo_columns);
   add("HALO_STAGES", std::int64_t{tile.halo_stages});
   add("LEAST_TAPS", std::int64_t{tile.least_taps});
-  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  if (shape.columns_left) add("SHARED_BYTES", std::int64_t{spec.shared_memory});
   const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
   };
