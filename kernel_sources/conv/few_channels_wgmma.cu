@@ -23,6 +23,7 @@ device_inline int filter_column(int m) {
 }
 
 KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   fill_table(table);
@@ -51,7 +52,7 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     const int next_lines = 2 * LINES_AT + X_BYTES - lines;
     if (bands.end - number > bands.stride) loader.start_band(number + bands.stride, next_lines);
 
-    PromotedSums sums;
+    sums.start();
     LeftProducts products;
     // A fragment is read while the one before is multiplied; the last one reads the first again.
     LeftFragments pixels[2];
@@ -66,16 +67,18 @@ KILN_KERNEL(few_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
                             filters.moved(fragment * (2 * RIGHT_PLANE)), FILTER_BYTES);
       // What follows runs beside the products.
       if (loader.pending()) loader.step();
-      products.template wait<1>(sums.part);  // the registers of those before are free
+      products.template wait<1>();  // the registers of those before are free
       read(pixels[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
     };
     int fragment = 0;
     multiply_in_turns<1>(
         sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); },
-        [&] { products.template wait<0>(sums.part); });
+        [&] { products.template wait<0>(); });
 
     const Band band(number);
-    store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));
+    ThreadSums values = sums.values();
+    store_lines(values,
+                TileStore(band, position, bands.first_row, band.image, bands.group, params));
     loader.flush();
     land();  // the next band has landed for all; this one has been read by all
     lines = next_lines;

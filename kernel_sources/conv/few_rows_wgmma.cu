@@ -11,6 +11,7 @@ constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(Fi
 static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
 
 KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
 #pragma unroll 1
@@ -37,7 +38,7 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
     HeldSums held;
-    PromotedSums sums(&held);
+    sums.start(&held);
     if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {
         if (!SPLIT) show_to_tensor_cores();
@@ -47,7 +48,7 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       walk.begin(tile, landed);
 
       LeftProducts products;
-      const auto settle = [&] { products.template wait<0>(sums.part); };
+      const auto settle = [&] { products.template wait<0>(); };
       // A fragment is read while the one before is multiplied.
       LeftFragments fragments[2];
       const auto read = [&](LeftFragments& to, int fragment) {
@@ -72,14 +73,16 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
               settle();  // what they read is to be written next
               landed(stage);
             });
-          products.template wait<1>(sums.part);  // the registers of those before are free
+          products.template wait<1>();  // the registers of those before are free
           read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
         }
       };
       read(fragments[0], 0);
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, settle);
     }
+    sums.finish();
     // The stage that was read last is free.
-    store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
+    ThreadSums values = sums.values();
+    store_tile(values, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }
 }

@@ -66,6 +66,7 @@ struct PixelReader {
 };
 
 KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
@@ -83,7 +84,7 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
   HeldSums held;
-  PromotedSums sums(&held);
+  sums.start(&held);
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const auto land = [&] {
     async_commit();
@@ -119,16 +120,15 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       if (last) {
         stages.load();
         stages.end_step([&] {
-          products.template wait<0>(sums.part);  // what they read is to be written next
+          products.template wait<0>();  // what they read is to be written next
           land();
         });
       }
-      products.template wait<1>(sums.part);  // the registers of those before are free
+      products.template wait<1>();  // the registers of those before are free
       read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
     }
   };
-  multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step,
-                                 [&] { products.template wait<0>(sums.part); });
+  multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [&] { products.template wait<0>(); });
   sums.finish();
 
   // Worked out again: kept from the beginning on, its parts would take registers.

@@ -22,6 +22,7 @@ static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 static_assert(PRODUCTS_M == 1 && !SPLIT && TAP_GROUP == 1);
 
 KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
@@ -63,8 +64,8 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   }
 
   HeldSums held;
-  PromotedSums sums(&held);
-  WarpgroupProducts<element_t, PRODUCTS_N> products;
+  sums.start(&held);
+  WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
   int slot = 0, halo_slot = 0;
   bool fresh = true;  // a halo, not shown to the tensor cores yet
   const auto multiply_step = [&](bool more) {
@@ -76,15 +77,17 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
 #pragma unroll
     for (int half = 0; half < LeftOperand::HALVES; ++half) {
-      if (half > 0) products.template wait<1>(sums.part[0]);  // what they read is read anew
+      if (half > 0) products.template wait<1>();  // what they read is read anew
       left.load(half);
       products.begin();
       constexpr int FRAGMENTS = CHUNK_STEPS / LeftOperand::HALVES;
 #pragma unroll
       for (int fragment = half * FRAGMENTS; fragment < (half + 1) * FRAGMENTS; ++fragment)
-        left.multiply(products, sums.part[0], fragment, of_tap.moved(fragment * (2 * PLANE_BYTES)));
+        left.multiply(products, sums.registers, fragment,
+                      of_tap.moved(fragment * (2 * PLANE_BYTES)), fragment > 0 || !sums.fresh);
       products.commit();
     }
+    sums.fresh = false;
     // What follows runs beside the products.
     if (more) load();
     async_commit();
@@ -94,7 +97,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (fresh) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
     // Those before the last group are done: their registers are free and, once all have passed the
     // next barrier, the slot and the halo of the step before.
-    products.template wait<1>(sums.part[0]);
+    products.template wait<1>();
   };
 
   // Promotions stay out of the innermost loop, where they would be in the products' way.
@@ -104,9 +107,10 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
 #pragma unroll 1
     for (; k < stop; ++k) multiply_step(k + AHEAD < end);
-    products.template wait<0>(sums.part[0]);
+    products.template wait<0>();
     sums.end_run(k < end);
   }
+  sums.finish();
   async_wait<0>();
   compute_t* const stage = reinterpret_cast<compute_t*>(memory);
   block_barrier();

@@ -44,6 +44,7 @@ static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 static_assert(PRODUCTS_M == 1);
 
 KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
@@ -69,7 +70,7 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
 
   HeldSums held;
-  PromotedSums sums(&held);
+  sums.start(&held);
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const int steps = stages.groups_left * TAP_GROUP;
   stages.fill(land);
@@ -77,7 +78,7 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
   };
 
-  WarpgroupProducts<element_t, PRODUCTS_N> products;
+  WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
   // Promotions stay out of the innermost loop, where they would be in the products' way. Each
   // warpgroup has its own time for them, at which another one's products go on.
   constexpr int GROUPS = THREADS / 128;
@@ -94,31 +95,34 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
       for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
         const SharedMatrix left = filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART));
         const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
+        const bool add = fragment > 0 || !sums.fresh;
         if constexpr (SPLIT) {
-          products.template multiply<false>(sums.part[0], left.moved(PlanarPlanes::TAP_REST),
-                                            right);
-          products.template multiply<false>(sums.part[0], left,
-                                            right.moved(PlanarPlanes::HALO_REST));
+          products.template multiply<false, 0>(sums.registers, left.moved(PlanarPlanes::TAP_REST),
+                                               right, add);
+          products.template multiply<false, 0>(sums.registers, left,
+                                               right.moved(PlanarPlanes::HALO_REST));
         }
-        products.template multiply<false>(sums.part[0], left, right);
+        products.template multiply<false, 0>(sums.registers, left, right, SPLIT || add);
       }
       products.commit();
+      sums.fresh = false;
       // What follows runs beside the products.
       if (RUNS_ON && group_begins) {
-        products.template wait<1>(sums.part[0]);
+        products.template wait<1>();
         block_barrier();
       }
       stages.load();
       stages.end_step([&] {
-        if (!RUNS_ON) products.template wait<0>(sums.part[0]);
+        if (!RUNS_ON) products.template wait<0>();
         land();
       });
-      products.template wait<1>(sums.part[0]);
+      products.template wait<1>();
     }
-    products.template wait<0>(sums.part[0]);
+    products.template wait<0>();
     sums.end_run(k < steps);
     stop += PROMOTE;
   }
+  sums.finish();
   block_barrier();
   stage_and_store(sums, position, tile, params, reinterpret_cast<compute_t*>(memory));
 }

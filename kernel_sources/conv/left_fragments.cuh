@@ -2,7 +2,7 @@
 // there, and their products with a right operand that lies in shared memory.
 #pragma once
 
-#include "conv/promoted_sums.cuh"
+#include "conv/warpgroup_sums.cuh"
 #include "target/wgmma.cuh"
 
 // 32 bytes of the reduction.
@@ -25,23 +25,29 @@ struct LeftFragments {
   }
 };
 
-using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_RIGHT, PRODUCTS_LEFT>;
+using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_LEFT, PRODUCTS_RIGHT>;
+
+// All from left operand L on.
+template <bool RIGHT_INNER, int L>
+device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
+                                 const LeftFragments& left, SharedMatrix right, int rest) {
+  auto& into = sums.registers;
+  if constexpr (SPLIT) {
+    products.template multiply<RIGHT_INNER, L>(into, left.rest[L], right, !sums.fresh);
+    products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right.moved(rest));
+  }
+  products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right, SPLIT || !sums.fresh);
+  if constexpr (L + 1 < PRODUCTS_LEFT)
+    multiply_from<RIGHT_INNER, L + 1>(products, sums, left, right, rest);
+}
 
 // Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
 // to its rests.
 template <bool RIGHT_INNER>
-device_inline void start_products(LeftProducts& products, PromotedSums& sums,
+device_inline void start_products(LeftProducts& products, WarpgroupSums& sums,
                                   const LeftFragments& left, SharedMatrix right, int rest) {
   products.begin();
-#pragma unroll
-  for (int i = 0; i < PRODUCTS_LEFT; ++i) {
-    if constexpr (SPLIT) {
-      products.template multiply<RIGHT_INNER>(sums.part[i], left.rest[i], right, !sums.fresh);
-      products.template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right.moved(rest));
-    }
-    products.template multiply<RIGHT_INNER>(sums.part[i], left.whole[i], right,
-                                            SPLIT || !sums.fresh);
-  }
+  multiply_from<RIGHT_INNER, 0>(products, sums, left, right, rest);
   products.commit();
   sums.fresh = false;
 }

@@ -31,11 +31,11 @@ struct LeftInPlace {
   // What follows is of the step whose filter lies in `slot`.
   device_inline void start(int slot) { step = filters.moved(slot); }
   device_inline void load(int) {}
-  template <class Products, class Sum>
-  device_inline void multiply(Products& products, Sum& sums, int fragment,
-                              const SharedMatrix& right) const {
+  template <class Products, class Sums>
+  device_inline void multiply(Products& products, Sums& sums, int fragment,
+                              const SharedMatrix& right, bool add) const {
     constexpr int NEXT = FILTER_ROWS_INNER ? FRAGMENT_K * 16 : 2 * Layout::PART;
-    products.template multiply<FILTER_ROWS_INNER>(sums, step.moved(fragment * NEXT), right);
+    products.template multiply<FILTER_ROWS_INNER, 0>(sums, step.moved(fragment * NEXT), right, add);
   }
 };
 
@@ -60,10 +60,10 @@ struct LeftInRegisters {
     for (int fragment = half * HALF_STEP; fragment < (half + 1) * HALF_STEP; ++fragment)
       reader.load(filter[fragment], step, fragment);
   }
-  template <class Products, class Sum>
-  device_inline void multiply(Products& products, Sum& sums, int fragment,
-                              const SharedMatrix& right) const {
-    products.multiply(sums, filter[fragment].m[0], right);
+  template <class Products, class Sums>
+  device_inline void multiply(Products& products, Sums& sums, int fragment,
+                              const SharedMatrix& right, bool add) const {
+    products.template multiply<false, 0>(sums, filter[fragment].m[0], right, add);
   }
 };
 

@@ -13,6 +13,14 @@ constexpr bool COLUMNS_LEFT = LANES_N == 8;
 constexpr int PRODUCTS_LEFT = COLUMNS_LEFT ? PRODUCTS_N : PRODUCTS_M;
 constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
 
+// Row and column of the thread's that sum c of product (l, r) is.
+device_inline constexpr int sum_row(int l, int r, int c) {
+  return COLUMNS_LEFT ? 2 * r + c % 2 : 2 * l + c / 2;
+}
+device_inline constexpr int sum_column(int l, int r, int c) {
+  return COLUMNS_LEFT ? 2 * l + c / 2 : r / VECTOR_N * RUN_N + c % 2 * VECTOR_N + r % VECTOR_N;
+}
+
 // Where sums wait with PROMOTE_LOCAL; a variable of its own, so that it alone lies in memory.
 struct HeldSums {
   struct alignas(4 * sizeof(compute_t)) Four {
@@ -24,25 +32,17 @@ struct HeldSums {
 struct PromotedSums {
   // Whether those of before the last promotion are in registers.
   static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
-  // Products of warpgroups take the place of what is nothing yet; others are added to it.
-  static constexpr bool REPLACED = COLUMNS_LEFT;
-
   compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
   compute_t total[TOTALS ? PRODUCTS_LEFT : 1][TOTALS ? PRODUCTS_RIGHT : 1][4];
   HeldSums* held;
   bool promoted = false;  // something is held
-  bool fresh = true;      // part is nothing yet
 
   // memory: with PROMOTE_LOCAL.
   device_inline explicit PromotedSums(HeldSums* memory = nullptr) : held(memory) {
     if constexpr (TOTALS) clear(total);
-    if constexpr (!REPLACED) clear(part);
+    clear(part);
   }
 
-  // Once all runs have ended, where there may have been none.
-  device_inline void finish() {
-    if (!TOTALS && REPLACED && fresh) clear(part);
-  }
   // The sum of row i and column j of the thread's.
   device_inline compute_t& at(int i, int j) {
     if constexpr (TOTALS)
@@ -62,13 +62,8 @@ struct PromotedSums {
  private:
   template <int LEFT, int RIGHT>
   device_inline static compute_t& in_products(compute_t (&products)[LEFT][RIGHT][4], int i, int j) {
-    if constexpr (COLUMNS_LEFT) {
-      const int run = i / RUN_M, within = i % RUN_M;
-      return products[j / 2][run * (RUN_M / 2) + within / 2][j % 2 * 2 + within % 2];
-    } else {
-      const int run = j / RUN_N, within = j % RUN_N;
-      return products[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
-    }
+    const int run = j / RUN_N, within = j % RUN_N;
+    return products[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
   }
   template <int LEFT, int RIGHT>
   device_inline static void clear(compute_t (&products)[LEFT][RIGHT][4]) {
@@ -79,10 +74,6 @@ struct PromotedSums {
 #pragma unroll
         for (int c = 0; c < 4; ++c) products[i][j][c] = 0;
   }
-  device_inline void start_part() {
-    fresh = true;
-    if constexpr (!REPLACED) clear(part);
-  }
   device_inline void promote() {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_LEFT; ++i)
@@ -90,7 +81,7 @@ struct PromotedSums {
       for (int j = 0; j < PRODUCTS_RIGHT; ++j)
 #pragma unroll
         for (int c = 0; c < 4; ++c) total[i][j][c] += part[i][j][c];
-    start_part();
+    clear(part);
   }
   // What is held comes to part, and goes back if `more` is to come.
   device_inline void promote_held(bool more) {
@@ -114,7 +105,7 @@ struct PromotedSums {
         const compute_t(&four)[4] = part[i][j];
         at[i * PRODUCTS_RIGHT + j] = {{four[0], four[1], four[2], four[3]}};
       }
-    start_part();
+    clear(part);
     promoted = true;
   }
 };
@@ -122,8 +113,8 @@ struct PromotedSums {
 // So many steps of STEP_FRAGMENTS fragments each, which take turns in two sets of registers:
 // step(the set of the first). Promotions stay out of the innermost loop, where they would be in the
 // products' way; settle(): products are to be done.
-template <int STEP_FRAGMENTS, class Step, class Settle>
-device_inline void multiply_in_turns(PromotedSums& sums, int steps, const Step& step,
+template <int STEP_FRAGMENTS, class Sums, class Step, class Settle>
+device_inline void multiply_in_turns(Sums& sums, int steps, const Step& step,
                                      const Settle& settle) {
   static_assert((STEP_FRAGMENTS * PROMOTE) % 2 == 0, "fragments take turns");
   int k = 0;

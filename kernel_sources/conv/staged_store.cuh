@@ -6,7 +6,7 @@
 #pragma once
 
 #include "conv/gather_output.cuh"
-#include "conv/tile_sums.cuh"
+#include "conv/warpgroup_sums.cuh"
 
 // Sums of a column follow each other, or of a row; either way a warp's 8 rows of 4 columns lie in
 // different banks.
@@ -19,18 +19,20 @@ device_inline constexpr int staged_place(int m, int n) {
   return LINES_ALONG_M ? n * STAGED_PITCH + m : m * STAGED_PITCH + n;
 }
 
+// From a thread's first sum on.
+struct StagedPlace {
+  device_inline static constexpr int of(int l, int r, int c) {
+    return staged_place(row_step(sum_row(l, r, c)), column_step(sum_column(l, r, c)));
+  }
+};
+
 // `stage`: STAGED_BYTES of shared memory that no thread of the block reads or writes any more.
 // Behind the sums lie the places of the tile's pixels in the output, each worked out once for all
 // rows; -1 where there is none.
-template <class Sums, class Tile>
-device_inline void stage_and_store(Sums& sums, Position position, const Tile& tile,
+template <class Tile>
+device_inline void stage_and_store(const WarpgroupSums& sums, Position position, const Tile& tile,
                                    const GatherParams& params, compute_t* stage) {
-  compute_t* const first = stage + staged_place(position.m, position.n);
-#pragma unroll
-  for (int j = 0; j < THREAD_N; ++j)
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-      first[staged_place(row_step(i), column_step(j))] = sums.at(i, j);
+  sums.registers.put<StagedPlace>(stage + staged_place(position.m, position.n));
   out_offset_t* const places = reinterpret_cast<out_offset_t*>(stage + STAGED);
 #pragma unroll 1
   for (int n = thread_x(); n < TILE_N; n += THREADS) {
@@ -60,17 +62,24 @@ device_inline void stage_and_store(Sums& sums, Position position, const Tile& ti
     const int m = (LINES_ALONG_M ? i % TILE_VECTORS : i / TILE_N) * VECTOR_ROWS;
     const int row = tile.first_row + m;
     if (places[n] < 0 || row >= ROWS) continue;
-    compute_t values[VECTOR_ROWS], bias[VECTOR_ROWS];
+    compute_t values[VECTOR_ROWS];
     const compute_t* const mine = stage + staged_place(m, n);
 #pragma unroll
     for (int v = 0; v < VECTOR_ROWS; ++v) values[v] = shared ? compute_t(0) : mine[v * NEXT_ROW];
     // Asked here, or the compiler would write the whole loop twice.
     if (from_here(cluster_size()) > 1) {
+      // Two at a time, for another multiprocessor's take long.
 #pragma unroll 1
-      for (u32 part = 0; part < cluster_size(); ++part) {
+      for (u32 part = 0; part < cluster_size(); part += 2) {
+        const bool two = part + 1 < cluster_size();
         const compute_t* const theirs = cluster_shared(mine, part);
+        const compute_t* const next = cluster_shared(mine, two ? part + 1 : part);
+        compute_t both[2][VECTOR_ROWS];
 #pragma unroll
-        for (int v = 0; v < VECTOR_ROWS; ++v) values[v] += theirs[v * NEXT_ROW];
+        for (int v = 0; v < VECTOR_ROWS; ++v)
+          both[0][v] = theirs[v * NEXT_ROW], both[1][v] = two ? next[v * NEXT_ROW] : compute_t(0);
+#pragma unroll
+        for (int v = 0; v < VECTOR_ROWS; ++v) values[v] = values[v] + both[0][v] + both[1][v];
       }
     }
     u32 existing = 0;
@@ -86,9 +95,14 @@ device_inline void stage_and_store(Sums& sums, Position position, const Tile& ti
     };
     if (!scale_back(values, existing)) {
 #pragma unroll 1
-      for (int v = 0; v < VECTOR_ROWS && row + v < ROWS; ++v)
-        store_one(v, whole.add_up(tile.at(n), row + v));
-    } else if (OUTPUT_VECTOR && aligned && row + VECTOR_ROWS <= ROWS) {
+      for (int v = 0; v < VECTOR_ROWS && row + v < ROWS; ++v) {
+        const compute_t sum = whole.add_up(tile.at(n), row + v);
+#pragma unroll
+        for (int k = 0; k < VECTOR_ROWS; ++k) values[k] = k == v ? sum : values[k];
+      }
+    }
+    if (OUTPUT_VECTOR && aligned && row + VECTOR_ROWS <= ROWS) {
+      compute_t bias[VECTOR_ROWS];
 #pragma unroll
       for (int v = 0; v < VECTOR_ROWS; ++v) bias[v] = epilogue.bias_of(row + v);
       epilogue.store_vector(at, values, bias);

@@ -38,9 +38,14 @@ device_inline Position thread_position(int thread) {
           warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A thread's sums are what the way to multiply makes them, an Accumulator, PromotedSums; at(i, j)
-// is the one of row i and column j. They are registers, and every loop over all of them is
+// A thread's sums are what the way to multiply makes them, or such an array; at(i, j) is the one of
+// row i and column j. They are registers, and every loop over all of them is
 // unrolled: so what such a loop works out for each, the compiler works out that often.
+
+struct ThreadSums {
+  compute_t sum[THREAD_M * THREAD_N];
+  device_inline compute_t& at(int i, int j) { return sum[i * THREAD_N + j]; }
+};
 
 // The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
@@ -58,14 +63,6 @@ template <class Sums>
 device_inline compute_t& in_line(Sums& sums, int line, int i) {
   return LINES_ALONG_M ? sums.at(i, line) : sums.at(line, i);
 }
-// The first COUNT lines make room for those that follow.
-template <int COUNT, class Sums>
-device_inline void drop_lines(Sums& sums) {
-#pragma unroll
-  for (int line = 0; line + COUNT < LINES; ++line)
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) in_line(sums, line, i) = in_line(sums, line + COUNT, i);
-}
 
 // Hands every line to store(line, index) once, then ends with store.finish().
 template <class Sums, class Store>
@@ -75,10 +72,26 @@ device_inline void store_lines(Sums& sums, Store store) {
     compute_t line[LINE];
 #pragma unroll
     for (int i = 0; i < LINE; ++i) line[i] = in_line(sums, 0, i);
-    drop_lines<1>(sums);
+#pragma unroll
+    for (int next = 1; next < LINES; ++next)
+#pragma unroll
+      for (int i = 0; i < LINE; ++i) in_line(sums, next - 1, i) = in_line(sums, next, i);
     store(line, index);
   }
   store.finish();
+}
+
+// Where a thread's sum lies in an exchange, whose first one is its first.
+device_inline constexpr int exchange_place(int line, int i) { return (line * LINE + i) * THREADS; }
+// COUNT lines from `line` on go to an exchange.
+template <int COUNT, class Sums>
+device_inline void put_lines(Sums& sums, u32 line, compute_t* exchange) {
+#pragma unroll
+  for (int k = 0; k < LINES; ++k) {
+    if (COUNT < LINES && static_cast<u32>(k) - line >= COUNT) continue;
+#pragma unroll
+    for (int i = 0; i < LINE; ++i) exchange[exchange_place(k, i)] = in_line(sums, k, i);
+  }
 }
 
 // Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
@@ -98,11 +111,7 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
     const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
-#pragma unroll
-    for (int line = 0; line < BATCH; ++line)
-#pragma unroll
-      for (int i = 0; i < LINE; ++i) mine[(line * LINE + i) * THREADS] = in_line(sums, line, i);
-    drop_lines<BATCH>(sums);
+    put_lines<BATCH>(sums, first, mine - exchange_place(static_cast<int>(first), 0));
     if (parts > 1) cluster_barrier();
 #pragma unroll 1
     for (u32 index = first + cluster_rank() * SLICES + slice(); index < end; index += parts) {
@@ -110,7 +119,7 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store
 #pragma unroll
       for (int i = 0; i < LINE; ++i) line[i] = 0;
       const compute_t* const first_part =
-          exchange + (index - first) * (LINE * THREADS) + slice_thread();
+          exchange + exchange_place(static_cast<int>(index - first), 0) + slice_thread();
 #pragma unroll 1
       for (u32 part = 0; part < parts; part += AT_ONCE) {
         compute_t theirs[AT_ONCE][LINE];

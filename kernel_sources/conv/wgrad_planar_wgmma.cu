@@ -19,6 +19,7 @@ constexpr int RUN = PROMOTE < STAGE_TURNS ? PROMOTE : STAGE_TURNS;  // of turns,
 constexpr int FRAGMENT_STEP = PLANES_OF_FILTERS ? FRAGMENT_K * 16 : 2 * RIGHT_PLANE;
 
 KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
+  WarpgroupSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
 #pragma unroll 1
@@ -44,7 +45,7 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
                         : SharedMatrix(memory + slice() * FRAGMENT_STEP, RIGHT_PLANE, 128);
 
   HeldSums held;
-  PromotedSums sums(&held);
+  sums.start(&held);
   int in_part = 0;  // turns since the last promotion
   const auto landed = [&](int stage) {
     if (!SPLIT) show_to_tensor_cores();
@@ -75,7 +76,7 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
           gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), RESTS_AT - walk.stage);
       // What follows runs beside the products.
       loader.load_step();
-      products.template wait<1>(sums.part);  // the registers of those before are free
+      products.template wait<1>();  // the registers of those before are free
       read(columns[1 - set], turn + 1 < STAGE_TURNS ? turn + 1 : 0);
     };
     // Promotions stay out of the innermost loop, where they would be in the products' way.
@@ -91,7 +92,7 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
         multiply(1, turn);
         if (++turn == stop) break;
       }
-      products.template wait<0>(sums.part);
+      products.template wait<0>();
       const bool last = band + 1 == share.bands && turn == STAGE_TURNS;
       if (last || in_part + RUN > PROMOTE) sums.end_run(!last), in_part = 0;
     }

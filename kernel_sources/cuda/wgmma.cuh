@@ -2,7 +2,7 @@
 // they run, the warps go on. kernel_sources/host/wgmma.cuh gives the same names.
 //
 // The text of the instruction depends on the number of columns: the generator writes WGMMA_COLUMNS
-// and the lists of its operands.
+// and WGMMA_SUMS(l), the names of the sums (sum_registers.cuh).
 #pragma once
 
 #include "target/half.cuh"
@@ -42,9 +42,9 @@ device_inline void show_to_tensor_cores() {
 }
 
 // Products on their way into PRODUCTS x 8 columns of sums; rows are 16 of each warp, laid out among
-// its lanes as mma_16x8x8 and mma_16x8x16 have them. A group's products may go into TILES such
-// sums, each with left operands of its own.
-template <class T, int PRODUCTS, int TILES = 1>
+// its lanes as mma_16x8x8 and mma_16x8x16 have them. A group's products may go into LEFT such sums,
+// each with left operands of its own.
+template <class T, int LEFT, int PRODUCTS>
 class WarpgroupProducts {
  public:
   // Before the first of a group: orders what the thread did to sums and to left operands.
@@ -53,21 +53,20 @@ class WarpgroupProducts {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
   }
-  // sums += left right, over 32 bytes of the reduction; without `add`, sums = left right. Until
-  // wait() has let the product's group pass, sums and left belong to it, and what `right` is of
-  // shared memory stays as it is. With COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
-  template <bool COLUMNS_INNER = false>
-  device_inline void multiply(float (&sums)[PRODUCTS][4], const u32 (&left)[4], SharedMatrix right,
-                              bool add = true) {
-    static_assert(!COLUMNS_INNER || sizeof(T) == 2);
+  // Sums `L` += left right, over 32 bytes of the reduction; without `add`, they are left right.
+  // Until wait() has let the product's group pass, sums and left belong to it, and what `right` is
+  // of shared memory stays as it is. With COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
+  template <bool COLUMNS_INNER, int L, class Sums>
+  device_inline void multiply(Sums&, const u32 (&left)[4], SharedMatrix right, bool add = true) {
+    static_assert(L < LEFT && (!COLUMNS_INNER || sizeof(T) == 2));
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                                      \
-  asm volatile("{.reg .pred add; setp.ne.b32 add, " WGMMA_ADD                                     \
-               ", 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES          \
-               " {" WGMMA_SUMS "}, " WGMMA_LEFT_RIGHT ", add, 1, 1" TRANSPOSED ";}"               \
-               : WGMMA_OPERANDS(sums)                                                             \
-               : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()), \
-                 "r"(static_cast<u32>(add)))
+#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                                       \
+  asm volatile(                                                                                    \
+      "{.reg .pred add; setp.ne.b32 add, %6, 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS   \
+          SHAPE ".f32" TYPES " {" WGMMA_SUMS("%0") "}, {%1, %2, %3, %4}, %5, add, 1, 1" TRANSPOSED \
+                                                   ";}" ::"n"(L),                                  \
+      "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right.descriptor()),             \
+      "r"(static_cast<u32>(add)))
     if constexpr (sizeof(T) == 4)
       KILN_WGMMA("k8", ".tf32.tf32", "");
     else if constexpr (is_bf16(T{}) && COLUMNS_INNER)
@@ -83,15 +82,16 @@ class WarpgroupProducts {
   }
   // The same of a left operand in shared memory, the warpgroup's 64 rows where `right` has columns;
   // with LEFT_ROWS_INNER, of 16 bits, 8 rows in 16 bytes.
-  template <bool LEFT_ROWS_INNER>
-  device_inline void multiply(float (&sums)[PRODUCTS][4], SharedMatrix left, SharedMatrix right) {
-    static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
+  template <bool LEFT_ROWS_INNER, int L, class Sums>
+  device_inline void multiply(Sums&, SharedMatrix left, SharedMatrix right, bool add = true) {
+    static_assert(L < LEFT && (!LEFT_ROWS_INNER || sizeof(T) == 2));
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                        \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS SHAPE ".f32" TYPES \
-               " {" WGMMA_SUMS "}, " WGMMA_MATRICES ", 1, 1, 1" TRANSPOSED ";"      \
-               : WGMMA_OPERANDS(sums)                                               \
-               : "l"(left.descriptor()), "l"(right.descriptor()))
+#define KILN_WGMMA(SHAPE, TYPES, TRANSPOSED)                                                     \
+  asm volatile(                                                                                  \
+      "{.reg .pred add; setp.ne.b32 add, %3, 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS \
+          SHAPE ".f32" TYPES " {" WGMMA_SUMS("%0") "}, %1, %2, add, 1, 1" TRANSPOSED             \
+                                                   ";}" ::"n"(L),                                \
+      "l"(left.descriptor()), "l"(right.descriptor()), "r"(static_cast<u32>(add)))
     if constexpr (sizeof(T) == 4)
       KILN_WGMMA("k8", ".tf32.tf32", "");
     else if constexpr (is_bf16(T{}) && LEFT_ROWS_INNER)
@@ -113,31 +113,9 @@ class WarpgroupProducts {
   }
   // Waits until all but the newest NEWEST groups are done; with 0, sums may be read.
   template <int NEWEST>
-  device_inline void wait(float (&sums)[PRODUCTS][4]) {
-    wait_for<NEWEST>();
-    if constexpr (NEWEST == 0) use_from_here(sums);
-  }
-  // The same where groups have products into several sums, TILES at most.
-  template <int NEWEST>
-  device_inline void wait(float (&sums)[TILES][PRODUCTS][4]) {
-    wait_for<NEWEST>();
-    if constexpr (NEWEST == 0) {
-#pragma unroll
-      for (int i = 0; i < TILES; ++i) use_from_here(sums[i]);
-    }
-  }
-
- private:
-  template <int NEWEST>
-  device_inline void wait_for() {
+  device_inline void wait() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(NEWEST) : "memory");
 #endif
-  }
-  device_inline void use_from_here(float (&sums)[PRODUCTS][4]) {  // and not before
-#pragma unroll
-    for (int i = 0; i < PRODUCTS; ++i)
-#pragma unroll
-      for (int c = 0; c < 4; ++c) asm volatile("" : "+f"(sums[i][c])::"memory");
   }
 };

@@ -37,9 +37,9 @@ device_inline void show_to_tensor_cores() {}
 
 // Sums are not numbers until all their products have been waited for, and stay so where a product's
 // operands have changed by then or no group had begun: a missing wait is a wrong result.
-template <class T, int PRODUCTS, int TILES = 1>
+template <class T, int LEFT, int PRODUCTS>
 class WarpgroupProducts {
-  static constexpr int MOST = 16 * TILES;  // products on their way
+  static constexpr int MOST = 16 * LEFT;  // products on their way
   using TileSums = float[PRODUCTS][4];
 
   struct Pending {
@@ -54,8 +54,8 @@ class WarpgroupProducts {
   int count_ = 0, group_ = 0;
   bool begun_ = false, wrong_ = false;
   // Sums with products on their way, and what they are to be.
-  TileSums* tiles_[TILES];
-  TileSums next_[TILES];
+  TileSums* tiles_[LEFT];
+  TileSums next_[LEFT];
   int tile_count_ = 0;
 
   device_inline static int column_of(int product, u32 i) {
@@ -116,7 +116,7 @@ class WarpgroupProducts {
   device_inline int tile_of(TileSums& sums) {
     for (int i = 0; i < tile_count_; ++i)
       if (tiles_[i] == &sums) return i;
-    if (tile_count_ == TILES) {
+    if (tile_count_ == LEFT) {
       wrong_ = true;
       return 0;
     }
@@ -153,8 +153,8 @@ class WarpgroupProducts {
  public:
   device_inline void begin() { begun_ = true; }
 
-  template <bool COLUMNS_INNER = false>
-  device_inline void multiply(TileSums& sums, const u32 (&left)[4], const SharedMatrix& right,
+  template <bool COLUMNS_INNER, int L, class Sums>
+  device_inline void multiply(Sums& sums, const u32 (&left)[4], const SharedMatrix& right,
                               bool add = true) {
     static_assert(!COLUMNS_INNER || sizeof(T) == 2);
     struct Left {
@@ -171,15 +171,16 @@ class WarpgroupProducts {
                     right, right, false, COLUMNS_INNER,
                     group_};
     __builtin_memcpy(pending.left_was, left, sizeof pending.left_was);
-    start(sums, rows, pending, add);
+    start(sums.part[L], rows, pending, add);
   }
 
-  template <bool LEFT_ROWS_INNER>
-  device_inline void multiply(TileSums& sums, const SharedMatrix& left, const SharedMatrix& right) {
+  template <bool LEFT_ROWS_INNER, int L, class Sums>
+  device_inline void multiply(Sums& sums, const SharedMatrix& left, const SharedMatrix& right,
+                              bool add = true) {
     static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
     u32 rows[2][8];
     read_left(left, LEFT_ROWS_INNER, rows);
-    start(sums, rows,
+    start(sums.part[L], rows,
           {nullptr,
            {},
            digest_left(left, LEFT_ROWS_INNER),
@@ -188,7 +189,8 @@ class WarpgroupProducts {
            right,
            LEFT_ROWS_INNER,
            false,
-           group_});
+           group_},
+          add);
   }
 
   device_inline void commit() {
@@ -197,17 +199,7 @@ class WarpgroupProducts {
   }
 
   template <int NEWEST>
-  device_inline void wait(TileSums& /*sums*/) {
-    wait_for<NEWEST>();
-  }
-  template <int NEWEST>
-  device_inline void wait(TileSums (&/*sums*/)[TILES]) {
-    wait_for<NEWEST>();
-  }
-
- private:
-  template <int NEWEST>
-  device_inline void wait_for() {
+  device_inline void wait() {
     int done = 0;
     for (; done < count_ && pending_[done].group < group_ - NEWEST; ++done)
       wrong_ = wrong_ || changed(pending_[done]);

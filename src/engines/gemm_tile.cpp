@@ -185,24 +185,20 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("VECTOR", 4, "compute_t in 16 bytes");
 }
 
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
-  const int products = columns / 8, sums = 4 * products;
-  std::string places, operands;
-  for (int i = 0; i < sums; ++i) {
-    const char* const comma = i == 0 ? "" : ", ";
-    places += cat(comma, "%", i);
-    operands += cat(comma, "\"+f\"((c)[", i / 4, "][", i % 4, "])");
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left) {
+  std::string products, sums;
+  for (int r = 0; r < columns / 8; ++r) {
+    for (int c = 0; c < 4; ++c) sums += cat(r + c == 0 ? "" : ", ", "s\" l \"_", r, "_", c);
   }
+  for (int l = 0; l < left; ++l)
+    for (int r = 0; r < columns / 8; ++r)
+      products += cat(l + r == 0 ? "" : " ", "X(", l, ", ", r, ")");
   const auto add = [&](const char* name, std::string text) {
     constants.push_back({name, MacroText{std::move(text)}, ""});
   };
   add("WGMMA_COLUMNS", cat("\"", columns, "\""));
-  add("WGMMA_SUMS", cat("\"", places, "\""));
-  add("WGMMA_OPERANDS(c)", operands);
-  add("WGMMA_MATRICES", cat("\"%", sums, ", %", sums + 1, "\""));
-  add("WGMMA_LEFT_RIGHT",
-      cat("\"{%", sums, ", %", sums + 1, ", %", sums + 2, ", %", sums + 3, "}, %", sums + 4, "\""));
-  add("WGMMA_ADD", cat("\"%", sums + 5, "\""));
+  add("WGMMA_SUMS(l)", cat("\"", sums, "\""));
+  add("EACH_PRODUCT(X)", std::move(products));
 }
 
 std::string warpgroup_refusal(const DeviceDescription& device) {

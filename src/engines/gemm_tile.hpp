@@ -85,9 +85,10 @@ struct FragmentShape {
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape, int run_m,
                             int run_n = 2);
 
-// The parts of the text of the instruction by which a warpgroup multiplies that follow from the
-// number of columns (kernel_sources/cuda/wgmma.cuh).
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
+// What the text of the instruction by which a warpgroup multiplies (kernel_sources/cuda/wgmma.cuh)
+// takes from the number of columns of a product, and the list of a thread's products with `left`
+// left operands (kernel_sources/cuda/sum_registers.cuh).
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left);
 
 // Why a device has no products of warpgroups; "" if it has.
 std::string warpgroup_refusal(const DeviceDescription& device);
