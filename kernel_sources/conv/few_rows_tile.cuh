@@ -27,7 +27,6 @@ static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 // filter, [r][c, s][channel] or, for warpgroups, in planes of 16 bytes of channels. In place of the
 // halo, sums on their way out, [c, s][place]: rows of them 4 words more than a multiple of 32
 // apart, for a warp writes eight words each of every second one.
-constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 constexpr int EXCHANGE_PITCH = TILE_M + 4;
 constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;

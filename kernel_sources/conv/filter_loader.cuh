@@ -2,26 +2,15 @@
 // time, in copies of 16 bytes.
 #pragma once
 
+#include "conv/channel_vectors.cuh"
 #include "conv/filter_reader.cuh"
 #include "conv/tap_walk.cuh"
 #include "target/async_copy.cuh"
-
-constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
-constexpr int PARTS = CHUNK_BYTES / 16;  // of a pixel or a row
-static_assert(THREADS % PARTS == 0 && CHANNELS % VECTOR_ELEMENTS == 0);
 
 // Vectors side by side in one row of the tile in shared memory, which is a row of the filter or,
 // with FILTER_ROWS_INNER, a channel; and how many there are.
 constexpr int FILTER_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
 constexpr int FILTER_LINES = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
-
-// Rows of 64 bytes lie 5 times 16 bytes apart: eight lanes that write two of them write to
-// different banks if the rows are 4 apart. So of every 8 rows, 0, 4, 1, 5, 2, 6, 3, 7 follow each
-// other.
-device_inline int spread_row(int row) {
-  if constexpr (PARTS != 4) return row;
-  return (row & ~7) | (row & 1) << 2 | (row >> 1 & 3);
-}
 
 // Where lines lie, for FilterReader: one after the other.
 struct FilterInLines {

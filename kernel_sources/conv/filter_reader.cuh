@@ -5,7 +5,6 @@
 #include "conv/channel_chunk.cuh"
 #include "conv/fragments.cuh"
 
-constexpr int PITCH = CHUNK_BYTES + 16;
 constexpr int FILTER_PITCH =
     FILTER_ROWS_INNER ? TILE_M * static_cast<int>(sizeof(element_t)) + FILTER_PAD : PITCH;
 

@@ -7,6 +7,7 @@
 // for wider chunks; tap by tap the filter, STAGES in flight. A tap is then nothing but another
 // place to read from: ldmatrix takes any rows of 16 bytes. A cluster of blocks may share one tile:
 // each takes a part of the steps.
+#include "conv/filter_loader.cuh"
 #include "conv/halo_loader.cuh"
 #include "conv/halo_reader.cuh"
 #include "conv/line_store.cuh"

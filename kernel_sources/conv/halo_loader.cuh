@@ -2,8 +2,9 @@
 // 16 bytes: of CHUNK_CHANNELS channels at a time, once for all taps.
 #pragma once
 
-#include "conv/filter_loader.cuh"
-#include "conv/halo_reader.cuh"
+#include "conv/channel_vectors.cuh"
+#include "conv/halo_pixels.cuh"
+#include "target/async_copy.cuh"
 
 struct HaloLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels

@@ -1,16 +1,8 @@
-// How the source's band lies in shared memory, [pixel][channel] of CHUNK_CHANNELS channels at a
-// time, and how a lane reads the operands of a halo tile.
+// How a lane reads the operands of a halo tile.
 #pragma once
 
 #include "conv/filter_reader.cuh"
-#include "conv/halo_tile.cuh"
-
-constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
-
-// Where tap (r, s) lies from a pixel's topmost, leftmost one, in pixels of the halo.
-device_inline int tap_pixel(int r, int s) {
-  return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
-}
+#include "conv/halo_pixels.cuh"
 
 // Where a lane finds its operands.
 struct FragmentReader {

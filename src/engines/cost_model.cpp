@@ -135,6 +135,9 @@ struct LeftFragment {
   double left, right;
 };
 constexpr LeftFragment left_split = {68.8, 1.93}, left_whole = {34.6, 1.08};
+// The same where ldmatrix reads it, and of a step; a copy of a word against one of 16 bytes.
+constexpr LeftFragment left_split_matrices = {64.7, 0.933};
+constexpr double left_step_clocks = 191, left_word_copies = 0.433;
 constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_copies_clocks = 21.7,
                  left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 722,
                  left_first_clocks = 4760, left_store_clocks = 15.2, left_exchange_clocks = 1190,
@@ -385,7 +388,9 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const double left = (shape.columns_left ? shape.n : shape.m) / 64.0;
   const double right = shape.columns_left ? shape.m : shape.n;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;
-  const LeftFragment& cost = work.split ? left_split : left_whole;
+  const LeftFragment& cost = work.left_matrix_steps > 0 ? left_split_matrices
+                             : work.split               ? left_split
+                                                        : left_whole;
   const double fragment = left_share_of_products * products + cost.left * left +
                           (work.right_stays ? 0 : cost.right * right);
   const double fragments = std::ceil(work.fragments / parts);
@@ -393,12 +398,13 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const auto block = [&](double resident) {
     const double under_way = resident * shape.slices * left * warps_of_warpgroup;
     const double gathered = work.copy_bytes == 2 ? left_gathered_pairs : left_gathered_copies;
-    const double copies =
-        work.copies * (work.one_by_one ? gathered : 1) + work.row_copies * row_copies_share;
+    const double copies = work.copies * (work.one_by_one ? gathered : 1) +
+                          work.row_copies * row_copies_share + work.word_copies * left_word_copies;
     double clocks = left_first_clocks +
                     fragments * resident * fragment * (1 + left_lone_warps / under_way) +
                     resident * copies / parts / warp * left_copies_clocks +
                     work.stages / parts * left_stage_clocks +
+                    resident * work.left_matrix_steps / parts * left_step_clocks +
                     resident * work.moves * warps * move_clocks / issue_width;
     clocks += resident * (work.scattered ? scattered_store_clocks : left_store_clocks) *
               work.results / (tiles * warp * parts);

@@ -68,6 +68,9 @@ struct FragmentWork {
   // By warpgroups: registers that a thread moves, of a tile, for its sums to go out line by line.
   double moves = 0;
   bool right_stays = false;  // by warpgroups, in shared memory for all fragments of a tile
+  // By warpgroups, whose left operand ldmatrix reads: steps of a tile, each with its barrier.
+  double left_matrix_steps = 0;
+  double word_copies = 0;  // of a tile, of single elements that lie side by side
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);

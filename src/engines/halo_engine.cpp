@@ -26,6 +26,7 @@ double filter_copies(const HaloTile& tile, const Gather& gather) {
   constexpr int few_bytes = 16;
   const bool apart = gather.w_channel > gather.phases.front().tap_count();
   const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
+  if (tile.shape.columns_left && tile.filter_rows_inner) return 0;  // of words
   return static_cast<double>(tile.shape.m) * (few && apart ? 2 : 1);
 }
 
@@ -54,6 +55,11 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
   work.copies = chunks * copies *
                 (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
+  if (shape.columns_left && !tile.one_by_one()) {
+    work.left_matrix_steps = chunks * taps;
+    if (tile.filter_rows_inner)
+      work.word_copies = chunks * taps * shape.m * static_cast<double>(tile.chunk_channels());
+  }
   work.transposed = tile.filter_rows_inner;
   work.scattered = gather.out_strides[1] != 1 && gather.out_strides[4] != 1;
   work.bytes = work_of(problem, false).bytes;

@@ -24,6 +24,19 @@ constexpr HaloShape split_shapes[] = {
     {64, 64, 4, 8, 4, 3, 2},   {64, 64, 4, 8, 2, 4, 2},
 };
 
+// A warpgroup has all rows of 64 or 128 pixels.
+constexpr HaloShape warpgroup_shapes[] = {
+    {64, 256, 16, 4, 4, 4, 1, true, true},  {64, 256, 16, 4, 2, 5, 1, true, true},
+    {48, 384, 12, 4, 4, 4, 1, true, true},  {48, 384, 12, 4, 2, 5, 1, true, true},
+    {48, 256, 12, 4, 4, 4, 1, true, true},  {48, 256, 12, 4, 2, 5, 1, true, true},
+    {64, 192, 16, 2, 4, 4, 1, true, true},  {64, 192, 16, 2, 2, 5, 1, true, true},
+    {128, 128, 32, 2, 4, 4, 1, true, true}, {128, 128, 32, 2, 2, 5, 1, true, true},
+    {96, 128, 24, 2, 4, 4, 1, true, true},  {96, 128, 24, 2, 2, 5, 1, true, true},
+    {64, 128, 16, 2, 4, 4, 1, true, true},  {64, 128, 16, 2, 2, 5, 1, true, true},
+    {48, 128, 12, 2, 4, 4, 1, true, true},  {48, 128, 12, 2, 2, 5, 1, true, true},
+    {32, 128, 8, 2, 4, 4, 1, true, true},   {32, 128, 8, 2, 2, 5, 1, true, true},
+};
+
 }  // namespace
 
 std::string HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
@@ -38,6 +51,25 @@ std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem&
 }
 
 std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) const {
+  return copied_bytes;
+}
+
+std::string HaloGemmWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather) const {
+  if (!is_split(problem)) return "not f32 in three products";
+  return channels_last_refusal(problem, gather);
+}
+
+std::string HaloGemmWgmmaEngine::products_refusal(const DeviceDescription& device) const {
+  return warpgroup_refusal(device);
+}
+
+std::vector<HaloEngine::Shapes> HaloGemmWgmmaEngine::shapes(const ConvolutionProblem& /*problem*/,
+                                                            const Gather& /*gather*/) const {
+  return {{warpgroup_shapes, 1}};
+}
+
+std::size_t HaloGemmWgmmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
   return copied_bytes;
 }
 

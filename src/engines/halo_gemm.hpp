@@ -21,4 +21,19 @@ class HaloGemmEngine final : public HaloEngine {
   std::size_t alignment(const ConvolutionProblem& problem) const override;
 };
 
+// f32 in three products by Hopper's warpgroup products, which read the filter where it lies in
+// shared memory, and the pixels from registers.
+class HaloGemmWgmmaEngine final : public HaloEngine {
+ public:
+  const char* name() const override { return "halo_gemm_wgmma"; }
+
+ private:
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::string products_refusal(const DeviceDescription& device) const override;
+  std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::size_t alignment(const ConvolutionProblem& problem) const override;
+};
+
 }  // namespace kiln

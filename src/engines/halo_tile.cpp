@@ -55,21 +55,26 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 }  // namespace
 
 std::int64_t HaloTile::halo_bytes() const {
-  // Planes of a word of channels, the next one 8 banks further.
+  // Of words that come one by one, planes of a word of channels, the next one 8 banks further.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
-  return shape.columns_left ? 32 * shape.chunk_steps * plane : halo_pixels() * pitch();
+  return shape.columns_left && one_by_one() ? 32 * shape.chunk_steps * plane
+                                            : halo_pixels() * pitch();
 }
 
 std::int64_t HaloTile::filter_bytes() const {
-  if (shape.columns_left) return tap_group * (32 * shape.chunk_steps * (shape.m + 1) + 16);
+  if (shape.columns_left) {
+    const std::int64_t tap = 32 * shape.chunk_steps * (shape.m + 1);
+    return one_by_one() ? tap_group * (tap + 16) : tap;
+  }
   if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
                            : shape.m * pitch();
 }
 
 std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
-  // By warpgroups, the rests of the stage at hand lie apart.
-  const int filters = shape.stages + (shape.columns_left && shape.split ? 1 : 0);
+  // By warpgroups, the rests of the stage at hand lie apart, of a single tap of three stages.
+  const int rests = !shape.columns_left || !shape.split ? 0 : one_by_one() ? 1 : 3;
+  const int filters = shape.stages + rests;
   const std::int64_t operands =
       halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
   const std::int64_t sums = shape.columns_left ? staged_bytes(shape.m, shape.n, rows_inner) : 0;

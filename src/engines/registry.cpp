@@ -29,6 +29,7 @@ std::span<const Engine* const> engines() {
   static const HaloWgmmaEngine halo_wgmma;
   static const HaloWgmmaPlanarEngine halo_wgmma_planar;
   static const HaloGemmEngine halo_gemm;
+  static const HaloGemmWgmmaEngine halo_gemm_wgmma;
   static const HaloGemmPlanarEngine halo_gemm_planar;
   static const HaloGemmPlanarWgmmaEngine halo_gemm_planar_wgmma;
   static const FewChannelsEngine few_channels;
@@ -55,6 +56,7 @@ std::span<const Engine* const> engines() {
   static const Engine* const list[] = {&halo_wgmma,
                                        &halo_wgmma_planar,
                                        &halo_gemm,
+                                       &halo_gemm_wgmma,
                                        &halo_gemm_planar,
                                        &halo_gemm_planar_wgmma,
                                        &few_channels,

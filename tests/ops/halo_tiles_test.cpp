@@ -15,23 +15,28 @@ using namespace test;
 struct EngineOfLayout {
   const HaloEngine* halo;
   kilnTensorFormat_t layout;
-  bool f32_alone;
+  enum { ANY, F32, SPLIT } types = ANY;
 
   const char* name() const { return halo->name(); }
   bool is_for(const Arithmetic& arithmetic) const {
-    return !f32_alone || arithmetic.type == KILN_DATA_FLOAT;
+    if (types == SPLIT) return &arithmetic == &arithmetics[0];
+    return types == ANY || arithmetic.type == KILN_DATA_FLOAT;
   }
 };
 
 const HaloGemmEngine channels_last;
 const HaloGemmPlanarEngine planar;
-const HaloGemmPlanarWgmmaEngine by_warpgroups;
+const HaloGemmWgmmaEngine channels_last_by_warpgroups;
+const HaloGemmPlanarWgmmaEngine planar_by_warpgroups;
 
 // Those that the device has.
 std::vector<EngineOfLayout> all_engines() {
-  std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC, false},
-                                     {&planar, KILN_TENSOR_NCHW, false}};
-  if (has_warpgroups()) all.push_back({&by_warpgroups, KILN_TENSOR_NCHW, true});
+  std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC},
+                                     {&planar, KILN_TENSOR_NCHW}};
+  if (has_warpgroups()) {
+    all.push_back({&channels_last_by_warpgroups, KILN_TENSOR_NHWC, EngineOfLayout::SPLIT});
+    all.push_back({&planar_by_warpgroups, KILN_TENSOR_NCHW, EngineOfLayout::F32});
+  }
   return all;
 }
 
