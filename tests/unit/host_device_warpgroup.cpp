@@ -12,6 +12,7 @@ namespace {
 // left(row, k) = row + 2 k, 16 x 8, in registers or IN_PLACE in shared memory; right(k, column) =
 // in[8 column + k], 8 x 8.
 constexpr std::string_view product = R"(
+#include "target/sum_registers.cuh"
 #include "target/wgmma.cuh"
 KILN_KERNEL(test, 32, 1, Params, p) {
   float* const shared = shared_array<float, 192>(0);
@@ -25,28 +26,31 @@ KILN_KERNEL(test, 32, 1, Params, p) {
   u32 left[4];
   for (int i = 0; i < 4; ++i)
     left[i] = bits_of(static_cast<float>(g + i % 2 * 8 + 2 * (t + i / 2 * 4)));
-  float sums[1][4] = {{1, 1, 1, 1}};
-  WarpgroupProducts<float, 1> products;
+  SumRegisters<1, 1, false> sums;
+  sums.declare();
+  for (float& sum : sums.part[0][0]) sum = 1;
+  WarpgroupProducts<float, 1, 1> products;
   const SharedMatrix right(shared, 128, 128), rows(shared + 64, 256, 128);
   for (int i = 0; i < 2; ++i) {
     if (DEFECT != 1) products.begin();
     if (IN_PLACE)
-      products.multiply<false>(sums, rows, right);
+      products.multiply<false, 0>(sums, rows, right, DEFECT != REPLACING || i > 0);
     else
-      products.multiply(sums, left, right);
+      products.multiply<false, 0>(sums, left, right, DEFECT != REPLACING || i > 0);
     if (DEFECT != 2) products.commit();
   }
   if (DEFECT == 3) left[0] ^= 1, shared[64 + lane] += 1;
   if (DEFECT == 4 && lane == 0) shared[0] += 1;
-  if (DEFECT == 5) products.wait<1>(sums);
-  if (DEFECT != 5 && DEFECT != 6) products.wait<0>(sums);
+  if (DEFECT == 5) products.wait<1>();
+  if (DEFECT != 5 && DEFECT != 6) products.wait<0>();
   for (int i = 0; i < 4; ++i)
-    static_cast<float*>(p.out)[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[0][i];
+    static_cast<float*>(p.out)[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = sums.part[0][0][i];
 })";
 
 // left(row, k) = row + k + 100 tile, 16 x 16 of f16, in registers, for each of two tiles;
 // right(k, column) = in[8 k + column], in shared memory as 16 bytes of eight columns.
 constexpr std::string_view columns_inner = R"(
+#include "target/sum_registers.cuh"
 #include "target/wgmma.cuh"
 using element_t = f16_t;
 KILN_KERNEL(test, 32, 1, Params, p) {
@@ -66,20 +70,27 @@ KILN_KERNEL(test, 32, 1, Params, p) {
       };
       left[tile][i] = bits(k) | bits(k + 1) << 16;
     }
-  float sums[2][1][4] = {{{1, 1, 1, 1}}, {{2, 2, 2, 2}}};
-  WarpgroupProducts<element_t, 1, 2> products;
+  SumRegisters<2, 1, false> sums;
+  sums.declare();
+  for (int tile = 0; tile < 2; ++tile)
+    for (float& sum : sums.part[tile][0]) sum = static_cast<float>(1 + tile);
+  WarpgroupProducts<element_t, 2, 1> products;
   const SharedMatrix right(shared, 128, 128);
   products.begin();
-  for (int tile = 0; tile < 2; ++tile) products.multiply<true>(sums[tile], left[tile], right);
+  products.multiply<true, 0>(sums, left[0], right);
+  products.multiply<true, 1>(sums, left[1], right);
   products.commit();
   if (DEFECT == 1) left[1][0] ^= 1;
-  if (DEFECT == 2) products.wait<1>(sums);
-  if (DEFECT != 2) products.wait<0>(sums);
+  if (DEFECT == 2) products.wait<1>();
+  if (DEFECT != 2) products.wait<0>();
   for (int tile = 0; tile < 2; ++tile)
     for (int i = 0; i < 4; ++i)
       static_cast<float*>(p.out)[tile * 128 + (g + i / 2 * 8) * 8 + 2 * t + i % 2] =
-          sums[tile][0][i];
+          sums.part[tile][0][i];
 })";
+
+// No defect: the first product takes the sums' place.
+constexpr int replacing = 7;
 
 std::vector<float> sums_of_two_tiles(int defect) {
   std::vector<float> in(128);
@@ -97,8 +108,8 @@ std::vector<float> sums_with(int defect, bool in_place) {
   std::vector<float> in(64);
   std::iota(in.begin(), in.end(), -20.0f);
   constexpr std::uint32_t bytes = 768;
-  const std::string constants =
-      cat("constexpr int DEFECT = ", defect, "; constexpr bool IN_PLACE = ", in_place, ";");
+  const std::string constants = cat("constexpr int DEFECT = ", defect, ", REPLACING = ", replacing,
+                                    "; constexpr bool IN_PLACE = ", in_place, ";");
   const auto kernel = load_kernel(constants, product, bytes);
   LaunchShape shape;
   shape.block = {32, 1, 1};
@@ -110,16 +121,20 @@ std::vector<float> sums_with(int defect, bool in_place) {
 
 BOOST_AUTO_TEST_SUITE(host_device_warpgroup)
 
+// To what the sums were, or, the first of them, in its place.
 BOOST_AUTO_TEST_CASE(two_products_are_added_up) {
-  std::vector<float> expected;
-  for (int row = 0; row < 16; ++row)
-    for (int column = 0; column < 8; ++column) {
-      int sum = 0;
-      for (int k = 0; k < 8; ++k) sum += (row + 2 * k) * (8 * column + k - 20);
-      expected.push_back(static_cast<float>(1 + 2 * sum));
-    }
-  for (const bool in_place : {false, true})
-    BOOST_TEST(sums_with(0, in_place) == expected, boost::test_tools::per_element());
+  for (const bool replaces : {false, true}) {
+    std::vector<float> expected;
+    for (int row = 0; row < 16; ++row)
+      for (int column = 0; column < 8; ++column) {
+        int sum = 0;
+        for (int k = 0; k < 8; ++k) sum += (row + 2 * k) * (8 * column + k - 20);
+        expected.push_back(static_cast<float>((replaces ? 0 : 1) + 2 * sum));
+      }
+    for (const bool in_place : {false, true})
+      BOOST_TEST(sums_with(replaces ? replacing : 0, in_place) == expected,
+                 boost::test_tools::per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_missing_leaves_no_numbers) {
