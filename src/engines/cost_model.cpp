@@ -138,8 +138,8 @@ constexpr LeftFragment left_split = {68.8, 1.93}, left_whole = {34.6, 1.08};
 // The same where ldmatrix reads it, and of a step; a copy of a word against one of 16 bytes.
 constexpr LeftFragment left_split_matrices = {64.7, 0.933};
 constexpr double left_step_clocks = 191, left_word_copies = 0.433;
-// Asynchronous copies of single words by rows, by the paper's L5 in f32 and tf32: they run beside
-// the products.
+// Copies of single words by rows that run beside the products of a filter gradient, by the paper's
+// L5 in f32 and tf32.
 constexpr double left_row_word_copies = 0.17;
 constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_copies_clocks = 21.7,
                  left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 722,
@@ -398,13 +398,13 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
                           (work.right_stays ? 0 : cost.right * right);
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
-  const bool row_words = size_of(work.type) == 4 && work.row_copy_bytes == 4;
   const auto block = [&](double resident) {
     const double under_way = resident * shape.slices * left * warps_of_warpgroup;
     const double gathered = work.copy_bytes == 2 ? left_gathered_pairs : left_gathered_copies;
-    const double copies = work.copies * (work.one_by_one ? gathered : 1) +
-                          work.row_copies * (row_words ? left_row_word_copies : row_copies_share) +
-                          work.word_copies * left_word_copies;
+    const double copies =
+        work.copies * (work.one_by_one ? gathered : 1) +
+        work.row_copies * (work.row_words_beside ? left_row_word_copies : row_copies_share) +
+        work.word_copies * left_word_copies;
     double clocks = left_first_clocks +
                     fragments * resident * fragment * (1 + left_lone_warps / under_way) +
                     resident * copies / parts / warp * left_copies_clocks +

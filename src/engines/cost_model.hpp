@@ -64,7 +64,8 @@ struct FragmentWork {
   bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
   double row_copies = 0;    // besides, of rows from which a thread always copies the same place
   double row_copy_bytes = 0;
-  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
+  bool row_words_beside = false;  // single words, beside the products of warpgroups
+  bool scattered = false;         // results go to memory one by one, not 16 bytes at a time
   // By warpgroups: registers that a thread moves, of a tile, for its sums to go out line by line.
   double moves = 0;
   bool right_stays = false;  // by warpgroups, in shared memory for all fragments of a tile

@@ -113,6 +113,8 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = stages * static_cast<double>(tile.gradient_copies());
   work.row_copy_bytes = std::max(tile.copy_bytes, 4);
+  work.row_words_beside =
+      shape.columns_left && !tile.filters_inner && tile.lines.element == 4 && tile.copy_bytes == 4;
   return work;
 }
 
