@@ -192,13 +192,13 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, in
   }
   for (int l = 0; l < left; ++l)
     for (int r = 0; r < columns / 8; ++r)
-      products += cat(l + r == 0 ? "" : " ", "X(", l, ", ", r, ")");
+      products += cat(l + r == 0 ? "" : " ", "X(sums, ", l, ", ", r, ")");
   const auto add = [&](const char* name, std::string text) {
     constants.push_back({name, MacroText{std::move(text)}, ""});
   };
   add("WGMMA_COLUMNS", cat("\"", columns, "\""));
   add("WGMMA_SUMS(l)", cat("\"", sums, "\""));
-  add("EACH_PRODUCT(X)", std::move(products));
+  add("EACH_PRODUCT(X, sums)", std::move(products));
 }
 
 std::string warpgroup_refusal(const DeviceDescription& device) {

@@ -1,4 +1,4 @@
-// What the engines that multiply halo tiles by mma.sync share.
+// What the engines that multiply halo tiles by way of registers share.
 #pragma once
 
 #include <cstddef>
