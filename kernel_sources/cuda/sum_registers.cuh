@@ -60,12 +60,11 @@ struct SumRegisters {
 #undef KILN_ADD
 #undef KILN_ADD_ONE
   }
-#define KILN_READ(sums, l, r, four)                                                                \
-  asm volatile(                                                                                    \
-      "mov.f32 %0, " KILN_SUM(sums, l, r, 0) "; mov.f32 %1, " KILN_SUM(                            \
-          sums, l, r, 1) "; mov.f32 %2, " KILN_SUM(sums, l, r,                                     \
-                                                   2) "; mov.f32 %3, " KILN_SUM(sums, l, r, 3) ";" \
-      : "=f"((four)[0]), "=f"((four)[1]), "=f"((four)[2]), "=f"((four)[3]))
+#define KILN_MOVE(to, sums, l, r, c) "mov.f32 " to ", " KILN_SUM(sums, l, r, c) ";"
+#define KILN_READ(sums, l, r, four)                                              \
+  asm volatile(KILN_MOVE("%0", sums, l, r, 0) KILN_MOVE("%1", sums, l, r, 1)     \
+                   KILN_MOVE("%2", sums, l, r, 2) KILN_MOVE("%3", sums, l, r, 3) \
+               : "=f"((four)[0]), "=f"((four)[1]), "=f"((four)[2]), "=f"((four)[3]))
   template <class Four>
   device_inline void hold(Four* held) const {
 #define KILN_HOLD(sums, l, r)        \
@@ -98,29 +97,26 @@ struct SumRegisters {
 #undef KILN_GET
   }
 #undef KILN_READ
+#undef KILN_MOVE
 
   // The same to shared memory.
   template <class Place>
   device_inline void put(float* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_PUT(sums, l, r)                                                                   \
-  asm volatile(                                                                                \
-      "st.shared.f32 [%0+%1], " KILN_SUM(sums, l, r, 0) "; st.shared.f32 [%0+%2], " KILN_SUM(  \
-          sums,                                                                                \
-          l, r, 1) "; st.shared.f32 [%0+%3], " KILN_SUM(sums, l,                               \
-                                                        r, 2) "; st.shared.f32 "               \
-                                                              "[%0+%4], " KILN_SUM(sums, l, r, \
-                                                                                   3) ";" ::   \
-                                                                  "r"(at),                     \
-      "n"(4 * Place::of(l, r, 0)), "n"(4 * Place::of(l, r, 1)), "n"(4 * Place::of(l, r, 2)),   \
-      "n"(4 * Place::of(l, r, 3))                                                              \
-      : "memory");
+#define KILN_STORE(at, sums, l, r, c) "st.shared.f32 [%0+" at "], " KILN_SUM(sums, l, r, c) ";"
+#define KILN_PUT(sums, l, r)                                                                 \
+  asm volatile(KILN_STORE("%1", sums, l, r, 0) KILN_STORE("%2", sums, l, r, 1)               \
+                   KILN_STORE("%3", sums, l, r, 2) KILN_STORE("%4", sums, l, r, 3)::"r"(at), \
+               "n"(4 * Place::of(l, r, 0)), "n"(4 * Place::of(l, r, 1)),                     \
+               "n"(4 * Place::of(l, r, 2)), "n"(4 * Place::of(l, r, 3))                      \
+               : "memory");
     if constexpr (TOTALS) {
       EACH_PRODUCT(KILN_PUT, "t")
     } else {
       EACH_PRODUCT(KILN_PUT, "s")
     }
 #undef KILN_PUT
+#undef KILN_STORE
   }
   // Those alone whose Place::line(l, r, c) is one of LINES from `line` on.
   template <class Place, int LINES>
