@@ -37,8 +37,7 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
-    HeldSums held;
-    sums.start(&held);
+    sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {
         if (!SPLIT) show_to_tensor_cores();

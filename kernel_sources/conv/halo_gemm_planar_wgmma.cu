@@ -83,8 +83,7 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const PixelReader reader(tile, position, memory);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
-  HeldSums held;
-  sums.start(&held);
+  sums.start();
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const auto land = [&] {
     async_commit();

@@ -62,8 +62,7 @@ KILN_KERNEL(halo_gemm_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   // Steps in flight; besides, there is room for the one at hand and the one before.
   constexpr int AHEAD = STAGES - 2;
   static_assert(AHEAD >= 2);
-  HeldSums held;
-  sums.start(&held);
+  sums.start();
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
   int left = end - begin;  // to be loaded

@@ -63,8 +63,7 @@ KILN_KERNEL(halo_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     async_commit();
   }
 
-  HeldSums held;
-  sums.start(&held);
+  sums.start();
   WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
   int slot = 0, halo_slot = 0;
   bool fresh = true;  // a halo, not shown to the tensor cores yet

@@ -69,8 +69,7 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
   };
 
-  HeldSums held;
-  sums.start(&held);
+  sums.start();
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const int steps = stages.groups_left * TAP_GROUP;
   stages.fill(land);

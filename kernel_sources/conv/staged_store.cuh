@@ -21,6 +21,7 @@ device_inline constexpr int staged_place(int m, int n) {
 
 // From a thread's first sum on.
 struct StagedPlace {
+  static constexpr int RUN = RIGHT_RUN;
   device_inline static constexpr int of(int l, int r, int c) {
     return staged_place(row_step(sum_row(l, r, c)), column_step(sum_column(l, r, c)));
   }

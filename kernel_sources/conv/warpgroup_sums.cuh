@@ -18,16 +18,14 @@ struct WarpgroupSums {
   // memory, zeros cost less than the question whether products are the first.
   static constexpr bool REPLACED = COLUMNS_LEFT || SPLIT;
 
-  SumRegisters<PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS> registers;
-  HeldSums* held = nullptr;
+  SumRegisters<PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS, PROMOTE_LOCAL> registers;
   bool promoted = false;  // something is held
   bool fresh;             // sums are nothing yet: products are to take their place
 
   // The first thing that a kernel does.
   device_inline WarpgroupSums() { registers.declare(); }
-  // Before the products of a tile. memory: with PROMOTE_LOCAL.
-  device_inline void start(HeldSums* memory = nullptr) {
-    held = memory;
+  // Before the products of a tile.
+  device_inline void start() {
     promoted = false;
     if constexpr (TOTALS) registers.clear_totals();
     start_run();
@@ -40,11 +38,9 @@ struct WarpgroupSums {
       start_run();
     } else if constexpr (PROMOTE > 0) {
       // What is held comes to the sums at hand, and goes back if there is more to come.
-      HeldSums::Four* const at =
-          held->four + from_here(0);  // or the compiler keeps these in registers
-      if (promoted) registers.add(at);
+      if (promoted) registers.add_held();
       if (!more) return;
-      registers.hold(at);
+      registers.hold();
       promoted = true;
       start_run();
     }
@@ -54,10 +50,11 @@ struct WarpgroupSums {
     if (!TOTALS && REPLACED && fresh) registers.clear();
   }
 
-  // In the end.
+  // In the end. A template, so that it costs nothing where sums go through shared memory.
+  template <class Place = ThreadPlace>
   device_inline ThreadSums values() const {
     ThreadSums sums;
-    registers.template read<ThreadPlace>(sums.sum);
+    registers.template read<Place>(sums.sum);
     return sums;
   }
 
@@ -68,8 +65,13 @@ struct WarpgroupSums {
   }
 };
 
+// Right operands of a run are a step apart in a Place (sum_registers.cuh).
+constexpr int RIGHT_RUN = COLUMNS_LEFT ? (RUN_M + 1) / 2 : VECTOR_N;
+static_assert(COLUMNS_LEFT ? RUN_N <= 2 : RUN_M <= 2 && RUN_N == 2 * VECTOR_N);
+
 // Of an exchange of sums, by line (tile_sums.cuh).
 struct ExchangePlace {
+  static constexpr int RUN = RIGHT_RUN;
   device_inline static constexpr int line(int l, int r, int c) {
     return LINES_ALONG_M ? sum_column(l, r, c) : sum_row(l, r, c);
   }

@@ -44,8 +44,7 @@ KILN_KERNEL(wgrad_planar_wgmma, THREADS, MIN_BLOCKS, WgradParams, params) {
       PLANES_OF_FILTERS ? SharedMatrix(memory + slice() * FRAGMENT_STEP, 128, FILTERS_PLANE)
                         : SharedMatrix(memory + slice() * FRAGMENT_STEP, RIGHT_PLANE, 128);
 
-  HeldSums held;
-  sums.start(&held);
+  sums.start();
   int in_part = 0;  // turns since the last promotion
   const auto landed = [&](int stage) {
     if (!SPLIT) show_to_tensor_cores();

@@ -6,7 +6,12 @@
 // Products are LEFT x RIGHT, of four sums each: those of product (l, r) are s<l>_<r>_0 to _3, and
 // what was promoted of them t<l>_<r>_0 to _3. A name has to stand in the text, so no loop can walk
 // them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each; sums: "s",
-// "t".
+// "t". Wherever it can be, what is done with all of them is one statement, of which the compiler
+// sees nothing but the operands.
+//
+// A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
+// c), both sums of a step for each of l, c / 2, c % 2, the run of Place::RUN right operands that r
+// is in, and the place of r there.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -16,14 +21,15 @@
   X(KILN_SUM(sums, l, r, 0))         \
   X(KILN_SUM(sums, l, r, 1)) X(KILN_SUM(sums, l, r, 2)) X(KILN_SUM(sums, l, r, 3))
 
-// TOTALS: what was promoted has registers of its own.
-template <int LEFT, int RIGHT, bool TOTALS>
+// TOTALS: what was promoted has registers of its own; HELD: it waits in local memory.
+template <int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
 struct SumRegisters {
   // Once, before all else that a kernel does: PTX knows a name from where it is declared on.
   device_inline void declare() {
 #define KILN_DECLARE(sums, l, r) ".reg .f32 " sums #l "_" #r "_<4>;"
     asm volatile(EACH_PRODUCT(KILN_DECLARE, "s"));
     if constexpr (TOTALS) asm volatile(EACH_PRODUCT(KILN_DECLARE, "t"));
+    if constexpr (HELD) asm volatile(".local .align 16 .b8 held[%0];" ::"n"(16 * LEFT * RIGHT));
 #undef KILN_DECLARE
   }
 
@@ -44,42 +50,36 @@ struct SumRegisters {
 #undef KILN_ADD_ONE
   }
 
-  // Of sums that lie in memory, LEFT x RIGHT.
-  template <class Four>
-  device_inline void add(const Four* held) {
-#define KILN_ADD_ONE(name, at) "add.f32 " name ", " name ", " at ";"
-#define KILN_ADD(sums, l, r)                                                                    \
-  {                                                                                             \
-    const Four four = held[l * RIGHT + r];                                                      \
-    asm volatile(KILN_ADD_ONE(KILN_SUM(sums, l, r, 0), "%0") KILN_ADD_ONE(                      \
-                     KILN_SUM(sums, l, r, 1), "%1") KILN_ADD_ONE(KILN_SUM(sums, l, r, 2), "%2") \
-                     KILN_ADD_ONE(KILN_SUM(sums, l, r, 3), "%3")::"f"(four.sum[0]),             \
-                 "f"(four.sum[1]), "f"(four.sum[2]), "f"(four.sum[3]));                         \
+#define KILN_HELD(l, r) "[held+(" #l "*%0+" #r ")*16]"
+  // The sums go to local memory,
+  device_inline void hold() const {
+#define KILN_HOLD(sums, l, r)                                                     \
+  "st.local.v4.f32 " KILN_HELD(l, r) ", {" KILN_SUM(sums, l, r, 0) ", " KILN_SUM( \
+      sums, l, r, 1) ", " KILN_SUM(sums, l, r, 2) ", " KILN_SUM(sums, l, r, 3) "};"
+    asm volatile(EACH_PRODUCT(KILN_HOLD, "s")::"n"(RIGHT));
+#undef KILN_HOLD
   }
-    EACH_PRODUCT(KILN_ADD, "s")
+  // and what lies there is added to them.
+  device_inline void add_held() {
+#define KILN_ADD_ONE(name, held) "add.f32 " name ", " name ", " held ";"
+#define KILN_ADD(sums, l, r)                                                     \
+  "ld.local.v4.f32 {h0, h1, h2, h3}, " KILN_HELD(l, r) ";" KILN_ADD_ONE(         \
+      KILN_SUM(sums, l, r, 0), "h0") KILN_ADD_ONE(KILN_SUM(sums, l, r, 1), "h1") \
+      KILN_ADD_ONE(KILN_SUM(sums, l, r, 2), "h2") KILN_ADD_ONE(KILN_SUM(sums, l, r, 3), "h3")
+    asm volatile("{.reg .f32 h<4>;" EACH_PRODUCT(KILN_ADD, "s") "}" ::"n"(RIGHT));
 #undef KILN_ADD
 #undef KILN_ADD_ONE
   }
+#undef KILN_HELD
+
+  // What sums are in the end goes to array[Place::of(l, r, c)].
+  template <class Place>
+  device_inline void read(float* array) const {
 #define KILN_MOVE(to, sums, l, r, c) "mov.f32 " to ", " KILN_SUM(sums, l, r, c) ";"
 #define KILN_READ(sums, l, r, four)                                              \
   asm volatile(KILN_MOVE("%0", sums, l, r, 0) KILN_MOVE("%1", sums, l, r, 1)     \
                    KILN_MOVE("%2", sums, l, r, 2) KILN_MOVE("%3", sums, l, r, 3) \
                : "=f"((four)[0]), "=f"((four)[1]), "=f"((four)[2]), "=f"((four)[3]))
-  template <class Four>
-  device_inline void hold(Four* held) const {
-#define KILN_HOLD(sums, l, r)        \
-  {                                  \
-    Four four;                       \
-    KILN_READ(sums, l, r, four.sum); \
-    held[l * RIGHT + r] = four;      \
-  }
-    EACH_PRODUCT(KILN_HOLD, "s")
-#undef KILN_HOLD
-  }
-
-  // What sums are in the end goes to array[Place::of(l, r, c)].
-  template <class Place>
-  device_inline void read(float* array) const {
 #define KILN_GET(sums, l, r)             \
   {                                      \
     float four[4];                       \
@@ -95,50 +95,62 @@ struct SumRegisters {
       EACH_PRODUCT(KILN_GET, "s")
     }
 #undef KILN_GET
-  }
 #undef KILN_READ
 #undef KILN_MOVE
+  }
 
+// A place, of what is %1 and its steps.
+#define KILN_PLACE(l, r, c, left, run, right, pair, one) \
+#l "*" left "+" #r "/%1*" run "+" #r "%% %1*" right "+" #c "/2*" pair "+" #c "%% 2*" one
+#define KILN_STORE(sums, l, r, c)                                                                \
+  "st.shared.f32 [%0+" KILN_PLACE(l, r, c, "%2", "%3", "%4", "%5", "%6") "], " KILN_SUM(sums, l, \
+                                                                                        r, c) ";"
+#define KILN_STEPS(of, unit)                                                          \
+  "n"(unit * of(1, 0, 0)), "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0)), \
+      "n"(unit * of(0, 0, 2)), "n"(unit * of(0, 0, 1))
   // The same to shared memory.
   template <class Place>
   device_inline void put(float* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_STORE(at, sums, l, r, c) "st.shared.f32 [%0+" at "], " KILN_SUM(sums, l, r, c) ";"
-#define KILN_PUT(sums, l, r)                                                                 \
-  asm volatile(KILN_STORE("%1", sums, l, r, 0) KILN_STORE("%2", sums, l, r, 1)               \
-                   KILN_STORE("%3", sums, l, r, 2) KILN_STORE("%4", sums, l, r, 3)::"r"(at), \
-               "n"(4 * Place::of(l, r, 0)), "n"(4 * Place::of(l, r, 1)),                     \
-               "n"(4 * Place::of(l, r, 2)), "n"(4 * Place::of(l, r, 3))                      \
-               : "memory");
-    if constexpr (TOTALS) {
-      EACH_PRODUCT(KILN_PUT, "t")
-    } else {
-      EACH_PRODUCT(KILN_PUT, "s")
-    }
+#define KILN_PUT(sums, l, r) \
+  KILN_STORE(sums, l, r, 0)  \
+  KILN_STORE(sums, l, r, 1) KILN_STORE(sums, l, r, 2) KILN_STORE(sums, l, r, 3)
+#define KILN_PUT_ALL(sums)                                                                      \
+  asm volatile(EACH_PRODUCT(KILN_PUT, sums)::"r"(at), "n"(Place::RUN), KILN_STEPS(Place::of, 4) \
+               : "memory")
+    if constexpr (TOTALS)
+      KILN_PUT_ALL("t");
+    else
+      KILN_PUT_ALL("s");
+#undef KILN_PUT_ALL
 #undef KILN_PUT
-#undef KILN_STORE
   }
-  // Those alone whose Place::line(l, r, c) is one of LINES from `line` on.
+  // Those alone whose line is one of LINES from `line` on.
   template <class Place, int LINES>
   device_inline void put_lines(float* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_PUT_ONE(sums, l, r, c)                                                 \
-  asm volatile(                                                                     \
-      "{.reg .pred p; .reg .u32 d; sub.u32 d, %2, %3; setp.lt.u32 p, d, %4; "       \
-      "@p st.shared.f32 [%0+%1], " KILN_SUM(sums, l, r, c) ";}" ::"r"(at),          \
-      "n"(4 * Place::of(l, r, c)), "n"(Place::line(l, r, c)), "r"(line), "n"(LINES) \
-      : "memory");
+#define KILN_PUT_ONE(sums, l, r, c)                          \
+  "sub.u32 d, " KILN_PLACE(l, r, c, "%7", "%8", "%9", "%10", \
+                           "%11") ", %12; setp.lt.u32 p, d, %13; @p " KILN_STORE(sums, l, r, c)
 #define KILN_PUT(sums, l, r)  \
   KILN_PUT_ONE(sums, l, r, 0) \
   KILN_PUT_ONE(sums, l, r, 1) KILN_PUT_ONE(sums, l, r, 2) KILN_PUT_ONE(sums, l, r, 3)
-    if constexpr (TOTALS) {
-      EACH_PRODUCT(KILN_PUT, "t")
-    } else {
-      EACH_PRODUCT(KILN_PUT, "s")
-    }
+#define KILN_PUT_ALL(sums)                                                                       \
+  asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, sums) "}" ::"r"(at),         \
+               "n"(Place::RUN), KILN_STEPS(Place::of, 4), KILN_STEPS(Place::line, 1), "r"(line), \
+               "n"(LINES)                                                                        \
+               : "memory")
+    if constexpr (TOTALS)
+      KILN_PUT_ALL("t");
+    else
+      KILN_PUT_ALL("s");
+#undef KILN_PUT_ALL
 #undef KILN_PUT
 #undef KILN_PUT_ONE
   }
+#undef KILN_STEPS
+#undef KILN_STORE
+#undef KILN_PLACE
 };
 
 #undef KILN_EACH_SUM
