@@ -14,6 +14,7 @@ struct ThreadPlace {
 
 struct WarpgroupSums {
   static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
+  static_assert(STORED_SUMS[0] == (TOTALS ? 't' : 's'));
   // A run's first products take the place of its sums. Where runs are long and pixels lie in shared
   // memory, zeros cost less than the question whether products are the first.
   static constexpr bool REPLACED = COLUMNS_LEFT || SPLIT;

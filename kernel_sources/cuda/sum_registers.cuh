@@ -5,9 +5,9 @@
 //
 // Products are LEFT x RIGHT, of four sums each: those of product (l, r) are s<l>_<r>_0 to _3, and
 // what was promoted of them t<l>_<r>_0 to _3. A name has to stand in the text, so no loop can walk
-// them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each; sums: "s",
-// "t". Wherever it can be, what is done with all of them is one statement, of which the compiler
-// sees nothing but the operands.
+// them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each, and
+// STORED_SUMS, which of "s" and "t" the sums are in the end. Wherever it can be, what is done with
+// all of them is one statement, of which the compiler sees nothing but the operands.
 //
 // A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
 // c), both sums of a step for each of l, c / 2, c % 2, the run of Place::RUN right operands that r
@@ -89,11 +89,7 @@ struct SumRegisters {
     array[Place::of(l, r, 2)] = four[2]; \
     array[Place::of(l, r, 3)] = four[3]; \
   }
-    if constexpr (TOTALS) {
-      EACH_PRODUCT(KILN_GET, "t")
-    } else {
-      EACH_PRODUCT(KILN_GET, "s")
-    }
+    EACH_PRODUCT(KILN_GET, STORED_SUMS)
 #undef KILN_GET
 #undef KILN_READ
 #undef KILN_MOVE
@@ -115,14 +111,9 @@ struct SumRegisters {
 #define KILN_PUT(sums, l, r) \
   KILN_STORE(sums, l, r, 0)  \
   KILN_STORE(sums, l, r, 1) KILN_STORE(sums, l, r, 2) KILN_STORE(sums, l, r, 3)
-#define KILN_PUT_ALL(sums)                                                                      \
-  asm volatile(EACH_PRODUCT(KILN_PUT, sums)::"r"(at), "n"(Place::RUN), KILN_STEPS(Place::of, 4) \
-               : "memory")
-    if constexpr (TOTALS)
-      KILN_PUT_ALL("t");
-    else
-      KILN_PUT_ALL("s");
-#undef KILN_PUT_ALL
+    asm volatile(EACH_PRODUCT(KILN_PUT, STORED_SUMS)::"r"(at), "n"(Place::RUN),
+                 KILN_STEPS(Place::of, 4)
+                 : "memory");
 #undef KILN_PUT
   }
   // Those alone whose line is one of LINES from `line` on.
@@ -135,16 +126,10 @@ struct SumRegisters {
 #define KILN_PUT(sums, l, r)  \
   KILN_PUT_ONE(sums, l, r, 0) \
   KILN_PUT_ONE(sums, l, r, 1) KILN_PUT_ONE(sums, l, r, 2) KILN_PUT_ONE(sums, l, r, 3)
-#define KILN_PUT_ALL(sums)                                                                       \
-  asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, sums) "}" ::"r"(at),         \
-               "n"(Place::RUN), KILN_STEPS(Place::of, 4), KILN_STEPS(Place::line, 1), "r"(line), \
-               "n"(LINES)                                                                        \
-               : "memory")
-    if constexpr (TOTALS)
-      KILN_PUT_ALL("t");
-    else
-      KILN_PUT_ALL("s");
-#undef KILN_PUT_ALL
+    asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, STORED_SUMS) "}" ::"r"(at),
+                 "n"(Place::RUN), KILN_STEPS(Place::of, 4), KILN_STEPS(Place::line, 1), "r"(line),
+                 "n"(LINES)
+                 : "memory");
 #undef KILN_PUT
 #undef KILN_PUT_ONE
   }

@@ -356,7 +356,8 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   };
   divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
   divisor("DIV_GROUPS", gather.groups);
-  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m, shape.thread_n / 2);
+  if (shape.columns_left)
+    add_warpgroup_instruction(spec.constants, shape.m, shape.thread_n / 2, tile.split);
   return spec;
 }
 

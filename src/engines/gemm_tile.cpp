@@ -185,7 +185,8 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("VECTOR", 4, "compute_t in 16 bytes");
 }
 
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left) {
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left,
+                               bool totals) {
   std::string products, sums;
   for (int r = 0; r < columns / 8; ++r) {
     for (int c = 0; c < 4; ++c) sums += cat(r + c == 0 ? "" : ", ", "s\" l \"_", r, "_", c);
@@ -199,6 +200,7 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, in
   add("WGMMA_COLUMNS", cat("\"", columns, "\""));
   add("WGMMA_SUMS(l)", cat("\"", sums, "\""));
   add("EACH_PRODUCT(X, sums)", std::move(products));
+  add("STORED_SUMS", totals ? "\"t\"" : "\"s\"");
 }
 
 std::string warpgroup_refusal(const DeviceDescription& device) {

@@ -87,8 +87,10 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
 
 // What the text of the instruction by which a warpgroup multiplies (kernel_sources/cuda/wgmma.cuh)
 // takes from the number of columns of a product, and the list of a thread's products with `left`
-// left operands (kernel_sources/cuda/sum_registers.cuh).
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left);
+// left operands (kernel_sources/cuda/sum_registers.cuh). totals: promoted sums have registers of
+// their own.
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left,
+                               bool totals);
 
 // Why a device has no products of warpgroups; "" if it has.
 std::string warpgroup_refusal(const DeviceDescription& device);

@@ -132,7 +132,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   divisor("DIV_STRIPS", shape.strips > 0 ? tile.strips() : 1);
   divisor("DIV_IMAGE_TILES", shape.strips > 0 ? tile.places() / shape.n : 1);
   add("BLOCK_DIV_IMAGE_PLACES", make_wide_magic(static_cast<std::uint64_t>(tile.places())));
-  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n, 1);
+  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n, 1, is_split(problem));
   return spec;
 }
 
