@@ -15,6 +15,7 @@ static_assert(PROMOTE % 2 == 0);
 using Reader = WordReader<FILTER_PITCH, false, FILLED_UP && !SPLIT, 0, 0>;
 
 KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
+  FragmentSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
   fill_table(table);
@@ -43,7 +44,7 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
     const int next_lines = 2 * LINES_AT + X_BYTES - lines;
     if (bands.end - number > bands.stride) loader.start_band(number + bands.stride, next_lines);
 
-    FragmentSums sums;
+    sums.start();
     // A fragment is read while the one before is multiplied; the last one reads the first again.
     Fragments fragments[2];
     const auto read = [&](Fragments& to, int fragment) {

@@ -15,6 +15,7 @@ constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(Fi
 static_assert((LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2) && !FILTER_PLANES);
 
 KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
+  FragmentSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
 #pragma unroll 1
@@ -40,8 +41,7 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewRowsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
-    HeldSums held;
-    FragmentSums sums(&held);
+    sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source
       walk.begin(tile, landed);
 

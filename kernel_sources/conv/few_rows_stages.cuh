@@ -69,7 +69,7 @@ struct ChunkWalk {
 
 // A tile's sums, once no thread reads the stage at `free` any more.
 template <class Sums>
-device_inline void store_tile(Sums& sums, Position position, const FewRowsTile& tile,
+device_inline void store_tile(const Sums& sums, Position position, const FewRowsTile& tile,
                               const GatherParams& params, byte_t* free) {
   compute_t* const exchange = reinterpret_cast<compute_t*>(free);
   block_barrier();

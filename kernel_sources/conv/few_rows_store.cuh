@@ -5,16 +5,23 @@
 #include "conv/few_rows_tile.cuh"
 #include "conv/gather_output.cuh"
 
-template <class Sums>
-device_inline void exchange_sums(Sums& sums, Position position, compute_t* exchange) {
-  compute_t* const mine = exchange + (position.n * EXCHANGE_PITCH + position.m);
-#pragma unroll
-  for (int j = 0; j < THREAD_N; ++j) {
-    if (position.n + column_step(j) >= PAIRS) continue;
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-      mine[column_step(j) * EXCHANGE_PITCH + row_step(i)] = sums.at(i, j);
+// In an exchange, from a thread's first sum on; a line is a column.
+struct PairPlace {
+  static constexpr int RUN = RIGHT_RUN;
+  static_assert(!COLUMNS_LEFT && RUN_M == 1 && RUN_N == 2 * VECTOR_N);
+  device_inline static constexpr int line(int l, int r, int c) {
+    return column_step(sum_column(l, r, c));
   }
+  device_inline static constexpr int of(int l, int r, int c) {
+    return line(l, r, c) * EXCHANGE_PITCH + row_step(sum_row(l, r, c));
+  }
+};
+
+template <class Sums>
+device_inline void exchange_sums(const Sums& sums, Position position, compute_t* exchange) {
+  compute_t* const mine = exchange + (position.n * EXCHANGE_PITCH + position.m);
+  // Columns from PAIRS on are none.
+  sums.registers.template put_lines<PairPlace, PAIRS>(mine, 0u - static_cast<u32>(position.n));
 }
 
 // An output of a tile: the number of its row of pixels and of its column, and its channel.

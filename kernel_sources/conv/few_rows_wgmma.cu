@@ -81,7 +81,6 @@ KILN_KERNEL(few_rows_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
     sums.finish();
     // The stage that was read last is free.
-    ThreadSums values = sums.values();
-    store_tile(values, position, tile, params, memory + (STAGE_BYTES - walk.stage));
+    store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "conv/gemm_tile.cuh"
+#include "target/shared_memory.cuh"
+#include "target/sum_registers.cuh"
 
 static_assert(RUN_M == VECTOR && RUN_N == VECTOR);
 
@@ -31,27 +33,24 @@ struct Fragment {  // one row of each operand
 };
 
 struct Accumulator {
-  compute_t sum[THREAD_M][THREAD_N];
+  static_assert(THREAD_N % 4 == 0);
+  SumRegisters<compute_t, THREAD_M, THREAD_N / 4, false> registers;
 
-  device_inline Accumulator() {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sum[i][j] = 0;
-  }
-  device_inline compute_t& at(int i, int j) { return sum[i][j]; }
+  // The first thing that a kernel does.
+  device_inline Accumulator() { registers.declare(); }
+  device_inline void start() { registers.clear(); }
 
+  // Rows I and those behind them.
+  template <int I = 0>
   device_inline void multiply(const Fragment& fragment) {
-#pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-#pragma unroll
-      for (int j = 0; j < THREAD_N; ++j) sum[i][j] += fragment.m[i] * fragment.n[j];
+    registers.template add_products<I>(fragment.m[I], fragment.n);
+    if constexpr (I + 1 < THREAD_M) multiply<I + 1>(fragment);
   }
 
   // Adds one stage. The next row's operands are on their way while one row is multiplied.
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
                                    const Position& position, bool /*last*/) {
-    tile_m += position.m, tile_n += position.n;
+    tile_m = kept_shared(tile_m + position.m), tile_n = kept_shared(tile_n + position.n);
     Fragment fragment[2];
     fragment[0].load(tile_m, tile_n, 0);
 #pragma unroll
@@ -60,4 +59,15 @@ struct Accumulator {
       multiply(fragment[k % 2]);
     }
   }
+
+  // By line (tile_sums.cuh).
+  struct LinePlace {
+    static constexpr int RUN = 1;
+    device_inline static constexpr int line(int l, int r, int c) {
+      return LINES_ALONG_M ? 4 * r + c : l;
+    }
+    device_inline static constexpr int of(int l, int r, int c) {
+      return exchange_place(line(l, r, c), LINES_ALONG_M ? l : 4 * r + c);
+    }
+  };
 };

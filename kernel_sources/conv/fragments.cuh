@@ -152,56 +152,43 @@ device_inline void floats_of(compute_t (&to)[COUNT], const u32 (&bits)[COUNT]) {
 }
 
 // Of operands that have been taken apart.
-struct FragmentSums : PromotedSums {
-  using PromotedSums::PromotedSums;
-
+struct FragmentSums : PromotedSums<false> {
   device_inline void multiply_fragments(const Fragments& operands) {
     multiply_fragments(operands, [](int) {});
   }
   // between(i): called after the products of rows i, for what is to be issued among them.
   template <class Between>
   device_inline void multiply_fragments(const Fragments& operands, const Between& between) {
-    if constexpr (sizeof(element_t) == 2) {
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_M; ++i) {
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j)
-          mma_16x8x16<element_t>(part[i][j], operands.m[i], operands.n[j]);
-        between(i);
-      }
-    } else if constexpr (SPLIT) {
-      compute_t n[PRODUCTS_N][2];
+    compute_t n[PRODUCTS_N][2];
+    if constexpr (sizeof(element_t) == 4) {
 #pragma unroll
       for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_M; ++i) {
-        compute_t m[4], rest[4];
+    }
+    multiply_rows<0>(operands, n, between);
+  }
+
+ private:
+  // Rows I and those behind them.
+  template <int I, class Between>
+  device_inline void multiply_rows(const Fragments& operands, const compute_t (&n)[PRODUCTS_N][2],
+                                   const Between& between) {
+    if constexpr (sizeof(element_t) == 2) {
+      mma_16x8x16<element_t, I>(registers, operands.m[I], operands.n);
+    } else {
+      compute_t m[4], rest[4];
+      floats_of(m, operands.m[I]);
+      if constexpr (SPLIT) {
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          const compute_t x = float_of(operands.m[i][c]);
-          const Parts parts = SPLIT_ROWS_AHEAD ? Parts{x, operands.rest_m[i][c]} : split(x);
+          const Parts parts = SPLIT_ROWS_AHEAD ? Parts{m[c], operands.rest_m[I][c]} : split(m[c]);
           m[c] = parts.whole, rest[c] = parts.rest;
         }
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], rest, n[j]);
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, operands.rest_n[j]);
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
-        between(i);
+        mma_16x8x8<I>(registers, rest, n);
+        mma_16x8x8<I>(registers, m, operands.rest_n);
       }
-    } else {
-      compute_t n[PRODUCTS_N][2];
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_M; ++i) {
-        compute_t m[4];
-        floats_of(m, operands.m[i]);
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m, n[j]);
-        between(i);
-      }
+      mma_16x8x8<I>(registers, m, n);
     }
+    between(I);
+    if constexpr (I + 1 < PRODUCTS_M) multiply_rows<I + 1>(operands, n, between);
   }
 };

@@ -20,6 +20,7 @@ constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
 constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 
 KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
+  FragmentSums sums;
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
@@ -40,8 +41,7 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   const FragmentReader reader(filters, position, lane, tile);
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
-  HeldSums held;
-  FragmentSums sums(&held);
+  sums.start();
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
   int load_slot = 0, load_halo = 0;

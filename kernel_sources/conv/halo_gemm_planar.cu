@@ -27,6 +27,7 @@ constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 
 KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
+  FragmentSums sums;
   byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
@@ -43,8 +44,7 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   const Position position = thread_position(thread_x());
   const FragmentReader reader(memory + FILTERS_AT, position, lane, tile);
 
-  HeldSums held;
-  FragmentSums sums(&held);
+  sums.start();
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const auto land = [] {
     async_commit();

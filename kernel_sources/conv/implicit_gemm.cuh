@@ -72,6 +72,7 @@ struct Tile {
 };
 
 KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, params) {
+  Accumulator sums;
   compute_t* const stages = shared_array<compute_t, STAGES * STAGE>(0);
 
   const Tile tile = Tile::number(cluster_number(), params);
@@ -92,7 +93,7 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
   const StepShare share((taps.reduction() + TILE_K - 1) / TILE_K);
 
   const Position position = thread_position(slice_thread());
-  Accumulator sums;
+  sums.start();
   const auto load = [&](int k_tile, int slot) {
     pixel_loader.load(k_tile, taps, stages + slot * STAGE + STAGE_M);
     filter_loader.load(k_tile, taps, stages + slot * STAGE);

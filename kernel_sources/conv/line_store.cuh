@@ -21,10 +21,10 @@ struct TileStore {
   Position position;
   int first_row;
   Pixels pixels;
-  out_offset_t runs[LINES_ALONG_M ? 1 : LINE / RUN];  // of pixels
-  u32 valid = 0;  // bit i: element i of a line lies in the output
-  u32 lost = 0;   // bit i: line i is to be added up once more
-  static_assert(LINE <= 32 && (LINES <= 32 || !SPLIT));
+  out_offset_t runs[LINE / RUN];  // of pixels, unless LINES_ALONG_M
+  u32 valid = 0;                  // bit i: element i of a line lies in the output
+  u64 lost = 0;                   // bit i: piece i is to be added up once more
+  static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !SPLIT));
 
   device_inline TileStore(const Pixels& of_tile, Position at, int row, i64 image, i64 group,
                           const GatherParams& params, int phase = 0)
@@ -49,11 +49,6 @@ struct TileStore {
     }
   }
 
-  device_inline out_offset_t along(int i) const {
-    if constexpr (LINES_ALONG_M) return static_cast<out_offset_t>(row_of(i)) * OUT_STRIDE_ROW;
-    return runs[i / RUN] + i % RUN;
-  }
-
   // Of element i of a line, or of line i.
   device_inline int row_of(int i) const { return first_row + position.m + row_step(i); }
   device_inline int pixel_of(int i) const { return position.n + column_step(i); }
@@ -63,7 +58,8 @@ struct TileStore {
     return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(pixel));
   }
 
-  device_inline void operator()(compute_t (&line)[LINE], int index) {
+  // A piece of line `index`, from element `first` on.
+  device_inline void operator()(compute_t (&piece)[PIECE], int index, int first) {
     out_offset_t base;
     compute_t line_bias = 0;
     if constexpr (LINES_ALONG_M) {
@@ -74,46 +70,57 @@ struct TileStore {
       base = static_cast<out_offset_t>(row_of(index)) * OUT_STRIDE_ROW;
       line_bias = epilogue.bias_of(row_of(index));
     }
-    if (!scale_back(line, valid)) {
-      lost |= 1u << index;
+    const u32 existing = valid >> first;
+    if (!scale_back(piece, existing)) {
+      lost |= u64(1) << (index * PIECES + first / PIECE);
       return;
     }
+    out_offset_t from[PIECE / RUN];
+    if constexpr (!LINES_ALONG_M) take_piece<RUN>(from, runs, first);
+    const auto along = [&](int i) {
+      if constexpr (LINES_ALONG_M)
+        return static_cast<out_offset_t>(row_of(first + i)) * OUT_STRIDE_ROW;
+      else
+        return from[i / RUN] + i % RUN;
+    };
 #pragma unroll
-    for (int run = 0; run < LINE; run += ACCESS) {
+    for (int run = 0; run < PIECE; run += ACCESS) {
       constexpr u32 WHOLE = (1u << ACCESS) - 1;
       compute_t bias[ACCESS];
 #pragma unroll
       for (int i = 0; i < ACCESS; ++i) {
         if constexpr (LINES_ALONG_M)
-          bias[i] = valid >> (run + i) & 1 ? epilogue.bias_of(row_of(run + i)) : compute_t(0);
+          bias[i] =
+              existing >> (run + i) & 1 ? epilogue.bias_of(row_of(first + run + i)) : compute_t(0);
         else
           bias[i] = line_bias;
       }
-      if (OUTPUT_VECTOR && aligned && (valid >> run & WHOLE) == WHOLE) {
+      if (OUTPUT_VECTOR && aligned && (existing >> run & WHOLE) == WHOLE) {
         compute_t values[ACCESS];
 #pragma unroll
-        for (int i = 0; i < ACCESS; ++i) values[i] = line[run + i];
+        for (int i = 0; i < ACCESS; ++i) values[i] = piece[run + i];
         epilogue.store_vector(base + along(run), values, bias);
       } else {
 #pragma unroll
         for (int i = 0; i < ACCESS; ++i) {
-          if (!(valid >> (run + i) & 1)) continue;
+          if (!(existing >> (run + i) & 1)) continue;
           const out_offset_t at = base + along(run + i);
-          const int row = LINES_ALONG_M ? row_of(run + i) : row_of(index);
-          const int pixel = LINES_ALONG_M ? pixel_of(index) : pixel_of(run + i);
-          epilogue.store_one(at, z_offset(row, pixel, at), line[run + i], bias[i]);
+          const int element = first + run + i;
+          const int row = row_of(LINES_ALONG_M ? element : index);
+          const int pixel = pixel_of(LINES_ALONG_M ? index : element);
+          epilogue.store_one(at, z_offset(row, pixel, at), piece[run + i], bias[i]);
         }
       }
     }
   }
 
-  // Once all lines have passed, and the registers of their sums are free: those that were lost.
+  // Once all pieces have passed, and the registers of their sums are free: those that were lost.
   device_inline void finish() const {
     if (!SPLIT || lost == 0) return;
 #pragma unroll 1
     for (int i = 0; i < LINES * LINE; ++i) {
       const int index = i / LINE, element = i % LINE;
-      if ((lost >> index & valid >> element & 1) == 0) continue;
+      if ((lost >> (i / PIECE) & valid >> element & 1) == 0) continue;
       const int row = row_of(LINES_ALONG_M ? element : index);
       const int n = pixel_of(LINES_ALONG_M ? index : element);
       const Pixel pixel = pixels.at(n);

@@ -46,15 +46,15 @@ struct StageOperands : Operands {
   }
 };
 
-struct Accumulator : PromotedSums {
+struct Accumulator : PromotedSums<false> {
   int steps_in_part = 0;
 
+  // Rows I and those behind them.
+  template <int I = 0>
   device_inline void multiply(const compute_t (&m)[PRODUCTS_M][4],
                               const compute_t (&n)[PRODUCTS_N][2]) {
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_M; ++i)
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) mma_16x8x8(part[i][j], m[i], n[j]);
+    mma_16x8x8<I>(registers, m[I], n);
+    if constexpr (I + 1 < PRODUCTS_M) multiply<I + 1>(m, n);
   }
   device_inline void multiply(Operands& whole) {
     if constexpr (SPLIT) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "conv/tf32_split.cuh"
+#include "target/sum_registers.cuh"
 
 static_assert(!SPLIT || !PROMOTE_LOCAL);
 
@@ -21,92 +22,75 @@ device_inline constexpr int sum_column(int l, int r, int c) {
   return COLUMNS_LEFT ? 2 * l + c / 2 : r / VECTOR_N * RUN_N + c % 2 * VECTOR_N + r % VECTOR_N;
 }
 
-// Where sums wait with PROMOTE_LOCAL; a variable of its own, so that it alone lies in memory.
-struct HeldSums {
-  struct alignas(4 * sizeof(compute_t)) Four {
-    compute_t sum[4];
-  };
-  Four four[PROMOTE_LOCAL ? PRODUCTS_LEFT * PRODUCTS_RIGHT : 1];
-};
+// Right operands of a run are a step apart in a Place (target/sum_registers.cuh).
+constexpr int RIGHT_RUN = COLUMNS_LEFT ? (RUN_M + 1) / 2 : VECTOR_N;
 
+// REPLACED: a run's first products take the place of its sums.
+template <bool REPLACED>
 struct PromotedSums {
   // Whether those of before the last promotion are in registers.
   static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
-  compute_t part[PRODUCTS_LEFT][PRODUCTS_RIGHT][4];  // since the last promotion
-  compute_t total[TOTALS ? PRODUCTS_LEFT : 1][TOTALS ? PRODUCTS_RIGHT : 1][4];
-  HeldSums* held;
+  static_assert(STORED_SUMS[0] == (TOTALS ? 't' : 's'));
+
+  SumRegisters<compute_t, PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS, PROMOTE_LOCAL> registers;
   bool promoted = false;  // something is held
+  bool fresh;             // sums are nothing yet: products are to take their place
 
-  // memory: with PROMOTE_LOCAL.
-  device_inline explicit PromotedSums(HeldSums* memory = nullptr) : held(memory) {
-    if constexpr (TOTALS) clear(total);
-    clear(part);
-  }
-
-  // The sum of row i and column j of the thread's.
-  device_inline compute_t& at(int i, int j) {
-    if constexpr (TOTALS)
-      return in_products(total, i, j);
-    else
-      return in_products(part, i, j);
+  // The first thing that a kernel does.
+  device_inline PromotedSums() { registers.declare(); }
+  // Before the products of a tile.
+  device_inline void start() {
+    promoted = false;
+    if constexpr (TOTALS) registers.clear_totals();
+    start_run();
   }
 
   // At the end of a run of PROMOTE steps, or of all; more: steps follow.
   device_inline void end_run(bool more) {
-    if constexpr (TOTALS)
-      promote();
-    else if (PROMOTE > 0)
-      promote_held(more);
+    if constexpr (TOTALS) {
+      registers.add_to_totals();
+      start_run();
+    } else if constexpr (PROMOTE > 0) {
+      // What is held comes to the sums at hand, and goes back if there is more to come.
+      if (promoted) registers.add_held();
+      if (!more) return;
+      registers.hold();
+      promoted = true;
+      start_run();
+    }
+  }
+  // Once all runs have ended, where there may have been none.
+  device_inline void finish() {
+    if (!TOTALS && REPLACED && fresh) registers.clear();
+  }
+
+  // By line (tile_sums.cuh).
+  struct LinePlace {
+    static constexpr int RUN = RIGHT_RUN;
+    device_inline static constexpr int line(int l, int r, int c) {
+      return LINES_ALONG_M ? sum_column(l, r, c) : sum_row(l, r, c);
+    }
+    device_inline static constexpr int in_line(int l, int r, int c) {
+      return LINES_ALONG_M ? sum_row(l, r, c) : sum_column(l, r, c);
+    }
+    device_inline static constexpr int of(int l, int r, int c) {
+      return exchange_place(line(l, r, c), in_line(l, r, c));
+    }
+  };
+  // In the end: the first line; the next one takes its place. A template, so that it costs nothing
+  // where sums go through shared memory.
+  template <int ELEMENTS>
+  device_inline void take_line(compute_t (&line)[ELEMENTS]) {
+    constexpr bool ALONG_LEFT = LINES_ALONG_M == COLUMNS_LEFT;
+    static_assert(ELEMENTS == LINE && (ALONG_LEFT || RIGHT_RUN == 1),
+                  "lines follow each other by right operands");
+    registers.template take_line<LinePlace, ALONG_LEFT>(line);
   }
 
  private:
-  template <int LEFT, int RIGHT>
-  device_inline static compute_t& in_products(compute_t (&products)[LEFT][RIGHT][4], int i, int j) {
-    const int run = j / RUN_N, within = j % RUN_N;
-    return products[i / 2][run * VECTOR_N + within % VECTOR_N][i % 2 * 2 + within / VECTOR_N];
-  }
-  template <int LEFT, int RIGHT>
-  device_inline static void clear(compute_t (&products)[LEFT][RIGHT][4]) {
-#pragma unroll
-    for (int i = 0; i < LEFT; ++i)
-#pragma unroll
-      for (int j = 0; j < RIGHT; ++j)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) products[i][j][c] = 0;
-  }
-  device_inline void promote() {
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_LEFT; ++i)
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_RIGHT; ++j)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) total[i][j][c] += part[i][j][c];
-    clear(part);
-  }
-  // What is held comes to part, and goes back if `more` is to come.
-  device_inline void promote_held(bool more) {
-    // An offset that the compiler does not know keeps these in memory, rather than in registers.
-    HeldSums::Four* const at = held->four + from_here(0);
-    if (promoted) {
-#pragma unroll
-      for (int i = 0; i < PRODUCTS_LEFT; ++i)
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_RIGHT; ++j) {
-          const HeldSums::Four four = at[i * PRODUCTS_RIGHT + j];
-#pragma unroll
-          for (int c = 0; c < 4; ++c) part[i][j][c] += four.sum[c];
-        }
-    }
-    if (!more) return;
-#pragma unroll
-    for (int i = 0; i < PRODUCTS_LEFT; ++i)
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_RIGHT; ++j) {
-        const compute_t(&four)[4] = part[i][j];
-        at[i * PRODUCTS_RIGHT + j] = {{four[0], four[1], four[2], four[3]}};
-      }
-    clear(part);
-    promoted = true;
+  device_inline void start_run() {
+    fresh = REPLACED;
+    if constexpr (!REPLACED) registers.clear();
   }
 };
 

@@ -20,6 +20,7 @@ device_inline constexpr int staged_place(int m, int n) {
 }
 
 // From a thread's first sum on.
+static_assert(COLUMNS_LEFT ? RUN_N <= 2 : RUN_M <= 2 && RUN_N == 2 * VECTOR_N);
 struct StagedPlace {
   static constexpr int RUN = RIGHT_RUN;
   device_inline static constexpr int of(int l, int r, int c) {

@@ -38,14 +38,8 @@ device_inline Position thread_position(int thread) {
           warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A thread's sums are what the way to multiply makes them, or such an array; at(i, j) is the one of
-// row i and column j. They are registers, and every loop over all of them is
-// unrolled: so what such a loop works out for each, the compiler works out that often.
-
-struct ThreadSums {
-  compute_t sum[THREAD_M * THREAD_N];
-  device_inline compute_t& at(int i, int j) { return sum[i * THREAD_N + j]; }
-};
+// A thread's sums are `registers` (target/sum_registers.cuh) of what the way to multiply makes
+// them, whose LinePlace says of which line each is, and where it lies there and in an exchange.
 
 // The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
@@ -58,25 +52,37 @@ constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
 constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
 constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
-// Element i of a line.
-template <class Sums>
-device_inline compute_t& in_line(Sums& sums, int line, int i) {
-  return LINES_ALONG_M ? sums.at(i, line) : sums.at(line, i);
+// A long line goes out in pieces, by a loop that is rolled, too; not in smaller ones, whose ways
+// from shared memory to the output would wait for each other.
+constexpr int PIECE = LINE > 12 && LINE % 8 == 0 ? 8 : LINE, PIECES = LINE / PIECE;
+static_assert(PIECE % LINE_RUN == 0);
+
+// A line's elements from a piece's first one on, of an array with one of RUN each.
+template <int RUN, class T>
+device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RUN], int first) {
+#pragma unroll
+  for (int i = 0; i < PIECE / RUN; ++i) {
+    piece[i] = line[i];
+#pragma unroll
+    for (int k = 1; k < PIECES; ++k)
+      if (first == k * PIECE) piece[i] = line[k * (PIECE / RUN) + i];
+  }
 }
 
-// Hands every line to store(line, index) once, then ends with store.finish().
+// Hands every piece of every line to store(piece, line, first element) once, then ends with
+// store.finish().
 template <class Sums, class Store>
 device_inline void store_lines(Sums& sums, Store store) {
 #pragma unroll 1
   for (int index = 0; index < LINES; ++index) {
     compute_t line[LINE];
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) line[i] = in_line(sums, 0, i);
-#pragma unroll
-    for (int next = 1; next < LINES; ++next)
-#pragma unroll
-      for (int i = 0; i < LINE; ++i) in_line(sums, next - 1, i) = in_line(sums, next, i);
-    store(line, index);
+    sums.take_line(line);
+#pragma unroll 1
+    for (int first = 0; first < LINE; first += PIECE) {
+      compute_t piece[PIECE];
+      take_piece<1>(piece, line, first);
+      store(piece, index, first);
+    }
   }
   store.finish();
 }
@@ -85,26 +91,26 @@ device_inline void store_lines(Sums& sums, Store store) {
 device_inline constexpr int exchange_place(int line, int i) { return (line * LINE + i) * THREADS; }
 // COUNT lines from `line` on go to an exchange.
 template <int COUNT, class Sums>
-device_inline void put_lines(Sums& sums, u32 line, compute_t* exchange) {
-#pragma unroll
-  for (int k = 0; k < LINES; ++k) {
-    if (COUNT < LINES && static_cast<u32>(k) - line >= COUNT) continue;
-#pragma unroll
-    for (int i = 0; i < LINE; ++i) exchange[exchange_place(k, i)] = in_line(sums, k, i);
-  }
+device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
+  using Place = typename Sums::LinePlace;
+  if constexpr (COUNT < LINES)
+    sums.registers.template put_lines<Place, COUNT>(exchange, line);
+  else
+    sums.registers.template put<Place>(exchange);
 }
 
-// Adds up the sums of all parts, by rank, then by slice, and hands every line to store(line, index)
-// once, each part a share of them, then ends with store.finish(). `exchange` is shared memory for
-// ELEMENTS values, which no thread of the block writes any more.
+// Adds up the sums of all parts, by rank, then by slice, and hands every piece of every line to
+// store(piece, line, first element) once, each part a share of the lines, then ends with
+// store.finish(). `exchange` is shared memory for ELEMENTS values, which no thread of the block
+// writes any more.
 template <int ELEMENTS, class Sums, class Store>
-device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store) {
+device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store store) {
   constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
   // Parts whose sums are on their way at a time: another multiprocessor's take long. As many as
   // there are registers for.
-  constexpr u32 AT_ONCE = LINE <= 4 ? 4 : LINE <= 8 ? 2 : 1;
+  constexpr u32 AT_ONCE = PIECE <= 4 ? 4 : PIECE <= 8 ? 2 : 1;
   const u32 parts = cluster_size() * SLICES;
   compute_t* const mine = exchange + thread_x();
   block_barrier();  // no thread reads its stages any more
@@ -114,30 +120,34 @@ device_inline void reduce_and_store(Sums& sums, compute_t* exchange, Store store
     put_lines<BATCH>(sums, first, mine - exchange_place(static_cast<int>(first), 0));
     if (parts > 1) cluster_barrier();
 #pragma unroll 1
-    for (u32 index = first + cluster_rank() * SLICES + slice(); index < end; index += parts) {
-      compute_t line[LINE];
+    for (u32 at = (first + cluster_rank() * SLICES + slice()) * PIECES; at < end * PIECES;) {
+      const u32 index = at / PIECES;
+      const int element = static_cast<int>(at % PIECES) * PIECE;
+      // The next piece, or the first one of the next line.
+      at = element + PIECE < LINE ? at + 1 : (index + parts) * PIECES;
+      compute_t piece[PIECE];
 #pragma unroll
-      for (int i = 0; i < LINE; ++i) line[i] = 0;
+      for (int i = 0; i < PIECE; ++i) piece[i] = 0;
       const compute_t* const first_part =
-          exchange + exchange_place(static_cast<int>(index - first), 0) + slice_thread();
+          exchange + exchange_place(static_cast<int>(index - first), element) + slice_thread();
 #pragma unroll 1
       for (u32 part = 0; part < parts; part += AT_ONCE) {
-        compute_t theirs[AT_ONCE][LINE];
+        compute_t theirs[AT_ONCE][PIECE];
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
           const bool exists = part + k < parts;
           const u32 number = exists ? part + k : part;
-          const compute_t* const at =
+          const compute_t* const sum =
               cluster_shared(first_part, number / SLICES) + number % SLICES * SLICE_THREADS;
 #pragma unroll
-          for (int i = 0; i < LINE; ++i) theirs[k][i] = exists ? at[i * THREADS] : compute_t(0);
+          for (int i = 0; i < PIECE; ++i) theirs[k][i] = exists ? sum[i * THREADS] : compute_t(0);
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k)
 #pragma unroll
-          for (int i = 0; i < LINE; ++i) line[i] += theirs[k][i];
+          for (int i = 0; i < PIECE; ++i) piece[i] += theirs[k][i];
       }
-      store(line, static_cast<int>(index));
+      store(piece, static_cast<int>(index), element);
     }
     if (parts > 1)
       cluster_barrier();  // only then may the exchange be written again, or its block leave

@@ -29,6 +29,7 @@ struct FragmentReader {
 };
 
 KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
+  FragmentSums sums;
   byte_t* const stages = shared_array<byte_t, STAGES * STAGE>(0);
 
   // A block's part of the pixels is a run of steps, a stage each.
@@ -58,8 +59,7 @@ KILN_KERNEL(wgrad_channels_last, THREADS, MIN_BLOCKS, WgradParams, params) {
   const FragmentReader reader(stages, warp, lane);
 
   constexpr int AHEAD = STAGES - 1;  // steps in flight
-  HeldSums held;
-  FragmentSums sums(&held);
+  sums.start();
 #pragma unroll 1
   for (u32 step = 0; step < AHEAD; ++step) {
     load(step, static_cast<int>(step));

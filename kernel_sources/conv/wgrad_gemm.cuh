@@ -11,6 +11,7 @@
 #include "target/shared_memory.cuh"
 
 KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) {
+  Accumulator sums;
   compute_t* const all_stages = shared_array<compute_t, SLICES * STAGES * STAGE>(0);
   compute_t* const stages = all_stages + slice() * (STAGES * STAGE);
 
@@ -38,7 +39,7 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   };
 
   const Position position = thread_position(slice_thread());
-  Accumulator sums;
+  sums.start();
   run_stages(0, turns, load, store, [&](int slot, bool last) {
     sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position, last);
   });

@@ -21,6 +21,7 @@ using Reader = WordReader<GRADIENT_PITCH, FILTERS_INNER, FILLED_UP && !SPLIT, RO
                           STRIDE_H * X_ROW * 4>;
 
 KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
+  FragmentSums sums;
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   ReductionWord* const table = reinterpret_cast<ReductionWord*>(memory + TABLE_AT);
 #pragma unroll 1
@@ -44,8 +45,7 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
         j, column_place(taps.decode(exists ? column : tile.first_column), first_channel));
   }
 
-  HeldSums held;
-  FragmentSums sums(&held);
+  sums.start();
   const auto landed = [](int) { block_barrier(); };
   StageWalk walk(share, loader);
   walk.next_stage(landed);

@@ -63,11 +63,12 @@ struct GradientStore {
   Epilogue epilogue;
   int first_filter, first_column;
   offset_t along[LINE / RUN];
-  u32 lost = 0;  // bit i: line i is to be added up once more
+  u64 lost = 0;  // bit i: piece i is to be added up once more
   const TapBox& taps;
   const WgradTile& tile;
   const WgradParams& params;
-  static_assert(LINE_RUN % RUN == 0 && !LINES_ALONG_M && LINE <= 32 && LINES <= 32);
+  static_assert(LINE_RUN % RUN == 0 && !LINES_ALONG_M && LINE <= 32);
+  static_assert(LINES * PIECES <= 64 || !SPLIT);
 
   device_inline GradientStore(const WgradTile& of, Position position, const TapBox& all,
                               const WgradParams& execution)
@@ -83,51 +84,56 @@ struct GradientStore {
 
   device_inline int column_of(int i) const { return first_column + column_step(i); }
 
-  device_inline void operator()(compute_t (&line)[LINE], int index) {
+  // A piece of line `index`, from element `first` on.
+  device_inline void operator()(compute_t (&piece)[PIECE], int index, int first) {
     const int filter = first_filter + row_step(index);
     if (filter >= ROWS) return;
     u32 existing = 0;
 #pragma unroll
-    for (int i = 0; i < LINE; ++i) existing |= static_cast<u32>(column_of(i) < COLUMNS) << i;
-    if (!scale_back(line, existing)) {
-      lost |= 1u << index;
+    for (int i = 0; i < PIECE; ++i)
+      existing |= static_cast<u32>(column_of(first + i) < COLUMNS) << i;
+    if (!scale_back(piece, existing)) {
+      lost |= u64(1) << (index * PIECES + first / PIECE);
       return;
     }
+    offset_t from[PIECE / RUN];
+    take_piece<RUN>(from, along, first);
     const i64 base = static_cast<i64>(filter) * W_STRIDE_ROW;
 #pragma unroll
-    for (int i = 0; i < LINE; i += RUN) {
-      const i64 at = base + along[i / RUN];
-      if (column_of(i) >= COLUMNS) continue;
+    for (int i = 0; i < PIECE; i += RUN) {
+      const i64 at = base + from[i / RUN];
+      if (!(existing >> i & 1)) continue;
       if constexpr (RUN == 1) {
-        epilogue.store_one(at, at, line[i], compute_t(0));
+        epilogue.store_one(at, at, piece[i], compute_t(0));
       } else {
         const compute_t no_bias[RUN] = {};
         compute_t values[RUN];
 #pragma unroll
-        for (int j = 0; j < RUN; ++j) values[j] = line[i + j];
+        for (int j = 0; j < RUN; ++j) values[j] = piece[i + j];
         epilogue.store_vector(at, values, no_bias);
       }
     }
   }
 
-  // Once all lines have passed: those that were lost. One sum is of so many pixels that all lanes
+  // Once all pieces have passed: those that were lost. One sum is of so many pixels that all lanes
   // of a warp add it up together.
   device_inline void finish() const {
     if constexpr (!SPLIT) return;
-    u32 of_any = lost;
+    u32 of_any = lost != 0;
 #pragma unroll 1
     for (u32 mask = 16; mask > 0; mask /= 2) of_any |= warp_shuffle_xor(of_any, mask);
     if (of_any == 0) return;
     const u32 lane = thread_x() % 32;
 #pragma unroll 1
     for (u32 owner = 0; owner < 32; ++owner) {
-      const u32 theirs = warp_shuffle(lost, owner);
+      const u64 theirs = warp_shuffle(static_cast<u32>(lost), owner) |
+                         static_cast<u64>(warp_shuffle(static_cast<u32>(lost >> 32), owner)) << 32;
       if (theirs == 0) continue;
       const int filter = warp_shuffle(first_filter, owner);
       const int column = warp_shuffle(first_column, owner);
 #pragma unroll 1
       for (int i = 0; i < LINES * LINE; ++i) {
-        if ((theirs >> (i / LINE) & 1) == 0) continue;
+        if ((theirs >> (i / PIECE) & 1) == 0) continue;
         add_up(filter + row_step(i / LINE), column + column_step(i % LINE), lane);
       }
     }

@@ -1,70 +1,74 @@
-// Products of small matrices by a warp, on the tensor cores (from sm_80 on).
+// Products of small matrices by a warp, on the tensor cores (from sm_80 on), added to sums that
+// registers hold by name (sum_registers.cuh): a left operand with all right ones.
 // kernel_sources/host/mma.cuh gives the same names.
 #pragma once
 
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 
-// c += a b, 16 x 8 over 8. Lane l, with g = l / 4 and t = l % 4, holds
-//   of a  (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
-//   of b  (t, g), (t + 4, g)
-//   of c  (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
-// All 32 lanes take part. f32: the low 13 bits of a and b are not looked at, and sums are rounded
-// toward zero. f64: fused multiply-adds one after the other.
-device_inline void mma_16x8x8(float (&c)[4], const float (&a)[4], const float (&b)[2]) {
+#define KILN_SUMS(r) "{s%6_" #r "_0, s%6_" #r "_1, s%6_" #r "_2, s%6_" #r "_3}"
+#define KILN_MMA(instruction, r, operand, of)                                                   \
+  asm volatile("mma.sync.aligned." instruction " " KILN_SUMS(                                   \
+                   r) ", {%0, %1, %2, %3}, {%4, %5}, " KILN_SUMS(r) ";" ::operand(of(left[0])), \
+               operand(of(left[1])), operand(of(left[2])), operand(of(left[3])),                \
+               operand(of(right[r][0])), operand(of(right[r][1])), "n"(L));
+
+// Sums (L, r) += left right[r], 16 x 8 over 8. Lane l, with g = l / 4 and t = l % 4, holds
+//   of left   (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
+//   of right  (t, g), (t + 4, g)
+//   of sums   (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
+// All 32 lanes take part. f32: the low 13 bits of the operands are not looked at, and sums are
+// rounded toward zero. f64: fused multiply-adds one after the other.
+template <int L, class Sums, int RIGHT>
+device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-        "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+#define KILN_MMA_OF(r) KILN_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", r, "r", __float_as_uint)
+  EACH_RIGHT(KILN_MMA_OF)
+#undef KILN_MMA_OF
 #endif
 }
 
-#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
-device_inline void mma_8x8x4(double& c0, double& c1, double a, double b) {
-  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-               : "+d"(c0), "+d"(c1)
-               : "d"(a), "d"(b));
-}
-#endif
-device_inline void mma_16x8x8(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
+template <int L, class Sums, int RIGHT>
+device_inline void mma_16x8x8(Sums&, const double (&left)[4], const double (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#define KILN_MMA_OF(r) KILN_MMA("m16n8k8.row.col.f64.f64.f64.f64", r, "d", )
+  EACH_RIGHT(KILN_MMA_OF)
+#undef KILN_MMA_OF
 #elif __CUDA_ARCH__ >= 800
-#pragma unroll
-  for (int k = 0; k < 2; ++k) {
-    mma_8x8x4(c[0], c[1], a[2 * k], b[k]);
-    mma_8x8x4(c[2], c[3], a[2 * k + 1], b[k]);
-  }
+  // By quarters: 8 rows of 4 steps of the reduction.
+#define KILN_QUARTER(r, c0, c1, a, b)                                                    \
+  "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {s%6_" #r "_" #c0 ", s%6_" #r "_" #c1 \
+  "}, {%" #a "}, {%" #b "}, {s%6_" #r "_" #c0 ", s%6_" #r "_" #c1 "};"
+#define KILN_MMA_OF(r)                                                                             \
+  asm volatile(KILN_QUARTER(r, 0, 1, 0, 4) KILN_QUARTER(r, 2, 3, 1, 4) KILN_QUARTER(r, 0, 1, 2, 5) \
+                   KILN_QUARTER(r, 2, 3, 3, 5)::"d"(left[0]),                                      \
+               "d"(left[1]), "d"(left[2]), "d"(left[3]), "d"(right[r][0]), "d"(right[r][1]),       \
+               "n"(L));
+  EACH_RIGHT(KILN_MMA_OF)
+#undef KILN_MMA_OF
+#undef KILN_QUARTER
 #endif
 }
 
-// c += a b, 16 x 8 over 16, of elements of 16 bits. Lane l holds pairs of elements side by side
-// along the reduction: of a pairs (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); of b pairs
-// (t, g), (t + 4, g); of c what mma_16x8x8 has. Sums are f32, rounded toward zero.
-template <class T>
-device_inline void mma_16x8x16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+// The same over 16, of elements T of 16 bits. Lane l holds pairs of elements side by side along the
+// reduction: of left pairs (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); of right pairs (t, g),
+// (t + 4, g). Sums are f32, rounded toward zero.
+template <class T, int L, class Sums, int RIGHT>
+device_inline void mma_16x8x16(Sums&, const u32 (&left)[4], const u32 (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 800
-  if constexpr (is_bf16(T{}))
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  else
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define KILN_MMA_BF16(r) KILN_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", r, "r", )
+#define KILN_MMA_F16(r) KILN_MMA("m16n8k16.row.col.f32.f16.f16.f32", r, "r", )
+  if constexpr (is_bf16(T{})) {
+    EACH_RIGHT(KILN_MMA_BF16)
+  } else {
+    EACH_RIGHT(KILN_MMA_F16)
+  }
+#undef KILN_MMA_F16
+#undef KILN_MMA_BF16
 #endif
 }
+#undef KILN_MMA
+#undef KILN_SUMS
 
 // Four 8 x 16-byte matrices from shared memory into registers: lane l gives the address (a multiple
 // of 16) of row l % 8 of matrix l / 8, and gets of each matrix the 4 bytes (l / 4, l % 4).

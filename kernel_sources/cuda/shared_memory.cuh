@@ -12,3 +12,10 @@ device_inline T* shared_array(u32 offset) {
   extern __shared__ __align__(128) unsigned char kiln_shared_memory[];
   return reinterpret_cast<T*>(kiln_shared_memory + offset);
 }
+
+// The same place in shared memory, which the assembler then keeps in a register (kernel.cuh).
+template <class T>
+device_inline const T* kept_shared(const T* place) {
+  const u32 address = kept(static_cast<u32>(__cvta_generic_to_shared(place)));
+  return static_cast<const T*>(__cvta_shared_to_generic(address));
+}

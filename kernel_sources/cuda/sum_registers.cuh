@@ -1,13 +1,14 @@
-// A thread's sums of products on the tensor cores, in registers that have names in PTX and that the
-// compiler before it knows nothing of: it would carry each of a hundred values through every loop
-// and branch, for up to a quarter of its time (tests/bench/NOTES.md, "Compile time").
+// A thread's sums of products, in registers that have names in PTX and that the compiler before it
+// knows nothing of: it would carry each of a hundred values through every loop and branch, for up
+// to half of its time (tests/bench/NOTES.md, "Compile time").
 // kernel_sources/host/sum_registers.cuh gives the same names.
 //
 // Products are LEFT x RIGHT, of four sums each: those of product (l, r) are s<l>_<r>_0 to _3, and
 // what was promoted of them t<l>_<r>_0 to _3. A name has to stand in the text, so no loop can walk
-// them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each, and
-// STORED_SUMS, which of "s" and "t" the sums are in the end. Wherever it can be, what is done with
-// all of them is one statement, of which the compiler sees nothing but the operands.
+// them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each; EACH_RIGHT(X),
+// which is X(r) for each right operand; STORED_SUMS, which of "s" and "t" the sums are in the end;
+// and SUM_TYPE, what PTX calls their type. Wherever it can be, what is done with all of them is one
+// statement, of which the compiler sees nothing but the operands.
 //
 // A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
 // c), both sums of a step for each of l, c / 2, c % 2, the run of Place::RUN right operands that r
@@ -21,19 +22,22 @@
   X(KILN_SUM(sums, l, r, 0))         \
   X(KILN_SUM(sums, l, r, 1)) X(KILN_SUM(sums, l, r, 2)) X(KILN_SUM(sums, l, r, 3))
 
-// TOTALS: what was promoted has registers of its own; HELD: it waits in local memory.
-template <int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
+// T: of a sum, float or double. TOTALS: what was promoted has registers of its own; HELD: it waits
+// in local memory.
+template <class T, int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
 struct SumRegisters {
+  static_assert(!HELD || sizeof(T) == 4);
+
   // Once, before all else that a kernel does: PTX knows a name from where it is declared on.
   device_inline void declare() {
-#define KILN_DECLARE(sums, l, r) ".reg .f32 " sums #l "_" #r "_<4>;"
+#define KILN_DECLARE(sums, l, r) ".reg ." SUM_TYPE " " sums #l "_" #r "_<4>;"
     asm volatile(EACH_PRODUCT(KILN_DECLARE, "s"));
     if constexpr (TOTALS) asm volatile(EACH_PRODUCT(KILN_DECLARE, "t"));
     if constexpr (HELD) asm volatile(".local .align 16 .b8 held[%0];" ::"n"(16 * LEFT * RIGHT));
 #undef KILN_DECLARE
   }
 
-#define KILN_CLEAR_ONE(name) "mov.f32 " name ", 0f00000000;"
+#define KILN_CLEAR_ONE(name) "mov." SUM_TYPE " " name ", 0.0;"
 #define KILN_CLEAR(sums, l, r) KILN_EACH_SUM(KILN_CLEAR_ONE, sums, l, r)
   device_inline void clear() { asm volatile(EACH_PRODUCT(KILN_CLEAR, "s")); }
   device_inline void clear_totals() { asm volatile(EACH_PRODUCT(KILN_CLEAR, "t")); }
@@ -42,12 +46,36 @@ struct SumRegisters {
 
   device_inline void add_to_totals() {
 #define KILN_ADD_ONE(l, r, c) \
-  "add.f32 " KILN_SUM("t", l, r, c) ", " KILN_SUM("t", l, r, c) ", " KILN_SUM("s", l, r, c) ";"
+  "add." SUM_TYPE             \
+  " " KILN_SUM("t", l, r, c) ", " KILN_SUM("t", l, r, c) ", " KILN_SUM("s", l, r, c) ";"
 #define KILN_ADD(sums, l, r) \
   KILN_ADD_ONE(l, r, 0) KILN_ADD_ONE(l, r, 1) KILN_ADD_ONE(l, r, 2) KILN_ADD_ONE(l, r, 3)
     asm volatile(EACH_PRODUCT(KILN_ADD, "s"));
 #undef KILN_ADD
 #undef KILN_ADD_ONE
+  }
+
+  // Sums (L, r) += left right[4 r] and those behind it, by fused multiply-adds.
+  template <int L>
+  device_inline void add_products(T left, const T (&right)[4 * RIGHT]) {
+#define KILN_FMA(r, c, right) \
+  "fma.rn." SUM_TYPE " s%5_" #r "_" #c ", %0, " right ", s%5_" #r "_" #c ";"
+#define KILN_FMA_FOUR(type, r)                                                     \
+  asm volatile(KILN_FMA(r, 0, "%1") KILN_FMA(r, 1, "%2") KILN_FMA(r, 2, "%3")      \
+                   KILN_FMA(r, 3, "%4")::type(left),                               \
+               type(right[4 * r]), type(right[4 * r + 1]), type(right[4 * r + 2]), \
+               type(right[4 * r + 3]), "n"(L));
+#define KILN_FMA_FLOAT(r) KILN_FMA_FOUR("f", r)
+#define KILN_FMA_DOUBLE(r) KILN_FMA_FOUR("d", r)
+    if constexpr (sizeof(T) == 4) {
+      EACH_RIGHT(KILN_FMA_FLOAT)
+    } else {
+      EACH_RIGHT(KILN_FMA_DOUBLE)
+    }
+#undef KILN_FMA_DOUBLE
+#undef KILN_FMA_FLOAT
+#undef KILN_FMA_FOUR
+#undef KILN_FMA
   }
 
 #define KILN_HELD(l, r) "[held+(" #l "*%0+" #r ")*16]"
@@ -72,53 +100,62 @@ struct SumRegisters {
   }
 #undef KILN_HELD
 
-  // What sums are in the end goes to array[Place::of(l, r, c)].
-  template <class Place>
-  device_inline void read(float* array) const {
-#define KILN_MOVE(to, sums, l, r, c) "mov.f32 " to ", " KILN_SUM(sums, l, r, c) ";"
-#define KILN_READ(sums, l, r, four)                                              \
-  asm volatile(KILN_MOVE("%0", sums, l, r, 0) KILN_MOVE("%1", sums, l, r, 1)     \
-                   KILN_MOVE("%2", sums, l, r, 2) KILN_MOVE("%3", sums, l, r, 3) \
-               : "=f"((four)[0]), "=f"((four)[1]), "=f"((four)[2]), "=f"((four)[3]))
-#define KILN_GET(sums, l, r)             \
-  {                                      \
-    float four[4];                       \
-    KILN_READ(sums, l, r, four);         \
-    array[Place::of(l, r, 0)] = four[0]; \
-    array[Place::of(l, r, 1)] = four[1]; \
-    array[Place::of(l, r, 2)] = four[2]; \
-    array[Place::of(l, r, 3)] = four[3]; \
-  }
-    EACH_PRODUCT(KILN_GET, STORED_SUMS)
-#undef KILN_GET
-#undef KILN_READ
-#undef KILN_MOVE
+  // What sums of f32 are in the end, line by line: the first one's go to line[], and all others
+  // move a line up. Lines are of left operands (ALONG_LEFT: a product has two, of c / 2) or of
+  // right ones (two of c % 2); Place::in_line(l, r, c) is where a sum lies in its line.
+  template <class Place, bool ALONG_LEFT>
+  device_inline void take_line(T (&line)[(ALONG_LEFT ? RIGHT : LEFT) * 2]) {
+#define KILN_TAKE(sums, l, r)                                                             \
+  if constexpr ((ALONG_LEFT ? l : r) == 0)                                                \
+    asm volatile("mov.f32 %0, " KILN_SUM(sums, l, r, 0) "; mov.f32 %1, " sums "%2_%3_%4;" \
+                 : "=f"(line[Place::in_line(l, r, 0)]),                                   \
+                   "=f"(line[Place::in_line(l, r, ALONG_LEFT ? 1 : 2)])                   \
+                 : "n"(l), "n"(r), "n"(ALONG_LEFT ? 1 : 2));
+    EACH_PRODUCT(KILN_TAKE, STORED_SUMS)
+#undef KILN_TAKE
+#define KILN_UP(to, from) "mov.f32 " to ", " from ";"
+#define KILN_MOVE_UP(sums, l, r)                                                          \
+  if constexpr (ALONG_LEFT)                                                               \
+    asm volatile(KILN_UP(KILN_SUM(sums, l, r, 0), KILN_SUM(sums, l, r, 2))                \
+                     KILN_UP(KILN_SUM(sums, l, r, 1), KILN_SUM(sums, l, r, 3))            \
+                         KILN_UP(KILN_SUM(sums, l, r, 2), sums "%0_" #r "_0")             \
+                             KILN_UP(KILN_SUM(sums, l, r, 3),                             \
+                                     sums "%0_" #r "_1")::"n"(l + 1 < LEFT ? l + 1 : l)); \
+  else                                                                                    \
+    asm volatile(KILN_UP(KILN_SUM(sums, l, r, 0), KILN_SUM(sums, l, r, 1))                \
+                     KILN_UP(KILN_SUM(sums, l, r, 2), KILN_SUM(sums, l, r, 3))            \
+                         KILN_UP(KILN_SUM(sums, l, r, 1), sums #l "_%0_0")                \
+                             KILN_UP(KILN_SUM(sums, l, r, 3),                             \
+                                     sums #l "_%0_2")::"n"(r + 1 < RIGHT ? r + 1 : r));
+    EACH_PRODUCT(KILN_MOVE_UP, STORED_SUMS)
+#undef KILN_MOVE_UP
+#undef KILN_UP
   }
 
 // A place, of what is %1 and its steps.
 #define KILN_PLACE(l, r, c, left, run, right, pair, one) \
 #l "*" left "+" #r "/%1*" run "+" #r "%% %1*" right "+" #c "/2*" pair "+" #c "%% 2*" one
-#define KILN_STORE(sums, l, r, c)                                                                \
-  "st.shared.f32 [%0+" KILN_PLACE(l, r, c, "%2", "%3", "%4", "%5", "%6") "], " KILN_SUM(sums, l, \
-                                                                                        r, c) ";"
+#define KILN_STORE(sums, l, r, c) \
+  "st.shared." SUM_TYPE           \
+  " [%0+" KILN_PLACE(l, r, c, "%2", "%3", "%4", "%5", "%6") "], " KILN_SUM(sums, l, r, c) ";"
 #define KILN_STEPS(of, unit)                                                          \
   "n"(unit * of(1, 0, 0)), "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0)), \
       "n"(unit * of(0, 0, 2)), "n"(unit * of(0, 0, 1))
-  // The same to shared memory.
+  // What they are in the end goes to shared memory, to first[Place::of(l, r, c)].
   template <class Place>
-  device_inline void put(float* first) const {
+  device_inline void put(T* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
 #define KILN_PUT(sums, l, r) \
   KILN_STORE(sums, l, r, 0)  \
   KILN_STORE(sums, l, r, 1) KILN_STORE(sums, l, r, 2) KILN_STORE(sums, l, r, 3)
     asm volatile(EACH_PRODUCT(KILN_PUT, STORED_SUMS)::"r"(at), "n"(Place::RUN),
-                 KILN_STEPS(Place::of, 4)
+                 KILN_STEPS(Place::of, int(sizeof(T)))
                  : "memory");
 #undef KILN_PUT
   }
   // Those alone whose line is one of LINES from `line` on.
   template <class Place, int LINES>
-  device_inline void put_lines(float* first, u32 line) const {
+  device_inline void put_lines(T* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
 #define KILN_PUT_ONE(sums, l, r, c)                          \
   "sub.u32 d, " KILN_PLACE(l, r, c, "%7", "%8", "%9", "%10", \
@@ -127,8 +164,8 @@ struct SumRegisters {
   KILN_PUT_ONE(sums, l, r, 0) \
   KILN_PUT_ONE(sums, l, r, 1) KILN_PUT_ONE(sums, l, r, 2) KILN_PUT_ONE(sums, l, r, 3)
     asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, STORED_SUMS) "}" ::"r"(at),
-                 "n"(Place::RUN), KILN_STEPS(Place::of, 4), KILN_STEPS(Place::line, 1), "r"(line),
-                 "n"(LINES)
+                 "n"(Place::RUN), KILN_STEPS(Place::of, int(sizeof(T))), KILN_STEPS(Place::line, 1),
+                 "r"(line), "n"(LINES)
                  : "memory");
 #undef KILN_PUT
 #undef KILN_PUT_ONE

@@ -22,7 +22,7 @@ device_inline float mma_round(double sum, float) {
 }
 
 template <class T>
-device_inline void mma_16x8x8(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
+device_inline void mma_of_one(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
   struct Fragments {
     T a[4], b[2];
   } mine;
@@ -42,12 +42,16 @@ device_inline void mma_16x8x8(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
     c[i] = mma_round(sum, T());
   }
 }
+template <int L, class Sums, class T, int RIGHT>
+device_inline void mma_16x8x8(Sums& sums, const T (&left)[4], const T (&right)[RIGHT][2]) {
+  for (int r = 0; r < RIGHT; ++r) mma_of_one(sums.part[L][r], left, right[r]);
+}
 
 device_inline float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
 device_inline u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
 
 template <class T>
-device_inline void mma_16x8x16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+device_inline void mma_of_pairs(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   struct Fragments {
     u32 a[4], b[2];
   } mine;
@@ -67,6 +71,10 @@ device_inline void mma_16x8x16(float (&c)[4], const u32 (&a)[4], const u32 (&b)[
              element(all[column * 4 + k / 2 % 4].b[k / 8], k % 2);
     c[i] = mma_round(sum, 0.0f);
   }
+}
+template <class T, int L, class Sums, int RIGHT>
+device_inline void mma_16x8x16(Sums& sums, const u32 (&left)[4], const u32 (&right)[RIGHT][2]) {
+  for (int r = 0; r < RIGHT; ++r) mma_of_pairs<T>(sums.part[L][r], left, right[r]);
 }
 
 // Every lane's address of a row.

@@ -12,3 +12,8 @@ device_inline T* shared_array(u32 offset) {
   return static_cast<T*>(
       kiln_context->shared_array(kiln_context, offset, static_cast<u32>(COUNT * sizeof(T))));
 }
+
+template <class T>
+device_inline const T* kept_shared(const T* place) {
+  return place;
+}

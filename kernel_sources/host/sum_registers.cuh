@@ -4,15 +4,15 @@
 
 #include "target/kernel.cuh"
 
-template <int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
+template <class T, int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
 struct SumRegisters {
-  float part[LEFT][RIGHT][4], total[TOTALS ? LEFT : 1][TOTALS ? RIGHT : 1][4];
-  float held[HELD ? LEFT : 1][HELD ? RIGHT : 1][4];
+  T part[LEFT][RIGHT][4], total[TOTALS ? LEFT : 1][TOTALS ? RIGHT : 1][4];
+  T held[HELD ? LEFT : 1][HELD ? RIGHT : 1][4];
 
   device_inline void declare() {
-    fill(part, __builtin_nanf(""));
-    fill(total, __builtin_nanf(""));
-    fill(held, __builtin_nanf(""));
+    fill(part, static_cast<T>(__builtin_nanf("")));
+    fill(total, static_cast<T>(__builtin_nanf("")));
+    fill(held, static_cast<T>(__builtin_nanf("")));
   }
   device_inline void clear() { fill(part, 0); }
   device_inline void clear_totals() { fill(total, 0); }
@@ -20,6 +20,11 @@ struct SumRegisters {
     for (int l = 0; l < LEFT; ++l)
       for (int r = 0; r < RIGHT; ++r)
         for (int c = 0; c < 4; ++c) total[l][r][c] += part[l][r][c];
+  }
+  template <int L>
+  device_inline void add_products(T left, const T (&right)[4 * RIGHT]) {
+    for (int r = 0; r < RIGHT; ++r)
+      for (int c = 0; c < 4; ++c) part[L][r][c] += left * right[4 * r + c];
   }
   device_inline void hold() {
     for (int l = 0; l < LEFT; ++l)
@@ -31,17 +36,34 @@ struct SumRegisters {
       for (int r = 0; r < RIGHT; ++r)
         for (int c = 0; c < 4; ++c) part[l][r][c] += held[l][r][c];
   }
-  template <class Place>
-  device_inline void read(float* array) const {
-    each([&](int l, int r, int c, float sum) { array[Place::of(l, r, c)] = sum; });
+  template <class Place, bool ALONG_LEFT>
+  device_inline void take_line(T (&line)[(ALONG_LEFT ? RIGHT : LEFT) * 2]) {
+    auto& sums = stored();
+    for (int l = 0; l < LEFT; ++l)
+      for (int r = 0; r < RIGHT; ++r)
+        for (int c = 0; c < 4; ++c) {
+          if ((ALONG_LEFT ? l + c / 2 : r + c % 2) == 0)
+            line[Place::in_line(l, r, c)] = sums[l][r][c];
+        }
+    for (int l = 0; l < LEFT; ++l)
+      for (int r = 0; r < RIGHT; ++r)
+        for (int i = 0; i < 2; ++i) {
+          if (ALONG_LEFT) {
+            sums[l][r][i] = sums[l][r][2 + i];
+            if (l + 1 < LEFT) sums[l][r][2 + i] = sums[l + 1][r][i];
+          } else {
+            sums[l][r][2 * i] = sums[l][r][2 * i + 1];
+            if (r + 1 < RIGHT) sums[l][r][2 * i + 1] = sums[l][r + 1][2 * i];
+          }
+        }
   }
   template <class Place>
-  device_inline void put(float* first) const {
-    each([&](int l, int r, int c, float sum) { first[at<Place>(Place::of, l, r, c)] = sum; });
+  device_inline void put(T* first) const {
+    each([&](int l, int r, int c, T sum) { first[at<Place>(Place::of, l, r, c)] = sum; });
   }
   template <class Place, int LINES>
-  device_inline void put_lines(float* first, u32 line) const {
-    each([&](int l, int r, int c, float sum) {
+  device_inline void put_lines(T* first, u32 line) const {
+    each([&](int l, int r, int c, T sum) {
       if (static_cast<u32>(at<Place>(Place::line, l, r, c)) - line < LINES)
         first[at<Place>(Place::of, l, r, c)] = sum;
     });
@@ -54,21 +76,24 @@ struct SumRegisters {
     return l * place(1, 0, 0) + r / Place::RUN * place(0, Place::RUN, 0) +
            r % Place::RUN * place(0, 1, 0) + c / 2 * place(0, 0, 2) + c % 2 * place(0, 0, 1);
   }
+  // What sums are in the end.
+  device_inline auto& stored() {
+    if constexpr (TOTALS)
+      return total;
+    else
+      return part;
+  }
+  device_inline const auto& stored() const { return const_cast<SumRegisters*>(this)->stored(); }
   template <class Each>
   device_inline void each(const Each& each_sum) const {
     for (int l = 0; l < LEFT; ++l)
       for (int r = 0; r < RIGHT; ++r)
-        for (int c = 0; c < 4; ++c) {
-          if constexpr (TOTALS)
-            each_sum(l, r, c, total[l][r][c]);
-          else
-            each_sum(l, r, c, part[l][r][c]);
-        }
+        for (int c = 0; c < 4; ++c) each_sum(l, r, c, stored()[l][r][c]);
   }
   template <int M, int N>
-  device_inline static void fill(float (&sums)[M][N][4], float value) {
+  device_inline static void fill(T (&sums)[M][N][4], T value) {
     for (auto& row : sums)
       for (auto& product : row)
-        for (float& sum : product) sum = value;
+        for (T& sum : product) sum = value;
   }
 };

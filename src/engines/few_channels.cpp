@@ -338,7 +338,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   const int run_m = run_m_of(gather, shape);
-  add_fragment_constants(spec.constants, shape, run_m);
+  add_fragment_constants(spec.constants, shape, tile.split, run_m);
   add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
   add("BAND_ROWS", tile.rows, "of pixels, in a tile");
   add("BAND_COLUMNS", tile.columns);
@@ -356,8 +356,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   };
   divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
   divisor("DIV_GROUPS", gather.groups);
-  if (shape.columns_left)
-    add_warpgroup_instruction(spec.constants, shape.m, shape.thread_n / 2, tile.split);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   return spec;
 }
 

@@ -330,10 +330,9 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
   };
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
-  add_fragment_constants(spec.constants, tile.shape, 1);
+  add_fragment_constants(spec.constants, tile.shape, tile.split, 1);
   add("FILTER_PLANES", tile.planes, "of 16 bytes of channels");
-  if (tile.planes)
-    add_warpgroup_instruction(spec.constants, tile.shape.n, tile.shape.thread_m / 2, tile.split);
+  if (tile.planes) add_warpgroup_instruction(spec.constants, tile.shape.n);
   add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);
   add("TILE_P", tile.rows, "rows of pixels");
   add("TILE_Q", tile.columns, "columns of the source");

@@ -52,6 +52,24 @@ constexpr GemmTile mma_double_tiles[] = {
     {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
 };
 
+// What PTX knows a thread's sums by (kernel_sources/cuda/sum_registers.cuh), of left x right
+// products of four.
+void add_sum_registers(std::vector<Constant>& constants, int left, int right, bool totals,
+                       const char* type) {
+  std::string products, rights;
+  for (int r = 0; r < right; ++r) rights += cat(r == 0 ? "" : " ", "X(", r, ")");
+  for (int l = 0; l < left; ++l)
+    for (int r = 0; r < right; ++r)
+      products += cat(l + r == 0 ? "" : " ", "X(sums, ", l, ", ", r, ")");
+  const auto add = [&](const char* name, std::string text) {
+    constants.push_back({name, MacroText{std::move(text)}, ""});
+  };
+  add("SUM_TYPE", cat("\"", type, "\""));
+  add("EACH_PRODUCT(X, sums)", std::move(products));
+  add("EACH_RIGHT(X)", std::move(rights));
+  add("STORED_SUMS", totals ? "\"t\"" : "\"s\"");
+}
+
 }  // namespace
 
 std::span<const GemmTile> fma_tiles(DataType type) {
@@ -164,10 +182,15 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   add("PITCH_M", stages.pitch_m);
   add("PITCH_N", stages.pitch_n);
   constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
+  const char* const sums = compute_type(type) == KILN_DATA_DOUBLE ? "f64" : "f32";
+  if (tile.mma())
+    add_sum_registers(constants, tile.thread_m / 2, tile.thread_n / 2, tile.promote > 0, sums);
+  else
+    add_sum_registers(constants, tile.thread_m, tile.thread_n / 4, false, sums);
 }
 
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile, int run_m,
-                            int run_n) {
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile,
+                            bool totals, int run_m, int run_n) {
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
@@ -183,24 +206,17 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);
   add("VECTOR", 4, "compute_t in 16 bytes");
+  const int products_m = tile.thread_m / 2, products_n = tile.thread_n / 2;
+  add_sum_registers(constants, tile.columns_left ? products_n : products_m,
+                    tile.columns_left ? products_m : products_n, totals, "f32");
 }
 
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left,
-                               bool totals) {
-  std::string products, sums;
-  for (int r = 0; r < columns / 8; ++r) {
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
+  std::string sums;
+  for (int r = 0; r < columns / 8; ++r)
     for (int c = 0; c < 4; ++c) sums += cat(r + c == 0 ? "" : ", ", "s\" l \"_", r, "_", c);
-  }
-  for (int l = 0; l < left; ++l)
-    for (int r = 0; r < columns / 8; ++r)
-      products += cat(l + r == 0 ? "" : " ", "X(sums, ", l, ", ", r, ")");
-  const auto add = [&](const char* name, std::string text) {
-    constants.push_back({name, MacroText{std::move(text)}, ""});
-  };
-  add("WGMMA_COLUMNS", cat("\"", columns, "\""));
-  add("WGMMA_SUMS(l)", cat("\"", sums, "\""));
-  add("EACH_PRODUCT(X, sums)", std::move(products));
-  add("STORED_SUMS", totals ? "\"t\"" : "\"s\"");
+  constants.push_back({"WGMMA_COLUMNS", MacroText{cat("\"", columns, "\"")}, ""});
+  constants.push_back({"WGMMA_SUMS(l)", MacroText{cat("\"", sums, "\"")}, ""});
 }
 
 std::string warpgroup_refusal(const DeviceDescription& device) {

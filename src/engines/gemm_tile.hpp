@@ -63,7 +63,8 @@ struct GemmStages {
   std::uint32_t bytes(const GemmTile& tile, DataType type) const;
 };
 
-// The constants of tile and stages that gemm_tile.cuh and operand_mover.cuh ask for.
+// The constants of tile and stages that gemm_tile.cuh, sum_registers.cuh and operand_mover.cuh ask
+// for.
 void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
                         const GemmStages& stages, DataType type, const DeviceDescription& device);
 
@@ -80,17 +81,14 @@ struct FragmentShape {
   int slice_threads() const { return m / thread_m * (n / thread_n); }
   int threads() const { return slices * slice_threads(); }
 };
-// The constants that tile_sums.cuh asks of such a tile; run_m, run_n: rows and columns of a thread
-// side by side.
-void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape, int run_m,
-                            int run_n = 2);
+// The constants that tile_sums.cuh and sum_registers.cuh ask of such a tile. totals: promoted sums
+// have registers of their own; run_m, run_n: rows and columns of a thread side by side.
+void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
+                            bool totals, int run_m, int run_n = 2);
 
 // What the text of the instruction by which a warpgroup multiplies (kernel_sources/cuda/wgmma.cuh)
-// takes from the number of columns of a product, and the list of a thread's products with `left`
-// left operands (kernel_sources/cuda/sum_registers.cuh). totals: promoted sums have registers of
-// their own.
-void add_warpgroup_instruction(std::vector<Constant>& constants, int columns, int left,
-                               bool totals);
+// takes from the number of columns of a product.
+void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
 
 // Why a device has no products of warpgroups; "" if it has.
 std::string warpgroup_refusal(const DeviceDescription& device);

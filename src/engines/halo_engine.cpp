@@ -128,9 +128,8 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
                                                                           : 2)
                                              : rows_side_by_side(gather, shape.thread_m);
   const int run_n = shape.columns_left ? 1 : 2;
-  add_fragment_constants(spec.constants, fragment_shape(shape), run_m, run_n);
-  if (shape.columns_left)
-    add_warpgroup_instruction(spec.constants, shape.m, shape.thread_n / 2, is_split(problem));
+  add_fragment_constants(spec.constants, fragment_shape(shape), is_split(problem), run_m, run_n);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");

@@ -104,7 +104,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   const int run_m = tile.filter_rows_inner && tile.element == 4 ? 2 : 1;
   const FragmentShape fragments{shape.m, shape.n, 2, shape.n / shape.groups_n / 4,
                                 shape.min_blocks};
-  add_fragment_constants(spec.constants, fragments, run_m);
+  add_fragment_constants(spec.constants, fragments, is_split(problem), run_m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
@@ -132,7 +132,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   divisor("DIV_STRIPS", shape.strips > 0 ? tile.strips() : 1);
   divisor("DIV_IMAGE_TILES", shape.strips > 0 ? tile.places() / shape.n : 1);
   add("BLOCK_DIV_IMAGE_PLACES", make_wide_magic(static_cast<std::uint64_t>(tile.places())));
-  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n, 1, is_split(problem));
+  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n);
   return spec;
 }
 

@@ -130,10 +130,10 @@ std::vector<Case> cases() {
 }
 
 // Matrix products whose registers are bounded, so that two blocks or three warpgroups fit on a
-// multiprocessor, spill a few words on some chips, which their main loops read again once in
-// hundreds of instructions or not at all: most, 19, the gather of 128x128 in 16 bits with padding.
-// Nothing else spills.
-constexpr int most_spilled = 80;  // bytes
+// multiprocessor, spill a few words on some chips, which most main loops read again once in
+// hundreds of instructions or not at all; most words, 24, tf32's data gradient by halo_gemm's
+// 128x128, whose loop of 400 instructions reads 13. Nothing else spills.
+constexpr int most_spilled = 96;  // bytes
 
 bool may_spill(const std::string& engine) {
   return engine.starts_with("implicit_gemm") || engine.starts_with("halo_gemm") ||

@@ -26,7 +26,7 @@ KILN_KERNEL(test, 32, 1, Params, p) {
   u32 left[4];
   for (int i = 0; i < 4; ++i)
     left[i] = bits_of(static_cast<float>(g + i % 2 * 8 + 2 * (t + i / 2 * 4)));
-  SumRegisters<1, 1, false> sums;
+  SumRegisters<float, 1, 1, false> sums;
   sums.declare();
   for (float& sum : sums.part[0][0]) sum = 1;
   WarpgroupProducts<float, 1, 1> products;
@@ -70,7 +70,7 @@ KILN_KERNEL(test, 32, 1, Params, p) {
       };
       left[tile][i] = bits(k) | bits(k + 1) << 16;
     }
-  SumRegisters<2, 1, false> sums;
+  SumRegisters<float, 2, 1, false> sums;
   sums.declare();
   for (int tile = 0; tile < 2; ++tile)
     for (float& sum : sums.part[tile][0]) sum = static_cast<float>(1 + tile);
