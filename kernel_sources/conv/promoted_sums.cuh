@@ -77,15 +77,6 @@ struct PromotedSums {
       return exchange_place(line(l, r, c), in_line(l, r, c));
     }
   };
-  // In the end: the first line; the next one takes its place. A template, so that it costs nothing
-  // where sums go through shared memory.
-  template <int ELEMENTS>
-  device_inline void take_line(compute_t (&line)[ELEMENTS]) {
-    constexpr bool ALONG_LEFT = LINES_ALONG_M == COLUMNS_LEFT;
-    static_assert(ELEMENTS == LINE && (ALONG_LEFT || RIGHT_RUN == 1),
-                  "lines follow each other by right operands");
-    registers.template take_line<LinePlace, ALONG_LEFT>(line);
-  }
 
  private:
   device_inline void start_run() {

@@ -45,7 +45,7 @@ device_inline Position thread_position(int thread) {
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
 // the generated code and its compile time small. Registers cannot be indexed: lines go through
 // shared memory or, where there is none, the line at hand is always the first, and the others move
-// up.
+// up (store_lines.cuh).
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
 // Elements of a line that lie side by side, as far as one access takes them.
@@ -67,24 +67,6 @@ device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RU
     for (int k = 1; k < PIECES; ++k)
       if (first == k * PIECE) piece[i] = line[k * (PIECE / RUN) + i];
   }
-}
-
-// Hands every piece of every line to store(piece, line, first element) once, then ends with
-// store.finish().
-template <class Sums, class Store>
-device_inline void store_lines(Sums& sums, Store store) {
-#pragma unroll 1
-  for (int index = 0; index < LINES; ++index) {
-    compute_t line[LINE];
-    sums.take_line(line);
-#pragma unroll 1
-    for (int first = 0; first < LINE; first += PIECE) {
-      compute_t piece[PIECE];
-      take_piece<1>(piece, line, first);
-      store(piece, index, first);
-    }
-  }
-  store.finish();
 }
 
 // Where a thread's sum lies in an exchange, whose first one is its first.

@@ -8,7 +8,7 @@
 // them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each; EACH_RIGHT(X),
 // which is X(r) for each right operand; STORED_SUMS, which of "s" and "t" the sums are in the end;
 // and SUM_TYPE, what PTX calls their type. Wherever it can be, what is done with all of them is one
-// statement, of which the compiler sees nothing but the operands.
+// statement, or four, one for each c, of which the compiler sees nothing but the operands.
 //
 // A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
 // c), both sums of a step for each of l, c / 2, c % 2, the run of Place::RUN right operands that r
@@ -17,16 +17,16 @@
 
 #include "target/kernel.cuh"
 
-#define KILN_SUM(sums, l, r, c) sums #l "_" #r "_" #c
-#define KILN_EACH_SUM(X, sums, l, r) \
-  X(KILN_SUM(sums, l, r, 0))         \
-  X(KILN_SUM(sums, l, r, 1)) X(KILN_SUM(sums, l, r, 2)) X(KILN_SUM(sums, l, r, 3))
+// Sum c of a product, c being an operand of the statement, %n: what it does is then written once,
+// and not once for each of the four, all of which the compiler would have to read.
+#define KILN_SUM(sums, l, r, n) sums #l "_" #r "_" n
 
 // T: of a sum, float or double. TOTALS: what was promoted has registers of its own; HELD: it waits
 // in local memory.
 template <class T, int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
 struct SumRegisters {
   static_assert(!HELD || sizeof(T) == 4);
+  static constexpr int SIZE = sizeof(T);
 
   // Once, before all else that a kernel does: PTX knows a name from where it is declared on.
   device_inline void declare() {
@@ -37,23 +37,28 @@ struct SumRegisters {
 #undef KILN_DECLARE
   }
 
-#define KILN_CLEAR_ONE(name) "mov." SUM_TYPE " " name ", 0.0;"
-#define KILN_CLEAR(sums, l, r) KILN_EACH_SUM(KILN_CLEAR_ONE, sums, l, r)
-  device_inline void clear() { asm volatile(EACH_PRODUCT(KILN_CLEAR, "s")); }
-  device_inline void clear_totals() { asm volatile(EACH_PRODUCT(KILN_CLEAR, "t")); }
-#undef KILN_CLEAR
-#undef KILN_CLEAR_ONE
-
-  device_inline void add_to_totals() {
-#define KILN_ADD_ONE(l, r, c) \
-  "add." SUM_TYPE             \
-  " " KILN_SUM("t", l, r, c) ", " KILN_SUM("t", l, r, c) ", " KILN_SUM("s", l, r, c) ";"
-#define KILN_ADD(sums, l, r) \
-  KILN_ADD_ONE(l, r, 0) KILN_ADD_ONE(l, r, 1) KILN_ADD_ONE(l, r, 2) KILN_ADD_ONE(l, r, 3)
-    asm volatile(EACH_PRODUCT(KILN_ADD, "s"));
-#undef KILN_ADD
-#undef KILN_ADD_ONE
+#define KILN_CLEAR(sums, l, r) "mov." SUM_TYPE " " KILN_SUM(sums, l, r, "%0") ", 0.0;"
+  template <int C = 0>
+  device_inline void clear() {
+    asm volatile(EACH_PRODUCT(KILN_CLEAR, "s")::"n"(C));
+    if constexpr (C < 3) clear<C + 1>();
   }
+  template <int C = 0>
+  device_inline void clear_totals() {
+    asm volatile(EACH_PRODUCT(KILN_CLEAR, "t")::"n"(C));
+    if constexpr (C < 3) clear_totals<C + 1>();
+  }
+#undef KILN_CLEAR
+
+#define KILN_ADD(sums, l, r) \
+  "add." SUM_TYPE            \
+  " " KILN_SUM("t", l, r, "%0") ", " KILN_SUM("t", l, r, "%0") ", " KILN_SUM(sums, l, r, "%0") ";"
+  template <int C = 0>
+  device_inline void add_to_totals() {
+    asm volatile(EACH_PRODUCT(KILN_ADD, "s")::"n"(C));
+    if constexpr (C < 3) add_to_totals<C + 1>();
+  }
+#undef KILN_ADD
 
   // Sums (L, r) += left right[4 r] and those behind it, by fused multiply-adds.
   template <int L>
@@ -81,99 +86,58 @@ struct SumRegisters {
 #define KILN_HELD(l, r) "[held+(" #l "*%0+" #r ")*16]"
   // The sums go to local memory,
   device_inline void hold() const {
-#define KILN_HOLD(sums, l, r)                                                     \
-  "st.local.v4.f32 " KILN_HELD(l, r) ", {" KILN_SUM(sums, l, r, 0) ", " KILN_SUM( \
-      sums, l, r, 1) ", " KILN_SUM(sums, l, r, 2) ", " KILN_SUM(sums, l, r, 3) "};"
+#define KILN_HOLD(sums, l, r)                                                       \
+  "st.local.v4.f32 " KILN_HELD(l, r) ", {" KILN_SUM(sums, l, r, "0") ", " KILN_SUM( \
+      sums, l, r, "1") ", " KILN_SUM(sums, l, r, "2") ", " KILN_SUM(sums, l, r, "3") "};"
     asm volatile(EACH_PRODUCT(KILN_HOLD, "s")::"n"(RIGHT));
 #undef KILN_HOLD
   }
   // and what lies there is added to them.
   device_inline void add_held() {
 #define KILN_ADD_ONE(name, held) "add.f32 " name ", " name ", " held ";"
-#define KILN_ADD(sums, l, r)                                                     \
-  "ld.local.v4.f32 {h0, h1, h2, h3}, " KILN_HELD(l, r) ";" KILN_ADD_ONE(         \
-      KILN_SUM(sums, l, r, 0), "h0") KILN_ADD_ONE(KILN_SUM(sums, l, r, 1), "h1") \
-      KILN_ADD_ONE(KILN_SUM(sums, l, r, 2), "h2") KILN_ADD_ONE(KILN_SUM(sums, l, r, 3), "h3")
+#define KILN_ADD(sums, l, r)                                                         \
+  "ld.local.v4.f32 {h0, h1, h2, h3}, " KILN_HELD(l, r) ";" KILN_ADD_ONE(             \
+      KILN_SUM(sums, l, r, "0"), "h0") KILN_ADD_ONE(KILN_SUM(sums, l, r, "1"), "h1") \
+      KILN_ADD_ONE(KILN_SUM(sums, l, r, "2"), "h2") KILN_ADD_ONE(KILN_SUM(sums, l, r, "3"), "h3")
     asm volatile("{.reg .f32 h<4>;" EACH_PRODUCT(KILN_ADD, "s") "}" ::"n"(RIGHT));
 #undef KILN_ADD
 #undef KILN_ADD_ONE
   }
 #undef KILN_HELD
 
-  // What sums of f32 are in the end, line by line: the first one's go to line[], and all others
-  // move a line up. Lines are of left operands (ALONG_LEFT: a product has two, of c / 2) or of
-  // right ones (two of c % 2); Place::in_line(l, r, c) is where a sum lies in its line.
-  template <class Place, bool ALONG_LEFT>
-  device_inline void take_line(T (&line)[(ALONG_LEFT ? RIGHT : LEFT) * 2]) {
-#define KILN_TAKE(sums, l, r)                                                             \
-  if constexpr ((ALONG_LEFT ? l : r) == 0)                                                \
-    asm volatile("mov.f32 %0, " KILN_SUM(sums, l, r, 0) "; mov.f32 %1, " sums "%2_%3_%4;" \
-                 : "=f"(line[Place::in_line(l, r, 0)]),                                   \
-                   "=f"(line[Place::in_line(l, r, ALONG_LEFT ? 1 : 2)])                   \
-                 : "n"(l), "n"(r), "n"(ALONG_LEFT ? 1 : 2));
-    EACH_PRODUCT(KILN_TAKE, STORED_SUMS)
-#undef KILN_TAKE
-#define KILN_UP(to, from) "mov.f32 " to ", " from ";"
-#define KILN_MOVE_UP(sums, l, r)                                                          \
-  if constexpr (ALONG_LEFT)                                                               \
-    asm volatile(KILN_UP(KILN_SUM(sums, l, r, 0), KILN_SUM(sums, l, r, 2))                \
-                     KILN_UP(KILN_SUM(sums, l, r, 1), KILN_SUM(sums, l, r, 3))            \
-                         KILN_UP(KILN_SUM(sums, l, r, 2), sums "%0_" #r "_0")             \
-                             KILN_UP(KILN_SUM(sums, l, r, 3),                             \
-                                     sums "%0_" #r "_1")::"n"(l + 1 < LEFT ? l + 1 : l)); \
-  else                                                                                    \
-    asm volatile(KILN_UP(KILN_SUM(sums, l, r, 0), KILN_SUM(sums, l, r, 1))                \
-                     KILN_UP(KILN_SUM(sums, l, r, 2), KILN_SUM(sums, l, r, 3))            \
-                         KILN_UP(KILN_SUM(sums, l, r, 1), sums #l "_%0_0")                \
-                             KILN_UP(KILN_SUM(sums, l, r, 3),                             \
-                                     sums #l "_%0_2")::"n"(r + 1 < RIGHT ? r + 1 : r));
-    EACH_PRODUCT(KILN_MOVE_UP, STORED_SUMS)
-#undef KILN_MOVE_UP
-#undef KILN_UP
-  }
-
-// A place, of what is %1 and its steps.
-#define KILN_PLACE(l, r, c, left, run, right, pair, one) \
-#l "*" left "+" #r "/%1*" run "+" #r "%% %1*" right "+" #c "/2*" pair "+" #c "%% 2*" one
-#define KILN_STORE(sums, l, r, c) \
-  "st.shared." SUM_TYPE           \
-  " [%0+" KILN_PLACE(l, r, c, "%2", "%3", "%4", "%5", "%6") "], " KILN_SUM(sums, l, r, c) ";"
-#define KILN_STEPS(of, unit)                                                          \
-  "n"(unit * of(1, 0, 0)), "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0)), \
-      "n"(unit * of(0, 0, 2)), "n"(unit * of(0, 0, 1))
+// A place, of what is %1 and its steps, but for that of c.
+#define KILN_PLACE(l, r, left, run, right) #l "*" left "+" #r "/%1*" run "+" #r "%% %1*" right
+#define KILN_STORE(sums, l, r) \
+  "st.shared." SUM_TYPE        \
+  " [%0+%5+" KILN_PLACE(l, r, "%2", "%3", "%4") "], " KILN_SUM(sums, l, r, "%6") ";"
+#define KILN_STEPS(of, unit) \
+  "n"(unit * of(1, 0, 0)), "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0))
   // What they are in the end goes to shared memory, to first[Place::of(l, r, c)].
-  template <class Place>
+  template <class Place, int C = 0>
   device_inline void put(T* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_PUT(sums, l, r) \
-  KILN_STORE(sums, l, r, 0)  \
-  KILN_STORE(sums, l, r, 1) KILN_STORE(sums, l, r, 2) KILN_STORE(sums, l, r, 3)
-    asm volatile(EACH_PRODUCT(KILN_PUT, STORED_SUMS)::"r"(at), "n"(Place::RUN),
-                 KILN_STEPS(Place::of, int(sizeof(T)))
+    asm volatile(EACH_PRODUCT(KILN_STORE, STORED_SUMS)::"r"(at), "n"(Place::RUN),
+                 KILN_STEPS(Place::of, SIZE), "n"(SIZE * Place::of(0, 0, C)), "n"(C)
                  : "memory");
-#undef KILN_PUT
+    if constexpr (C < 3) put<Place, C + 1>(first);
   }
   // Those alone whose line is one of LINES from `line` on.
-  template <class Place, int LINES>
+  template <class Place, int LINES, int C = 0>
   device_inline void put_lines(T* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_PUT_ONE(sums, l, r, c)                          \
-  "sub.u32 d, " KILN_PLACE(l, r, c, "%7", "%8", "%9", "%10", \
-                           "%11") ", %12; setp.lt.u32 p, d, %13; @p " KILN_STORE(sums, l, r, c)
-#define KILN_PUT(sums, l, r)  \
-  KILN_PUT_ONE(sums, l, r, 0) \
-  KILN_PUT_ONE(sums, l, r, 1) KILN_PUT_ONE(sums, l, r, 2) KILN_PUT_ONE(sums, l, r, 3)
+#define KILN_PUT(sums, l, r)                                                                       \
+  "sub.u32 d, " KILN_PLACE(l, r, "%7", "%8", "%9") ", %10; setp.lt.u32 p, d, %11; @p " KILN_STORE( \
+      sums, l, r)
     asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, STORED_SUMS) "}" ::"r"(at),
-                 "n"(Place::RUN), KILN_STEPS(Place::of, int(sizeof(T))), KILN_STEPS(Place::line, 1),
-                 "r"(line), "n"(LINES)
+                 "n"(Place::RUN), KILN_STEPS(Place::of, SIZE), "n"(SIZE * Place::of(0, 0, C)),
+                 "n"(C), KILN_STEPS(Place::line, 1), "r"(line - Place::line(0, 0, C)), "n"(LINES)
                  : "memory");
 #undef KILN_PUT
-#undef KILN_PUT_ONE
+    if constexpr (C < 3) put_lines<Place, LINES, C + 1>(first, line);
   }
 #undef KILN_STEPS
 #undef KILN_STORE
 #undef KILN_PLACE
 };
 
-#undef KILN_EACH_SUM
 #undef KILN_SUM

@@ -36,27 +36,6 @@ struct SumRegisters {
       for (int r = 0; r < RIGHT; ++r)
         for (int c = 0; c < 4; ++c) part[l][r][c] += held[l][r][c];
   }
-  template <class Place, bool ALONG_LEFT>
-  device_inline void take_line(T (&line)[(ALONG_LEFT ? RIGHT : LEFT) * 2]) {
-    auto& sums = stored();
-    for (int l = 0; l < LEFT; ++l)
-      for (int r = 0; r < RIGHT; ++r)
-        for (int c = 0; c < 4; ++c) {
-          if ((ALONG_LEFT ? l + c / 2 : r + c % 2) == 0)
-            line[Place::in_line(l, r, c)] = sums[l][r][c];
-        }
-    for (int l = 0; l < LEFT; ++l)
-      for (int r = 0; r < RIGHT; ++r)
-        for (int i = 0; i < 2; ++i) {
-          if (ALONG_LEFT) {
-            sums[l][r][i] = sums[l][r][2 + i];
-            if (l + 1 < LEFT) sums[l][r][2 + i] = sums[l + 1][r][i];
-          } else {
-            sums[l][r][2 * i] = sums[l][r][2 * i + 1];
-            if (r + 1 < RIGHT) sums[l][r][2 * i + 1] = sums[l][r + 1][2 * i];
-          }
-        }
-  }
   template <class Place>
   device_inline void put(T* first) const {
     each([&](int l, int r, int c, T sum) { first[at<Place>(Place::of, l, r, c)] = sum; });
@@ -69,19 +48,20 @@ struct SumRegisters {
     });
   }
 
- private:
-  // What PTX makes of the steps of place(l, r, c).
-  template <class Place>
-  device_inline static int at(int (*place)(int, int, int), int l, int r, int c) {
-    return l * place(1, 0, 0) + r / Place::RUN * place(0, Place::RUN, 0) +
-           r % Place::RUN * place(0, 1, 0) + c / 2 * place(0, 0, 2) + c % 2 * place(0, 0, 1);
-  }
   // What sums are in the end.
   device_inline auto& stored() {
     if constexpr (TOTALS)
       return total;
     else
       return part;
+  }
+
+ private:
+  // What PTX makes of the steps of place(l, r, c).
+  template <class Place>
+  device_inline static int at(int (*place)(int, int, int), int l, int r, int c) {
+    return l * place(1, 0, 0) + r / Place::RUN * place(0, Place::RUN, 0) +
+           r % Place::RUN * place(0, 1, 0) + c / 2 * place(0, 0, 2) + c % 2 * place(0, 0, 1);
   }
   device_inline const auto& stored() const { return const_cast<SumRegisters*>(this)->stored(); }
   template <class Each>
