@@ -64,7 +64,8 @@ KILN_KERNEL(few_channels, THREADS, MIN_BLOCKS, GatherParams, params) {
         sums, FRAGMENTS, [&](int turn) { multiply(turn, fragment++); }, [] {});
 
     const Band band(number);
-    store_lines(sums, TileStore(band, position, bands.first_row, band.image, bands.group, params));
+    store_lines(sums,
+                TileStore(band, band, position, bands.first_row, band.image, bands.group, params));
     loader.flush();
     land();  // the next band has landed for all; this one has been read by all
     lines = next_lines;

@@ -57,6 +57,7 @@ struct Band {
     const Pixel pixel = at(n);
     return n < BAND_ROWS * BAND_COLUMNS && pixel.p < OUT_P[0] && pixel.q < OUT_Q[0];
   }
+  device_inline out_offset_t place(int n) const { return output_offset(at(n)); }
 };
 
 // Bytes from a band's lines on to the first word of pixel n; of one that is none, of pixel 0.

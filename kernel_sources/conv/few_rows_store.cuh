@@ -7,7 +7,7 @@
 
 // In an exchange, from a thread's first sum on; a line is a column.
 struct PairPlace {
-  static constexpr int RUN = RIGHT_RUN;
+  static constexpr int LEFT_RUN = 1, RUN = RIGHT_RUN;
   static_assert(!COLUMNS_LEFT && RUN_M == 1 && RUN_N == 2 * VECTOR_N);
   device_inline static constexpr int line(int l, int r, int c) {
     return column_step(sum_column(l, r, c));

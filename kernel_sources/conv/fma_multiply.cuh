@@ -62,7 +62,7 @@ struct Accumulator {
 
   // By line (tile_sums.cuh).
   struct LinePlace {
-    static constexpr int RUN = 1;
+    static constexpr int LEFT_RUN = 1, RUN = 1;
     device_inline static constexpr int line(int l, int r, int c) {
       return LINES_ALONG_M ? 4 * r + c : l;
     }

@@ -5,6 +5,7 @@
 #include "conv/gather_sum.cuh"
 #include "conv/output_place.cuh"
 #include "conv/scaled_sums.cuh"
+#include "conv/tile_sums.cuh"
 
 // Of the rows from `row` of the whole output on, and the images from `image` on.
 device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
@@ -31,4 +32,20 @@ struct GatherSums {
     return gather_sum<offset_t, true>(params, image + pixel.image, group, row, phase, pixel.o,
                                       pixel.p, pixel.q);
   }
+};
+
+// Where a tile's pixels lie in the output, each worked out once for all threads of the block, in
+// TILE_N places of shared memory; -1: there is none.
+struct PlacesInShared {
+  out_offset_t* first;
+
+  // tile: inside(n), whether there is a pixel n; at(n), which.
+  template <class Tile>
+  device_inline void put(const Tile& tile) const {
+#pragma unroll 1
+    for (int n = thread_x(); n < TILE_N; n += THREADS)
+      first[n] = tile.inside(n) ? output_offset(tile.at(n)) : -1;
+  }
+  device_inline bool inside(int n) const { return first[n] >= 0; }
+  device_inline out_offset_t place(int n) const { return first[n]; }
 };

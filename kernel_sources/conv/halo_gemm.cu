@@ -10,18 +10,19 @@
 #include "conv/filter_loader.cuh"
 #include "conv/halo_loader.cuh"
 #include "conv/halo_reader.cuh"
-#include "conv/line_store.cuh"
+#include "conv/halo_store.cuh"
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTER_BYTES = FilterInLines::BYTES;
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + STAGES * FILTER_BYTES;
-constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
+static_assert(!STAGED_STORE || STAGED_BYTES <= SHARED_BYTES);
+static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 
 KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
   FragmentSums sums;
-  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
   byte_t* const filters = memory + FILTERS_AT;
 
@@ -113,8 +114,5 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     sums.end_run(k < end);
   }
   async_wait<0>();
-
-  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
-                        params);
-  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
+  store_tile<STAGED_STORE>(sums, position, tile, params, memory);
 }

@@ -3,7 +3,7 @@
 //
 // A cluster of blocks may share one tile: each takes a part of the groups of taps.
 #include "conv/halo_reader.cuh"
-#include "conv/line_store.cuh"
+#include "conv/halo_store.cuh"
 #include "conv/planar_stages.cuh"
 #include "conv/tile_operands.cuh"
 #include "target/shared_memory.cuh"
@@ -23,12 +23,13 @@ using Stages = PlanarStages<PlanarLines>;
 
 constexpr int FILTERS_AT = 2 * HALO_BYTES;
 constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
-constexpr int EXCHANGE = TABLE_AT / static_cast<int>(sizeof(compute_t));
+static_assert(!STAGED_STORE || STAGED_BYTES <= SHARED_BYTES);
+static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 
 KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   FragmentSums sums;
-  byte_t* const memory = shared_array<byte_t, TABLE_AT + 4 * HALO_PIXELS>(0);
+  byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
   int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
 
   const HaloTile tile(cluster_number(), params);
@@ -90,8 +91,5 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   read(fragments[0], 0);
   fragments[0].take_apart();
   multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
-
-  const TileStore store(tile, position, tile.first_row, static_cast<i64>(tile.image), tile.group,
-                        params);
-  reduce_and_store<EXCHANGE>(sums, reinterpret_cast<compute_t*>(memory), store);
+  store_tile<STAGED_STORE>(sums, position, tile, params, memory);
 }

@@ -12,6 +12,7 @@
 #include "conv/left_operand.cuh"
 #include "conv/staged_store.cuh"
 #include "conv/tile_operands.cuh"
+#include "conv/warpgroup_sums.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int FILTER_BYTES = LeftOperand::Layout::BYTES;

@@ -11,6 +11,7 @@
 #include "conv/promoted_sums.cuh"
 #include "conv/staged_store.cuh"
 #include "conv/tile_operands.cuh"
+#include "conv/warpgroup_sums.cuh"
 #include "conv/warpgroup_tile.cuh"
 #include "target/shared_memory.cuh"
 

@@ -26,8 +26,11 @@ struct TileStore {
   u64 lost = 0;                   // bit i: piece i is to be added up once more
   static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !SPLIT));
 
-  device_inline TileStore(const Pixels& of_tile, Position at, int row, i64 image, i64 group,
-                          const GatherParams& params, int phase = 0)
+  // places: inside(n), whether there is a pixel n of the tile; place(n), where it lies in the
+  // output. Asked only unless LINES_ALONG_M.
+  template <class Places>
+  device_inline TileStore(const Pixels& of_tile, const Places& places, Position at, int row,
+                          i64 image, i64 group, const GatherParams& params, int phase = 0)
       : sums{params, image, group, phase},
         epilogue(epilogue_at(params, image, group * ROWS, phase)),
         aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
@@ -38,14 +41,13 @@ struct TileStore {
         pixels(of_tile) {
 #pragma unroll
     for (int i = 0; i < LINE; ++i) {
-      const bool inside = LINES_ALONG_M ? row_of(i) < ROWS : pixels.inside(pixel_of(i));
+      bool inside = row_of(i) < ROWS;
+      if constexpr (!LINES_ALONG_M) inside = places.inside(pixel_of(i));
       valid |= static_cast<u32>(inside) << i;
     }
     if constexpr (!LINES_ALONG_M) {
 #pragma unroll
-      for (int i = 0; i < LINE; i += RUN) {
-        runs[i / RUN] = output_offset(pixels.at(pixel_of(i)));
-      }
+      for (int i = 0; i < LINE; i += RUN) runs[i / RUN] = places.place(pixel_of(i));
     }
   }
 

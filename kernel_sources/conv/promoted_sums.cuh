@@ -66,7 +66,7 @@ struct PromotedSums {
 
   // By line (tile_sums.cuh).
   struct LinePlace {
-    static constexpr int RUN = RIGHT_RUN;
+    static constexpr int LEFT_RUN = 1, RUN = RIGHT_RUN;
     device_inline static constexpr int line(int l, int r, int c) {
       return LINES_ALONG_M ? sum_column(l, r, c) : sum_row(l, r, c);
     }

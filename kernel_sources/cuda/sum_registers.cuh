@@ -11,8 +11,8 @@
 // statement, or four, one for each c, of which the compiler sees nothing but the operands.
 //
 // A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
-// c), both sums of a step for each of l, c / 2, c % 2, the run of Place::RUN right operands that r
-// is in, and the place of r there.
+// c), both sums of a step for c, for the run of Place::LEFT_RUN left operands that l is in and the
+// place of l there, and for the run of Place::RUN right operands that r is in and its place there.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -106,18 +106,21 @@ struct SumRegisters {
 #undef KILN_HELD
 
 // A place, of what is %1 and its steps, but for that of c.
-#define KILN_PLACE(l, r, left, run, right) #l "*" left "+" #r "/%1*" run "+" #r "%% %1*" right
+#define KILN_PLACE(l, r, lefts, left, run, right) \
+#l "/%2*" lefts "+" #l "%% %2*" left "+" #r "/%1*" run "+" #r "%% %1*" right
 #define KILN_STORE(sums, l, r) \
   "st.shared." SUM_TYPE        \
-  " [%0+%5+" KILN_PLACE(l, r, "%2", "%3", "%4") "], " KILN_SUM(sums, l, r, "%6") ";"
-#define KILN_STEPS(of, unit) \
-  "n"(unit * of(1, 0, 0)), "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0))
+  " [%0+%7+" KILN_PLACE(l, r, "%3", "%4", "%5", "%6") "], " KILN_SUM(sums, l, r, "%8") ";"
+#define KILN_STEPS(of, unit)                                      \
+  "n"(unit * of(Place::LEFT_RUN, 0, 0)), "n"(unit * of(1, 0, 0)), \
+      "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0))
   // What they are in the end goes to shared memory, to first[Place::of(l, r, c)].
   template <class Place, int C = 0>
   device_inline void put(T* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
     asm volatile(EACH_PRODUCT(KILN_STORE, STORED_SUMS)::"r"(at), "n"(Place::RUN),
-                 KILN_STEPS(Place::of, SIZE), "n"(SIZE * Place::of(0, 0, C)), "n"(C)
+                 "n"(Place::LEFT_RUN), KILN_STEPS(Place::of, SIZE), "n"(SIZE * Place::of(0, 0, C)),
+                 "n"(C)
                  : "memory");
     if constexpr (C < 3) put<Place, C + 1>(first);
   }
@@ -125,12 +128,13 @@ struct SumRegisters {
   template <class Place, int LINES, int C = 0>
   device_inline void put_lines(T* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
-#define KILN_PUT(sums, l, r)                                                                       \
-  "sub.u32 d, " KILN_PLACE(l, r, "%7", "%8", "%9") ", %10; setp.lt.u32 p, d, %11; @p " KILN_STORE( \
-      sums, l, r)
+#define KILN_PUT(sums, l, r)                         \
+  "sub.u32 d, " KILN_PLACE(l, r, "%9", "%10", "%11", \
+                           "%12") ", %13; setp.lt.u32 p, d, %14; @p " KILN_STORE(sums, l, r)
     asm volatile("{.reg .pred p; .reg .u32 d;" EACH_PRODUCT(KILN_PUT, STORED_SUMS) "}" ::"r"(at),
-                 "n"(Place::RUN), KILN_STEPS(Place::of, SIZE), "n"(SIZE * Place::of(0, 0, C)),
-                 "n"(C), KILN_STEPS(Place::line, 1), "r"(line - Place::line(0, 0, C)), "n"(LINES)
+                 "n"(Place::RUN), "n"(Place::LEFT_RUN), KILN_STEPS(Place::of, SIZE),
+                 "n"(SIZE * Place::of(0, 0, C)), "n"(C), KILN_STEPS(Place::line, 1),
+                 "r"(line - Place::line(0, 0, C)), "n"(LINES)
                  : "memory");
 #undef KILN_PUT
     if constexpr (C < 3) put_lines<Place, LINES, C + 1>(first, line);

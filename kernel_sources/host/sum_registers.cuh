@@ -60,7 +60,8 @@ struct SumRegisters {
   // What PTX makes of the steps of place(l, r, c).
   template <class Place>
   device_inline static int at(int (*place)(int, int, int), int l, int r, int c) {
-    return l * place(1, 0, 0) + r / Place::RUN * place(0, Place::RUN, 0) +
+    return l / Place::LEFT_RUN * place(Place::LEFT_RUN, 0, 0) +
+           l % Place::LEFT_RUN * place(1, 0, 0) + r / Place::RUN * place(0, Place::RUN, 0) +
            r % Place::RUN * place(0, 1, 0) + c / 2 * place(0, 0, 2) + c % 2 * place(0, 0, 1);
   }
   device_inline const auto& stored() const { return const_cast<SumRegisters*>(this)->stored(); }

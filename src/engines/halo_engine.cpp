@@ -126,6 +126,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
                     : tile.filter_rows_inner ? (tile.element == 2         ? 1
                                                 : shape.thread_m % 4 == 0 ? 4
                                                                           : 2)
+                    : tile.staged            ? 1
                                              : rows_side_by_side(gather, shape.thread_m);
   const int run_n = shape.columns_left ? 1 : 2;
   add_fragment_constants(spec.constants, fragment_shape(shape), is_split(problem), run_m, run_n);
@@ -135,10 +136,13 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
   add("FILTER_PAD", transposed_pad(tile.element), "bytes");
-  if (shape.columns_left)
+  add("STAGED_STORE", tile.staged, "sums leave together");
+  if (tile.staged) {
     add_staged_store_constants(spec.constants, problem, gather);
-  else
+  } else {
     add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
+    add("STORE_VECTOR", std::int64_t{1}, "of a staged store");
+  }
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
@@ -151,7 +155,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
   add("HALO_COLUMNS", tile.halo_columns);
   add("HALO_STAGES", std::int64_t{tile.halo_stages});
   add("LEAST_TAPS", std::int64_t{tile.least_taps});
-  if (shape.columns_left) add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
   const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
   };

@@ -77,7 +77,7 @@ std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
   const int filters = shape.stages + rests;
   const std::int64_t operands =
       halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
-  const std::int64_t sums = shape.columns_left ? staged_bytes(shape.m, shape.n, rows_inner) : 0;
+  const std::int64_t sums = staged ? staged_bytes(shape.m, shape.n, rows_inner) : 0;
   return static_cast<std::uint32_t>(std::max(operands, sums));
 }
 
@@ -126,9 +126,12 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
     meet_source(tile, gather);
     constexpr std::int64_t most_pixels = 1 << 14;
     if (tile.halo_pixels() > most_pixels) continue;
+    tile.staged = shape.columns_left;
     tile.set_halo_stages(ring, ahead);
     if (!fits() && !tile.one_by_one()) tile.set_halo_stages(1, ahead);
     if (!fits()) continue;
+    tile.staged = true;
+    if (!fits()) tile.staged = false;
     const std::int64_t thread_products = shape.thread_m * shape.thread_n / 4;
     const double walked = tile.walked_taps(gather);
     const double products =

@@ -39,6 +39,8 @@ struct HaloTile {
   int element = 0;      // bytes
   bool filter_rows_inner = false;
   int tap_group = 1;  // taps in a stage of the filter; several lie a plane each
+  // Sums leave together through shared memory, as by warpgroups always, and not line by line.
+  bool staged = true;
 
   bool one_by_one() const { return tap_group > 1; }  // elements are copied
   // ahead: taps that are loaded ahead.
