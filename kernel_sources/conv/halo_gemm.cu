@@ -57,13 +57,6 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
     load_slot = load_slot + 1 == STAGES ? 0 : load_slot + 1;
     next.advance(tile);
   };
-#pragma unroll 1
-  for (int i = 0; i < AHEAD; ++i) {
-    if (begin + i < end) load();
-    async_commit();
-  }
-  async_wait<AHEAD - 1>();
-  block_barrier();
 
   int slot = 0, halo_slot = 0;
   // The products of one fragment hide the way of the next from shared memory.
@@ -98,18 +91,27 @@ KILN_KERNEL(halo_gemm, THREADS, MIN_BLOCKS, GatherParams, params) {
       fragments[(fragment + 1) % 2].take_apart();
     }
   };
-  read(fragments[0], 0);
-  fragments[0].take_apart();
-  // Promotions stay out of the innermost loop, where they would be in the products' way.
-  int k = begin;
+  const auto read_first = [&] {
+    async_wait<AHEAD - 1>();
+    block_barrier();
+    read(fragments[0], 0);
+    fragments[0].take_apart();
+  };
+  // AHEAD steps that only load, so that loading stands here once. Promotions stay out of the
+  // innermost loop, where they would be in the products' way.
+  int k = begin - AHEAD;
 #pragma unroll 1
   while (k < end) {
-    const int stop = PROMOTE > 0 && k + PROMOTE < end ? k + PROMOTE : end;
+    const int from = k < begin ? begin : k;
+    const int stop = PROMOTE > 0 && from + PROMOTE < end ? from + PROMOTE : end;
 #pragma unroll 1
     for (; k < stop; ++k) {
       if (k + AHEAD < end) load();
       async_commit();
-      multiply_step();
+      if (k >= begin)
+        multiply_step();
+      else if (k + 1 == begin)
+        read_first();
     }
     sums.end_run(k < end);
   }
