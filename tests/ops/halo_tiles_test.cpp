@@ -84,6 +84,39 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     }
 }
 
+// Tiles whose sums have no room in shared memory together, as on chips that have less of it.
+BOOST_AUTO_TEST_CASE(sums_line_by_line) {
+  DeviceDescription small = device()->description();
+  small.shared_memory_per_block = 99 * 1024;
+  small.shared_memory_per_multiprocessor = 100 * 1024;
+  for (const auto& [halo, layout] :
+       {std::pair<const HaloEngine*, kilnTensorFormat_t>{&channels_last, KILN_TENSOR_NHWC},
+        {&planar, KILN_TENSOR_NCHW}})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      int checked = 0;
+      for (const Arithmetic& arithmetic : arithmetics) {
+        if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+        const ConvolutionProblem problem =
+            problem_in("mb2ic40ih11iw13oc72kh3ph1", arithmetic, layout, pass);
+        const OperationCase item = integers_of(problem);
+        const HostTensor want = item.expected();
+        const Gather gather = make_gather(problem);
+        for (const HaloTile& tile : halo->tiles(problem, gather, small)) {
+          if (tile.staged) continue;
+          ++checked;
+          for (const int parts : {1, 2}) {
+            if (parts > 1 && !has_clusters()) continue;
+            const std::string fault =
+                difference(run_proposal(item, halo->propose(tile, problem, gather, parts)), want);
+            BOOST_TEST(fault.empty(), halo->name() << ", " << describe(tile) << ", " << parts
+                                                   << " parts: " << fault);
+          }
+        }
+      }
+      BOOST_TEST(checked > 0);
+    }
+}
+
 // Halos of which no two have room: the next one is waited for.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   const HaloEngine& halo = channels_last;
