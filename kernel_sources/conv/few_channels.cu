@@ -2,7 +2,7 @@
 // whose reduction runs along lines of the source (few_channels_tile.cuh), where other kernels would
 // fill most of a step of channels with zeros.
 #include "conv/few_channels_bands.cuh"
-#include "conv/store_lines.cuh"
+#include "conv/register_store.cuh"
 #include "conv/word_reader.cuh"
 #include "target/shared_memory.cuh"
 

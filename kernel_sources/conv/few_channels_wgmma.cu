@@ -5,8 +5,8 @@
 // tile.
 #include "conv/few_channels_bands.cuh"
 #include "conv/left_words.cuh"
+#include "conv/register_store.cuh"
 #include "conv/right_planes.cuh"
-#include "conv/store_lines.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int PLANES = REDUCTION_WORDS / 4;

@@ -45,7 +45,7 @@ device_inline Position thread_position(int thread) {
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
 // the generated code and its compile time small. Registers cannot be indexed: lines go through
 // shared memory or, where there is none, the line at hand is always the first, and the others move
-// up (store_lines.cuh).
+// up (register_store.cuh).
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
 // Elements of a line that lie side by side, as far as one access takes them.
