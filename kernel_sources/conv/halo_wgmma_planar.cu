@@ -8,7 +8,6 @@
 // f32 in three products (SPLIT) is taken apart on the way: behind the planes of a halo, or of a
 // tap, lie those of the rests.
 #include "conv/planar_stages.cuh"
-#include "conv/promoted_sums.cuh"
 #include "conv/staged_store.cuh"
 #include "conv/tile_operands.cuh"
 #include "conv/warpgroup_sums.cuh"

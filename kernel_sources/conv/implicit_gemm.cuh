@@ -108,15 +108,7 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
 
   // Worked out again: kept from the beginning on, its parts would take registers.
   const Tile stored = Tile::number(from_here(cluster_number()), params);
-  const PlacesInShared places{reinterpret_cast<out_offset_t*>(stages)};
-  static_assert(TILE_N * sizeof(out_offset_t) <= STAGES * STAGE * sizeof(compute_t));
-  if (!LINES_ALONG_M) {
-    block_barrier();  // no thread reads its stages any more
-    places.put(stored.pixels);
-    block_barrier();
-  }
-  const TileStore outputs(stored.pixels, places, position, stored.first_row,
-                          static_cast<i64>(stored.pixels.image), stored.group, params,
+  store_by_line<EXCHANGE>(sums, stored.pixels, position, stored.first_row,
+                          static_cast<i64>(stored.pixels.image), stored.group, params, stages,
                           stored.pixels.origin.phase);
-  reduce_and_store<EXCHANGE>(sums, stages, outputs);
 }

@@ -132,3 +132,20 @@ struct TileStore {
     }
   }
 };
+
+// The sums of all parts of a tile go out line by line, through shared memory for ELEMENTS of them,
+// to which no copy is on its way any more; so do, before them, the places of the tile's pixels.
+template <int ELEMENTS, class Sums, class Pixels>
+device_inline void store_by_line(const Sums& sums, const Pixels& pixels, Position position,
+                                 int first_row, i64 image, i64 group, const GatherParams& params,
+                                 compute_t* memory, int phase = 0) {
+  const PlacesInShared places{reinterpret_cast<out_offset_t*>(memory)};
+  static_assert(TILE_N * sizeof(out_offset_t) <= ELEMENTS * sizeof(compute_t));
+  if (!LINES_ALONG_M) {
+    block_barrier();  // no thread reads its stages any more
+    places.put(pixels);
+    block_barrier();
+  }
+  const TileStore store(pixels, places, position, first_row, image, group, params, phase);
+  reduce_and_store<ELEMENTS>(sums, memory, store);
+}

@@ -2,6 +2,7 @@
 // shape and every split, where tiles meet edges, and what f32 in three products owes to f32.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "engines/halo_gemm.hpp"
@@ -56,6 +57,19 @@ bool has_clusters() {
   return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
 }
 
+// The tile, by one block and by clusters.
+void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCase& item,
+                const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
+                std::initializer_list<int> all_parts) {
+  for (const int parts : all_parts) {
+    if (parts > 1 && !has_clusters()) continue;
+    const std::string fault =
+        difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);
+    BOOST_TEST(fault.empty(),
+               halo.name() << ", " << describe(tile) << ", " << parts << " parts: " << fault);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(halo_tiles)
@@ -74,13 +88,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
       for (const HaloTile& tile : halo.tiles(problem, gather, description))
-        for (const int parts : {1, 2, 5}) {
-          if (parts > 1 && !has_clusters()) continue;
-          const Proposal proposal = halo.propose(tile, problem, gather, parts);
-          const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(),
-                     halo.name() << ", " << describe(tile) << ", " << parts << " parts: " << fault);
-        }
+        check_tile(halo, tile, item, want, problem, gather, {1, 2, 5});
     }
 }
 
@@ -104,13 +112,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
         for (const HaloTile& tile : halo->tiles(problem, gather, small)) {
           if (tile.staged) continue;
           ++checked;
-          for (const int parts : {1, 2}) {
-            if (parts > 1 && !has_clusters()) continue;
-            const std::string fault =
-                difference(run_proposal(item, halo->propose(tile, problem, gather, parts)), want);
-            BOOST_TEST(fault.empty(), halo->name() << ", " << describe(tile) << ", " << parts
-                                                   << " parts: " << fault);
-          }
+          check_tile(*halo, tile, item, want, problem, gather, {1, 2});
         }
       }
       BOOST_TEST(checked > 0);
@@ -129,12 +131,7 @@ BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
     int checked = 0;
     for (const HaloTile& tile : halo.tiles(problem, gather, device()->description())) {
       if (tile.halo_stages > 1 || ++checked > 2) continue;
-      for (const int parts : {1, 2}) {
-        if (parts > 1 && !has_clusters()) continue;
-        const std::string fault =
-            difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);
-        BOOST_TEST(fault.empty(), describe(tile) << ", " << parts << " parts: " << fault);
-      }
+      check_tile(halo, tile, item, want, problem, gather, {1, 2});
     }
     BOOST_TEST(checked > 0);
   }
