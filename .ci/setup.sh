@@ -133,7 +133,8 @@ download_wheels() {
 
 # ---- building ---------------------------------------------------------------------------------
 
-# configure FOLDER [CMAKE-ARGUMENT...]
+# configure FOLDER [CMAKE-ARGUMENT...]: with KILN_WERROR=ON in the environment, warnings are errors;
+# a user's compiler may warn of what those seen so far do not.
 configure() {
   local folder=$1 cuda arguments=()
   shift
@@ -148,7 +149,7 @@ configure() {
   fi
   # -U: CMake keeps what it once found, and the toolkit may have changed since.
   cmake -S "$root" -B "$folder" --log-level=WARNING "${arguments[@]}" -U KILN_CUDA_INCLUDE \
-    -U KILN_NVRTC_INCLUDE "-DKILN_CUDA_ROOT=$cuda" "$@" >/dev/null
+    -U KILN_NVRTC_INCLUDE "-DKILN_CUDA_ROOT=$cuda" "-DKILN_WERROR=${KILN_WERROR:-OFF}" "$@" >/dev/null
 }
 
 # compile FOLDER [TARGET...]: everything if no target is named.

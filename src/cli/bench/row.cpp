@@ -94,9 +94,10 @@ std::string csv_header() {
 }
 
 std::string csv_line(const Row& row) {
-  std::string line, separator;
+  std::string line;
+  const char* separator = "";
   for (const std::string& value : values(row)) {
-    line += separator + csv_field(value);
+    line += cat(separator, csv_field(value));
     separator = ",";
   }
   return line + '\n';
