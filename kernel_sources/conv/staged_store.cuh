@@ -8,8 +8,8 @@
 #include "conv/gather_output.cuh"
 #include "conv/promoted_sums.cuh"
 
-// Sums of a column follow each other, or of a row; either way a warp's 8 rows of 4 columns lie in
-// different banks.
+// Sums of a column follow each other, or of a row; either way 8 rows of 4 columns lie in different
+// banks, and where a warp's are two apart (RUN_M, RUN_N), at most two share one.
 constexpr int STAGED_PITCH = LINES_ALONG_M ? TILE_M + 4 : (TILE_N + 31) / 32 * 32 + 8;
 constexpr int STAGED = (LINES_ALONG_M ? TILE_N : TILE_M) * STAGED_PITCH;
 constexpr int STAGED_BYTES = (STAGED + TILE_N) * static_cast<int>(sizeof(compute_t));
