@@ -87,20 +87,12 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
-std::string csv_header() {
-  std::string line;
-  for (const char* name : columns) line += cat(line.empty() ? "" : ",", name);
-  return line + '\n';
-}
+std::string csv_header() { return join(columns, ",") + '\n'; }
 
 std::string csv_line(const Row& row) {
-  std::string line;
-  const char* separator = "";
-  for (const std::string& value : values(row)) {
-    line += cat(separator, csv_field(value));
-    separator = ",";
-  }
-  return line + '\n';
+  std::vector<std::string> fields = values(row);
+  for (std::string& field : fields) field = csv_field(field);
+  return join(fields, ",") + '\n';
 }
 
 std::string csv_text(const Machine& machine, const std::vector<Row>& rows) {
