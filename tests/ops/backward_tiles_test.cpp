@@ -20,6 +20,7 @@ BOOST_AUTO_TEST_SUITE(backward_tiles)
 
 // Exact on small integers, whatever the order of sums.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
+  ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
   const int largest = on->description().largest_cluster;
   for (DataType type : all_types)
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
           for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
         for (const GemmTile& tile : tiles)
           for (int parts : {1, 2, 8, 16}) {
-            if (parts > largest) continue;
+            if (parts > largest || !share.takes()) continue;
             const HostTensor got = run_proposal(
                 item,
                 proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
@@ -52,6 +53,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
 // Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
 // all sides, far-apart taps, several groups.
 BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
+  ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
   const DeviceDescription& description = on->description();
   for (const char* line : {"mb3ic40ih9iw10oc72kh3ph0", "g2mb2ic16ih7iw9oc48kh3kw2ph3pw1dh1sw2"})
@@ -70,7 +72,7 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
       if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
       for (const WgradTile& tile : tiles)
         for (int parts : {1, 4, 16}) {
-          if (parts > description.largest_cluster) continue;
+          if (parts > description.largest_cluster || !share.takes()) continue;
           const HostTensor got =
               run_proposal(item, proposal_of(propose_channels_last(problem, tile, parts)));
           BOOST_TEST(difference(got, want) == "",

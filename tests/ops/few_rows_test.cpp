@@ -43,6 +43,7 @@ BOOST_AUTO_TEST_SUITE(few_rows)
 // 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
 // tile to tile, and the last ones have fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
+  ShareOfCases share = share_of_cases();
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
     for (const Arithmetic& arithmetic : arithmetics)
@@ -59,6 +60,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
           BOOST_TEST(tiles.size() >= 2);
           for (const FewRowsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
+              if (!share.takes()) continue;
               description.multiprocessors = multiprocessors;
               const Proposal proposal = engine->propose(tile, problem, gather, description);
               const std::string fault = difference(run_proposal(item, proposal), want);
@@ -72,10 +74,12 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
 
 // The gradient of the image of the paper's first layer.
 BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
+  ShareOfCases share = share_of_cases();
   int turn = 0;
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
       const char* line = turn++ % 3 == 0 ? "mb1ic3ih128oc96kh11ph0" : "mb2ic3ih128oc16kh11ph0";
+      if (!share.takes()) continue;
       check_exact(integers_of(problem_in(line, arithmetic, layout, ConvolutionPass::dgrad)));
     }
 }
@@ -84,6 +88,7 @@ BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
 // filter, whose outputs meet nothing, and gradients of it; sources that are narrow, wider than a
 // strip, or narrower than a dilation; filters of one tap, one row and one column.
 BOOST_AUTO_TEST_CASE(edges) {
+  ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
   for (const char* line :
        {"mb3_ic24ih17iw18_oc3_kh5kw5_ph2pw2_sh2sw1", "mb2_ic3ih9iw13_oc40_kh3kw3_ph1pw1",
@@ -103,8 +108,8 @@ BOOST_AUTO_TEST_CASE(edges) {
             const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
             // Too many taps, few products, phases, channels that are no vectors.
             if (!reason(problem).empty()) continue;
-            check_exact(integers_of(problem));
             ++checked;
+            if (share.takes()) check_exact(integers_of(problem));
           }
   BOOST_TEST(checked >= 150);
 }

@@ -13,12 +13,19 @@
 #include "plan/kernel_store.hpp"
 #include "plan/plan.hpp"
 #include "support/operation_data.hpp"
+#include "support/share_of_cases.hpp"
 
 namespace test {
 
 inline kilnDeviceKind_t device_kind() {
   const char* wanted = std::getenv("KILN_TEST_DEVICE");
   return wanted && std::string(wanted) == "cuda" ? KILN_DEVICE_CUDA : KILN_DEVICE_HOST;
+}
+
+// Of the many tiles, splits and edges of an engine the host device, whose kernels take long to
+// compile, runs a half; a GPU runs all.
+inline ShareOfCases share_of_cases() {
+  return ShareOfCases(device_kind() == KILN_DEVICE_HOST ? 2 : 1);
 }
 
 inline std::shared_ptr<Device> device() { return open_device(device_kind(), 0); }
