@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_writer_holds_nobody_up) {
 // Eight writers at ten times the limit, stopped for every look at the sizes; a reader meanwhile
 // finds a key's own entry or none.
 BOOST_AUTO_TEST_CASE(writers_stay_within_the_limit_and_one_entry_each) {
-  const bool full = std::getenv("KILN_TEST_FULL") != nullptr;
+  const bool full = kiln_test::full_counts();
   constexpr int writers = 8, keys = 4000;
   const std::uint64_t limit = full ? 16'000'000 : 1'000'000;
   const std::uint64_t share = 10 * limit / writers;

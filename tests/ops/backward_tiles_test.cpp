@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(backward_tiles)
 
 // Exact on small integers, whatever the order of sums.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
   const int largest = on->description().largest_cluster;
   for (DataType type : all_types)
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
 // Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
 // all sides, far-apart taps, several groups.
 BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
   const DeviceDescription& description = on->description();
   for (const char* line : {"mb3ic40ih9iw10oc72kh3ph0", "g2mb2ic16ih7iw9oc48kh3kw2ph3pw1dh1sw2"})

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(few_channels)
 // On a chip of a single multiprocessor blocks go from band to band, and the last ones have fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   DeviceDescription description = device()->description();
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
 // Runs of odd lengths, strides, dilated rows, padding as large as the filter, images smaller than a
 // band and larger, filters of one tap, of one row and of one column, groups, one channel and many.
 BOOST_AUTO_TEST_CASE(edges) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
   for (const char* line :
        {"mb2_ic3ih12iw48_oc40_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih9iw256_oc24_kh5kw5_ph2pw2",

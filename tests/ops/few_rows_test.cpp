@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_SUITE(few_rows)
 // 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
 // tile to tile, and the last ones have fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
     for (const Arithmetic& arithmetic : arithmetics)
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
 
 // The gradient of the image of the paper's first layer.
 BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0;
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
 // filter, whose outputs meet nothing, and gradients of it; sources that are narrow, wider than a
 // strip, or narrower than a dilation; filters of one tap, one row and one column.
 BOOST_AUTO_TEST_CASE(edges) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
   for (const char* line :
        {"mb3_ic24ih17iw18_oc3_kh5kw5_ph2pw2_sh2sw1", "mb2_ic3ih9iw13_oc40_kh3kw3_ph1pw1",

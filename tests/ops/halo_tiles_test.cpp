@@ -60,7 +60,7 @@ bool has_clusters() {
 // The tile, by one block and by clusters.
 void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCase& item,
                 const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
-                std::initializer_list<int> all_parts, ShareOfCases& share) {
+                std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
   for (const int parts : all_parts) {
     if ((parts > 1 && !has_clusters()) || !share.takes()) continue;
     const std::string fault =
@@ -75,7 +75,7 @@ void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCas
 BOOST_AUTO_TEST_SUITE(halo_tiles)
 
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
   const DeviceDescription& description = on->description();
   for (const EngineOfLayout& engine : all_engines())
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
 
 // Tiles whose sums have no room in shared memory together, as on chips that have less of it.
 BOOST_AUTO_TEST_CASE(sums_line_by_line) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   DeviceDescription small = device()->description();
   small.shared_memory_per_block = 99 * 1024;
   small.shared_memory_per_multiprocessor = 100 * 1024;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
 
 // Halos of which no two have room: the next one is waited for.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const HaloEngine& halo = channels_last;
   for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionProblem problem =

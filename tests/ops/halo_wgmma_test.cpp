@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(halo_wgmma)
 // taps.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   if (!has_warpgroups()) return;
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   for (const Arithmetic& arithmetic : whole)
     for (const ConvolutionPass pass : passes) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16

@@ -1,12 +1,13 @@
-// What every problem gets, and of the tiles of every engine a third (all with KILN_TEST_FULL=1),
-// compiles for every architecture, and the main tiles keep everything in registers: ptxas reports
-// no spill worth a name.
+// The kernels that problems get, and a third of all engines' tiles (all with KILN_TEST_FULL=1),
+// compile for every architecture, and the main tiles keep everything in registers: ptxas reports no
+// spill worth a name.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "codegen/source.hpp"
@@ -14,7 +15,7 @@
 #include "core/error.hpp"
 #include "engines/choice.hpp"
 #include "problem/problem_line.hpp"
-#include "support/share_of_cases.hpp"
+#include "support/counts.hpp"
 
 namespace {
 
@@ -116,7 +117,7 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  test::ShareOfCases share(3);
+  kiln_test::ShareOfCases share(3);
   int turn = 0;
   for (const char* arch : {"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"})
     for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF, KILN_DATA_BFLOAT16})

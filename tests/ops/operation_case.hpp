@@ -12,8 +12,8 @@
 
 #include "plan/kernel_store.hpp"
 #include "plan/plan.hpp"
+#include "support/counts.hpp"
 #include "support/operation_data.hpp"
-#include "support/share_of_cases.hpp"
 
 namespace test {
 
@@ -24,8 +24,8 @@ inline kilnDeviceKind_t device_kind() {
 
 // Of the many tiles, splits and edges of an engine the host device, whose kernels take long to
 // compile, runs a half; a GPU runs all.
-inline ShareOfCases share_of_cases() {
-  return ShareOfCases(device_kind() == KILN_DEVICE_HOST ? 2 : 1);
+inline kiln_test::ShareOfCases share_of_cases() {
+  return kiln_test::ShareOfCases(device_kind() == KILN_DEVICE_HOST ? 2 : 1);
 }
 
 inline std::shared_ptr<Device> device() { return open_device(device_kind(), 0); }

@@ -57,7 +57,7 @@ BandTile tile_of(const ConvolutionProblem& problem) {
 BOOST_AUTO_TEST_SUITE(wgrad_planar)
 
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const DeviceDescription& description = device()->description();
   for (const Arithmetic& arithmetic : arithmetics) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
 
 // The same of filters side by side in dy, and of x's channels; parts without a band.
 BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   const DeviceDescription& description = device()->description();
   for (const Arithmetic& arithmetic : arithmetics) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(few_channels_side_by_side) {
 // even; groups; images of four pixels; filters of one tap and of one row; columns that no tile
 // divides.
 BOOST_AUTO_TEST_CASE(edges) {
-  ShareOfCases share = share_of_cases();
+  kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0;
   for (const char* line : {"mb2_ic8ih5iw64_oc32_kh1kw1_ph1pw1",
                            "mb2_ic32ih9iw32_oc40_kh3kw3_ph1pw1",

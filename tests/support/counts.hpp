@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <random>
 #include <string>
 
 namespace kiln_test {
@@ -14,6 +15,19 @@ inline bool full_counts() {
 }
 
 inline int count(int by_default, int full) { return full_counts() ? full : by_default; }
+
+// Of many cases, one in `of`, all in a full run: the same ones each time, but with no period, lest
+// a value of an inner loop never have its turn.
+class ShareOfCases {
+ public:
+  explicit ShareOfCases(unsigned of) : of_(full_counts() ? 1 : of) {}
+
+  bool takes() { return random_() % of_ == 0; }
+
+ private:
+  unsigned of_;
+  std::mt19937 random_;
+};
 
 // A line of figures, printed in a full run.
 inline void report(const std::string& figures) {
