@@ -91,7 +91,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
   constexpr int LINE_VECTORS = LINES_ALONG_M ? TILE_VECTORS : TILE_N;
   constexpr int STAGE_LINES = LINES_ALONG_M ? 1 : VECTOR_ROWS;
   int line = 0, end = STORE_LINES;
-  if (cluster_size() > 1) {
+  if constexpr (CLUSTERED) {
     const int share = static_cast<int>(cluster_share(STORE_LINES));
     line = static_cast<int>(cluster_rank()) * share;
     if (line + share < end) end = line + share;

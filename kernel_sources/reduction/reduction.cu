@@ -126,7 +126,7 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
   }
   combine_ty(totals, 0, combine);
 
-  if (LARGEST_CLUSTER > 1 && parts > 1) {
+  if (CLUSTERED && parts > 1) {
     compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
     compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
     const int mine = thread_result() * LANES;

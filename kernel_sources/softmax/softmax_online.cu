@@ -208,7 +208,7 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
     batch.add_to(totals);
   }
   totals.combine();
-  if (LARGEST_CLUSTER > 1 && parts > 1) totals.combine_cluster(parts);
+  if (CLUSTERED && parts > 1) totals.combine_cluster(parts);
   if constexpr (!BACKWARD) {
 #pragma unroll
     for (int i = 0; i < LANES; ++i)
@@ -228,5 +228,5 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
       batch.load(rows, at, stride);
     batch.write(rows, at, stride, totals, alpha, beta);
   }
-  if (LARGEST_CLUSTER > 1 && parts > 1) cluster_barrier();  // its memory is read until all have
+  if (CLUSTERED && parts > 1) cluster_barrier();  // its memory is read until all have
 }

@@ -14,6 +14,7 @@
 #include "device/occupancy.hpp"
 #include "plan/dump.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/kernel_text.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli {
@@ -23,13 +24,14 @@ std::string print_spec(const Problem& problem, const Choice& choice,
                        const DeviceDescription& device) {
   const KernelSpec& kernel = choice.proposal.kernel;
   const LaunchShape& shape = choice.proposal.launch.shape;
+  const KernelText text = kernel_text(kernel, device.kind, device.arch);
   return cat("problem        ", kiln::text_of(problem), "\narchitecture   ", device.arch,
              "\nengine         ", kernel.engine, "\ntile           ", kernel.tile,
              "\nchosen         ",
              choice.tuned ? "as tuned: the fastest when it was measured" : "by the cost model",
              "\nestimate       ", significant(choice.seconds * 1e6, 3), " us\nkernel         ",
-             kernel.entry, " of ", kernel.file, "\nkey            ",
-             key_of(kernel, device.kind, device.arch).text(), "\ngrid           ",
+             kernel.entry, " of ", kernel.file, "\nkey            ", text.key.text(),
+             "\noptions        ", join(text.options, " "), "\ngrid           ",
              join(shape.grid, " x "), " blocks of ", join(shape.block, " x "), " threads",
              shape.cluster > 1 ? cat(", clusters of ", shape.cluster) : "", "\nshared memory  ",
              kernel.shared_memory, " bytes a block\nalignment      ", kernel.alignment,
@@ -42,7 +44,7 @@ std::string spills(const KernelImage& image, int local_memory) {
   std::string why;
   const auto compiler = find_nvrtc(why);
   if (!compiler) return "unknown without NVRTC: " + why;
-  std::vector<std::string> options = compiler->options(image.arch);
+  std::vector<std::string> options = nvrtc_options(image.arch, image.spec.quick_assembly);
   options.emplace_back("--ptxas-options=-v");
   const std::string log =
       compiler->compile(image.source, source_name(image.spec, image.arch, image.key), options).log;

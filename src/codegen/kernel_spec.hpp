@@ -46,6 +46,7 @@ struct KernelSpec {
   std::vector<Constant> constants;
   std::uint32_t shared_memory = 0;  // dynamic, bytes
   std::size_t alignment = 1;        // bytes that every operand must be aligned to
+  bool quick_assembly = false;      // by few of the assembler's optimizations: it needs no more
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 };
 
@@ -74,6 +75,18 @@ struct LaunchSpec {
 struct Proposal {
   KernelSpec kernel;
   LaunchSpec launch;
+
+  // Blocks come in clusters of `size`. A kernel whose blocks are alone has none of the code by
+  // which others meet (kernel_sources/cuda/cluster.cuh).
+  void set_cluster(std::int64_t size) {
+    launch.shape.cluster = static_cast<std::uint32_t>(size);
+    kernel.constants.push_back({"CLUSTERED", size > 1, ""});
+  }
+  // The kernel is one for clusters, whatever this launch has.
+  void allow_clusters() {
+    for (Constant& constant : kernel.constants)
+      if (constant.name == "CLUSTERED") constant.value = true;
+  }
 };
 
 }  // namespace kiln

@@ -23,18 +23,16 @@ class Compiler {
   // it loads nothing.
   virtual std::string identity() const = 0;
 
-  // What goes on the compiler's command line for `arch`, in order; part of every cache key.
-  virtual std::vector<std::string> options(const std::string& arch) const = 0;
-
   // `name` is what diagnostics call the text. Throws COMPILE_FAILED (log, options and source in the
   // message) or NO_COMPILER. Safe to call from several threads at once.
   virtual Compiled compile(const std::string& source, const std::string& name,
                            const std::vector<std::string>& options) const = 0;
 };
 
-// The compilers' options; known without a compiler, since the key of a cached kernel needs them
-// where only the cache is left.
-std::vector<std::string> nvrtc_options(const std::string& arch);
+// What goes on the compilers' command lines, in order; part of every cache key, and so known
+// without a compiler, where only the cache is left. quick_assembly: fewer of ptxas's optimizations;
+// NVRTC before 12.9 has no such choice and leaves it out.
+std::vector<std::string> nvrtc_options(const std::string& arch, bool quick_assembly = false);
 std::vector<std::string> host_compiler_options();
 
 // Null where there is none; `why` then says what was looked for and where.

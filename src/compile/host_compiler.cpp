@@ -71,10 +71,6 @@ class HostCompiler : public Compiler {
 
   std::string identity() const override { return identity_; }
 
-  std::vector<std::string> options(const std::string&) const override {
-    return host_compiler_options();
-  }
-
   Compiled compile(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options) const override {
     const auto begin = std::chrono::steady_clock::now();

@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::string_view quick_assembly_option = "--ptxas-options=--Ofast-compile=min";
 
 struct Api {
   int major = 0, minor = 0;
@@ -131,10 +132,6 @@ class Nvrtc final : public Compiler {
 
   std::string identity() const override { return identity_; }
 
-  std::vector<std::string> options(const std::string& arch) const override {
-    return nvrtc_options(arch);
-  }
-
   Compiled compile(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options) const override {
     const Api& nvrtc = api();
@@ -146,11 +143,13 @@ class Nvrtc final : public Compiler {
     const std::string path = "/kiln/" + name;
     check(nvrtc.create(&program.handle, source.c_str(), path.c_str(), 0, nullptr, nullptr),
           "nvrtcCreateProgram");
+    const bool since_12_9 = nvrtc.major * 100 + nvrtc.minor >= 1209;
     std::vector<const char*> arguments;
-    for (const std::string& option : options) arguments.push_back(option.c_str());
-    // NVRTC keeps a cache of its own since 12.9. Kiln's is the one that is explained and bounded,
+    for (const std::string& option : options)
+      if (since_12_9 || option != quick_assembly_option) arguments.push_back(option.c_str());
+    // NVRTC keeps a cache of its own since then. Kiln's is the one that is explained and bounded,
     // so a compilation here is always a real one.
-    if (nvrtc.major * 100 + nvrtc.minor >= 1209) arguments.push_back("--no-cache");
+    if (since_12_9) arguments.push_back("--no-cache");
     const nvrtcResult result =
         nvrtc.compile(program.handle, static_cast<int>(arguments.size()), arguments.data());
     Compiled out;
@@ -186,7 +185,7 @@ class Nvrtc final : public Compiler {
   std::string identify() const {
     std::string id = elf_build_id(path_.string());
     if (id.empty()) {
-      const std::string ptx = compile("", "banner.cu", options("sm_80")).ptx;
+      const std::string ptx = compile("", "banner.cu", nvrtc_options("sm_80")).ptx;
       return cat("nvrtc ", ptx.substr(0, ptx.find(".version")));
     }
     std::error_code ignored;
@@ -220,10 +219,11 @@ class Nvrtc final : public Compiler {
 
 }  // namespace
 
-std::vector<std::string> nvrtc_options(const std::string& arch) {
+std::vector<std::string> nvrtc_options(const std::string& arch, bool quick_assembly) {
   std::vector<std::string> options = {"--gpu-architecture=" + arch, "--std=c++17",
                                       "--diag-suppress=177"};
   if (config().line_info) options.emplace_back("--generate-line-info");
+  if (quick_assembly) options.emplace_back(quick_assembly_option);
   return options;
 }
 

@@ -56,30 +56,48 @@ Found least(const Problem& problem, const DeviceDescription& device, const std::
   return best;
 }
 
-// The problem at whose batch its kernel is chosen.
-Problem at_reference(const Problem& problem) {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  if (convolution == nullptr) return problem;
-  ConvolutionProblem reference = *convolution;
-  reference.batch =
-      std::find_if(std::begin(batch_ranges), std::end(batch_ranges), [&](const BatchRange& range) {
-        return convolution->batch <= range.most;
-      })->reference;
-  return reference;
+// The problem at the batch at which its kernel is chosen, and at the least one that has this
+// kernel.
+struct References {
+  Problem chosen, least;
+};
+References references_of(const ConvolutionProblem& problem) {
+  std::int64_t least = 1;
+  const BatchRange* range = std::begin(batch_ranges);
+  for (; problem.batch > range->most; ++range) least = range->most + 1;
+  References references{problem, problem};
+  std::get<ConvolutionProblem>(references.chosen).batch = range->reference;
+  std::get<ConvolutionProblem>(references.least).batch = least;
+  return references;
 }
 
-// The same kernel at the batch at hand, in the parts that suit it. None where the launch would be
-// too large for that kernel alone.
-Found at_hand(const Found& reference, const Problem& problem, const DeviceDescription& device) {
+// The same kernel at the batch at hand, in the parts that suit it; one unless there may be several.
+// None where the launch would be too large for that kernel alone.
+Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
+               bool several = true) {
   auto answer = reference.engine->candidates(problem, device);
   Found best;
   auto* all = std::get_if<std::vector<Candidate>>(&answer);
   if (all == nullptr) return best;
   std::erase_if(*all, [&](const Candidate& candidate) {
-    return candidate.kernel != reference.candidate.kernel;
+    return candidate.kernel != reference.candidate.kernel || (candidate.parts > 1 && !several);
   });
   take_least(*reference.engine, std::move(*all), best);
   return best;
+}
+
+// The kernel of a range of batches, in the parts that suit the one at hand. shared: it is written
+// for several, one of which may do here; else it is for one alone, at every batch of the range.
+Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
+                     const std::string& only, std::vector<EngineRefusal>& refusals, bool& shared) {
+  const References references = references_of(problem);
+  Found found = least(references.chosen, device, only, refusals);
+  if (found.engine == nullptr) return found;
+  // Fewer images are fewer tiles, for which parts are found sooner.
+  shared =
+      found.candidate.parts > 1 || in_parts(found, references.least, device).candidate.parts > 1;
+  if (references.chosen == Problem(problem)) return found;
+  return in_parts(found, problem, device, shared);
 }
 
 // What was chosen lately: estimates of all candidates, and how the chosen one lies on the problem,
@@ -181,9 +199,10 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     return before->choice;
   }
   const std::size_t known = refusals.size();
-  const Problem reference = at_reference(problem);
-  Found found = least(reference, device, only, refusals);
-  if (found.engine != nullptr && reference != problem) found = at_hand(found, problem, device);
+  Found found;
+  bool shared = false;
+  if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
+    found = least_of_range(*convolution, device, only, refusals, shared);
   if (found.engine == nullptr) {
     refusals.resize(known);
     found = least(problem, device, only, refusals);
@@ -191,6 +210,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   if (found.engine != nullptr) {
     const double seconds = found.candidate.seconds;
     Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
+    if (shared) choice.proposal.allow_clusters();
     memory.get().keep(problem, device, only, choice,
                       {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     return choice;

@@ -87,7 +87,7 @@ class TileEngine : public Engine {
     out.launch =
         gather_launch(problem, tiles.of_pixels, tiles.all * parts,
                       static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-    out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+    out.set_cluster(parts);
     return out;
   }
 

@@ -102,7 +102,7 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
   Proposal out{make_spec(problem, gather, tile, device), {}};
   out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
-  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  out.set_cluster(parts);
   return out;
 }
 

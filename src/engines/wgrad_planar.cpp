@@ -223,7 +223,7 @@ Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& pro
   out.launch =
       wgrad_launch(problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-  out.launch.shape.cluster = static_cast<std::uint32_t>(parts);
+  out.set_cluster(parts);
   return out;
 }
 

@@ -160,7 +160,7 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
     const KernelSpec spec =
         item.option ? item.option->choice.proposal.kernel
                     : choose(item.problem, known_architecture(item.arch), "", refusals).kernel;
-    std::vector<std::string> options = nvrtc.options(item.arch);
+    std::vector<std::string> options = nvrtc_options(item.arch, spec.quick_assembly);
     options.push_back("--ptxas-options=-v");
     const Compiled compiled =
         nvrtc.compile(generate_source(spec, KILN_DEVICE_CUDA), spec.entry, options);

@@ -41,6 +41,13 @@ Answer answer(const Problem& problem, const DeviceDescription& device,
   return out;
 }
 
+// Whether a kernel is written for blocks that share a tile.
+bool clustered(const KernelSpec& kernel) {
+  for (const Constant& constant : kernel.constants)
+    if (constant.name == "CLUSTERED") return std::get<bool>(constant.value);
+  return false;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(choice)
@@ -78,6 +85,38 @@ BOOST_AUTO_TEST_CASE(a_forgotten_choice_is_made_again) {
     answer(other, device);
   }
   BOOST_TEST((answer(problem, device) == first));
+}
+
+// Prewarmed at one batch of a range, a layer's kernel is there at all of them.
+BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
+  const DeviceDescription device = known_architecture("sm_90a");
+  const auto chosen = [&](ConvolutionProblem problem, std::int64_t batch) {
+    problem.batch = batch;
+    std::vector<EngineRefusal> refusals;
+    return choose(problem, device, "", refusals, nullptr).proposal;
+  };
+  int alone = 0, shared = 0;
+  for (const char* line : {"mb1ic64ih14oc96kh3ph1", "mb1ic128ih13oc384oh11kh3",
+                           "mb1ic96ih64oc128kh9", "mb1ic256ih14oc256kh1", "mb1ic16ih5oc16kh3"}) {
+    const ConvolutionProblem problem = problem_of(line);
+    std::int64_t least = 1;
+    for (const BatchRange& range : batch_ranges) {
+      const std::int64_t most = std::min<std::int64_t>(range.most, 400);
+      const Proposal reference = chosen(problem, range.reference);
+      for (std::int64_t batch = least; batch <= most; batch += most > 24 ? 7 : 1) {
+        BOOST_TEST_CONTEXT(line << " of " << batch << " images") {
+          const Proposal proposal = chosen(problem, batch);
+          BOOST_TEST((proposal.kernel == reference.kernel));
+          const bool for_clusters = clustered(proposal.kernel);
+          BOOST_TEST((for_clusters || proposal.launch.shape.cluster == 1));
+          ++(for_clusters ? shared : alone);
+        }
+      }
+      least = most + 1;
+    }
+  }
+  BOOST_TEST(alone > 0);
+  BOOST_TEST(shared > 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_chooses_alike) {

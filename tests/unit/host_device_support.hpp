@@ -28,11 +28,12 @@ inline Compiled compile_for_host(std::string_view text) {
   const auto compiler = find_host_compiler(why);
   if (!compiler) fail(KILN_STATUS_NO_COMPILER, why);
   return compiler->compile(expand_includes(text, KILN_DEVICE_HOST), "test.cu",
-                           compiler->options("host"));
+                           host_compiler_options());
 }
 
 // The wrappers, and the parameters that all kernels of these tests take.
 inline constexpr std::string_view kernel_prelude = R"(
+constexpr bool CLUSTERED = true;
 #include "target/kernel.cuh"
 #include "target/shared_memory.cuh"
 #include "target/async_copy.cuh"

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(of_a_cubin) {
   }
   for (const char* arch : {"sm_75", "sm_80", "sm_90a", "sm_100", "sm_120"}) {
     BOOST_TEST_CONTEXT(arch) {
-      const Compiled compiled = compiler->compile(source, "test.cu", compiler->options(arch));
+      const Compiled compiled = compiler->compile(source, "test.cu", nvrtc_options(arch));
       const KernelResources shares = resources_of(compiled.binary, "shares");
       BOOST_TEST(shares.shared_memory == 400);
       BOOST_TEST(shares.local_memory == 0);
