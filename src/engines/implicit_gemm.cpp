@@ -130,12 +130,11 @@ GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
   return {tile, problem.type, row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
 }
 
-// On the FMA units f32 in tiles of up to 64 sums a thread is up to 3% faster without most of the
-// assembler's optimizations, but for this one tile; those of more are up to 30% slower, and so are
-// some on the tensor cores (tests/bench/NOTES.md, "Compile time").
-bool needs_few_optimizations(const GemmTile& tile, DataType type) {
-  return !tile.mma() && type == KILN_DATA_FLOAT && tile.thread_m * tile.thread_n <= 64 &&
-         !(tile.m == 64 && tile.n == 128);
+// On the FMA units f32 in square tiles is 1 or 2% faster without most of the assembler's
+// optimizations, where pixels of an image follow each other. All else is up to 30% slower, or
+// varies (tests/bench/NOTES.md, "Compile time").
+bool needs_few_optimizations(const Gather& gather, const GemmTile& tile, DataType type) {
+  return !tile.mma() && type == KILN_DATA_FLOAT && tile.m == tile.n && !images_inner(gather);
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
@@ -149,7 +148,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   spec.tile = describe(tile);
   spec.shared_memory = stages.bytes(tile, problem.type);
   spec.alignment = size_of(problem.type);
-  spec.quick_assembly = needs_few_optimizations(tile, problem.type);
+  spec.quick_assembly = needs_few_optimizations(gather, tile, problem.type);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});

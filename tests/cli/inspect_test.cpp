@@ -31,6 +31,17 @@ BOOST_AUTO_TEST_CASE(needs_no_gpu) {
   BOOST_TEST(contains(spec.out, "architecture   sm_80\n"));
   BOOST_TEST(contains(spec.out, "g1mb2_ic3ih6iw6_oc4oh6ow6"));
   BOOST_TEST(contains(spec.out, "mulhi(n, "));  // a magic divisor
+  BOOST_TEST(contains(spec.out, "options        --gpu-architecture=sm_80 "));
+  // Assembled with few optimizations, and with all.
+  const std::string few = "--ptxas-options=--Ofast-compile=min", large = "mb128_ic96ih64oc128kh9";
+  const auto strict = [&](const std::string& direction) {
+    return kiln({"inspect", "conv", "--math", "strict", "--dir", direction, "--arch", "sm_90a",
+                 large})
+        .out;
+  };
+  BOOST_TEST(contains(strict("fwd"), few));
+  BOOST_TEST(contains(strict("dgrad"), "engine         implicit_gemm_fma"));
+  BOOST_TEST(!contains(strict("dgrad"), few));
 
   const Finished cuda = kiln({"inspect", tiny, "--emit", "source", "--arch", "sm_90"});
   const Finished host = kiln({"inspect", tiny, "--emit", "source", "--arch", "host"});
