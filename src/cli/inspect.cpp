@@ -113,10 +113,11 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
       *app.add_subcommand("inspect", "Show the kernel that a problem gets; needs no GPU");
   auto options = std::make_shared<Options>();
   command
-      .add_option("--emit", options->stage,
-                  "spec: engine, tile, key, constants; source: the generated text; ptx; cubin; "
-                  "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
-                  "spills, occupancy")
+      .add_option(
+          "--emit", options->stage,
+          "spec: engine, tile, key, options, constants; source: the generated text; ptx; cubin; "
+          "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
+          "spills, occupancy")
       ->check(CLI::IsMember(stage_names))
       ->capture_default_str();
   command.add_option("--arch", options->architectures,

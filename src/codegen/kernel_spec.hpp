@@ -46,6 +46,7 @@ struct KernelSpec {
   std::vector<Constant> constants;
   std::uint32_t shared_memory = 0;  // dynamic, bytes
   std::size_t alignment = 1;        // bytes that every operand must be aligned to
+  bool clustered = false;           // may come in clusters; else it lacks the code for them
   bool quick_assembly = false;      // by few of the assembler's optimizations: it needs no more
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 };
@@ -76,16 +77,10 @@ struct Proposal {
   KernelSpec kernel;
   LaunchSpec launch;
 
-  // Blocks come in clusters of `size`. A kernel whose blocks are alone has none of the code by
-  // which others meet (kernel_sources/cuda/cluster.cuh).
+  // Blocks come in clusters of `size`.
   void set_cluster(std::int64_t size) {
     launch.shape.cluster = static_cast<std::uint32_t>(size);
-    kernel.constants.push_back({"CLUSTERED", size > 1, ""});
-  }
-  // The kernel is one for clusters, whatever this launch has.
-  void allow_clusters() {
-    for (Constant& constant : kernel.constants)
-      if (constant.name == "CLUSTERED") constant.value = true;
+    kernel.clustered = size > 1;
   }
 };
 

@@ -199,7 +199,8 @@ std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind) {
     if (!constant.comment.empty()) text += cat("  // ", constant.comment);
     text += '\n';
   }
-  text += '\n';
+  text += cat("constexpr bool CLUSTERED = ", spec.clustered ? "true" : "false",
+              ";  // blocks may come in clusters\n\n");
   return text + expand_includes(cat("#include \"", spec.file, "\"\n"), kind);
 }
 

@@ -210,7 +210,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   if (found.engine != nullptr) {
     const double seconds = found.candidate.seconds;
     Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
-    if (shared) choice.proposal.allow_clusters();
+    if (shared) choice.proposal.kernel.clustered = true;
     memory.get().keep(problem, device, only, choice,
                       {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     return choice;

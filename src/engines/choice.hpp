@@ -4,7 +4,8 @@
 // a chip without a tile unless tiles are small, and a few more than fill it make another round. So
 // a convolution's kernel is chosen at one of a few reference batches, and a layer has at most so
 // many kernels, however many batch sizes it meets. Into how many parts the reduction is divided, a
-// launch argument, is chosen for the batch at hand.
+// launch argument, is chosen for the batch at hand, unless one is best for all of a range: that
+// kernel is written for one.
 #pragma once
 
 #include <limits>

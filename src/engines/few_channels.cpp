@@ -318,7 +318,6 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
   out.launch =
       gather_launch(problem, share.bands, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-  out.set_cluster(1);
   return out;
 }
 

@@ -362,7 +362,6 @@ Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProble
   out.launch =
       gather_launch(problem, share.tiles, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-  out.set_cluster(1);
   return out;
 }
 

@@ -118,7 +118,7 @@ std::variant<Proposal, Refusal> ReductionEngine::propose(const Problem& any,
   add("BATCH_KEPT", reduction.batch_kept);
   add("UNROLL", std::int64_t{reduction.unroll});
   add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
-  add("CLUSTERED", device.largest_cluster > 1);  // at some batch: one kernel is for all
+  spec.clustered = device.largest_cluster > 1;  // at some batch: one kernel is for all
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
   add("MIN_BLOCKS", std::int64_t{1024 / layout.threads()});
   add_combining_constants(spec.constants, combining, layout, device.largest_cluster);

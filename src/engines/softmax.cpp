@@ -71,7 +71,6 @@ std::variant<Proposal, Refusal> SoftmaxEngine::propose(const Problem& any,
                   rows.combining.vector, " elements each");
   spec.shared_memory = 2 * layout.combine_bytes(rows.combining.lanes(), rows.compute());
   spec.constants.push_back({"COUNT", count, ""});
-  spec.constants.push_back({"CLUSTERED", false, ""});
   // Registers for the elements and about 30 more.
   spec.constants.push_back({"MIN_BLOCKS", std::int64_t{words <= 32 ? 4 : 3}, ""});
   return rows.proposal(std::move(spec), layout, 1);

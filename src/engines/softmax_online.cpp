@@ -98,16 +98,16 @@ std::variant<Proposal, Refusal> SoftmaxOnlineEngine::propose(
   if (spec.shared_memory > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("it needs ", spec.shared_memory, " bytes of shared memory; a block has ",
                        device.shared_memory_per_block)};
-  const auto add = [&](const char* name, auto value) {
+  const auto add = [&](const char* name, std::int64_t value) {
     spec.constants.push_back({name, value, ""});
   };
-  add("BATCH", std::int64_t{layout.batch});
-  add("SAVED", std::int64_t{layout.saved});
-  add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
-  add("CLUSTERED", device.largest_cluster > 1);  // at some batch: one kernel is for all
-  add("SHARED_BYTES", std::int64_t{layout.shared});
+  add("BATCH", layout.batch);
+  add("SAVED", layout.saved);
+  add("LARGEST_CLUSTER", device.largest_cluster);
+  spec.clustered = device.largest_cluster > 1;  // at some batch: one kernel is for all
+  add("SHARED_BYTES", layout.shared);
   // Some registers more than that many blocks leave each thread, rather than spills.
-  add("MIN_BLOCKS", std::int64_t{std::max(layout.blocks_a_multiprocessor * 3 / 4, 1)});
+  add("MIN_BLOCKS", std::max(layout.blocks_a_multiprocessor * 3 / 4, 1));
   return rows.proposal(std::move(spec), layout, choose_parts(rows, layout, device));
 }
 

@@ -41,13 +41,6 @@ Answer answer(const Problem& problem, const DeviceDescription& device,
   return out;
 }
 
-// Whether a kernel is written for blocks that share a tile.
-bool clustered(const KernelSpec& kernel) {
-  for (const Constant& constant : kernel.constants)
-    if (constant.name == "CLUSTERED") return std::get<bool>(constant.value);
-  return false;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(choice)
@@ -107,9 +100,9 @@ BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
         BOOST_TEST_CONTEXT(line << " of " << batch << " images") {
           const Proposal proposal = chosen(problem, batch);
           BOOST_TEST((proposal.kernel == reference.kernel));
-          const bool for_clusters = clustered(proposal.kernel);
-          BOOST_TEST((for_clusters || proposal.launch.shape.cluster == 1));
-          ++(for_clusters ? shared : alone);
+          const bool clustered = proposal.kernel.clustered;
+          BOOST_TEST((clustered || proposal.launch.shape.cluster == 1));
+          ++(clustered ? shared : alone);
         }
       }
       least = most + 1;
