@@ -1,5 +1,5 @@
 // What the tensor cores multiply at a time: a fragment, 32 bytes of the reduction. It is made of
-// words: an element of f32, or two of 16 bits.
+// words: an element of f32 or f64, or two of 16 bits.
 #pragma once
 
 #include "target/half.cuh"
@@ -8,10 +8,11 @@
 using byte_t = unsigned char;
 
 constexpr int FRAGMENT_BYTES = 32;
-constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / 4;
 constexpr int ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
 constexpr int FRAGMENT_K = FRAGMENT_BYTES / ELEMENT_BYTES;
-constexpr int WORD_ELEMENTS = 4 / ELEMENT_BYTES;
+constexpr int WORD_BYTES = ELEMENT_BYTES > 4 ? ELEMENT_BYTES : 4;
+constexpr int WORD_ELEMENTS = WORD_BYTES / ELEMENT_BYTES;
+constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / WORD_BYTES;
 
 // An entry of a table, in shared memory, of the reduction's words: its place in x, in bytes, and
 // what of it counts: what fills up rows and fragments is no operand, however infinite.

@@ -2,10 +2,11 @@
 // time (FRAGMENT_K elements), and their products.
 //
 // An operand lies in shared memory in one of two ways. Along the reduction: a row of the tile is
-// elements of the reduction side by side, and ldmatrix brings 8 rows of 16 bytes. Along the outer
-// index: a row is one step of the reduction; 16-bit elements are transposed by ldmatrix, and of f32
-// a lane reads RUN_M rows of the tile side by side. Rows are an odd number of 16 bytes apart (along
-// the reduction, 16 bits), so that eight of them meet different banks, or 8 words more than a
+// elements of the reduction side by side, and ldmatrix brings 8 rows of 16 bytes; of f64, which it
+// does not know, a lane reads its own element. Along the outer index: a row is one step of the
+// reduction; 16-bit elements are transposed by ldmatrix, and of f32 a lane reads RUN_M rows of the
+// tile side by side. Rows are an odd number of 16 bytes apart (along the reduction), so that eight
+// of them meet different banks, of f64 an odd number of 32, so that four do, or 8 words more than a
 // multiple of 32 (f32 along the outer index).
 #pragma once
 
@@ -14,6 +15,7 @@
 
 static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2);
 
+// An element of f64 takes two places, its lower half first.
 struct Fragments {
   u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];
   compute_t rest_m[PRODUCTS_M][4], rest_n[PRODUCTS_N][2];  // of f32 that is taken apart
@@ -44,13 +46,32 @@ struct Fragments {
 
 // ---- rows along the reduction, PITCH bytes apart ----------------------------------------------
 
-// Which row and which 16 bytes of the 32 a lane addresses for the first product; the next lies 16
-// rows on.
-device_inline int fragment_row_m(int lane) { return lane % 16; }
-device_inline int fragment_part_m(int lane) { return lane / 16 * 16; }
-// The same of columns, for two products; the next two lie 16 columns on.
-device_inline int fragment_row_n(int lane) { return lane % 8 + lane / 16 * 8; }
-device_inline int fragment_part_n(int lane) { return lane / 8 % 2 * 16; }
+constexpr bool BY_MATRICES = ELEMENT_BYTES < 8;
+
+// Which row and which of the 32 bytes a lane addresses for the first product; the next lies 16 rows
+// on.
+device_inline int fragment_row_m(int lane) { return BY_MATRICES ? lane % 16 : lane / 4; }
+device_inline int fragment_part_m(int lane) {
+  return BY_MATRICES ? lane / 16 * 16 : lane % 4 * ELEMENT_BYTES;
+}
+// The same of columns, for so many products at a time; the next ones lie as many columns on.
+constexpr int READ_PRODUCTS = BY_MATRICES ? 2 : 1;
+constexpr int READS_N = (PRODUCTS_N + READ_PRODUCTS - 1) / READ_PRODUCTS;
+device_inline int fragment_row_n(int lane) {
+  return BY_MATRICES ? lane % 8 + lane / 16 * 8 : lane / 4;
+}
+device_inline int fragment_part_n(int lane) {
+  return BY_MATRICES ? lane / 8 % 2 * 16 : lane % 4 * ELEMENT_BYTES;
+}
+
+// Two words that lie side by side.
+device_inline void load_pair(u32& first, u32& second, const byte_t* from) {
+  struct alignas(8) Pair {
+    u32 word[2];
+  };
+  const Pair pair = *reinterpret_cast<const Pair*>(from);
+  first = pair.word[0], second = pair.word[1];
+}
 
 // A thread's rows are RUN_M side by side in the output, but 8 apart in a product: where row m of
 // the tile is kept.
@@ -67,13 +88,25 @@ device_inline int row_kept_at(int row) {
 template <int PITCH>
 device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
 #pragma unroll
-  for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.m[i], lane_row + i * (16 * PITCH));
+  for (int i = 0; i < PRODUCTS_M; ++i) {
+    const byte_t* const row = lane_row + i * (16 * PITCH);
+    if constexpr (BY_MATRICES) {
+      load_matrices(to.m[i], row);
+    } else {
+      load_pair(to.m[i][0], to.m[i][1], row);
+      load_pair(to.m[i][2], to.m[i][3], row + 8 * PITCH);
+    }
+  }
 }
 // offsets: of the lane's columns.
 device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
-                                    const u32 (&offsets)[(PRODUCTS_N + 1) / 2]) {
+                                    const u32 (&offsets)[READS_N]) {
 #pragma unroll
-  for (int j = 0; j < PRODUCTS_N; j += 2) {
+  for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS) {
+    if constexpr (!BY_MATRICES) {
+      load_pair(to.n[j][0], to.n[j][1], tile + offsets[j]);
+      continue;
+    }
     u32 both[4];
     load_matrices(both, tile + offsets[j / 2]);
     to.n[j][0] = both[0], to.n[j][1] = both[1];
@@ -146,9 +179,14 @@ device_inline void load_transposed_n(Fragments& to, const byte_t* lane_place) {
 // ---- products ---------------------------------------------------------------------------------
 
 template <int COUNT>
-device_inline void floats_of(compute_t (&to)[COUNT], const u32 (&bits)[COUNT]) {
+device_inline void floats_of(float (&to)[COUNT], const u32 (&bits)[COUNT]) {
 #pragma unroll
   for (int c = 0; c < COUNT; ++c) to[c] = float_of(bits[c]);
+}
+template <int COUNT>
+device_inline void floats_of(double (&to)[COUNT], const u32 (&bits)[2 * COUNT]) {
+#pragma unroll
+  for (int c = 0; c < COUNT; ++c) to[c] = double_of(bits[2 * c], bits[2 * c + 1]);
 }
 
 // Of operands that have been taken apart.
@@ -159,8 +197,8 @@ struct FragmentSums : PromotedSums<false> {
   // between(i): called after the products of rows i, for what is to be issued among them.
   template <class Between>
   device_inline void multiply_fragments(const Fragments& operands, const Between& between) {
-    compute_t n[PRODUCTS_N][2];
-    if constexpr (sizeof(element_t) == 4) {
+    compute_t n[PRODUCTS_N][ELEMENTS_N];
+    if constexpr (sizeof(element_t) >= 4) {
 #pragma unroll
       for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
     }
@@ -168,27 +206,39 @@ struct FragmentSums : PromotedSums<false> {
   }
 
  private:
+  static constexpr int ELEMENTS_N = ELEMENT_BYTES == 8 ? 1 : 2;  // of a lane, in a product
+
   // Rows I and those behind them.
   template <int I, class Between>
-  device_inline void multiply_rows(const Fragments& operands, const compute_t (&n)[PRODUCTS_N][2],
+  device_inline void multiply_rows(const Fragments& operands,
+                                   const compute_t (&n)[PRODUCTS_N][ELEMENTS_N],
                                    const Between& between) {
-    if constexpr (sizeof(element_t) == 2) {
+    if constexpr (sizeof(element_t) == 2)
       mma_16x8x16<element_t, I>(registers, operands.m[I], operands.n);
-    } else {
-      compute_t m[4], rest[4];
-      floats_of(m, operands.m[I]);
-      if constexpr (SPLIT) {
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-          const Parts parts = SPLIT_ROWS_AHEAD ? Parts{m[c], operands.rest_m[I][c]} : split(m[c]);
-          m[c] = parts.whole, rest[c] = parts.rest;
-        }
-        mma_16x8x8<I>(registers, rest, n);
-        mma_16x8x8<I>(registers, m, operands.rest_n);
-      }
-      mma_16x8x8<I>(registers, m, n);
-    }
+    else
+      multiply_row<I>(operands, n);
     between(I);
     if constexpr (I + 1 < PRODUCTS_M) multiply_rows<I + 1>(operands, n, between);
+  }
+  template <int I>
+  device_inline void multiply_row(const Fragments& operands, const double (&n)[PRODUCTS_N][1]) {
+    double m[2];
+    floats_of(m, operands.m[I]);
+    mma_16x8x4<I>(registers, m, n);
+  }
+  template <int I>
+  device_inline void multiply_row(const Fragments& operands, const float (&n)[PRODUCTS_N][2]) {
+    float m[4], rest[4];
+    floats_of(m, operands.m[I]);
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const Parts parts = SPLIT_ROWS_AHEAD ? Parts{m[c], operands.rest_m[I][c]} : split(m[c]);
+        m[c] = parts.whole, rest[c] = parts.rest;
+      }
+      mma_16x8x8<I>(registers, rest, n);
+      mma_16x8x8<I>(registers, m, operands.rest_n);
+    }
+    mma_16x8x8<I>(registers, m, n);
   }
 };

@@ -4,8 +4,9 @@
 // The reduction index runs over channels and taps, in the order in which the source lies in memory:
 //   CHANNELS_INNER   k = ((t * R + r) * S + s) * C + c      (channels-last tensors)
 //   otherwise        k = ((c * T + t) * R + r) * S + s
-// Pixels are counted image by image, or, with IMAGES_INNER, position by position: a tile then holds
-// one place of many images, which all have the same taps inside the source.
+// Pixels are counted image by image, or, with IMAGES_INNER, place by place: a tile then holds one
+// place of many images, which all have the same taps inside the source. A place is a pixel or,
+// where the source has them side by side, COLUMNS_TOGETHER of a row.
 //
 // FIXED: one phase, pixels image by image. T, R, S above are the filter's, and every division is a
 // magic multiply known beforehand. Otherwise T, R, S count the taps that some pixel of the tile has
@@ -29,8 +30,8 @@ device_inline int from_the_middle(int row, int rows) {
 struct PixelOrigin {
   int phase;
   u32 images;
-  u32 first;     // index of the tile's first pixel; IMAGES_INNER: its image
-  u32 position;  // IMAGES_INNER: the place of that pixel in its image
+  u32 first;     // index of the tile's first pixel; IMAGES_INNER: from its place's first one on
+  u32 position;  // IMAGES_INNER: that place's number in an image
 
   device_inline Pixel decode(u32 index) const {
     Pixel pixel;
@@ -39,8 +40,8 @@ struct PixelOrigin {
       pixel.image = DIVIDE(DIV_OPQ, index);
       rest = index - pixel.image * DIV_OPQ;
     } else if constexpr (IMAGES_INNER) {
-      const u32 places = index / images;
-      pixel.image = index - places * images;
+      const u32 whole = index / COLUMNS_TOGETHER, places = whole / images;
+      pixel.image = whole - places * images;
       rest = position + places;
     } else {
       const u32 pixels = OUT_O[phase] * OUT_P[phase] * OUT_Q[phase];
@@ -56,11 +57,11 @@ struct PixelOrigin {
       pixel.p = DIVIDE(DIV_Q, rest);
       pixel.q = rest - pixel.p * DIV_Q;
     } else {
-      const u32 width = OUT_Q[phase], plane = OUT_P[phase] * width;
+      const u32 width = OUT_Q[phase] / COLUMNS_TOGETHER, plane = OUT_P[phase] * width;
       pixel.o = rest / plane;
       rest -= pixel.o * plane;
       pixel.p = rest / width;
-      pixel.q = rest - pixel.p * width;
+      pixel.q = (rest - pixel.p * width) * COLUMNS_TOGETHER + index % COLUMNS_TOGETHER;
       if constexpr (IMAGES_INNER) pixel.p = from_the_middle(pixel.p, OUT_P[phase]);
     }
     return pixel;

@@ -15,9 +15,9 @@ struct PlanarLines {
   static constexpr int HALO = HALO_BYTES, TAP = TILE_M * PITCH + 16, ROW = PITCH;
   static constexpr int HALO_REST = 0, TAP_REST = 0;  // f32 is taken apart in registers
   device_inline static constexpr int halo_word(int pixel, int word) {
-    return pixel * PITCH + word * 4;
+    return pixel * PITCH + word * WORD_BYTES;
   }
-  device_inline static constexpr int tap_word(int word) { return word * 4; }
+  device_inline static constexpr int tap_word(int word) { return word * WORD_BYTES; }
 };
 using Stages = PlanarStages<PlanarLines>;
 

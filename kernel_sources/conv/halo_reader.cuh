@@ -7,17 +7,18 @@
 // Where a lane finds its operands.
 struct FragmentReader {
   FilterReader filter;
-  u32 pixels[(PRODUCTS_N + 1) / 2];
+  u32 pixels[READS_N];
 
   device_inline FragmentReader(const byte_t* first_tap, const Position& position, int lane,
                                const HaloTile& tile)
       : filter(first_tap, position, lane) {
     const int warp_n = position.n - lane % LANES_N * RUN_N;
 #pragma unroll
-    for (int j = 0; j < PRODUCTS_N; j += 2) {
+    for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS) {
       // An odd product is read twice, and used once.
       const int pixel = j + 1 < PRODUCTS_N ? fragment_row_n(lane) : fragment_row_n(lane) % 8;
-      pixels[j / 2] = tile.place(warp_n + j * 8 + pixel) * PITCH + fragment_part_n(lane);
+      pixels[j / READ_PRODUCTS] =
+          tile.place(warp_n + j * 8 + pixel) * PITCH + fragment_part_n(lane);
     }
   }
 

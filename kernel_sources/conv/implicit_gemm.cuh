@@ -33,8 +33,9 @@ struct TilePixels {
     origin.position = 0;
     if constexpr (IMAGES_INNER) {
       image = 0;
-      origin.position = static_cast<u32>(first / origin.images);
-      origin.first = static_cast<u32>(first - static_cast<u64>(origin.position) * origin.images);
+      const u64 of_place = static_cast<u64>(params.images) * COLUMNS_TOGETHER;
+      origin.position = static_cast<u32>(first / of_place);
+      origin.first = static_cast<u32>(first - origin.position * of_place);
     } else {
       // From the first image of the tile on, 32 bits are enough to count pixels.
       if constexpr (FIXED)

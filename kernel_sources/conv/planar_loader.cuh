@@ -1,5 +1,5 @@
 // Brings what a halo tile multiplies to shared memory from tensors whose channels lie apart, word
-// by word: an element of f32, or two channels of 16 bits. The copies are spread over the steps
+// by word: an element of f32 or f64, or two channels of 16 bits. The copies are spread over the steps
 // before those that need them.
 //
 // A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
@@ -7,7 +7,7 @@
 //
 // Layout: where all that lies in shared memory, which the ways to multiply define: PIXELS of a
 // halo, TAPS and TAPS of a row (WIDTH) that it meets; the bytes of a HALO, of a filter's TAP, and
-// from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of 4 bytes
+// from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of a word
 // of channels. HALO_REST, TAP_REST: where f32 is kept in two parts, bytes from a whole to its rest;
 // else 0.
 #pragma once
@@ -17,7 +17,7 @@
 #include "conv/tap_walk.cuh"
 
 constexpr int COPY_BYTES = ELEMENT_BYTES;
-constexpr int CHUNK_WORDS = CHUNK_BYTES / 4;
+constexpr int CHUNK_WORDS = CHUNK_BYTES / WORD_BYTES;
 // Of a group's, by which the next one is on its way: in the last one it lands.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
@@ -26,7 +26,7 @@ static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 template <class Layout>
 struct PlanarHaloLoader {
   static constexpr int REST = Layout::HALO_REST;
-  static constexpr int BATCH = WORD_ELEMENTS == 1 && REST == 0 ? 8 : 4;  // words of a turn
+  static constexpr int BATCH = ELEMENT_BYTES == 4 && REST == 0 ? 8 : 4;  // words of a turn
   static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
   static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
   static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk

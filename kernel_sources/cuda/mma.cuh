@@ -50,6 +50,31 @@ device_inline void mma_16x8x8(Sums&, const double (&left)[4], const double (&rig
 #endif
 }
 
+// The same over 4, of f64. Lane l holds of left (g, t), (g + 8, t), of right (t, g).
+template <int L, class Sums, int RIGHT>
+device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&right)[RIGHT][1]) {
+#if __CUDA_ARCH__ >= 900
+#define KILN_MMA_OF(r)                                                                    \
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_0, s%3_" #r  \
+               "_1, s%3_" #r "_2, s%3_" #r "_3}, {%0, %1}, {%2}, {s%3_" #r "_0, s%3_" #r  \
+               "_1, s%3_" #r "_2, s%3_" #r "_3};" ::"d"(left[0]),                         \
+               "d"(left[1]), "d"(right[r][0]), "n"(L));
+  EACH_RIGHT(KILN_MMA_OF)
+#undef KILN_MMA_OF
+#elif __CUDA_ARCH__ >= 800
+  // By halves, of 8 rows.
+#define KILN_HALF(r, c0, c1, a)                                                          \
+  "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 \
+  "}, {%" #a "}, {%2}, {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 "};"
+#define KILN_MMA_OF(r)                                                                \
+  asm volatile(KILN_HALF(r, 0, 1, 0) KILN_HALF(r, 2, 3, 1)::"d"(left[0]), "d"(left[1]), \
+               "d"(right[r][0]), "n"(L));
+  EACH_RIGHT(KILN_MMA_OF)
+#undef KILN_MMA_OF
+#undef KILN_HALF
+#endif
+}
+
 // The same over 16, of elements T of 16 bits. Lane l holds pairs of elements side by side along the
 // reduction: of left pairs (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); of right pairs (t, g),
 // (t + 4, g). Sums are f32, rounded toward zero.
@@ -93,6 +118,9 @@ device_inline void load_matrices_transposed(u32 (&out)[4], const void* row) {
 // The same bits.
 device_inline float float_of(u32 bits) { return __uint_as_float(bits); }
 device_inline u32 bits_of(float x) { return __float_as_uint(x); }
+device_inline double double_of(u32 low, u32 high) {
+  return __hiloint2double(static_cast<int>(high), static_cast<int>(low));
+}
 
 // The part of x that mma_16x8x8 looks at.
 device_inline float tf32_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }

@@ -21,10 +21,11 @@ device_inline float mma_round(double sum, float) {
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, nearest) - 1);
 }
 
-template <class T>
-device_inline void mma_of_one(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
+// Over K.
+template <int K, class T>
+device_inline void mma_of_one(T (&c)[4], const T (&a)[K / 2], const T (&b)[K / 4]) {
   struct Fragments {
-    T a[4], b[2];
+    T a[K / 2], b[K / 4];
   } mine;
   __builtin_memcpy(mine.a, a, sizeof a);
   __builtin_memcpy(mine.b, b, sizeof b);
@@ -34,7 +35,7 @@ device_inline void mma_of_one(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
   for (u32 i = 0; i < 4; ++i) {
     const u32 column = 2 * t + i % 2;
     double sum = c[i];
-    for (u32 k = 0; k < 8; ++k) {
+    for (u32 k = 0; k < K; ++k) {
       const T left = all[g * 4 + k % 4].a[k / 4 * 2 + i / 2];
       const T right = all[column * 4 + k % 4].b[k / 4];
       sum = mma_step(sum, tf32_of(left), tf32_of(right));
@@ -44,11 +45,19 @@ device_inline void mma_of_one(T (&c)[4], const T (&a)[4], const T (&b)[2]) {
 }
 template <int L, class Sums, class T, int RIGHT>
 device_inline void mma_16x8x8(Sums& sums, const T (&left)[4], const T (&right)[RIGHT][2]) {
-  for (int r = 0; r < RIGHT; ++r) mma_of_one(sums.part[L][r], left, right[r]);
+  for (int r = 0; r < RIGHT; ++r) mma_of_one<8>(sums.part[L][r], left, right[r]);
+}
+template <int L, class Sums, int RIGHT>
+device_inline void mma_16x8x4(Sums& sums, const double (&left)[2],
+                              const double (&right)[RIGHT][1]) {
+  for (int r = 0; r < RIGHT; ++r) mma_of_one<4>(sums.part[L][r], left, right[r]);
 }
 
 device_inline float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
 device_inline u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }
+device_inline double double_of(u32 low, u32 high) {
+  return __builtin_bit_cast(double, static_cast<u64>(high) << 32 | low);
+}
 
 template <class T>
 device_inline void mma_of_pairs(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {

@@ -334,7 +334,9 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   // Of 16 bits twice as many in a fragment, at twice the rate.
-  const double products = sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
+  const bool f64 = work.type == KILN_DATA_DOUBLE;
+  const double products =
+      f64 ? sums * 4 / chip.tensor_f64 : sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;
   const double conflicts = 1 + conflict_share * (work.column_accesses - 1);
   const double reads = warps * (8 * shape.thread_m + 4 * shape.thread_n * conflicts) *
                        fragment_bytes / wavefront_bytes;
@@ -374,7 +376,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   };
   const int at_least = std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device));
   const int fitting =
-      resident_blocks(work.shared_memory, thread_sums * (work.split ? 2 : 1), warps, device);
+      resident_blocks(work.shared_memory, thread_sums * (work.split || f64 ? 2 : 1), warps, device);
   const int resident = work.all_registers ? at_least : std::max(fitting, at_least);
   const double clocks = rounds_clocks(tiles * parts, parts, resident, device, block);
   return seconds_of(fragment_start_clocks + clocks, work.bytes, chip);

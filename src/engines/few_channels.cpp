@@ -338,7 +338,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   const int run_m = run_m_of(gather, shape);
-  add_fragment_constants(spec.constants, shape, tile.split, run_m);
+  add_fragment_constants(spec.constants, shape, problem, run_m);
   add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
   add("BAND_ROWS", tile.rows, "of pixels, in a tile");
   add("BAND_COLUMNS", tile.columns);

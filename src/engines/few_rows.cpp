@@ -330,7 +330,7 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
   };
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
-  add_fragment_constants(spec.constants, tile.shape, tile.split, 1);
+  add_fragment_constants(spec.constants, tile.shape, problem, 1);
   add("FILTER_PLANES", tile.planes, "of 16 bytes of channels");
   if (tile.planes) add_warpgroup_instruction(spec.constants, tile.shape.n);
   add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);

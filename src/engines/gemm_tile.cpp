@@ -122,9 +122,13 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
   return enough ? "" : cat(device.arch, " has no tensor cores for ", name_of(problem.type));
 }
 
+std::string matrices_refusal(const ConvolutionProblem& problem) {
+  return problem.type == KILN_DATA_DOUBLE ? "f64, of which ldmatrix knows nothing" : "";
+}
+
 std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                              const DeviceDescription& device) {
-  if (problem.type == KILN_DATA_DOUBLE) return "f64, of which ldmatrix knows nothing";
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
   return mma_refusal(problem, reduction, device);
 }
 
@@ -190,7 +194,7 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
 }
 
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& tile,
-                            bool totals, int run_m, int run_n) {
+                            const ConvolutionProblem& problem, int run_m, int run_n) {
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
@@ -205,10 +209,12 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("SLICES", tile.slices);
   add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);
-  add("VECTOR", 4, "compute_t in 16 bytes");
+  const DataType compute = compute_type(problem.type);
+  add("VECTOR", static_cast<std::int64_t>(16 / size_of(compute)), "compute_t in 16 bytes");
   const int products_m = tile.thread_m / 2, products_n = tile.thread_n / 2;
   add_sum_registers(constants, tile.columns_left ? products_n : products_m,
-                    tile.columns_left ? products_m : products_n, totals, "f32");
+                    tile.columns_left ? products_m : products_n, is_split(problem),
+                    compute == KILN_DATA_DOUBLE ? "f64" : "f32");
 }
 
 void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
@@ -260,8 +266,9 @@ void add_promotion_constants(std::vector<Constant>& constants, const Convolution
   constexpr std::int64_t fragment_bytes = 32;
   const auto element = static_cast<std::int64_t>(size_of(problem.type));
   const bool split = is_split(problem);
+  const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
   const bool is_long =
-      !split && accumulated * element / fragment_bytes > (element == 2 ? 512 : 1024);
+      rounds && !split && accumulated * element / fragment_bytes > (element == 2 ? 512 : 1024);
   std::int64_t steps = is_long ? 256 / step_fragments : 0;
   if (split) {
     steps = std::max<std::int64_t>(

@@ -41,7 +41,8 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
 std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                         const DeviceDescription& device);
 
-// The same of kernels whose operands are read by ldmatrix.
+// Why the operands' type is not for kernels that read them by ldmatrix; and that and the above.
+std::string matrices_refusal(const ConvolutionProblem& problem);
 std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                              const DeviceDescription& device);
 
@@ -84,7 +85,7 @@ struct FragmentShape {
 // The constants that tile_sums.cuh and sum_registers.cuh ask of such a tile. totals: promoted sums
 // have registers of their own; run_m, run_n: rows and columns of a thread side by side.
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
-                            bool totals, int run_m, int run_n = 2);
+                            const ConvolutionProblem& problem, int run_m, int run_n = 2);
 
 // What the text of the instruction by which a warpgroup multiplies (kernel_sources/cuda/wgmma.cuh)
 // takes from the number of columns of a product.

@@ -129,7 +129,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
                     : tile.staged            ? 1
                                              : rows_side_by_side(gather, shape.thread_m);
   const int run_n = shape.columns_left ? 1 : 2;
-  add_fragment_constants(spec.constants, fragment_shape(shape), is_split(problem), run_m, run_n);
+  add_fragment_constants(spec.constants, fragment_shape(shape), problem, run_m, run_n);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");

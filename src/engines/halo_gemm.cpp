@@ -41,6 +41,7 @@ constexpr HaloShape warpgroup_shapes[] = {
 
 std::string HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
                                            const Gather& gather) const {
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
   return channels_last_refusal(problem, gather);
 }
 

@@ -25,6 +25,20 @@ constexpr HaloShape split_shapes[] = {
     {32, 256, 4, 8, 1, 2, 1},  {32, 128, 4, 4, 2, 2, 1}, {32, 128, 4, 4, 1, 2, 1},
 };
 
+// An element takes twice the room, and a sum two registers: several blocks of four warps share a
+// multiprocessor, or one of eight has its room.
+constexpr HaloShape double_shapes[] = {
+    {64, 128, 8, 8, 1, 2, 2},  {64, 128, 4, 16, 1, 2, 2}, {64, 128, 8, 8, 2, 2, 1},
+    {128, 128, 8, 8, 1, 2, 1}, {64, 256, 8, 8, 1, 2, 1},  {128, 64, 8, 8, 1, 2, 2},
+    {96, 128, 6, 8, 1, 2, 1},  {96, 64, 12, 4, 1, 2, 2},  {48, 128, 6, 8, 1, 2, 2},
+    {64, 64, 4, 8, 1, 2, 3},   {32, 128, 4, 8, 1, 2, 3},  {32, 256, 4, 8, 1, 2, 2},
+};
+
+std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
+  if (problem.type == KILN_DATA_DOUBLE) return double_shapes;
+  return is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes;
+}
+
 // A warpgroup has all rows of 64 or 128 pixels.
 constexpr HaloShape whole_warpgroup_shapes[] = {
     {128, 256, 32, 4, 1, 2, 1, true}, {128, 128, 32, 2, 1, 2, 1, true},
@@ -52,9 +66,7 @@ std::string HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& probl
 std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionProblem& problem,
                                                              const Gather& gather) const {
   std::vector<Shapes> all;
-  for (const int group : tap_groups(gather, most_taps))
-    all.push_back(
-        {is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes, group});
+  for (const int group : tap_groups(gather, most_taps)) all.push_back({shapes_of(problem), group});
   return all;
 }
 

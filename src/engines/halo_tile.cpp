@@ -54,6 +54,11 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 
 }  // namespace
 
+std::int64_t HaloTile::pitch() const {
+  const std::int64_t chunk = 32 * shape.chunk_steps;
+  return chunk + (element < 8 ? 16 : shape.chunk_steps % 2 == 0 ? 32 : 0);
+}
+
 std::int64_t HaloTile::halo_bytes() const {
   // Of words that come one by one, planes of a word of channels, the next one 8 banks further.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
@@ -77,7 +82,7 @@ std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
   const int filters = shape.stages + rests;
   const std::int64_t operands =
       halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
-  const std::int64_t sums = staged ? staged_bytes(shape.m, shape.n, rows_inner) : 0;
+  const std::int64_t sums = staged ? staged_bytes(shape.m, shape.n, rows_inner, element) : 0;
   return static_cast<std::uint32_t>(std::max(operands, sums));
 }
 
@@ -136,7 +141,8 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
     const double walked = tile.walked_taps(gather);
     const double products =
         walked * static_cast<double>(shape.chunk_steps * thread_products) * product_clocks * 2;
-    const int pixel_copies = (tile.one_by_one() ? 8 : 2) * shape.chunk_steps;
+    const int pixel_copies =
+        (tile.one_by_one() ? 32 / std::max(tile.element, 4) : 2) * shape.chunk_steps;
     const double copies =
         static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
     const double wait = tile.halo_stages > 1 ? 0 : wait_clocks;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "conv/gather_params.h"
 #include "core/integer.hpp"
@@ -25,6 +26,31 @@ bool channels_inner(const Gather& gather) {
 constexpr double least_waste = 0.1;
 
 bool images_inner(const Gather& gather) { return gather.padding_waste() > least_waste; }
+
+// Taps along a row that are walked for all its pixels, so many of them at a time.
+std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
+  std::int64_t taps = 0;
+  for (std::int64_t q = 0; q < gather.phases.front().pixels[2]; q += together)
+    taps += gather.live_taps(2, q, q + together - 1) * together;
+  return taps;
+}
+
+// Columns of a row that such a tile keeps together, where they lie side by side: at most what lies in
+// a sector of memory, and so few that next to no tap is walked for some of them alone.
+int columns_together(const Gather& gather) {
+  constexpr std::int64_t sector = 32;
+  constexpr double most_waste = 0.05;
+  constexpr std::int64_t widest = 1 << 12;  // beyond, next to nothing is padding
+  if (!images_inner(gather) || gather.phases.size() > 1 || gather.source_strides[4] != 1 ||
+      gather.stride[2] != 1 || gather.phases.front().pixels[2] > widest)
+    return 1;
+  const auto most = sector / static_cast<std::int64_t>(size_of(gather.type));
+  std::int64_t together = std::gcd(most, gather.phases.front().pixels[2]);
+  const auto least = static_cast<double>(walked_in_row(gather, 1));
+  while (static_cast<double>(walked_in_row(gather, together)) > (1 + most_waste) * least)
+    together /= 2;
+  return static_cast<int>(together);
+}
 
 bool fixed_geometry(const Gather& gather) {
   return gather.phases.size() == 1 && gather.most_taps() > 0 && !images_inner(gather);
@@ -56,6 +82,9 @@ bool output_runs_along_pixels(const Gather& gather, int vector) {
   const Dims& s = gather.out_strides;
   const Spatial& out = gather.phases.front().pixels;
   const auto divides = [&](std::int64_t stride) { return stride % vector == 0; };
+  if (columns_together(gather) > 1)
+    return columns_together(gather) % vector == 0 && s[4] == 1 && divides(s[0]) && divides(s[1]) &&
+           divides(s[2]) && divides(s[3]);
   if (!fixed_geometry(gather) || !divides(s[0]) || !divides(s[1])) return false;
   if (out[2] > 1 ? s[4] != 1 : true) return false;
   const bool rows_flat = out[1] == 1 || s[3] == out[2];
@@ -121,7 +150,7 @@ Widths wide_offsets(const Gather& gather, const GemmTile& tile, const Dims& z_st
 
 // Images far apart are reached along the reduction, where neighbouring taps are side by side.
 bool pixel_lanes_on_k(const Gather& gather) {
-  return channels_inner(gather) || images_inner(gather);
+  return channels_inner(gather) || (images_inner(gather) && columns_together(gather) == 1);
 }
 bool row_lanes_on_k(const Gather& gather) { return gather.w_row != 1 || gather.rows == 1; }
 
@@ -161,6 +190,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("FIXED", fixed, "one phase, pixels image by image, every tap walked");
   add("CHANNELS_INNER", channels_inner(gather));
   add("IMAGES_INNER", inner, "a tile holds few places of many images");
+  add("COLUMNS_TOGETHER", std::int64_t{columns_together(gather)}, "of a row, in a place");
   add("TAPS_T", taps[0]);
   add("TAPS_R", taps[1]);
   add("TAPS_S", taps[2]);
@@ -225,9 +255,9 @@ std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather
   if (gather.most_pixels() > limit32 - 2 * tile.n)
     return cat(gather.most_pixels(), " pixels in an image of the output; at most ",
                limit32 - 2 * tile.n, " can be counted in 32 bits");
-  if (problem.batch > limit32 - 2 * tile.n)
-    return cat(problem.batch, " images; at most ", limit32 - 2 * tile.n,
-               " can be counted in 32 bits");
+  if (const std::int64_t most = (limit32 - 2 * tile.n) / columns_together(gather);
+      problem.batch > most)
+    return cat(problem.batch, " images; at most ", most, " can be counted in 32 bits");
   if (reduction > limit32 - 2 * tile.k)
     return cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
                " can be counted in 32 bits");
@@ -273,8 +303,11 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
   // A tile of one place of many images walks what is inside there; of several places, what is
   // inside for any of them; else all taps of its phase.
   double taps = gather.mean_taps();
-  if (images_inner(gather))
-    taps = gather.walked_taps(ceil_div(tile.n, std::max<std::int64_t>(problem.batch, 1)));
+  if (images_inner(gather)) {
+    const std::int64_t together = columns_together(gather);
+    const std::int64_t of_place = std::max<std::int64_t>(problem.batch, 1) * together;
+    taps = gather.walked_taps(ceil_div(tile.n, of_place) * together);
+  }
   const double least = 1 / std::max(static_cast<double>(gather.channels), 1.0);  // rather than none
   work.largest = most / std::max(taps, least);
   work.steps = static_cast<double>(gather.channels) * std::max(taps, least) / tile.k;

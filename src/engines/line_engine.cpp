@@ -46,6 +46,7 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
 std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
                                 const DeviceDescription& device) const {
   if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
   if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
   if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
   for (const int i : {1, 2})
@@ -104,7 +105,7 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
   const int run_m = tile.filter_rows_inner && tile.element == 4 ? 2 : 1;
   const FragmentShape fragments{shape.m, shape.n, 2, shape.n / shape.groups_n / 4,
                                 shape.min_blocks};
-  add_fragment_constants(spec.constants, fragments, is_split(problem), run_m);
+  add_fragment_constants(spec.constants, fragments, problem, run_m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");

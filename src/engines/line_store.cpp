@@ -16,6 +16,11 @@ bool output_runs(const Gather& gather, std::int64_t columns, bool of_rows, std::
   return s[4] == 1 && whole(columns) && whole(s[0]) && whole(s[1]) && whole(s[3]);
 }
 
+// compute_t in 16 bytes.
+int vector_of(const ConvolutionProblem& problem) {
+  return static_cast<int>(16 / size_of(compute_type(problem.type)));
+}
+
 bool z_alike(const ConvolutionProblem& problem, const Gather& gather) {
   return !problem.epilogue.residual || problem.z_strides == gather.out_strides;
 }
@@ -24,10 +29,10 @@ bool z_alike(const ConvolutionProblem& problem, const Gather& gather) {
 
 bool rows_innermost(const Gather& gather) { return gather.out_strides[1] == 1; }
 
-std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner) {
-  constexpr std::int64_t sum = 4, place = 4;
+std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner, std::int64_t element) {
+  const std::int64_t sum = std::max<std::int64_t>(element, 4);
   const std::int64_t sums = rows_inner ? n * (m + 4) : m * (ceil_div(n, 32) * 32 + 8);
-  return sums * sum + n * place;
+  return (sums + n) * sum;
 }
 
 int rows_side_by_side(const Gather& gather, int thread_m) {
@@ -38,7 +43,7 @@ int rows_side_by_side(const Gather& gather, int thread_m) {
 bool stores_vectors(const ConvolutionProblem& problem, const Gather& gather, std::int64_t columns,
                     int run_m, int run_n) {
   const bool along_m = rows_innermost(gather);
-  constexpr int most = 4;  // compute_t in 16 bytes
+  const int most = vector_of(problem);
   return z_alike(problem, gather) &&
          output_runs(gather, columns, along_m, along_m ? std::min(run_m, most) : run_n);
 }
@@ -54,7 +59,8 @@ void add_line_store_constants(std::vector<Constant>& constants, const Convolutio
 void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                                 const Gather& gather) {
   // Of rows alone: single columns lie anywhere.
-  constexpr int store_vector = 4, single = 1, pair = 2;
+  constexpr int single = 1, pair = 2;
+  const int store_vector = vector_of(problem);
   add_line_store_constants(constants, problem, gather, single, store_vector, pair);
   constants.push_back(
       {"STORE_VECTOR", std::int64_t{store_vector}, "rows that are stored at a time"});

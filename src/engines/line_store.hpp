@@ -14,8 +14,8 @@ namespace kiln {
 bool rows_innermost(const Gather& gather);
 
 // Shared memory through which an m x n tile's sums go out together
-// (kernel_sources/conv/staged_store.cuh), their pixels' places included.
-std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner);
+// (kernel_sources/conv/staged_store.cuh), their pixels' places included. element: its bytes.
+std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner, std::int64_t element);
 
 // Rows of a thread that lie side by side in the tile: as many as an access stores, where the output
 // has rows innermost; of thread_m sums.

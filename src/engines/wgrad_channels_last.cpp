@@ -91,7 +91,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
   add("TAP_MASK", false);
   const bool half = size_of(problem.type) == 2, split = is_split(problem);
-  add_fragment_constants(spec.constants, fragment_shape(tile), split, half ? 1 : 4);
+  add_fragment_constants(spec.constants, fragment_shape(tile), problem, half ? 1 : 4);
   add("STAGES", std::int64_t{tile.stages});
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
   add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type))), "bytes");

@@ -196,7 +196,7 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   // Words along the filters are read so many at a time as a thread's rows divide into.
   const bool words = tile.filters_inner && tile.lines.element == 4;
   const int run_m = shape.columns_left ? 2 : !words ? 1 : shape.thread_m % 4 == 0 ? 4 : 2;
-  add_fragment_constants(spec.constants, shape, tile.split, run_m);
+  add_fragment_constants(spec.constants, shape, problem, run_m);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{2});
   add("LINES_ALONG_M", false);

@@ -78,6 +78,7 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
   add("FIXED", true);
   add("CHANNELS_INNER", channels_inner);
   add("IMAGES_INNER", false);
+  add("COLUMNS_TOGETHER", std::int64_t{1});
   add("TAPS_T", taps[0]);
   add("TAPS_R", taps[1]);
   add("TAPS_S", taps[2]);

@@ -16,12 +16,21 @@ using namespace test;
 struct EngineOfLayout {
   const HaloEngine* halo;
   kilnTensorFormat_t layout;
-  enum { ANY, F32, SPLIT } types = ANY;
+  enum { ANY, WITH_F64, F32, SPLIT } types = ANY;
 
   const char* name() const { return halo->name(); }
   bool is_for(const Arithmetic& arithmetic) const {
-    if (types == SPLIT) return &arithmetic == &arithmetics[0];
-    return types == ANY || arithmetic.type == KILN_DATA_FLOAT;
+    const bool f32 = arithmetic.type == KILN_DATA_FLOAT;
+    if (types == SPLIT) return f32 && arithmetic.math == KILN_MATH_DEFAULT;
+    return types != F32 || f32;
+  }
+  // Those that it is for.
+  std::vector<Arithmetic> all_arithmetics() const {
+    std::vector<Arithmetic> all;
+    for (const Arithmetic& arithmetic : arithmetics)
+      if (is_for(arithmetic)) all.push_back(arithmetic);
+    if (types == WITH_F64) all.push_back({KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
+    return all;
   }
 };
 
@@ -33,7 +42,7 @@ const HaloGemmPlanarWgmmaEngine planar_by_warpgroups;
 // Those that the device has.
 std::vector<EngineOfLayout> all_engines() {
   std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC},
-                                     {&planar, KILN_TENSOR_NCHW}};
+                                     {&planar, KILN_TENSOR_NCHW, EngineOfLayout::WITH_F64}};
   if (has_warpgroups()) {
     all.push_back({&channels_last_by_warpgroups, KILN_TENSOR_NHWC, EngineOfLayout::SPLIT});
     all.push_back({&planar_by_warpgroups, KILN_TENSOR_NCHW, EngineOfLayout::F32});
@@ -79,9 +88,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   const std::shared_ptr<Device> on = device();
   const DeviceDescription& description = on->description();
   for (const EngineOfLayout& engine : all_engines())
-    for (const Arithmetic& arithmetic : arithmetics) {
+    for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      if (!engine.is_for(arithmetic)) continue;
       const HaloEngine& halo = *engine.halo;
       const ConvolutionProblem problem =
           halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
@@ -99,22 +107,22 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
   DeviceDescription small = device()->description();
   small.shared_memory_per_block = 99 * 1024;
   small.shared_memory_per_multiprocessor = 100 * 1024;
-  for (const auto& [halo, layout] :
-       {std::pair<const HaloEngine*, kilnTensorFormat_t>{&channels_last, KILN_TENSOR_NHWC},
-        {&planar, KILN_TENSOR_NCHW}})
+  for (const EngineOfLayout& engine :
+       {EngineOfLayout{&channels_last, KILN_TENSOR_NHWC},
+        EngineOfLayout{&planar, KILN_TENSOR_NCHW, EngineOfLayout::WITH_F64}})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
       int checked = 0;
-      for (const Arithmetic& arithmetic : arithmetics) {
+      for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
         if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
         const ConvolutionProblem problem =
-            problem_in("mb2ic40ih11iw13oc72kh3ph1", arithmetic, layout, pass);
+            problem_in("mb2ic40ih11iw13oc72kh3ph1", arithmetic, engine.layout, pass);
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
-        for (const HaloTile& tile : halo->tiles(problem, gather, small)) {
+        for (const HaloTile& tile : engine.halo->tiles(problem, gather, small)) {
           if (tile.staged) continue;
           ++checked;
-          check_tile(*halo, tile, item, want, problem, gather, {1, 2}, share);
+          check_tile(*engine.halo, tile, item, want, problem, gather, {1, 2}, share);
         }
       }
       BOOST_TEST(checked > 0);
@@ -152,11 +160,11 @@ BOOST_AUTO_TEST_CASE(edges) {
         "mb1_ic32ih15iw31_oc48_kh5kw5_ph2pw2", "mb2_ic32ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
         "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1", "mb1_ic16ih17iw18_oc24_kh9kw9_ph8pw8",
         "mb1_ic16ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2", "mb2_ic96ih1iw1_oc96_kh3kw3_sh2sw2_ph1pw1"})
-    for (const EngineOfLayout& engine : all_engines())
+    for (const EngineOfLayout& engine : all_engines()) {
+      const std::vector<Arithmetic> all = engine.all_arithmetics();
       for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
         for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
-          const Arithmetic& arithmetic =
-              arithmetics[static_cast<std::size_t>(turn++ / 3) % std::size(arithmetics)];
+          const Arithmetic arithmetic = all[static_cast<std::size_t>(turn++ / 3) % all.size()];
           const ConvolutionProblem problem = halo_problem(line, engine, arithmetic, pass, mode);
           std::vector<EngineRefusal> refusals;
           try {
@@ -167,23 +175,22 @@ BOOST_AUTO_TEST_CASE(edges) {
           check_exact(integers_of(problem), engine);
           ++checked;
         }
+    }
   BOOST_TEST(checked >= 55);
 }
 
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   for (const EngineOfLayout& engine : all_engines())
-    for (const Arithmetic& arithmetic : arithmetics)
-      if (engine.is_for(arithmetic))
-        check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
-                    engine);
+    for (const Arithmetic& arithmetic : engine.all_arithmetics())
+      check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
+                  engine);
 }
 
 // In f32 an infinity meets the rests of numbers that have none.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const EngineOfLayout& engine : all_engines())
-    for (const Arithmetic& arithmetic : arithmetics) {
-      if (!engine.is_for(arithmetic)) continue;
+    for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
       OperationCase item =
           integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);
       item["x"].at(20) = std::nan("");
