@@ -34,6 +34,8 @@ struct Fragment {  // one row of each operand
 
 struct Accumulator {
   static_assert(THREAD_N % 4 == 0);
+  static constexpr int LOAD_SHARES = 1;  // at once, before a stage's products
+
   SumRegisters<compute_t, THREAD_M, THREAD_N / 4, false> registers;
 
   // The first thing that a kernel does.
@@ -48,8 +50,9 @@ struct Accumulator {
   }
 
   // Adds one stage. The next row's operands are on their way while one row is multiplied.
+  template <class Between>
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
-                                   const Position& position, bool /*last*/) {
+                                   const Position& position, bool /*last*/, const Between&) {
     tile_m = kept_shared(tile_m + position.m), tile_n = kept_shared(tile_n + position.n);
     Fragment fragment[2];
     fragment[0].load(tile_m, tile_n, 0);

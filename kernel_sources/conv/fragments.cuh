@@ -197,7 +197,7 @@ struct FragmentSums : PromotedSums<false> {
   // between(i): called after the products of rows i, for what is to be issued among them.
   template <class Between>
   device_inline void multiply_fragments(const Fragments& operands, const Between& between) {
-    compute_t n[PRODUCTS_N][ELEMENTS_N];
+    compute_t n[PRODUCTS_N][LANE_N];
     if constexpr (sizeof(element_t) >= 4) {
 #pragma unroll
       for (int j = 0; j < PRODUCTS_N; ++j) floats_of(n[j], operands.n[j]);
@@ -206,12 +206,10 @@ struct FragmentSums : PromotedSums<false> {
   }
 
  private:
-  static constexpr int ELEMENTS_N = ELEMENT_BYTES == 8 ? 1 : 2;  // of a lane, in a product
-
   // Rows I and those behind them.
   template <int I, class Between>
   device_inline void multiply_rows(const Fragments& operands,
-                                   const compute_t (&n)[PRODUCTS_N][ELEMENTS_N],
+                                   const compute_t (&n)[PRODUCTS_N][LANE_N],
                                    const Between& between) {
     if constexpr (sizeof(element_t) == 2)
       mma_16x8x16<element_t, I>(registers, operands.m[I], operands.n);

@@ -33,9 +33,11 @@ struct PixelLoader {
     if constexpr (TAP_MASK) bounds.make_masks();
   }
 
-  device_inline void load(int k_tile, const TapBox& taps, compute_t* tile) {
+  template <int SHARES>
+  device_inline void load(int share, bool active, int k_tile, const TapBox& taps, compute_t* tile) {
+    const PassShare<PixelLanes::PASSES, SHARES> passes(share);
 #pragma unroll
-    for (int pass = 0; pass < PixelLanes::PASSES; ++pass) {
+    for (int pass = passes.begin; pass < passes.end; ++pass) {
       const int row = k0 + PixelLanes::K_STEP * pass;
       const u32 k = k_tile * TILE_K + row;
       const bool in_reduction = WHOLE_K_TILES || k < taps.reduction();
@@ -44,9 +46,9 @@ struct PixelLoader {
       const u32 bits = tap_bits(tap);
 #pragma unroll
       for (int i = 0; i < PixelLanes::COUNT; ++i) {
-        mover.load(pass * PixelLanes::COUNT + i,
-                   tile + row * PITCH_N + outer0 + PixelLanes::STEP * i, from + offset[i],
-                   in_reduction && bounds.inside(i, tap, bits));
+        mover.template load<(SHARES > 1)>(
+            pass * PixelLanes::COUNT + i, tile + row * PITCH_N + outer0 + PixelLanes::STEP * i,
+            from + offset[i], in_reduction && bounds.inside(i, tap, bits), active);
       }
     }
   }
@@ -74,9 +76,11 @@ struct FilterLoader {
     w = opaque(w_group + static_cast<offset_t>(first_row + outer0) * W_STRIDE_ROW);
   }
 
-  device_inline void load(int k_tile, const TapBox& taps, compute_t* tile) {
+  template <int SHARES>
+  device_inline void load(int share, bool active, int k_tile, const TapBox& taps, compute_t* tile) {
+    const PassShare<RowLanes::PASSES, SHARES> passes(share);
 #pragma unroll
-    for (int pass = 0; pass < RowLanes::PASSES; ++pass) {
+    for (int pass = passes.begin; pass < passes.end; ++pass) {
       const int row = k0 + RowLanes::K_STEP * pass;
       const u32 k = k_tile * TILE_K + row;
       const bool in_reduction = WHOLE_K_TILES || k < taps.reduction();
@@ -86,9 +90,10 @@ struct FilterLoader {
 #pragma unroll
       for (int i = 0; i < RowLanes::COUNT; ++i) {
         const bool in_rows = ROWS % TILE_M == 0 || RowLanes::STEP * i < rows;
-        mover.load(pass * RowLanes::COUNT + i, tile + row * PITCH_M + outer0 + RowLanes::STEP * i,
-                   from + static_cast<offset_t>(RowLanes::STEP * i) * W_STRIDE_ROW,
-                   in_reduction && in_rows);
+        mover.template load<(SHARES > 1)>(
+            pass * RowLanes::COUNT + i, tile + row * PITCH_M + outer0 + RowLanes::STEP * i,
+            from + static_cast<offset_t>(RowLanes::STEP * i) * W_STRIDE_ROW,
+            in_reduction && in_rows, active);
       }
     }
   }

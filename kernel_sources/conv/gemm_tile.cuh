@@ -22,19 +22,22 @@ constexpr int EXCHANGE = SLICES * STAGES * STAGE;
 // Of the ring of stages, the one read before `slot`, which is free once all have passed a barrier.
 device_inline int last_slot(int slot) { return (slot == 0 ? STAGES : slot) - 1; }
 
-// Walks the steps begin <= k < end with all stages but one in flight. load(k, slot) begins to bring
-// a step's operands to a stage, store(slot) writes there what came by registers; multiply(slot,
-// whether it is the last).
-template <class Load, class Store, class Multiply>
-device_inline void run_stages(int begin, int end, const Load& load, const Store& store,
-                              const Multiply& multiply) {
-  constexpr int AHEAD = STAGES - 1;
+// Walks the steps begin <= k < end with all stages but one in flight. loader.load<SHARES>(share,
+// active, k, stage) begins to bring a share of a step's operands to a stage, if `active`;
+// loader.store(stage) writes there what came by registers. sums.multiply_tile(..., between) calls
+// between(i) for 0 <= i < LOAD_SHARES among a stage's products, if that is more than 1: the step
+// ahead is loaded there, and else before.
+template <class Loader, class Sums>
+device_inline void run_stages(int begin, int end, compute_t* stages, Loader& loader, Sums& sums,
+                              const Position& position) {
+  constexpr int AHEAD = STAGES - 1, SHARES = Sums::LOAD_SHARES;
+  constexpr bool AMONG_PRODUCTS = SHARES > 1;
   if constexpr (!FILLED_BY_LOOP) {
 #pragma unroll 1
     for (int i = 0; i < AHEAD; ++i) {
       if (begin + i < end) {
-        load(begin + i, i);
-        store(i);
+        loader.template load<1>(0, true, begin + i, stages + i * STAGE);
+        loader.store(stages + i * STAGE);
       }
       async_commit();
     }
@@ -45,10 +48,19 @@ device_inline void run_stages(int begin, int end, const Load& load, const Store&
     async_wait<AHEAD - 1>();
     block_barrier();  // step k has landed for all; the slot read last is free for all
     const bool more = k + AHEAD < end;
-    if (more) load(k + AHEAD, last_slot(slot));
-    async_commit();
-    if (!FILLED_BY_LOOP || k >= begin) multiply(slot, k + 1 == end);
-    if (more) store(last_slot(slot));
+    compute_t* const free = stages + last_slot(slot) * STAGE;
+    const auto load_among = [&](int share) {
+      if constexpr (AMONG_PRODUCTS) loader.template load<SHARES>(share, more, k + AHEAD, free);
+    };
+    if (!AMONG_PRODUCTS) {
+      if (more) loader.template load<1>(0, true, k + AHEAD, free);
+      async_commit();
+    }
+    const compute_t* const stage = stages + slot * STAGE;
+    if (!FILLED_BY_LOOP || k >= begin)
+      sums.multiply_tile(stage, stage + STAGE_M, position, k + 1 == end, load_among);
+    if (AMONG_PRODUCTS) async_commit();
+    if (more) loader.store(free);
     slot = slot + 1 == STAGES ? 0 : slot + 1;
   }
 }

@@ -72,6 +72,23 @@ struct Tile {
   }
 };
 
+// As run_stages has it.
+struct GatherLoader {
+  FilterLoader& filter;
+  PixelLoader& pixels;
+  const TapBox& taps;
+
+  template <int SHARES>
+  device_inline void load(int share, bool active, int k_tile, compute_t* stage) {
+    pixels.load<SHARES>(share, active, k_tile, taps, stage + STAGE_M);
+    filter.load<SHARES>(share, active, k_tile, taps, stage);
+  }
+  device_inline void store(compute_t* stage) const {
+    pixels.store(stage + STAGE_M);
+    filter.store(stage);
+  }
+};
+
 KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, params) {
   Accumulator sums;
   compute_t* const stages = shared_array<compute_t, STAGES * STAGE>(0);
@@ -95,17 +112,8 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
 
   const Position position = thread_position(slice_thread());
   sums.start();
-  const auto load = [&](int k_tile, int slot) {
-    pixel_loader.load(k_tile, taps, stages + slot * STAGE + STAGE_M);
-    filter_loader.load(k_tile, taps, stages + slot * STAGE);
-  };
-  const auto store = [&](int slot) {
-    pixel_loader.store(stages + slot * STAGE + STAGE_M);
-    filter_loader.store(stages + slot * STAGE);
-  };
-  run_stages(share.begin, share.end, load, store, [&](int slot, bool last) {
-    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position, last);
-  });
+  GatherLoader loader{filter_loader, pixel_loader, taps};
+  run_stages(share.begin, share.end, stages, loader, sums, position);
 
   // Worked out again: kept from the beginning on, its parts would take registers.
   const Tile stored = Tile::number(from_here(cluster_number()), params);

@@ -22,14 +22,27 @@ struct Lanes {
   device_inline static int first_outer(int thread) { return ON_K ? thread / 8 : thread % 32; }
 };
 
+// A thread's share of its passes, of SHARES that are loaded among products, or of all: 1.
+template <int PASSES, int SHARES>
+struct PassShare {
+  int begin, end;
+  device_inline explicit PassShare(int share)
+      : begin(share * PASSES / SHARES), end((share + 1) * PASSES / SHARES) {}
+};
+
 // Where the element type is the compute type, an asynchronous copy; otherwise the element waits in
 // a register until its tile may be written.
 template <int COUNT>
 struct Mover {
   element_t staged[ASYNC ? 1 : COUNT];
 
-  device_inline void load(int index, compute_t* shared, const element_t* global, bool valid) {
-    if constexpr (ASYNC) {
+  // Where `active`, which all are unless AMONG_PRODUCTS.
+  template <bool AMONG_PRODUCTS = false>
+  device_inline void load(int index, compute_t* shared, const element_t* global, bool valid,
+                          bool active = true) {
+    if constexpr (AMONG_PRODUCTS) {
+      async_copy_if<sizeof(element_t)>(active, shared, global, valid);
+    } else if constexpr (ASYNC) {
       async_copy<sizeof(element_t)>(shared, global, valid);
     } else {
       staged[index] = valid ? *global : element_t{};

@@ -1,6 +1,6 @@
-// Operands of products of 16 x 8 x 8 in registers, and f32 in three such products (SPLIT): the
-// tensor cores read but 11 bits of f32, so each operand is the sum of itself rounded to 11 bits and
-// of a rest, and rest * rest is left out.
+// Operands of products of 16 x 8 x 8 (f64: x 4) in registers, and f32 in three such products
+// (SPLIT): the tensor cores read but 11 bits of f32, so each operand is the sum of itself rounded
+// to 11 bits and of a rest, and rest * rest is left out.
 #pragma once
 
 #include "conv/scaled_sums.cuh"
@@ -33,21 +33,24 @@ device_inline Parts split(compute_t x) {
   return {whole, scaled - tf32_of(whole)};
 }
 
+constexpr int PRODUCT_K = sizeof(compute_t) == 8 ? 4 : 8;
+constexpr int LANE_M = PRODUCT_K / 2, LANE_N = PRODUCT_K / 4;  // elements of a lane
+
 struct Operands {
-  compute_t m[PRODUCTS_M][4], n[PRODUCTS_N][2];
+  compute_t m[PRODUCTS_M][LANE_M], n[PRODUCTS_N][LANE_N];
 
   device_inline void split_into(Operands& rest) {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_M; ++i)
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < LANE_M; ++j) {
         const Parts parts = split(m[i][j]);
         m[i][j] = parts.whole, rest.m[i][j] = parts.rest;
       }
 #pragma unroll
     for (int i = 0; i < PRODUCTS_N; ++i)
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
+      for (int j = 0; j < LANE_N; ++j) {
         const Parts parts = split(n[i][j]);
         n[i][j] = parts.whole, rest.n[i][j] = parts.rest;
       }

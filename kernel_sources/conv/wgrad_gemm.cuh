@@ -10,6 +10,24 @@
 #include "conv/wgrad_loader.cuh"
 #include "target/shared_memory.cuh"
 
+// As run_stages has it.
+struct WgradLoader {
+  GradientLoader& gradients;
+  ColumnLoader& columns;
+  u32 first_step, end;  // of the slice; pixels of the part
+
+  template <int SHARES>
+  device_inline void load(int share, bool active, int turn, compute_t* stage) {
+    const u32 step = first_step + static_cast<u32>(turn) * SLICES;
+    columns.load<SHARES>(share, active, step, end, stage + STAGE_M);
+    gradients.load<SHARES>(share, active, step, end, stage);
+  }
+  device_inline void store(compute_t* stage) const {
+    columns.store(stage + STAGE_M);
+    gradients.store(stage);
+  }
+};
+
 KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) {
   Accumulator sums;
   compute_t* const all_stages = shared_array<compute_t, SLICES * STAGES * STAGE>(0);
@@ -28,21 +46,11 @@ KILN_KERNEL(wgrad_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, WgradParams, params) 
   const u32 first_step = rank * turns * SLICES + slice();
   const u64 part_end = static_cast<u64>(rank + 1) * turns * SLICES * TILE_K;
   const u32 end = part_end < pixels ? static_cast<u32>(part_end) : pixels;
-  const auto load = [&](int turn, int slot) {
-    const u32 step = first_step + static_cast<u32>(turn) * SLICES;
-    columns.load(step, end, stages + slot * STAGE + STAGE_M);
-    gradients.load(step, end, stages + slot * STAGE);
-  };
-  const auto store = [&](int slot) {
-    columns.store(stages + slot * STAGE + STAGE_M);
-    gradients.store(stages + slot * STAGE);
-  };
+  WgradLoader loader{gradients, columns, first_step, end};
 
   const Position position = thread_position(slice_thread());
   sums.start();
-  run_stages(0, turns, load, store, [&](int slot, bool last) {
-    sums.multiply_tile(stages + slot * STAGE, stages + slot * STAGE + STAGE_M, position, last);
-  });
+  run_stages(0, turns, stages, loader, sums, position);
 
   reduce_and_store<EXCHANGE>(sums, all_stages, GradientStore<1>(tile, position, taps, params));
 }

@@ -53,9 +53,11 @@ struct ColumnLoader {
   }
 
   // Pixels from `end` on count as zero.
-  device_inline void load(int k_tile, u32 end, compute_t* tile) {
+  template <int SHARES>
+  device_inline void load(int share, bool active, int k_tile, u32 end, compute_t* tile) {
+    const PassShare<ColumnLanes::PASSES, SHARES> passes(share);
 #pragma unroll
-    for (int pass = 0; pass < ColumnLanes::PASSES; ++pass) {
+    for (int pass = passes.begin; pass < passes.end; ++pass) {
       const int row = k0 + ColumnLanes::K_STEP * pass;
       const u32 k = k_tile * TILE_K + row;
       const Pixel pixel = pixel_at(k);
@@ -72,8 +74,9 @@ struct ColumnLoader {
           if constexpr (PADDED_H) valid = valid && in_height(first_h(pixel, 0), tap[i].r);
           if constexpr (PADDED_W) valid = valid && in_width(first_w(pixel, 0), tap[i].s);
         }
-        mover.load(pass * ColumnLanes::COUNT + i,
-                   tile + row * PITCH_N + outer0 + ColumnLanes::STEP * i, from + offset[i], valid);
+        mover.template load<(SHARES > 1)>(
+            pass * ColumnLanes::COUNT + i, tile + row * PITCH_N + outer0 + ColumnLanes::STEP * i,
+            from + offset[i], valid, active);
       }
     }
   }
@@ -101,9 +104,11 @@ struct GradientLoader {
     dy = opaque(group + static_cast<i64>(first_filter + outer0) * OUT_STRIDE_ROW);
   }
 
-  device_inline void load(int k_tile, u32 end, compute_t* tile) {
+  template <int SHARES>
+  device_inline void load(int share, bool active, int k_tile, u32 end, compute_t* tile) {
+    const PassShare<FilterLanes::PASSES, SHARES> passes(share);
 #pragma unroll
-    for (int pass = 0; pass < FilterLanes::PASSES; ++pass) {
+    for (int pass = passes.begin; pass < passes.end; ++pass) {
       const int row = k0 + FilterLanes::K_STEP * pass;
       const u32 k = k_tile * TILE_K + row;
       const Pixel pixel = pixel_at(k);
@@ -112,10 +117,10 @@ struct GradientLoader {
 #pragma unroll
       for (int i = 0; i < FilterLanes::COUNT; ++i) {
         const bool in_filters = ROWS % TILE_M == 0 || FilterLanes::STEP * i < filters;
-        mover.load(pass * FilterLanes::COUNT + i,
-                   tile + row * PITCH_M + outer0 + FilterLanes::STEP * i,
-                   from + static_cast<out_offset_t>(FilterLanes::STEP * i) * OUT_STRIDE_ROW,
-                   k < end && in_filters);
+        mover.template load<(SHARES > 1)>(
+            pass * FilterLanes::COUNT + i, tile + row * PITCH_M + outer0 + FilterLanes::STEP * i,
+            from + static_cast<out_offset_t>(FilterLanes::STEP * i) * OUT_STRIDE_ROW,
+            k < end && in_filters, active);
       }
     }
   }

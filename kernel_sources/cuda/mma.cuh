@@ -17,8 +17,8 @@
 //   of left   (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
 //   of right  (t, g), (t + 4, g)
 //   of sums   (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
-// All 32 lanes take part. f32: the low 13 bits of the operands are not looked at, and sums are
-// rounded toward zero. f64: fused multiply-adds one after the other.
+// All 32 lanes take part. The low 13 bits of the operands are not looked at, and sums are rounded
+// toward zero.
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 800
@@ -28,29 +28,9 @@ device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right
 #endif
 }
 
-template <int L, class Sums, int RIGHT>
-device_inline void mma_16x8x8(Sums&, const double (&left)[4], const double (&right)[RIGHT][2]) {
-#if __CUDA_ARCH__ >= 900
-#define KILN_MMA_OF(r) KILN_MMA("m16n8k8.row.col.f64.f64.f64.f64", r, "d", )
-  EACH_RIGHT(KILN_MMA_OF)
-#undef KILN_MMA_OF
-#elif __CUDA_ARCH__ >= 800
-  // By quarters: 8 rows of 4 steps of the reduction.
-#define KILN_QUARTER(r, c0, c1, a, b)                                                    \
-  "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {s%6_" #r "_" #c0 ", s%6_" #r "_" #c1 \
-  "}, {%" #a "}, {%" #b "}, {s%6_" #r "_" #c0 ", s%6_" #r "_" #c1 "};"
-#define KILN_MMA_OF(r)                                                                             \
-  asm volatile(KILN_QUARTER(r, 0, 1, 0, 4) KILN_QUARTER(r, 2, 3, 1, 4) KILN_QUARTER(r, 0, 1, 2, 5) \
-                   KILN_QUARTER(r, 2, 3, 3, 5)::"d"(left[0]),                                      \
-               "d"(left[1]), "d"(left[2]), "d"(left[3]), "d"(right[r][0]), "d"(right[r][1]),       \
-               "n"(L));
-  EACH_RIGHT(KILN_MMA_OF)
-#undef KILN_MMA_OF
-#undef KILN_QUARTER
-#endif
-}
-
-// The same over 4, of f64. Lane l holds of left (g, t), (g + 8, t), of right (t, g).
+// The same over 4, of f64: fused multiply-adds one after the other. Lane l holds of left (g, t),
+// (g + 8, t), of right (t, g). Over 8 the right operands would have to lie in registers side by
+// side, and be moved there (tests/bench/NOTES.md).
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&right)[RIGHT][1]) {
 #if __CUDA_ARCH__ >= 900

@@ -43,8 +43,8 @@ device_inline void mma_of_one(T (&c)[4], const T (&a)[K / 2], const T (&b)[K / 4
     c[i] = mma_round(sum, T());
   }
 }
-template <int L, class Sums, class T, int RIGHT>
-device_inline void mma_16x8x8(Sums& sums, const T (&left)[4], const T (&right)[RIGHT][2]) {
+template <int L, class Sums, int RIGHT>
+device_inline void mma_16x8x8(Sums& sums, const float (&left)[4], const float (&right)[RIGHT][2]) {
   for (int r = 0; r < RIGHT; ++r) mma_of_one<8>(sums.part[L][r], left, right[r]);
 }
 template <int L, class Sums, int RIGHT>

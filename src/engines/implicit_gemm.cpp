@@ -36,7 +36,9 @@ std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
 }
 
 // Columns of a row that such a tile keeps together, where they lie side by side: at most what lies in
-// a sector of memory, and so few that next to no tap is walked for some of them alone.
+// a sector of memory, and so few that next to no tap is walked for some of them alone. Of fewer
+// than four, too many images would be read from at a time; neighbouring taps of one column are
+// better then.
 int columns_together(const Gather& gather) {
   constexpr std::int64_t sector = 32;
   constexpr double most_waste = 0.05;
@@ -49,7 +51,8 @@ int columns_together(const Gather& gather) {
   const auto least = static_cast<double>(walked_in_row(gather, 1));
   while (static_cast<double>(walked_in_row(gather, together)) > (1 + most_waste) * least)
     together /= 2;
-  return static_cast<int>(together);
+  constexpr std::int64_t fewest = 4;
+  return together < fewest ? 1 : static_cast<int>(together);
 }
 
 bool fixed_geometry(const Gather& gather) {
