@@ -53,13 +53,9 @@ KILN_KERNEL(halo_gemm_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
   };
   const int steps = stages.groups_left * TAP_GROUP;
-  stages.fill(land);
   // A group's last share is stored a step after it was loaded: the first group, too, has as many
   // steps as that takes.
-  if (steps > 0) {
-    stages.load_filter<1>(0);
-    filter_loader.loader.advance();
-  }
+  stages.fill<true>(land);
 
   // The products of one fragment hide the way of the next from shared memory.
   Fragments fragments[2];

@@ -98,7 +98,7 @@ KILN_KERNEL(halo_gemm_planar_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
     }
   };
   const int steps = stages.groups_left * TAP_GROUP;
-  stages.fill(land);
+  stages.fill<false>(land);
 
   LeftProducts products;
   // A fragment is read while the one before is multiplied.

@@ -72,7 +72,7 @@ KILN_KERNEL(halo_wgmma_planar, THREADS, MIN_BLOCKS, GatherParams, params) {
   sums.start();
   Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
   const int steps = stages.groups_left * TAP_GROUP;
-  stages.fill(land);
+  stages.fill<false>(land);
   const auto tap_at = [&] {
     return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
   };

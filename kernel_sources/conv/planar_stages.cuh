@@ -35,16 +35,20 @@ struct PlanarStages {
         next(step),
         groups_left(end - begin) {}
 
-  // Brings the first group and its halo, and starts what comes after; they have landed for all
-  // once land() is back.
-  template <class Land>
+  // Brings the first group and its halo, and starts what comes after (ONE_STEP: loads a step's share
+  // of it, too); they have landed for all once land() is back.
+  template <bool ONE_STEP, class Land>
   device_inline void fill(const Land& land) {
     if (groups_left > 0) {
       start_group();
       halo.start(step.chunk, halo_at);
+      bool first = true;
 #pragma unroll 1
-      for (int i = 0; i < filter.loader.ALL_STEPS || halo.pending(); ++i) load();
-      start_ahead(true);
+      for (int i = 0; first; ++i) {
+        first = i < filter.loader.ALL_STEPS || halo.pending();
+        if (!first) start_ahead(true);
+        if (first || ONE_STEP) load();
+      }
     }
     land();
   }

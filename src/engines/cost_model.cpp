@@ -45,16 +45,19 @@ const Rates& rates_of(const DeviceDescription& device) {
 // ---- what was fitted to the times in tests/bench/h200 and tests/bench/NOTES.md ------------------
 
 // Of gathered operands. A step takes this share of the clocks that its products, its instructions
-// and its wavefronts of shared memory would take one after the other: they overlap in part.
-constexpr double share_of_units = 0.283, share_of_tensor_units_f64 = 0.9,
-                 share_of_fma_units_f64 = 0.6, share_of_issue = 0.599, share_of_issue_fma = 0.829,
-                 share_of_shared_memory = 0.255;
+// and its wavefronts of shared memory would take one after the other: they overlap in part. Then
+// instructions of a thread for an element that may lie in the padding, and a column's element
+// against a row's. The products of f64 have the copies among them.
+struct GatherCosts {
+  double products, issue, shared_memory, bounds_instructions = 14.6, column_copies = 1;
+};
+constexpr GatherCosts gathers_mma = {0.283, 0.599, 0.255},
+                      gathers_mma_f64 = {0.582, 0.537, 0.414, 5.04, 2.36},
+                      gathers_fma = {0, 0.829, 0.255}, gathers_fma_f64 = {0.6, 0.829, 0.255};
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
-// included; more where the element may lie in the padding; to split an f32 in two; of the loop
-// itself.
-constexpr double copy_instructions = 5.32, bounds_instructions = 14.6, split_instructions = 7,
-                 loop_instructions = 27.4;
+// included; to split an f32 in two; of the loop itself.
+constexpr double copy_instructions = 5.32, split_instructions = 7, loop_instructions = 27.4;
 // Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
 constexpr double reads_of_operand = 6.8;
 
@@ -62,7 +65,7 @@ constexpr double reads_of_operand = 6.8;
 // (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
 // longer their products take.
 constexpr double fma_waiting_warps = 2.1, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
-                 mma_waiting_warps_f64 = 1.6;
+                 mma_waiting_warps_f64 = 1.65;
 // And so many times as long, in three products, where one block is alone with its barriers.
 constexpr double lone_block_split = 1.15;
 
@@ -77,21 +80,26 @@ constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15
 constexpr double late_share = 0.153, uneven_parts_loss = 0.03, uneven_threads_loss = 0.07;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
-// which shared memory is read, more where it is read along rows, or columns meet in the same banks;
-// clocks of its own whatever runs beside; and clocks to split 32 f32 in two and for 32 copies.
-// Fewer than `enough_warps` do not hide each other's waits. Then as above: clocks before the first
-// step, for results, to exchange sums, each time that their parts are doubled.
-constexpr double share_of_products = 0.81, share_of_reads = 0.245, transposed_f32 = 1.28,
-                 transposed_16_bits = 0.946, conflict_share = 4.12, fragment_clocks = 176,
-                 split_clocks = 0.782, copies_clocks = 5.36, gathered_copies = 1.29,
-                 enough_warps = 8, lone_warps = 3.44;
+// which shared memory is read; clocks of its own whatever runs beside, and for 32 copies; where
+// stages hold several steps, clocks a stage. Fewer than `enough_warps` do not hide each other's
+// waits.
+struct FragmentCosts {
+  double products, reads, fragment, copies, stage, lone_warps;
+};
+constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
+                        fragments_f64 = {0.998, 0.376, 88.5, 0.174, 247, 1.42};
+constexpr double enough_warps = 8;
+// Reads along rows, or of columns that meet in the same banks; clocks to split 32 f32 in two. Then
+// as above: clocks before the first step, for results, to exchange sums, each time that their parts
+// are doubled.
+constexpr double transposed_f32 = 1.28, transposed_16_bits = 0.946, conflict_share = 4.12,
+                 split_clocks = 0.782, gathered_copies = 1.29;
 constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
                  fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 7.25;
 constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
 constexpr double fragment_start_clocks = 1800;  // of a launch, beside what every launch costs
-// Where stages hold several steps: clocks a stage; and before the first step, beside the first
-// stage's copies.
-constexpr double stage_clocks = 200, staged_first_clocks = 1000;
+// Where stages hold several steps: before the first step, and for 32 copies of the first stage.
+constexpr double staged_first_clocks = 1000, staged_first_copies = 5.36;
 // Until a stage of several steps has landed that is not loaded far ahead; in three products none is
 // waited for.
 constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000;
@@ -190,13 +198,15 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double k = tile.k, warps = tile.threads() / warp, m = tile.thread_m, n = tile.thread_n;
   const double products = static_cast<double>(tile.slices) * tile.m * tile.n * k;
   // Of a thread:
-  const double copies = tile.slices * k * (tile.m + tile.n) / tile.threads();
+  const GatherCosts& cost = tile.mma() ? (f64 ? gathers_mma_f64 : gathers_mma)
+                                       : (f64 ? gathers_fma_f64 : gathers_fma);
+  const double copies = tile.slices * k * (tile.m + cost.column_copies * tile.n) / tile.threads();
   // Pixels, or columns of dw, may lie in the padding. Times of mma.sync were fitted as if rows
   // might.
   const double columns = tile.mma() ? 1 : 2.0 * tile.n / (tile.m + tile.n);
   const double bounded = work.bounds ? copies * columns : 0;
   double instructions =
-      loop_instructions + copies * copy_instructions + bounded * bounds_instructions;
+      loop_instructions + copies * copy_instructions + bounded * cost.bounds_instructions;
   double units, read;  // words that its warp's reads are charged with
   if (tile.mma()) {
     const double passes = tile.split ? 3 : 1, of_k = k / 8;
@@ -215,12 +225,8 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
     read = k * (m + n) * words / 4;  // lanes share most of it
   }
   const double wavefronts = warps * (copies * words + read) * warp / wavefront_words;
-  const double of_units = !f64         ? share_of_units
-                          : tile.mma() ? share_of_tensor_units_f64
-                                       : share_of_fma_units_f64;
-  const double of_issue = tile.mma() ? share_of_issue : share_of_issue_fma;
-  return of_units * units + of_issue * instructions * warps / issue_width +
-         share_of_shared_memory * wavefronts;
+  return cost.products * units + cost.issue * instructions * warps / issue_width +
+         cost.shared_memory * wavefronts;
 }
 
 int blocks_by_memory(double bytes, const DeviceDescription& device) {
@@ -341,7 +347,8 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double reads = warps * (8 * shape.thread_m + 4 * shape.thread_n * conflicts) *
                        fragment_bytes / wavefront_bytes;
   const double splits = work.split ? warps * (2 * shape.thread_m + shape.thread_n) : 0;
-  double fragment = share_of_products * products + share_of_reads * reads + split_clocks * splits;
+  const FragmentCosts& cost = f64 ? fragments_f64 : fragments_f32;
+  double fragment = cost.products * products + cost.reads * reads + split_clocks * splits;
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
   const double landing = work.split                ? 0
                          : size_of(work.type) == 2 ? landing_clocks_16_bits
@@ -353,17 +360,17 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
       std::min(most_cache_bytes, shared_cache_bytes * device.multiprocessors / busy);
   const auto block = [&](double resident) {
     const double hidden = std::min(resident * warps, enough_warps);
-    const double waits = (1 + lone_warps / hidden) / (1 + lone_warps / enough_warps);
+    const double waits = (1 + cost.lone_warps / hidden) / (1 + cost.lone_warps / enough_warps);
     const double copies_issued =
         work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
     const double first = work.stages == 0
                              ? fragment_first_clocks
                              : staged_first_clocks + resident * work.stage_copies *
-                                                         gathered_copies / warp * copies_clocks;
+                                                         gathered_copies / warp * staged_first_copies;
     const double computed =
-        fragments * (resident * fragment * waits + fragment_clocks * 2 / work.step_fragments) +
-        work.waits / parts * fragment_wait_clocks + work.stages / parts * stage_clocks +
-        work.landings / parts * landing + resident * copies_issued / parts / warp * copies_clocks;
+        fragments * (resident * fragment * waits + cost.fragment * 2 / work.step_fragments) +
+        work.waits / parts * fragment_wait_clocks + work.stages / parts * cost.stage +
+        work.landings / parts * landing + resident * copies_issued / parts / warp * cost.copies;
     const double bytes = work.copies * work.copy_bytes + work.row_copies * work.row_copy_bytes;
     const double copied = resident * bytes / parts / cache_bytes;
     double clocks = first + std::max(computed, copied);

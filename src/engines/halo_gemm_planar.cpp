@@ -28,10 +28,9 @@ constexpr HaloShape split_shapes[] = {
 // An element takes twice the room, and a sum two registers: several blocks of four warps share a
 // multiprocessor, or one of eight has its room.
 constexpr HaloShape double_shapes[] = {
-    {64, 128, 8, 8, 1, 2, 2},  {64, 128, 4, 16, 1, 2, 2}, {64, 128, 8, 8, 2, 2, 1},
-    {128, 128, 8, 8, 1, 2, 1}, {64, 256, 8, 8, 1, 2, 1},  {128, 64, 8, 8, 1, 2, 2},
-    {96, 128, 6, 8, 1, 2, 1},  {96, 64, 12, 4, 1, 2, 2},  {48, 128, 6, 8, 1, 2, 2},
-    {64, 64, 4, 8, 1, 2, 3},   {32, 128, 4, 8, 1, 2, 3},  {32, 256, 4, 8, 1, 2, 2},
+    {128, 128, 8, 8, 1, 2, 1}, {64, 256, 8, 8, 1, 2, 1}, {64, 128, 8, 8, 1, 2, 2},
+    {64, 128, 8, 8, 2, 2, 1},  {48, 128, 6, 8, 1, 2, 2}, {64, 64, 4, 8, 1, 2, 3},
+    {32, 256, 4, 8, 1, 2, 2},  {32, 128, 4, 8, 1, 2, 3},
 };
 
 std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
