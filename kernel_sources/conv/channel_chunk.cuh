@@ -5,7 +5,6 @@
 
 constexpr int CHUNK_BYTES = CHUNK_STEPS * FRAGMENT_BYTES;
 constexpr int CHUNK_CHANNELS = CHUNK_BYTES / ELEMENT_BYTES;
-// From a pixel, or a row of the filter, to the next where its channels lie side by side: eight rows
-// of 16 bytes then meet different banks, and of f64 four of 32.
-constexpr int PITCH = CHUNK_BYTES + (ELEMENT_BYTES < 8 ? 16 : (CHUNK_STEPS + 1) % 2 * 32);
+// From a pixel, or a row of the filter, to the next where its channels lie side by side.
+constexpr int PITCH = fragments_pitch(CHUNK_STEPS);
 constexpr int CHUNKS = (CHANNELS + CHUNK_CHANNELS - 1) / CHUNK_CHANNELS;

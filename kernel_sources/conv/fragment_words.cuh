@@ -14,6 +14,13 @@ constexpr int WORD_BYTES = ELEMENT_BYTES > 4 ? ELEMENT_BYTES : 4;
 constexpr int WORD_ELEMENTS = WORD_BYTES / ELEMENT_BYTES;
 constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / WORD_BYTES;
 
+// From one row of so many fragments to the next, where they lie side by side in a row: an odd
+// number of 16 bytes, so that eight rows of 16 meet different banks, of f64 of 32, so that four of
+// 32 do.
+device_inline constexpr int fragments_pitch(int fragments) {
+  return fragments * FRAGMENT_BYTES + (ELEMENT_BYTES < 8 ? 16 : (fragments + 1) % 2 * 32);
+}
+
 // An entry of a table, in shared memory, of the reduction's words: its place in x, in bytes, and
 // what of it counts: what fills up rows and fragments is no operand, however infinite.
 struct alignas(8) ReductionWord {

@@ -4,10 +4,10 @@
 // An operand lies in shared memory in one of two ways. Along the reduction: a row of the tile is
 // elements of the reduction side by side, and ldmatrix brings 8 rows of 16 bytes; of f64, which it
 // does not know, a lane reads its own element. Along the outer index: a row is one step of the
-// reduction; 16-bit elements are transposed by ldmatrix, and of f32 a lane reads RUN_M rows of the
-// tile side by side. Rows are an odd number of 16 bytes apart (along the reduction), so that eight
-// of them meet different banks, of f64 an odd number of 32, so that four do, or 8 words more than a
-// multiple of 32 (f32 along the outer index).
+// reduction; 16-bit elements are transposed by ldmatrix, and of f32 and f64 a lane reads RUN_M rows
+// of the tile side by side. Rows are as far apart as fragments_pitch() says (along the reduction),
+// an odd number of 16 bytes (16 bits along the outer index), or 32 bytes more than a multiple of
+// 128 (f32 and f64 so).
 #pragma once
 
 #include "conv/fragment_words.cuh"
@@ -116,8 +116,10 @@ device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
 
 // ---- rows along the outer index, PITCH bytes from one step of the reduction to the next -------
 
-// Of 16 bits a thread's rows are 8 apart, of 32 so many side by side as a read takes.
-constexpr bool TRANSPOSABLE = sizeof(element_t) == 2 ? RUN_M == 1 : RUN_M == 2 || RUN_M == 4;
+// Of 16 bits a thread's rows are 8 apart, of more so many side by side as a read takes.
+constexpr bool TRANSPOSABLE = sizeof(element_t) == 2   ? RUN_M == 1
+                              : sizeof(element_t) == 4 ? RUN_M == 2 || RUN_M == 4
+                                                       : RUN_M == 2;
 
 // Where in the tile a lane reads for the warp's first product, from the warp's first row on.
 template <int PITCH>
@@ -125,7 +127,7 @@ device_inline int transposed_place_m(int lane) {
   if constexpr (sizeof(element_t) == 2)
     return (lane % 8 + lane / 16 * 8) * PITCH + lane / 8 % 2 * 16;
   else
-    return lane % 4 * PITCH + lane / 4 * (RUN_M * 4);
+    return lane % 4 * PITCH + lane / 4 * (RUN_M * ELEMENT_BYTES);
 }
 template <int PITCH>
 device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
@@ -133,17 +135,20 @@ device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_M; ++i) load_matrices_transposed(to.m[i], lane_place + i * 32);
   } else {
-    struct alignas(4 * RUN_M) Words {
-      u32 word[RUN_M];
+    constexpr int PARTS = WORD_BYTES / 4;  // of an element
+    struct alignas(WORD_BYTES * RUN_M) Run {
+      u32 part[RUN_M * PARTS];
     };
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int four = 0; four < FRAGMENT_K / 4; ++four)
 #pragma unroll
       for (int i = 0; i < THREAD_M; i += RUN_M) {
-        const Words run =
-            *reinterpret_cast<const Words*>(lane_place + half * (4 * PITCH) + row_step(i) * 4);
+        const Run run = *reinterpret_cast<const Run*>(lane_place + four * (4 * PITCH) +
+                                                      row_step(i) * ELEMENT_BYTES);
 #pragma unroll
-        for (int j = 0; j < RUN_M; ++j) to.m[(i + j) / 2][2 * half + (i + j) % 2] = run.word[j];
+        for (int j = 0; j < RUN_M * PARTS; ++j)
+          to.m[(i * PARTS + j) / (2 * PARTS)][2 * four + (i * PARTS + j) % (2 * PARTS)] =
+              run.part[j];
       }
   }
 }

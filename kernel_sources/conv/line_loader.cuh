@@ -16,8 +16,8 @@ device_inline constexpr int line_place(int element) {
   const int at = element + X_FRONT;
   return (COPIES == 1 ? 0 : at % 2 * X_COPY) + at / WORD_ELEMENTS;
 }
-constexpr int X_BYTES =
-    ((COPIES == 1 ? 0 : X_COPY) + X_PLANES * X_PLANE + 3) / 4 * 16;  // whole vectors
+constexpr int X_WORDS = (COPIES == 1 ? 0 : X_COPY) + X_PLANES * X_PLANE;
+constexpr int X_BYTES = (X_WORDS * WORD_BYTES + 15) / 16 * 16;  // whole vectors
 
 // A thread takes the same chunk of X_CHUNK words of rows ROWS_A_TURN apart, of lines longer than
 // all threads one segment after the other; outside x they are zero.
@@ -35,9 +35,9 @@ struct LineLoader {
   static constexpr int SEGMENT_TURNS = turns_of(X_PLANES * Lines::ROWS, ROWS_A_TURN);
   static constexpr int TURNS = SEGMENTS * SEGMENT_TURNS;
   static constexpr int BATCH = turns_of(TURNS, Lines::STEPS);
-  static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;   // of a chunk
-  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * 4;     // at once, all of it in x or none
-  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;  // an element more
+  static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;         // of a chunk
+  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // at once, all in x or none
+  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // an element more
   static_assert(Lines::WORDS % X_CHUNK == 0);
   static_assert(WHOLE || X_ACCESS == ELEMENT_BYTES);
 
@@ -125,7 +125,7 @@ struct LineLoader {
     from = static_cast<u32>(plane) * static_cast<u32>(SOURCE_STRIDE_C) +
            static_cast<u32>(first_h + row) * static_cast<u32>(SOURCE_STRIDE_H) +
            static_cast<u32>(first);
-    to = stage + (plane * X_PLANE + row * X_ROW + phase * X_LINE + chunk * X_CHUNK) * 4;
+    to = stage + (plane * X_PLANE + row * X_ROW + phase * X_LINE + chunk * X_CHUNK) * WORD_BYTES;
   }
   device_inline void load(Chunk& chunk) const {
     const bool is_one = plane < X_PLANES;
@@ -171,7 +171,7 @@ struct LineLoader {
       row += rows_on;
       from += static_cast<u32>(planes_on) * static_cast<u32>(SOURCE_STRIDE_C) +
               static_cast<u32>(rows_on) * static_cast<u32>(SOURCE_STRIDE_H);
-      to += (planes_on * X_PLANE + rows_on * X_ROW) * 4;
+      to += (planes_on * X_PLANE + rows_on * X_ROW) * WORD_BYTES;
     };
     on(PLANES_ON, ROWS_ON);
     if (row >= Lines::ROWS) on(1, -Lines::ROWS);

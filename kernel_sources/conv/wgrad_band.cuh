@@ -34,10 +34,10 @@ static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
 // Of a stage, by which the next one is on its way: in the last one it lands.
 constexpr int LOAD_STEPS = STAGE_TURNS - 1;
-// Halves of a fragment in a row, if they are whole: then all lanes read the same way from their
-// first word.
-constexpr int ROW_HALVES =
-    BAND_COLUMNS % (FRAGMENT_K / 2) == 0 ? BAND_COLUMNS / (FRAGMENT_K / 2) : 0;
+// Fours of words in a row, if they are whole: then all lanes read the same way from their first
+// word.
+constexpr int ROW_FOURS =
+    BAND_COLUMNS % (4 * WORD_ELEMENTS) == 0 ? BAND_COLUMNS / (4 * WORD_ELEMENTS) : 0;
 
 // dy in shared memory: rows of a filter or a pixel or, for products of warpgroups, planes of 16
 // bytes, of pixels or (16 bits that lie so) of filters.
@@ -46,7 +46,7 @@ constexpr int FILTERS_PLANE = STAGE_PIXELS * 16 + 16;
 // Bytes from a filter to the next or, of filters that lie side by side, from a pixel.
 constexpr int GRADIENT_PITCH = COLUMNS_LEFT    ? 16
                                : FILTERS_INNER ? TILE_M * ELEMENT_BYTES + FILTERS_PAD
-                                               : STAGE_PIXELS * ELEMENT_BYTES + 16;
+                                               : fragments_pitch(STAGE_FRAGMENTS);
 constexpr int GRADIENT_BYTES = PLANES_OF_FILTERS ? TILE_M / 8 * FILTERS_PLANE
                                : COLUMNS_LEFT
                                    ? STAGE_WORDS / 4 * RIGHT_PLANE
@@ -92,7 +92,7 @@ device_inline int column_place(Tap tap, int first_channel) {
   const int shift = tap_place<0, COLUMN_STEP>(0, tap.s), element = shift / STRIDE_W;
   return ((tap.c - first_channel) * X_PLANE + tap_place<ROW_STEP * X_ROW, 0>(tap.r, 0) +
           shift % STRIDE_W * X_LINE + line_place(element)) *
-         4;
+         WORD_BYTES;
 }
 
 // What a word of the band's pixels adds to that.
@@ -100,6 +100,6 @@ device_inline ReductionWord pixel_entry(int word) {
   const int pixel = word * WORD_ELEMENTS, row = pixel / ROW_PIXELS;
   const int column = pixel - row * ROW_PIXELS;
   if (row >= BAND_ROWS) return ReductionWord::of(0, 0);
-  return ReductionWord::of((row * STRIDE_H * X_ROW + column / WORD_ELEMENTS) * 4,
+  return ReductionWord::of((row * STRIDE_H * X_ROW + column / WORD_ELEMENTS) * WORD_BYTES,
                            BAND_COLUMNS - column);
 }

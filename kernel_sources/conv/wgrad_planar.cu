@@ -4,21 +4,22 @@
 //
 // A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw, band
 // by band of pixels (wgrad_band.cuh). While the fragments of one stage are multiplied, the next one
-// is loaded beside them. Filters are read by ldmatrix, columns of x word by word, each at its own
-// place (word_reader.cuh). The reduction is long, and the tiles are few: the blocks of a cluster
-// share it.
+// is loaded beside them. Filters are read by ldmatrix (of f64, element by element), columns of x
+// word by word, each at its own place (word_reader.cuh). The reduction is long, and the tiles are
+// few: the blocks of a cluster share it.
 #include "conv/wgrad_planar_stages.cuh"
 #include "conv/word_reader.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
-constexpr int MEMORY_BYTES =
-    TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
+constexpr int SUM_BYTES = static_cast<int>(sizeof(compute_t));
+constexpr int OPERAND_BYTES = TABLE_AT + STAGE_WORDS * 8, LINE_BYTES = THREADS * LINE * SUM_BYTES;
+constexpr int MEMORY_BYTES = OPERAND_BYTES > LINE_BYTES ? OPERAND_BYTES : LINE_BYTES;
 static_assert(STAGES == 2 && SLICES == 1 && (FILTERS_INNER ? TRANSPOSABLE : RUN_M == 1));
 static_assert(PROMOTE % 2 == 0, "fragments take turns");
 
-using Reader = WordReader<GRADIENT_PITCH, FILTERS_INNER, FILLED_UP && !SPLIT, ROW_HALVES,
-                          STRIDE_H * X_ROW * 4>;
+using Reader = WordReader<GRADIENT_PITCH, FILTERS_INNER, FILLED_UP && !SPLIT, ROW_FOURS,
+                          STRIDE_H * X_ROW * WORD_BYTES>;
 
 KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   FragmentSums sums;
@@ -77,7 +78,7 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
   u32 k = 0;
 #pragma unroll 1
   while (k < count) {
-    const u32 stop = count - k > PROMOTE ? k + PROMOTE : count;
+    const u32 stop = PROMOTE > 0 && count - k > PROMOTE ? k + PROMOTE : count;
 #pragma unroll 1
     for (;;) {
       multiply(0);
@@ -88,6 +89,6 @@ KILN_KERNEL(wgrad_planar, THREADS, MIN_BLOCKS, WgradParams, params) {
     sums.end_run(k < count);
   }
 
-  reduce_and_store<MEMORY_BYTES / 4>(sums, reinterpret_cast<compute_t*>(memory),
-                                     GradientStore<DW_RUN>(tile, position, taps, params));
+  reduce_and_store<MEMORY_BYTES / SUM_BYTES>(sums, reinterpret_cast<compute_t*>(memory),
+                                             GradientStore<DW_RUN>(tile, position, taps, params));
 }

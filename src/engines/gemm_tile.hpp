@@ -103,6 +103,11 @@ std::string describe(const FragmentShape& shape);
 constexpr std::int64_t transposed_pad(std::int64_t element_bytes) {
   return element_bytes == 2 ? 16 : 32;
 }
+// Bytes from one row of so many fragments, of 32 bytes of the reduction side by side, to the next:
+// with the same aim.
+constexpr std::int64_t fragments_pitch(std::int64_t fragments, std::int64_t element_bytes) {
+  return fragments * 32 + (element_bytes < 8 ? 16 : (fragments + 1) % 2 * 32);
+}
 
 // Whether so many blocks of so many bytes of shared memory fit on a multiprocessor, and one of them
 // on the device at all.

@@ -54,10 +54,7 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 
 }  // namespace
 
-std::int64_t HaloTile::pitch() const {
-  const std::int64_t chunk = 32 * shape.chunk_steps;
-  return chunk + (element < 8 ? 16 : shape.chunk_steps % 2 == 0 ? 32 : 0);
-}
+std::int64_t HaloTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
 
 std::int64_t HaloTile::halo_bytes() const {
   // Of words that come one by one, planes of a word of channels, the next one 8 banks further.

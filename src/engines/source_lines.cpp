@@ -5,12 +5,16 @@
 namespace kiln {
 namespace {
 
-// How far pitches may be pulled apart, in words.
-constexpr std::int64_t most_line_pad = 3, most_row_pad = 8, most_plane_pad = 31, most_copy_pad = 31;
-
+// In words.
 struct Pads {
   std::int64_t line = 0, row = 0, plane = 0, copy = 0;
 };
+
+// How far pitches may be pulled apart: planes and copies by all banks but one.
+Pads most_pads(const SourceLines& lines) {
+  const std::int64_t banks = lines.word_bytes() / 4;  // of a word
+  return {3 / banks, 8 / banks, 31 / banks, 31 / banks};
+}
 
 // Vectors of a chunk stay aligned.
 void set_pitches(SourceLines& lines, const Pads& pads) {
@@ -57,7 +61,7 @@ std::int64_t SourceLines::place(std::int64_t at) const {
 }
 
 std::int64_t SourceLines::bytes() const {
-  return round_up(((copies == 1 ? 0 : copy) + planes * plane) * 4, 16);
+  return round_up(((copies == 1 ? 0 : copy) + planes * plane) * word_bytes(), 16);
 }
 
 void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather,
@@ -65,7 +69,7 @@ void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather
   const std::int64_t count = elements_at_once(lines, band, gather, alignment);
   lines.access = count * lines.element;
   // One by one, two words of 16 bits: then five elements make four words of two copies.
-  lines.chunk = count > 1 ? lines.access / 4 : lines.word_elements();
+  lines.chunk = count > 1 ? lines.access / lines.word_bytes() : lines.word_elements();
   lines.front = 0;
   if (count > 1) {
     const std::int64_t left = leftmost(lines, gather) % count;
@@ -88,7 +92,7 @@ bool reserve_pitches(SourceLines& lines, const DeviceDescription& device) {
     if (factor > device.shared_memory_per_block / words) return false;
     words *= factor;
   }
-  set_pitches(lines, {most_line_pad, most_row_pad, most_plane_pad, most_copy_pad});
+  set_pitches(lines, most_pads(lines));
   return true;
 }
 
@@ -96,6 +100,7 @@ void set_narrowest_pitches(SourceLines& lines) { set_pitches(lines, {}); }
 
 void spread_over_banks(SourceLines& lines,
                        const std::function<std::int64_t(const SourceLines&)>& accesses) {
+  const Pads most = most_pads(lines);
   Pads best;
   std::int64_t least = -1;
   const auto attempt = [&](const Pads& pads) {
@@ -105,12 +110,12 @@ void spread_over_banks(SourceLines& lines,
   };
   // A second copy's pad matters most, then those that set rows and lines apart.
   const std::int64_t step = lines.chunk;
-  for (std::int64_t copy = 0; copy <= (lines.copies == 1 ? 0 : most_copy_pad); copy += step)
-    for (std::int64_t row = 0; row <= most_row_pad; row += step) attempt({0, row, 0, copy});
+  for (std::int64_t copy = 0; copy <= (lines.copies == 1 ? 0 : most.copy); copy += step)
+    for (std::int64_t row = 0; row <= most.row; row += step) attempt({0, row, 0, copy});
   if (lines.phases > 1)
-    for (Pads pads = best; pads.line <= most_line_pad; pads.line += step) attempt(pads);
+    for (Pads pads = best; pads.line <= most.line; pads.line += step) attempt(pads);
   if (lines.planes > 1)
-    for (Pads pads = best; pads.plane <= most_plane_pad; pads.plane += step) attempt(pads);
+    for (Pads pads = best; pads.plane <= most.plane; pads.plane += step) attempt(pads);
   set_pitches(lines, best);
 }
 

@@ -2,6 +2,7 @@
 // (kernel_sources/conv/line_loader.cuh).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -24,7 +25,8 @@ struct SourceLines {
   // Words from one to the next. A copy begins behind all planes.
   std::int64_t line = 0, row = 0, plane = 0, copy = 0;
 
-  std::int64_t word_elements() const { return 4 / element; }
+  std::int64_t word_bytes() const { return std::max<std::int64_t>(element, 4); }
+  std::int64_t word_elements() const { return word_bytes() / element; }
   // Where element `at` of a line lies, from the line's first word on, in words.
   std::int64_t place(std::int64_t at) const;
   std::int64_t chunks() const { return planes * rows * phases * (words / chunk); }

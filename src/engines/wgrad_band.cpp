@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t fragment_bytes = 32, word_bytes = 4;
+constexpr std::int64_t fragment_bytes = 32;
 
 // Pixels from one row of a band to the next: whole words.
 std::int64_t row_pixels(const BandTile& tile) {
@@ -62,7 +62,7 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, bool split,
   const bool copied_whole = tile.filters_inner && !(shape.columns_left && element == 4);
   tile.copy_bytes = copied_whole ? static_cast<int>(copied_bytes) : element;
   for (int bytes = 16; bytes > element; bytes /= 2)
-    if (!tile.filters_inner && bytes >= word_bytes && bytes <= alignment &&
+    if (!tile.filters_inner && bytes >= tile.lines.word_bytes() && bytes <= alignment &&
         copies_whole(tile, gather, bytes / element)) {
       tile.copy_bytes = bytes;
       break;
@@ -108,7 +108,8 @@ double clocks_of(const BandTile& tile, bool split) {
   constexpr double stage_clocks = 300;
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
-  const double fragment = products * product_clocks * shape.slice_threads() / 128;
+  const double of_product = tile.lines.element == 8 ? product_clocks_f64 : product_clocks;
+  const double fragment = products * of_product * shape.slice_threads() / 128;
   const double copies = static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *
                             (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);
@@ -127,16 +128,20 @@ std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64
 }
 
 // Accesses to shared memory in which a warp reads a word of 8 columns at 4 words of pixels side by
-// side, over the first columns of a tile.
+// side, over the first columns of a tile; of f64, whose words take two banks, half a warp.
 std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const Gather& gather) {
   constexpr std::int64_t most_columns = 128;
   const std::int64_t columns = gather.channels * gather.phases.front().tap_count();
   const std::int64_t end = std::min({columns, most_columns, tile_columns});
   std::int64_t sum = 0;
-  for (std::int64_t first = 0; first + 8 <= end; first += 8) {
+  const std::int64_t banks = lines.word_bytes() / 4, at_once = 8 / banks;
+  for (std::int64_t first = 0; first + at_once <= end; first += at_once) {
     std::array<std::int64_t, 32> words{};
-    for (std::int64_t i = 0; i < 32; ++i)
-      words[static_cast<std::size_t>(i)] = place_of(lines, gather, first + i / 4) + i % 4;
+    for (std::int64_t i = 0; i < 32; ++i) {
+      const std::int64_t lane = i / banks;
+      const std::int64_t word = place_of(lines, gather, first + lane / 4) + lane % 4;
+      words[static_cast<std::size_t>(i)] = word * banks + i % banks;
+    }
     sum += bank_accesses(words);
   }
   return sum;
@@ -161,13 +166,13 @@ std::int64_t BandTile::gradient_bytes() const {
   if (shape.columns_left) return stage_pixels() * lines.element * (shape.m + 1);
   if (filters_inner)
     return stage_pixels() * (shape.m * lines.element + transposed_pad(lines.element));
-  return shape.m * (stage_pixels() * lines.element + 16);
+  return shape.m * fragments_pitch(fragments(), lines.element);
 }
 
 std::int64_t BandTile::shared_memory() const {
-  const std::int64_t table = 2 * stage_pixels() * lines.element;
+  const std::int64_t table = stage_pixels() / lines.word_elements() * 8;
   // Clusters exchange at least a line of each thread's sums.
-  const std::int64_t line = std::int64_t{4} * shape.threads() * shape.thread_n;
+  const std::int64_t line = lines.word_bytes() * shape.threads() * shape.thread_n;
   const std::int64_t rests = shape.columns_left && split ? gradient_bytes() : 0;
   return std::max(2 * (gradient_bytes() + lines.bytes()) + rests + table, line);
 }
@@ -197,9 +202,10 @@ Gather in_lines(const Gather& gather) {
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
-  const std::int64_t most_fragments = shape.columns_left ? 64 : 24;
   constexpr std::int64_t narrowest = 64;  // bytes of a strip's rows: two sectors
   const auto element = static_cast<std::int64_t>(size_of(gather.type));
+  // Of f64 a fragment is half as many pixels as of f32.
+  const std::int64_t most_fragments = shape.columns_left ? 64 : element == 8 ? 48 : 24;
   std::optional<BandTile> best;
   double best_clocks = 0;
   for (std::int64_t strips = 1; strips == 1 || pixels[2] / strips * element >= narrowest;

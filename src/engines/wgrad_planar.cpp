@@ -29,6 +29,13 @@ constexpr FragmentShape split_shapes[] = {
     {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2}, {96, 64, 6, 4, 2},
 };
 
+// As of halo_gemm_planar; alone on a multiprocessor, a block has the room for wide bands.
+constexpr FragmentShape double_shapes[] = {
+    {64, 128, 8, 8, 2}, {128, 64, 8, 8, 2}, {128, 128, 8, 8, 1}, {64, 128, 8, 8, 1},
+    {64, 256, 8, 8, 1}, {96, 128, 6, 8, 1}, {96, 64, 12, 4, 2},  {96, 64, 12, 4, 1},
+    {48, 128, 6, 8, 2}, {64, 64, 4, 8, 3},  {32, 128, 4, 8, 3},  {64, 128, 4, 16, 2},
+};
+
 // By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
 // gradients are so small that a multiprocessor gets but one block.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
@@ -110,7 +117,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   (shape.columns_left ? work.stages : work.landings) = stages;
   work.one_by_one = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
-  work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
+  work.copy_bytes = static_cast<double>(tile.lines.chunk * tile.lines.word_bytes());
   work.row_copies = stages * static_cast<double>(tile.gradient_copies());
   work.row_copy_bytes = std::max(tile.copy_bytes, 4);
   work.row_words_beside =
@@ -120,11 +127,20 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
 
 }  // namespace
 
-std::span<const FragmentShape> WgradPlanarEngine::shapes(bool split) const {
-  return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
+std::span<const FragmentShape> WgradPlanarEngine::shapes(const ConvolutionProblem& problem) const {
+  if (problem.type == KILN_DATA_DOUBLE) return double_shapes;
+  return is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
 }
-std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(bool split) const {
-  return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
+std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(
+    const ConvolutionProblem& problem) const {
+  return is_split(problem) ? std::span<const FragmentShape>(split_warpgroup_shapes)
+                           : whole_warpgroup_shapes;
+}
+
+std::string WgradPlanarWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                     const DeviceDescription& device) const {
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+  return warpgroup_refusal(device);
 }
 
 bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
@@ -134,7 +150,7 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
   const bool split = is_split(problem);
   const Gather gather = in_lines(make_gather(problem));
   std::vector<BandTile> out;
-  for (const FragmentShape& shape : shapes(split))
+  for (const FragmentShape& shape : shapes(problem))
     if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
       out.push_back(*tile);
   return out;
@@ -143,10 +159,9 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
 std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
-      !reason.empty())
+  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
     return Refusal{std::move(reason)};
-  if (std::string reason = products_refusal(device); !reason.empty())
+  if (std::string reason = products_refusal(problem, device); !reason.empty())
     return Refusal{std::move(reason)};
   const Gather gather = in_lines(make_gather(problem));
   if (std::string reason = refusal(problem, gather); !reason.empty())
@@ -194,8 +209,9 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
   add("TAP_MASK", false);
   // Words along the filters are read so many at a time as a thread's rows divide into.
-  const bool words = tile.filters_inner && tile.lines.element == 4;
-  const int run_m = shape.columns_left ? 2 : !words ? 1 : shape.thread_m % 4 == 0 ? 4 : 2;
+  const bool words = tile.filters_inner && tile.lines.element >= 4;
+  const bool pairs = tile.lines.element == 8 || shape.thread_m % 4 != 0;
+  const int run_m = shape.columns_left ? 2 : !words ? 1 : pairs ? 2 : 4;
   add_fragment_constants(spec.constants, shape, problem, run_m);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{2});
@@ -210,8 +226,10 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   // As of wgrad_channels_last.
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
   const std::int64_t products = promotion_run(usual_reduction(problem));
-  add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{256}, "fragments");
-  add("PROMOTE_LOCAL", !tile.split);
+  const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
+  add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
+      "fragments");
+  add("PROMOTE_LOCAL", rounds && !tile.split);
   return spec;
 }
 

@@ -28,8 +28,11 @@ class WgradPlanarEngine : public Engine {
   Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
 
  private:
-  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
-  virtual std::span<const FragmentShape> shapes(bool split) const;
+  virtual std::string products_refusal(const ConvolutionProblem& /*problem*/,
+                                       const DeviceDescription& /*device*/) const {
+    return "";
+  }
+  virtual std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                        const BandTile& tile) const;
 };
@@ -40,10 +43,9 @@ class WgradPlanarWgmmaEngine final : public WgradPlanarEngine {
   const char* name() const override { return "wgrad_planar_wgmma"; }
 
  private:
-  std::string products_refusal(const DeviceDescription& device) const override {
-    return warpgroup_refusal(device);
-  }
-  std::span<const FragmentShape> shapes(bool split) const override;
+  std::string products_refusal(const ConvolutionProblem& problem,
+                               const DeviceDescription& device) const override;
+  std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const override;
 };
 
 }  // namespace kiln

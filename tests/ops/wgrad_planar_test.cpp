@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -34,18 +35,29 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
+constexpr Arithmetic with_f64[] = {arithmetics[0],
+                                   arithmetics[1],
+                                   arithmetics[2],
+                                   arithmetics[3],
+                                   {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}};
+
+const Arithmetic& in_turn(int turn) {
+  return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
+}
+
 const WgradPlanarEngine by_warps;
 const WgradPlanarWgmmaEngine by_warpgroups;
 
-// Those that the device has.
-std::vector<const WgradPlanarEngine*> both() {
+// Those that the device has, of a type.
+std::vector<const WgradPlanarEngine*> engines_of(DataType type) {
   std::vector<const WgradPlanarEngine*> all = {&by_warps};
-  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&by_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
-  for (const WgradPlanarEngine* engine : both()) check_integers(item, engine->name());
+  const DataType type = std::get<ConvolutionProblem>(item.problem).type;
+  for (const WgradPlanarEngine* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
@@ -59,12 +71,12 @@ BOOST_AUTO_TEST_SUITE(wgrad_planar)
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases();
   const DeviceDescription& description = device()->description();
-  for (const Arithmetic& arithmetic : arithmetics) {
+  for (const Arithmetic& arithmetic : with_f64) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
     const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradPlanarEngine* engine : both()) {
+    for (const WgradPlanarEngine* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles)
@@ -83,13 +95,13 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
 BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
   kiln_test::ShareOfCases share = share_of_cases();
   const DeviceDescription& description = device()->description();
-  for (const Arithmetic& arithmetic : arithmetics) {
+  for (const Arithmetic& arithmetic : with_f64) {
     if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
     const ConvolutionProblem problem = problem_in("mb3ic3ih9iw13oc72kh5kw4ph2pw1", arithmetic,
                                                   KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradPlanarEngine* engine : both()) {
+    for (const WgradPlanarEngine* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles) {
@@ -122,8 +134,7 @@ BOOST_AUTO_TEST_CASE(few_channels_side_by_side) {
         {"mb2_ic24ih9iw11_oc40_kh3kw3_ph1pw1", nchw, nhwc},
         {"mb2_ic20ih8iw8_oc24_kh1kw1", nchw, nhwc}})
     for (int i = 0; i < 2; ++i)
-      check_exact(integers_of(
-          mixed_problem(line, arithmetics[static_cast<std::size_t>(turn++) % 4], x, dy)));
+      check_exact(integers_of(mixed_problem(line, in_turn(turn++), x, dy)));
 }
 
 // Rows of odd lengths, whose last word is half a pixel's; bands that end before or behind the
@@ -155,9 +166,7 @@ BOOST_AUTO_TEST_CASE(edges) {
                            "mb2_ic40ih9iw17_oc40_kh1kw1_sh2sw2"})
     for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
       for (int i = 0; i < 2; ++i, ++turn)
-        if (share.takes())
-          check_exact(integers_of(
-              planar_problem(line, arithmetics[static_cast<std::size_t>(turn) % 4], mode)));
+        if (share.takes()) check_exact(integers_of(planar_problem(line, in_turn(turn), mode)));
 }
 
 // Of dy each width of copies; operands that are aligned to an element take single ones.
@@ -165,14 +174,14 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
   std::set<int> widths;
   for (const char* line : {"mb2ic8ih10iw10oc16kh3ph0", "mb2ic8ih8iw8oc16kh3ph0",
                            "mb2ic8ih8iw9oc16kh3ph0", "mb2ic8ih9iw9oc16kh3ph0"})
-    for (const Arithmetic& arithmetic : arithmetics) {
+    for (const Arithmetic& arithmetic : with_f64) {
       ConvolutionProblem problem = planar_problem(line, arithmetic);
       widths.insert(tile_of(problem).copy_bytes);
       check_exact(integers_of(problem));
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
-      for (const WgradPlanarEngine* engine : both())
+      for (const WgradPlanarEngine* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
   BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
@@ -180,7 +189,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
 
 // Sums so long that they are promoted many times.
 BOOST_AUTO_TEST_CASE(long_sums) {
-  for (const Arithmetic& arithmetic : arithmetics)
+  for (const Arithmetic& arithmetic : with_f64)
     check_exact(integers_of(planar_problem("mb4ic2ih48iw48oc16kh3ph1", arithmetic)));
 }
 
@@ -189,7 +198,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line : {"mb2ic16ih8iw8oc24kh3ph0", "mb2ic16ih9iw9oc24kh3ph0",
                            "mb2ic16ih10iw9oc24kh3ph0sh3sw3", "mb3ic6ih14iw11oc24kh2kw3ph0sh2sw1"})
-    for (const Arithmetic& arithmetic : arithmetics) {
+    for (const Arithmetic& arithmetic : with_f64) {
       OperationCase item = integers_of(planar_problem(line, arithmetic), 5);
       HostTensor& x = item["x"];
       for (const char* tensor : {"x", "dy"})
@@ -202,7 +211,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
       check_exact(item);
     }
   for (const char* line : {"mb2ic3ih9iw9oc24kh3ph0", "mb3ic2ih14iw11oc24kh2kw3ph0sh2sw1"})
-    for (const Arithmetic& arithmetic : arithmetics) {
+    for (const Arithmetic& arithmetic : with_f64) {
       OperationCase item =
           integers_of(problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad), 5);
       for (const char* tensor : {"x", "dy"})
@@ -215,10 +224,13 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  const auto reason = [&](const ConvolutionProblem& problem) {
-    const auto answer = by_warps.candidates(problem, device()->description());
+  const auto reason_of = [&](const WgradPlanarEngine& engine, const ConvolutionProblem& problem) {
+    const auto answer = engine.candidates(problem, device()->description());
     const auto* refusal = std::get_if<Refusal>(&answer);
     return refusal == nullptr ? std::string() : refusal->reason;
+  };
+  const auto reason = [&](const ConvolutionProblem& problem) {
+    return reason_of(by_warps, problem);
   };
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
@@ -240,6 +252,10 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(side_by_side("g2mb4ic6ih9oc64kh3ph1", KILN_CROSS_CORRELATION) == apart);
   BOOST_TEST(side_by_side("mb4ic3ih9oc30kh3ph1", KILN_CROSS_CORRELATION) ==
              "30 filters a group; multiples of 4 are copied");
+  const ConvolutionProblem f64 =
+      planar_problem("mb4ic8ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
+  BOOST_TEST(reason(f64) == "");
+  BOOST_TEST(reason_of(by_warpgroups, f64) == "f64, of which ldmatrix knows nothing");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
