@@ -2,10 +2,10 @@
 //
 // Of a 16 x 8 x 8 product lane l, with g = l / 4 and t = l % 4, holds rows g and g + 8 of columns t
 // and t + 4 of the left operand, column g of rows t and t + 4 of the right one, and columns 2t and
-// 2t + 1 of rows g and g + 8 of the sums; of a 16 x 8 x 4 product of f64 the same without t + 4. Which row of the tile is called row g is free: a lane
-// takes RUN_M rows side by side as rows g, g + 8 of one product, then of the next, and VECTOR_N
-// columns as column g of as many products. So it reads 16 bytes at a time, and a thread's sums are
-// runs of RUN_N = 2 VECTOR_N columns.
+// 2t + 1 of rows g and g + 8 of the sums; of a 16 x 8 x 4 product of f64 the same without t + 4.
+// Which row of the tile is called row g is free: a lane takes RUN_M rows side by side as rows g, g
+// + 8 of one product, then of the next, and VECTOR_N columns as column g of as many products. So it
+// reads 16 bytes at a time, and a thread's sums are runs of RUN_N = 2 VECTOR_N columns.
 //
 // Rows of the operands are PITCH % 32 == 8 words (f32) apart, so that a quarter warp's 16-byte
 // reads, of four rows t and two columns g, are free of bank conflicts.
@@ -23,7 +23,8 @@ struct alignas(sizeof(compute_t) * COUNT) Words {
 };
 
 struct StageOperands : Operands {
-  // A stage's PRODUCT_K rows from k on. tile_m and tile_n: at row t, this lane's first row and column.
+  // A stage's PRODUCT_K rows from k on. tile_m and tile_n: at row t, this lane's first row and
+  // column.
   device_inline void load(const compute_t* tile_m, const compute_t* tile_n, int k) {
 #pragma unroll
     for (int half = 0; half < LANE_N; ++half) {

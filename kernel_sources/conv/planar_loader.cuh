@@ -1,6 +1,6 @@
 // Brings what a halo tile multiplies to shared memory from tensors whose channels lie apart, word
-// by word: an element of f32 or f64, or two channels of 16 bits. The copies are spread over the steps
-// before those that need them.
+// by word: an element of f32 or f64, or two channels of 16 bits. The copies are spread over the
+// steps before those that need them.
 //
 // A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
 // side by side there, come together, each to a plane of its own.

@@ -35,8 +35,8 @@ struct PlanarStages {
         next(step),
         groups_left(end - begin) {}
 
-  // Brings the first group and its halo, and starts what comes after (ONE_STEP: loads a step's share
-  // of it, too); they have landed for all once land() is back.
+  // Brings the first group and its halo, and starts what comes after (ONE_STEP: loads a step's
+  // share of it, too); they have landed for all once land() is back.
   template <bool ONE_STEP, class Land>
   device_inline void fill(const Land& land) {
     if (groups_left > 0) {

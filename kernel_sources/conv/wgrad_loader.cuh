@@ -74,9 +74,9 @@ struct ColumnLoader {
           if constexpr (PADDED_H) valid = valid && in_height(first_h(pixel, 0), tap[i].r);
           if constexpr (PADDED_W) valid = valid && in_width(first_w(pixel, 0), tap[i].s);
         }
-        mover.template load<(SHARES > 1)>(
-            pass * ColumnLanes::COUNT + i, tile + row * PITCH_N + outer0 + ColumnLanes::STEP * i,
-            from + offset[i], valid, active);
+        mover.template load<(SHARES > 1)>(pass * ColumnLanes::COUNT + i,
+                                          tile + row * PITCH_N + outer0 + ColumnLanes::STEP * i,
+                                          from + offset[i], valid, active);
       }
     }
   }

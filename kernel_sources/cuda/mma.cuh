@@ -34,10 +34,10 @@ device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&right)[RIGHT][1]) {
 #if __CUDA_ARCH__ >= 900
-#define KILN_MMA_OF(r)                                                                    \
-  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_0, s%3_" #r  \
-               "_1, s%3_" #r "_2, s%3_" #r "_3}, {%0, %1}, {%2}, {s%3_" #r "_0, s%3_" #r  \
-               "_1, s%3_" #r "_2, s%3_" #r "_3};" ::"d"(left[0]),                         \
+#define KILN_MMA_OF(r)                                                                   \
+  asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_0, s%3_" #r \
+               "_1, s%3_" #r "_2, s%3_" #r "_3}, {%0, %1}, {%2}, {s%3_" #r "_0, s%3_" #r \
+               "_1, s%3_" #r "_2, s%3_" #r "_3};" ::"d"(left[0]),                        \
                "d"(left[1]), "d"(right[r][0]), "n"(L));
   EACH_RIGHT(KILN_MMA_OF)
 #undef KILN_MMA_OF
@@ -46,7 +46,7 @@ device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&rig
 #define KILN_HALF(r, c0, c1, a)                                                          \
   "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 \
   "}, {%" #a "}, {%2}, {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 "};"
-#define KILN_MMA_OF(r)                                                                \
+#define KILN_MMA_OF(r)                                                                  \
   asm volatile(KILN_HALF(r, 0, 1, 0) KILN_HALF(r, 2, 3, 1)::"d"(left[0]), "d"(left[1]), \
                "d"(right[r][0]), "n"(L));
   EACH_RIGHT(KILN_MMA_OF)

@@ -52,7 +52,7 @@ struct GatherCosts {
   double products, issue, shared_memory, bounds_instructions = 14.6, column_copies = 1;
 };
 constexpr GatherCosts gathers_mma = {0.283, 0.599, 0.255},
-                      gathers_mma_f64 = {0.582, 0.537, 0.414, 5.04, 2.36},
+                      gathers_mma_f64 = {0.543, 0.622, 0.39, 4.51, 2.28},
                       gathers_fma = {0, 0.829, 0.255}, gathers_fma_f64 = {0.6, 0.829, 0.255};
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
@@ -65,7 +65,7 @@ constexpr double reads_of_operand = 6.8;
 // (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
 // longer their products take.
 constexpr double fma_waiting_warps = 2.1, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
-                 mma_waiting_warps_f64 = 1.65;
+                 mma_waiting_warps_f64 = 1.93;
 // And so many times as long, in three products, where one block is alone with its barriers.
 constexpr double lone_block_split = 1.15;
 
@@ -87,7 +87,7 @@ struct FragmentCosts {
   double products, reads, fragment, copies, stage, lone_warps;
 };
 constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
-                        fragments_f64 = {0.998, 0.376, 88.5, 0.174, 247, 1.42};
+                        fragments_f64 = {1.05, 0.139, 56.5, 0.0843, 438, 2.23};
 constexpr double enough_warps = 8;
 // Reads along rows, or of columns that meet in the same banks; clocks to split 32 f32 in two. Then
 // as above: clocks before the first step, for results, to exchange sums, each time that their parts
@@ -102,7 +102,7 @@ constexpr double fragment_start_clocks = 1800;  // of a launch, beside what ever
 constexpr double staged_first_clocks = 1000, staged_first_copies = 5.36;
 // Until a stage of several steps has landed that is not loaded far ahead; in three products none is
 // waited for.
-constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000;
+constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000, landing_clocks_f64 = 328;
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
 constexpr double row_copies_share = 0.548;
@@ -198,8 +198,8 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double k = tile.k, warps = tile.threads() / warp, m = tile.thread_m, n = tile.thread_n;
   const double products = static_cast<double>(tile.slices) * tile.m * tile.n * k;
   // Of a thread:
-  const GatherCosts& cost = tile.mma() ? (f64 ? gathers_mma_f64 : gathers_mma)
-                                       : (f64 ? gathers_fma_f64 : gathers_fma);
+  const GatherCosts& cost =
+      tile.mma() ? (f64 ? gathers_mma_f64 : gathers_mma) : (f64 ? gathers_fma_f64 : gathers_fma);
   const double copies = tile.slices * k * (tile.m + cost.column_copies * tile.n) / tile.threads();
   // Pixels, or columns of dw, may lie in the padding. Times of mma.sync were fitted as if rows
   // might.
@@ -339,6 +339,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double thread_sums = static_cast<double>(shape.thread_m) * shape.thread_n;
   const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
+  const double sum_bytes = static_cast<double>(size_of(compute_type(work.type)));
   // Of 16 bits twice as many in a fragment, at twice the rate.
   const bool f64 = work.type == KILN_DATA_DOUBLE;
   const double products =
@@ -351,6 +352,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   double fragment = cost.products * products + cost.reads * reads + split_clocks * splits;
   if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
   const double landing = work.split                ? 0
+                         : f64                     ? landing_clocks_f64
                          : size_of(work.type) == 2 ? landing_clocks_16_bits
                                                    : landing_clocks_f32;
   const double fragments = std::ceil(work.fragments / parts);
@@ -363,10 +365,10 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     const double waits = (1 + cost.lone_warps / hidden) / (1 + cost.lone_warps / enough_warps);
     const double copies_issued =
         work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
-    const double first = work.stages == 0
-                             ? fragment_first_clocks
-                             : staged_first_clocks + resident * work.stage_copies *
-                                                         gathered_copies / warp * staged_first_copies;
+    const double first = work.stages == 0 ? fragment_first_clocks
+                                          : staged_first_clocks + resident * work.stage_copies *
+                                                                      gathered_copies / warp *
+                                                                      staged_first_copies;
     const double computed =
         fragments * (resident * fragment * waits + cost.fragment * 2 / work.step_fragments) +
         work.waits / parts * fragment_wait_clocks + work.stages / parts * cost.stage +
@@ -377,8 +379,9 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
     clocks += resident * (work.scattered ? scattered_store_clocks : fragment_store_clocks) *
               work.results / (tiles * warp * parts);
     if (parts > 1)
-      clocks += std::ceil(sums * 4 / work.shared_memory) * fragment_exchange_clocks +
-                resident * fragment_exchanged_clocks * std::log2(parts) * sums / warp;
+      clocks +=
+          std::ceil(sums * sum_bytes / work.shared_memory) * fragment_exchange_clocks +
+          resident * fragment_exchanged_clocks * std::log2(parts) * sums * (sum_bytes / 4) / warp;
     return clocks;
   };
   const int at_least = std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device));

@@ -17,8 +17,7 @@ constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
-    return reason;
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   constexpr std::int64_t least_rows = 16;
   if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;

@@ -46,7 +46,7 @@ struct HaloTile {
   // ahead: taps that are loaded ahead.
   void set_halo_stages(int stages, int ahead);
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }
-  std::int64_t pitch() const;      // bytes
+  std::int64_t pitch() const;  // bytes
   std::int64_t halo_bytes() const;
   std::int64_t chunk_channels() const { return 32 * shape.chunk_steps / element; }
   std::int64_t filter_bytes() const;  // of a stage

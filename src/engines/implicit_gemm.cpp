@@ -35,8 +35,8 @@ std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
   return taps;
 }
 
-// Columns of a row that such a tile keeps together, where they lie side by side: at most what lies in
-// a sector of memory, and so few that next to no tap is walked for some of them alone. Of fewer
+// Columns of a row that such a tile keeps together, where they lie side by side: at most what lies
+// in a sector of memory, and so few that next to no tap is walked for some of them alone. Of fewer
 // than four, too many images would be read from at a time; neighbouring taps of one column are
 // better then.
 int columns_together(const Gather& gather) {

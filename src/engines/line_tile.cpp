@@ -87,7 +87,8 @@ std::uint32_t LineTile::shared_memory(bool rows_inner) const {
   const std::int64_t halo = shape.parts() * chunk_bytes() * plane_pixels();
   const std::int64_t operands =
       halo_stages * halo + shape.stages * filter_bytes() + 4 * halo_pixels;
-  return static_cast<std::uint32_t>(std::max(operands, staged_bytes(shape.m, shape.n, rows_inner, element)));
+  return static_cast<std::uint32_t>(
+      std::max(operands, staged_bytes(shape.m, shape.n, rows_inner, element)));
 }
 
 std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather, int tap_group,

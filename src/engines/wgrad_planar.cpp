@@ -31,9 +31,8 @@ constexpr FragmentShape split_shapes[] = {
 
 // As of halo_gemm_planar; alone on a multiprocessor, a block has the room for wide bands.
 constexpr FragmentShape double_shapes[] = {
-    {64, 128, 8, 8, 2}, {128, 64, 8, 8, 2}, {128, 128, 8, 8, 1}, {64, 128, 8, 8, 1},
-    {64, 256, 8, 8, 1}, {96, 128, 6, 8, 1}, {96, 64, 12, 4, 2},  {96, 64, 12, 4, 1},
-    {48, 128, 6, 8, 2}, {64, 64, 4, 8, 3},  {32, 128, 4, 8, 3},  {64, 128, 4, 16, 2},
+    {128, 128, 8, 8, 1}, {64, 256, 8, 8, 1}, {128, 64, 8, 8, 2}, {64, 128, 8, 8, 2},
+    {96, 64, 12, 4, 1},  {48, 128, 6, 8, 2}, {64, 64, 4, 8, 3},  {32, 128, 4, 8, 3},
 };
 
 // By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
