@@ -1,4 +1,5 @@
 // Matrix products of gradients in every tile and every split.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "engines/implicit_gemm.hpp"
@@ -46,6 +47,32 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
                                      : propose_gemm(problem, tile, on->description(), parts)));
             BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
           }
+      }
+    }
+}
+
+// Much padding beside wide rows: a tile's places are several columns of a row, of more images than
+// a tile has and of fewer, and of a number that does not divide it.
+BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  const std::shared_ptr<Device> on = device();
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF})
+    for (const char* line : {"mb3ic5ih5iw64oc20kh3kw9ph0pw0", "mb37ic4ih5iw64oc17kh3kw9ph0pw0"}) {
+      const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
+                                                         KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+      const ConvolutionProblem problem = make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+      OperationCase item(problem);
+      item.fill_integers(7, 2);
+      const HostTensor want = item.expected();
+      for (const GemmTile& tile : all_tiles(problem)) {
+        if (!share.takes()) continue;
+        const Proposal proposal = proposal_of(propose_gemm(problem, tile, on->description(), 1));
+        const auto together =
+            std::find_if(proposal.kernel.constants.begin(), proposal.kernel.constants.end(),
+                         [](const Constant& each) { return each.name == "COLUMNS_TOGETHER"; });
+        BOOST_REQUIRE(together != proposal.kernel.constants.end());
+        BOOST_TEST(std::get<std::int64_t>(together->value) > 1);
+        BOOST_TEST(difference(run_proposal(item, proposal), want) == "", describe(tile));
       }
     }
 }

@@ -1,65 +1,13 @@
 // The engines whose tiles keep the source's halo in shared memory, channels-last and planar: every
-// shape and every split, where tiles meet edges, and what f32 in three products owes to f32.
+// shape and every split.
 #include <boost/test/unit_test.hpp>
-#include <cmath>
 #include <initializer_list>
-#include <limits>
 
-#include "engines/halo_gemm.hpp"
-#include "engines/halo_gemm_planar.hpp"
-#include "tensor_core_case.hpp"
+#include "halo_case.hpp"
 
 namespace {
 
 using namespace test;
-
-struct EngineOfLayout {
-  const HaloEngine* halo;
-  kilnTensorFormat_t layout;
-  enum { ANY, WITH_F64, F32, SPLIT } types = ANY;
-
-  const char* name() const { return halo->name(); }
-  bool is_for(const Arithmetic& arithmetic) const {
-    const bool f32 = arithmetic.type == KILN_DATA_FLOAT;
-    if (types == SPLIT) return f32 && arithmetic.math == KILN_MATH_DEFAULT;
-    return types != F32 || f32;
-  }
-  // Those that it is for.
-  std::vector<Arithmetic> all_arithmetics() const {
-    std::vector<Arithmetic> all;
-    for (const Arithmetic& arithmetic : arithmetics)
-      if (is_for(arithmetic)) all.push_back(arithmetic);
-    if (types == WITH_F64) all.push_back({KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
-    return all;
-  }
-};
-
-const HaloGemmEngine channels_last;
-const HaloGemmPlanarEngine planar;
-const HaloGemmWgmmaEngine channels_last_by_warpgroups;
-const HaloGemmPlanarWgmmaEngine planar_by_warpgroups;
-
-// Those that the device has.
-std::vector<EngineOfLayout> all_engines() {
-  std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC},
-                                     {&planar, KILN_TENSOR_NCHW, EngineOfLayout::WITH_F64}};
-  if (has_warpgroups()) {
-    all.push_back({&channels_last_by_warpgroups, KILN_TENSOR_NHWC, EngineOfLayout::SPLIT});
-    all.push_back({&planar_by_warpgroups, KILN_TENSOR_NCHW, EngineOfLayout::F32});
-  }
-  return all;
-}
-
-ConvolutionProblem halo_problem(const char* line, const EngineOfLayout& engine,
-                                const Arithmetic& arithmetic,
-                                ConvolutionPass pass = ConvolutionPass::fprop,
-                                kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, arithmetic, engine.layout, pass, mode);
-}
-
-void check_exact(const OperationCase& item, const EngineOfLayout& engine) {
-  check_integers(item, engine.name());
-}
 
 bool has_clusters() {
   const DeviceDescription& description = device()->description();
@@ -146,68 +94,6 @@ BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
     }
     BOOST_TEST(checked > 0);
   }
-}
-
-// Sizes that are multiples of nothing, padding as large as the filter, strides, dilations, groups,
-// rows of taps that no pixel of a tile meets, filters of one row and of one column, tiles over
-// several images and images over several strips, and a gradient of a single pixel, which begins at
-// the second tap.
-BOOST_AUTO_TEST_CASE(edges) {
-  int turn = 0, checked = 0;
-  for (const char* line :
-       {"mb3_ic40ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic48ih11iw13_oc40_kh1kw3_ph0pw1",
-        "mb2_ic48ih15iw11_oc50_kh3kw1", "g2mb5_ic64ih6iw6_oc64_kh2kw3_ph1pw2_dh1dw1",
-        "mb1_ic32ih15iw31_oc48_kh5kw5_ph2pw2", "mb2_ic32ih13iw9_oc72_kh3kw3_ph1pw1_sh2sw2",
-        "mb20_ic16ih3iw3_oc40_kh3kw3_ph1pw1", "mb1_ic16ih17iw18_oc24_kh9kw9_ph8pw8",
-        "mb1_ic16ih5iw70_oc24_kh4kw3_ph3pw1_dh1dw2", "mb2_ic96ih1iw1_oc96_kh3kw3_sh2sw2_ph1pw1"})
-    for (const EngineOfLayout& engine : all_engines()) {
-      const std::vector<Arithmetic> all = engine.all_arithmetics();
-      for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
-        for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
-          const Arithmetic arithmetic = all[static_cast<std::size_t>(turn++ / 3) % all.size()];
-          const ConvolutionProblem problem = halo_problem(line, engine, arithmetic, pass, mode);
-          std::vector<EngineRefusal> refusals;
-          try {
-            choose(problem, device()->description(), engine.name(), refusals);
-          } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
-            continue;
-          }
-          check_exact(integers_of(problem), engine);
-          ++checked;
-        }
-    }
-  BOOST_TEST(checked >= 55);
-}
-
-// Sums so long that they are promoted through local memory.
-BOOST_AUTO_TEST_CASE(long_sums) {
-  for (const EngineOfLayout& engine : all_engines())
-    for (const Arithmetic& arithmetic : engine.all_arithmetics())
-      check_exact(integers_of(halo_problem("mb1_ic1040ih4iw4_oc16_kh3kw3", engine, arithmetic)),
-                  engine);
-}
-
-// In f32 an infinity meets the rests of numbers that have none.
-BOOST_AUTO_TEST_CASE(nan_and_infinity) {
-  for (const EngineOfLayout& engine : all_engines())
-    for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
-      OperationCase item =
-          integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);
-      item["x"].at(20) = std::nan("");
-      item["x"].at(300) = std::numeric_limits<double>::infinity();
-      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
-      item["w"].at(777) = std::numeric_limits<double>::infinity();
-      for (const char* tensor : {"x", "w"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
-      check_exact(item, engine);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const EngineOfLayout& engine : all_engines())
-    check_error_of_three_products(engine.name(),
-                                  {.channels = 72, .size = 9, .filters = 24, .taps = 5},
-                                  engine.layout, engine.types != EngineOfLayout::SPLIT);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
