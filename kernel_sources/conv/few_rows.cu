@@ -31,10 +31,10 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
   const int warp_n = position.n - lane % LANES_N * RUN_N;
   const byte_t* const filter =
       memory + FILTER_AT + (warp_n + fragment_row_n(lane)) * PITCH + fragment_part_n(lane);
-  u32 pixels[PRODUCTS_M];
+  u32 pixels[READS_M];
 #pragma unroll
-  for (int i = 0; i < PRODUCTS_M; ++i)
-    pixels[i] = place_of(warp_m + i * 16 + fragment_row_m(lane)) + fragment_part_m(lane);
+  for (int i = 0; i < READS_M; ++i)
+    pixels[i] = place_of(warp_m + i * READ_ROWS + fragment_row_m(lane)) + fragment_part_m(lane);
 
   const auto landed = [](int) { block_barrier(); };
 #pragma unroll 1
@@ -52,15 +52,10 @@ KILN_KERNEL(few_rows, THREADS, MIN_BLOCKS, GatherParams, params) {
             memory + (walk.stage + place_of_tap(walk.r) + fragment * FRAGMENT_BYTES);
         const byte_t* const taps =
             filter + (walk.stage + walk.r * TAP_BYTES + fragment * FRAGMENT_BYTES);
+        load_fragments_m(to, halo, pixels);
 #pragma unroll
-        for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.m[i], halo + pixels[i]);
-#pragma unroll
-        for (int j = 0; j < PRODUCTS_N; j += 2) {
-          u32 both[4];
-          load_matrices(both, taps + j * (8 * PITCH));
-          to.n[j][0] = both[0], to.n[j][1] = both[1];
-          if (j + 1 < PRODUCTS_N) to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
-        }
+        for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS)
+          load_columns(to, j, taps + j * (8 * PITCH));
       };
       // turn: which fragment is at hand.
       const auto multiply_step = [&](int turn) {

@@ -4,7 +4,8 @@
 //
 // Eight lanes that follow each other take eight pixels, or rows of the filter, and other eight the
 // next 16 bytes or words of these: pixels lie an odd number of 16 bytes apart, so that in shared
-// memory both ways meet every bank once.
+// memory both ways meet every bank once. Of f64, whose pixels lie an odd number of 32 bytes apart,
+// four lanes and other four do.
 #pragma once
 
 #include "conv/few_rows_tile.cuh"
@@ -20,14 +21,17 @@ constexpr int VECTOR_BYTES = 16;
 // How lanes share copies of BYTES each.
 template <int BYTES>
 struct LaneOrder {
-  static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : 4;
+  static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : WORD_BYTES;
   static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;  // at once
   static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a pixel or row
   static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // of a copy
   static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows
+  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // that follow each other
 
-  device_inline static int item() { return thread_x() % 8 + thread_x() / (8 * UNITS) * 8; }
-  device_inline static int unit() { return thread_x() / 8 % UNITS; }
+  device_inline static int item() {
+    return thread_x() % LANES + thread_x() / (LANES * UNITS) * LANES;
+  }
+  device_inline static int unit() { return thread_x() / LANES % UNITS; }
   // Whether all elements of a copy exist, or how many.
   device_inline static int existing(int left, int copy) {
     return CHANNELS % CHUNK_CHANNELS == 0 ? ELEMENTS : left - copy * (UNITS * ELEMENTS);
@@ -145,7 +149,7 @@ struct FilterLoader {
   using Order = LaneOrder<ELEMENT_BYTES>;
   static constexpr int TURNS = turns_of(FILTER_ROWS, Order::ITEMS_A_TURN);
   static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);
-  static_assert(Order::UNITS == 4 && Order::UNIT_BYTES == 4);
+  static_assert(Order::UNITS == 4 && Order::UNIT_BYTES == WORD_BYTES);
 
   const element_t* w;      // at this thread's first channel
   const element_t* chunk;  // of the tile's group

@@ -73,8 +73,11 @@ device_inline void store_tile(const Sums& sums, Position position, const FewRows
                               const GatherParams& params, byte_t* free) {
   compute_t* const exchange = reinterpret_cast<compute_t*>(free);
   block_barrier();
-  exchange_sums(sums, position, exchange);
-  block_barrier();
-  store_outputs(exchange, tile, params);
-  block_barrier();  // only then may it be loaded again
+#pragma unroll 1
+  for (int first = 0; first < ROWS; first += EXCHANGE_ROWS) {
+    exchange_sums(sums, position, first, exchange);
+    block_barrier();
+    store_outputs(exchange, tile, first, params);
+    block_barrier();  // only then may it be written again
+  }
 }

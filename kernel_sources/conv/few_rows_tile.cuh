@@ -25,22 +25,28 @@ static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 
 // In shared memory, a stage: CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
 // filter, [r][c, s][channel] or, for warpgroups, in planes of 16 bytes of channels. In place of the
-// halo, sums on their way out, [c, s][place]: rows of them 4 words more than a multiple of 32
-// apart, for a warp writes eight words each of every second one.
+// halo, sums on their way out, [c, s][place], those of EXCHANGE_ROWS output channels at a time:
+// rows of them 16 bytes more than a multiple of 128 apart, for a warp writes eight words each of
+// every second one, or of f64 half a warp four.
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
-constexpr int EXCHANGE_PITCH = TILE_M + 4;
-constexpr int EXCHANGE_BYTES = PAIRS * EXCHANGE_PITCH * 4;
+constexpr int SUM_BYTES = static_cast<int>(sizeof(compute_t));
+constexpr int EXCHANGE_PAIRS = EXCHANGE_ROWS * TAPS_S;
+constexpr int EXCHANGE_PITCH = TILE_M + 16 / SUM_BYTES;
+constexpr int EXCHANGE_BYTES = EXCHANGE_PAIRS * EXCHANGE_PITCH * SUM_BYTES;
 constexpr int FILTER_AT = HALO_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : HALO_BYTES;
 static_assert(TILE_M % 32 == 0 && RUN_N == 2);
-// Of a row of taps; pairs are read by sixteens.
+// Of a row of taps; pairs are read by sixteens, of f64 by eights.
 constexpr int TAP_PLANES = CHUNK_STEPS * 2;
-constexpr int TAP_BYTES =
-    FILTER_PLANES ? TAP_PLANES * RIGHT_PLANE : (TILE_N + 15) / 16 * 16 * PITCH;
+constexpr int PAIRS_READ = ELEMENT_BYTES < 8 ? 16 : 8;
+constexpr int TAP_BYTES = FILTER_PLANES
+                              ? TAP_PLANES * RIGHT_PLANE
+                              : (TILE_N + PAIRS_READ - 1) / PAIRS_READ * PAIRS_READ * PITCH;
 // From a pair to the next, and from 16 bytes of channels.
 constexpr int PAIR_PITCH = FILTER_PLANES ? 16 : PITCH,
               PART_PITCH = FILTER_PLANES ? RIGHT_PLANE : 16;
+constexpr int PART_WORDS = 16 / WORD_BYTES;
 device_inline constexpr int filter_place(int pair, int word) {
-  return pair * PAIR_PITCH + word / 4 * PART_PITCH + word % 4 * 4;
+  return pair * PAIR_PITCH + word / PART_WORDS * PART_PITCH + word % PART_WORDS * WORD_BYTES;
 }
 constexpr int STAGE_BYTES = FILTER_AT + TAPS_R * TAP_BYTES;
 

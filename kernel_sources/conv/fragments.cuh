@@ -48,12 +48,14 @@ struct Fragments {
 
 constexpr bool BY_MATRICES = ELEMENT_BYTES < 8;
 
-// Which row and which of the 32 bytes a lane addresses for the first product; the next lies 16 rows
-// on.
+// Which row and which of the 32 bytes a lane addresses first, for so many rows at a time; the next
+// product lies 16 rows on.
 device_inline int fragment_row_m(int lane) { return BY_MATRICES ? lane % 16 : lane / 4; }
 device_inline int fragment_part_m(int lane) {
   return BY_MATRICES ? lane / 16 * 16 : lane % 4 * ELEMENT_BYTES;
 }
+constexpr int READ_ROWS = BY_MATRICES ? 16 : 8;
+constexpr int READS_M = PRODUCTS_M * 16 / READ_ROWS;
 // The same of columns, for so many products at a time; the next ones lie as many columns on.
 constexpr int READ_PRODUCTS = BY_MATRICES ? 2 : 1;
 constexpr int READS_N = (PRODUCTS_N + READ_PRODUCTS - 1) / READ_PRODUCTS;
@@ -98,20 +100,34 @@ device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
     }
   }
 }
+// offsets: of the lane's rows.
+device_inline void load_fragments_m(Fragments& to, const byte_t* tile,
+                                    const u32 (&offsets)[READS_M]) {
+#pragma unroll
+  for (int i = 0; i < READS_M; ++i) {
+    if constexpr (BY_MATRICES)
+      load_matrices(to.m[i], tile + offsets[i]);
+    else
+      load_pair(to.m[i / 2][i % 2 * 2], to.m[i / 2][i % 2 * 2 + 1], tile + offsets[i]);
+  }
+}
+// Products from j on, of the lane's column.
+device_inline void load_columns(Fragments& to, int j, const byte_t* column) {
+  if constexpr (BY_MATRICES) {
+    u32 both[4];
+    load_matrices(both, column);
+    to.n[j][0] = both[0], to.n[j][1] = both[1];
+    if (j + 1 < PRODUCTS_N) to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
+  } else {
+    load_pair(to.n[j][0], to.n[j][1], column);
+  }
+}
 // offsets: of the lane's columns.
 device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
                                     const u32 (&offsets)[READS_N]) {
 #pragma unroll
-  for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS) {
-    if constexpr (!BY_MATRICES) {
-      load_pair(to.n[j][0], to.n[j][1], tile + offsets[j]);
-      continue;
-    }
-    u32 both[4];
-    load_matrices(both, tile + offsets[j / 2]);
-    to.n[j][0] = both[0], to.n[j][1] = both[1];
-    if (j + 1 < PRODUCTS_N) to.n[j + 1][0] = both[2], to.n[j + 1][1] = both[3];
-  }
+  for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS)
+    load_columns(to, j, tile + offsets[j / READ_PRODUCTS]);
 }
 
 // ---- rows along the outer index, PITCH bytes from one step of the reduction to the next -------

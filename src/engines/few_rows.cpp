@@ -24,9 +24,20 @@ std::int64_t pairs_of(const Gather& gather) { return gather.rows * gather.phases
 
 // As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
 // are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
-std::vector<FragmentShape> shapes(bool split, bool by_warpgroups, std::int64_t pairs) {
+// Sums of f64 do, too: a thread bears 64, of twelve warps 48.
+std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_warpgroups,
+                                  std::int64_t pairs) {
   const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
+  const bool split = is_split(problem);
   std::vector<FragmentShape> shapes;
+  if (problem.type == KILN_DATA_DOUBLE) {
+    if (n <= 32) shapes.push_back({512, n, 8, thread_n, 1});
+    if (n <= 40) shapes.push_back({384, n, 6, thread_n, 1});
+    if (n <= 48) shapes.push_back({384, n, 4, thread_n, 1});
+    shapes.push_back({256, n, 4, thread_n, 1});
+    shapes.push_back({128, n, 4, thread_n, 1});
+    return shapes;
+  }
   if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
   if (by_warpgroups) shapes.push_back({384, n, 4, thread_n, 1});
   shapes.push_back({256, n, 4, thread_n, 1});
@@ -84,6 +95,11 @@ void set_rows(FewRowsTile& tile, const Gather& gather, std::int64_t rows) {
   tile.rows = rows;
   tile.tiles = ceil_div(gather.phases.front().pixels[1], rows);
   tile.halo_rows = (rows - 1) * gather.stride[1] + (tile.taps - 1) * std::abs(gather.step[1]) + 1;
+  // Of f64, whose sums are large, as many as take no more room than the halo.
+  tile.exchange_rows =
+      tile.element < 8
+          ? gather.rows
+          : std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, gather.rows);
 }
 
 // Copies of a stage, of its halo and of its filter.
@@ -109,9 +125,10 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
   const std::int64_t slots =
       std::max<std::int64_t>(fragments / tile.load_fragments - (3 - tile.load_fragments), 1);
   constexpr std::int64_t units = 4;  // words that lanes copy at once
+  const std::int64_t unit_bytes = units * std::max<std::int64_t>(tile.element, 4);
   const bool vectors = tile.copy_bytes == vector_bytes;
   const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
-  const std::int64_t words = 2 * tile.chunk_steps;  // of a thread, of a pixel or row
+  const std::int64_t words = 32 * tile.chunk_steps / unit_bytes;  // of a thread, of a pixel or row
   const std::int64_t halo = ceil_div(ceil_div(tile.halo_pixels(), pixels_a_turn), slots);
   const std::int64_t filter =
       ceil_div(ceil_div(tile.taps * tile.pairs, threads / units), slots) * words;
@@ -124,8 +141,9 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
 // Clocks of an image's tiles (cost_model.cpp).
 double clocks_of(const FewRowsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
+  const double of_product = tile.element == 8 ? product_clocks_f64 : product_clocks;
   const double fragment =
-      shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
+      shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
   const Copies copies = copies_of(tile);
   const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
@@ -148,6 +166,7 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
   tile.pairs = pairs_of(gather);
+  tile.taps_in_row = phase.taps[2];
   const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
   std::optional<FewRowsTile> best;
   double best_clocks = 0;
@@ -244,6 +263,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
   work.copy_bytes = static_cast<double>(tile.copy_bytes);
   work.row_copies = chunks * static_cast<double>(copies.filter);
   work.row_copy_bytes = static_cast<double>(tile.element);
+  if (problem.type == KILN_DATA_DOUBLE) work.landings = chunks;
   work.scattered = true;  // each of them a sum over the taps of a row
   work.bytes = work_of(problem, false).bytes;
   return tile.planes ? warpgroup_fragment_seconds(work, 1, device)
@@ -253,14 +273,21 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
 }  // namespace
 
 std::int64_t FewRowsTile::filter_bytes() const {
-  const std::int64_t pitch = 32 * chunk_steps + 16;
-  return taps * (planes ? 32 * chunk_steps * (shape.n + 1) : round_up(shape.n, 16) * pitch);
+  const std::int64_t pairs_read = element < 8 ? 16 : 8;
+  return taps * (planes ? 32 * chunk_steps * (shape.n + 1)
+                        : round_up(shape.n, pairs_read) * fragments_pitch(chunk_steps, element));
+}
+
+std::int64_t FewRowsTile::halo_bytes() const {
+  return halo_pixels() * fragments_pitch(chunk_steps, element);
+}
+
+std::int64_t FewRowsTile::exchange_bytes(std::int64_t output_channels) const {
+  return output_channels * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
 }
 
 std::int64_t FewRowsTile::stage_bytes() const {
-  const std::int64_t pitch = 32 * chunk_steps + 16;
-  const std::int64_t exchange = pairs * (shape.m + 4) * 4;
-  return std::max(halo_pixels() * pitch, exchange) + filter_bytes();
+  return std::max(halo_bytes(), exchange_bytes(exchange_rows)) + filter_bytes();
 }
 
 std::int64_t FewRowsTile::shared_memory() const {
@@ -269,13 +296,19 @@ std::int64_t FewRowsTile::shared_memory() const {
   return 2 * stage_bytes() + rests + taps * pairs * table_entry;
 }
 
+std::string FewRowsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                 const DeviceDescription& device) const {
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+  return warpgroup_refusal(device);
+}
+
 bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
                                               const Gather& gather,
                                               const DeviceDescription& device) const {
   std::vector<FewRowsTile> out;
-  for (const FragmentShape& shape : shapes(is_split(problem), by_warpgroups(), pairs_of(gather))) {
+  for (const FragmentShape& shape : shapes(problem, by_warpgroups(), pairs_of(gather))) {
     const auto tile = lay_tile(shape, by_warpgroups(), problem, gather, device);
     if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
   }
@@ -287,9 +320,9 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
     return Refusal{std::move(reason)};
-  if (std::string reason = by_warpgroups() ? warpgroup_refusal(device) : ""; !reason.empty())
+  if (std::string reason = products_refusal(problem, device); !reason.empty())
     return Refusal{std::move(reason)};
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
@@ -340,6 +373,7 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
   add("STRIP_STEP", tile.strip_step, "from one to the next");
   add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
   add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("EXCHANGE_ROWS", tile.exchange_rows, "output channels whose sums go out together");
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, tile.split, reduction);

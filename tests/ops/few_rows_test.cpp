@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "placed_case.hpp"
@@ -16,25 +17,37 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
+constexpr Arithmetic with_f64[] = {arithmetics[0],
+                                   arithmetics[1],
+                                   arithmetics[2],
+                                   arithmetics[3],
+                                   {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}};
+
+const Arithmetic& in_turn(int turn) {
+  return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
+}
+
 const FewRowsEngine by_warps;
 const FewRowsWgmmaEngine by_warpgroups;
 
-// Those that the device has.
-std::vector<const FewRowsEngine*> both() {
+// Those that the device has, of a type.
+std::vector<const FewRowsEngine*> engines_of(DataType type) {
   std::vector<const FewRowsEngine*> all = {&by_warps};
-  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&by_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
-  for (const FewRowsEngine* engine : both()) check_integers(item, engine->name());
+  const DataType type = std::get<ConvolutionProblem>(item.problem).type;
+  for (const FewRowsEngine* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = FewRowsEngine().candidates(problem, device()->description());
+std::string reason_of(const FewRowsEngine& engine, const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
 }
+std::string reason(const ConvolutionProblem& problem) { return reason_of(by_warps, problem); }
 
 }  // namespace
 
@@ -46,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   kiln_test::ShareOfCases share = share_of_cases();
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
-    for (const Arithmetic& arithmetic : arithmetics)
+    for (const Arithmetic& arithmetic : with_f64)
       for (const kilnTensorFormat_t layout : layouts) {
         if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
         const ConvolutionProblem problem =
@@ -55,7 +68,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
         DeviceDescription description = device()->description();
-        for (const FewRowsEngine* engine : both()) {
+        for (const FewRowsEngine* engine : engines_of(arithmetic.type)) {
           const std::vector<FewRowsTile> tiles = engine->tiles(problem, gather, description);
           BOOST_TEST(tiles.size() >= 2);
           for (const FewRowsTile& tile : tiles)
@@ -76,7 +89,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
 BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0;
-  for (const Arithmetic& arithmetic : arithmetics)
+  for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
       const char* line = turn++ % 3 == 0 ? "mb1ic3ih128oc96kh11ph0" : "mb2ic3ih128oc16kh11ph0";
       if (!share.takes()) continue;
@@ -104,7 +117,7 @@ BOOST_AUTO_TEST_CASE(edges) {
       for (const ConvolutionPass pass : passes)
         for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
           for (int i = 0; i < 2; ++i) {
-            const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++ / 2) % 4];
+            const Arithmetic& arithmetic = in_turn(turn++ / 2);
             const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
             // Too many taps, few products, phases, channels that are no vectors.
             if (!reason(problem).empty()) continue;
@@ -116,7 +129,7 @@ BOOST_AUTO_TEST_CASE(edges) {
 
 // Rows of pixels, and columns, that lie further apart than they are long.
 BOOST_AUTO_TEST_CASE(strides) {
-  for (const Arithmetic& arithmetic : arithmetics)
+  for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
       const ConvolutionOperands o =
           describe_convolution(parse_convolution_line("mb2ic16ih9iw14oc3kh5ph2"), arithmetic.type,
@@ -137,14 +150,14 @@ BOOST_AUTO_TEST_CASE(strides) {
 
 // Sums so long that they are promoted through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
-  for (const Arithmetic& arithmetic : arithmetics)
+  for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts)
       check_exact(integers_of(problem_in("mb1_ic2784ih4iw5_oc2_kh3kw3", arithmetic, layout)));
 }
 
 // Operands that are aligned to an element alone, and a residual that lies otherwise.
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
-  for (const Arithmetic& arithmetic : arithmetics)
+  for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
       const ConvolutionOperands o =
           describe_convolution(parse_convolution_line("mb2ic24ih14iw15oc5kh5ph2"), arithmetic.type,
@@ -177,7 +190,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       }
       item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
-      for (const FewRowsEngine* engine : both())
+      for (const FewRowsEngine* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
@@ -187,7 +200,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line :
        {"mb2_ic16ih12iw13_oc3_kh5kw5_ph0pw2", "mb1_ic24ih6iw530_oc4_kh3kw5_ph0pw4"})
-    for (const Arithmetic& arithmetic : arithmetics)
+    for (const Arithmetic& arithmetic : with_f64)
       for (const kilnTensorFormat_t layout : layouts) {
         OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
         for (const char* tensor : {"x", "w"})
@@ -202,7 +215,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const FewRowsEngine* engine : both())
+  for (const FewRowsEngine* engine : engines_of(KILN_DATA_FLOAT))
     check_error_of_three_products(engine->name(),
                                   {.channels = 48, .size = 18, .filters = 3, .taps = 5});
 }
@@ -225,6 +238,10 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(problem_in("mb4ic30ih29oc3kh7ph1", f32, KILN_TENSOR_NHWC)) ==
              "neither the pixels of a row lie side by side, nor channels, aligned and in multiples "
              "of 16 bytes");
+  const ConvolutionProblem f64 =
+      problem_in("mb4ic32ih29oc3kh7ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}, KILN_TENSOR_NCHW);
+  BOOST_TEST(reason(f64) == "");
+  BOOST_TEST(reason_of(by_warpgroups, f64) == "f64, of which ldmatrix knows nothing");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
