@@ -222,16 +222,20 @@ class OperationCheck {
   }
 
   // The result on top of each input, whose buffer holds all of it, so that it overlaps no other:
-  // computed where that is allowed, else refused.
+  // computed where that is allowed, else refused. Then as little further as it may be at all.
   void treats_overlaps() {
     const std::size_t last = calls_.names.size() - 1;
+    kilnPlanInfo_t info{};
+    info.structSize = sizeof info;
+    succeeds(kilnGetPlanInfo(plan_.get(), &info));
     for (std::size_t i = 0; i < last; ++i) {
       const bool allowed = std::find(calls_.in_place.begin(), calls_.in_place.end(),
                                      calls_.names[i]) != calls_.in_place.end();
       OperationData data = data_of(calls_.values.back());
       if (allowed) data.result().values = data.tensors[i].values;
-      const Buffers buffers =
-          buffers_of(data, data.result().bytes().size() + size_of(data.tensors[last].operand.type));
+      const std::size_t element = size_of(data.tensors[last].operand.type);
+      const std::size_t further = std::max(element, info.alignment);
+      const Buffers buffers = buffers_of(data, data.result().bytes().size() + further);
       Arguments on_top = arguments(data.scalars, buffers);
       on_top.at[last] = on_top.at[i];
       if (allowed) {
@@ -243,9 +247,9 @@ class OperationCheck {
       } else {
         refuses_overlap(on_top, i, "expected a result apart from it");
       }
-      if (!data.tensors[i].operand.contiguous() || data.tensors[i].operand.span() < 2) continue;
-      on_top.at[last] =
-          static_cast<std::byte*>(on_top.at[i]) + size_of(data.tensors[last].operand.type);
+      if (!data.tensors[i].operand.contiguous() || data.tensors[i].bytes().size() <= further)
+        continue;
+      on_top.at[last] = static_cast<std::byte*>(on_top.at[i]) + further;
       refuses_overlap(on_top, i, allowed ? "or at the same address" : "apart from it");
     }
   }
