@@ -78,6 +78,7 @@ constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15
 // Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
 // lose each time that their parts are doubled and, on the FMA units, for every 128 threads more.
 constexpr double late_share = 0.153, uneven_parts_loss = 0.03, uneven_threads_loss = 0.07;
+constexpr double late_share_mma_f64 = 0.321, uneven_parts_loss_mma_f64 = 0.0146;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
 // which shared memory is read; clocks of its own whatever runs beside, and for 32 copies; where
@@ -87,7 +88,7 @@ struct FragmentCosts {
   double products, reads, fragment, copies, stage, lone_warps;
 };
 constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
-                        fragments_f64 = {1.05, 0.139, 56.5, 0.0843, 438, 2.23};
+                        fragments_f64 = {1.05, 0.139, 46.5, 0.99, 438, 2.23};
 constexpr double enough_warps = 8;
 // Reads along rows, or of columns that meet in the same banks; clocks to split 32 f32 in two. Then
 // as above: clocks before the first step, for results, to exchange sums, each time that their parts
@@ -102,7 +103,7 @@ constexpr double fragment_start_clocks = 1800;  // of a launch, beside what ever
 constexpr double staged_first_clocks = 1000, staged_first_copies = 5.36;
 // Until a stage of several steps has landed that is not loaded far ahead; in three products none is
 // waited for.
-constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000, landing_clocks_f64 = 328;
+constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000, landing_clocks_f64 = 323;
 // Of copies by rows, against plain ones; those of which `gathered_copies` says how they weigh have
 // their place worked out.
 constexpr double row_copies_share = 0.548;
@@ -318,14 +319,17 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   if (work.largest > 1) {
     // The longest work begins first; what ends last does so with few others beside it. Where all
     // run at once, the longest one's others are of the mean.
+    const bool mma_f64 = tile.mma() && work.type == KILN_DATA_DOUBLE;
+    const double late = mma_f64 ? late_share_mma_f64 : late_share;
+    const double parts_loss = mma_f64 ? uneven_parts_loss_mma_f64 : uneven_parts_loss;
     const double last = block(1, work.largest);
     const double places = cluster_places(parts, resident, device) * resident;
     const double most =
         std::min<double>(std::ceil(blocks / cluster_places(parts, 1, device)), resident);
     const double even = blocks <= places ? block(most, 1 + (work.largest - 1) / most)
-                                         : block(resident) * blocks / places + last * late_share;
+                                         : block(resident) * blocks / places + last * late;
     const double threads_loss = tile.mma() ? 0 : uneven_threads_loss * (tile.threads() / 128.0 - 1);
-    clocks = std::max(even, last) * (1 + uneven_parts_loss * std::log2(parts)) * (1 + threads_loss);
+    clocks = std::max(even, last) * (1 + parts_loss * std::log2(parts)) * (1 + threads_loss);
   } else {
     clocks = rounds_clocks(blocks, parts, resident, device, block);
   }
