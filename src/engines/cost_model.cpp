@@ -90,11 +90,12 @@ struct FragmentCosts {
 constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
                         fragments_f64 = {1.05, 0.139, 46.5, 0.99, 438, 2.23};
 constexpr double enough_warps = 8;
-// Reads along rows, or of columns that meet in the same banks; clocks to split 32 f32 in two. Then
+// Reads along rows (of f64 by the paper's L1, channels last), or of columns that meet in the same
+// banks; clocks to split 32 f32 in two. Then
 // as above: clocks before the first step, for results, to exchange sums, each time that their parts
 // are doubled.
-constexpr double transposed_f32 = 1.28, transposed_16_bits = 0.946, conflict_share = 4.12,
-                 split_clocks = 0.782, gathered_copies = 1.29;
+constexpr double transposed_f32 = 1.28, transposed_16_bits = 0.946, transposed_f64 = 1.45,
+                 conflict_share = 4.12, split_clocks = 0.782, gathered_copies = 1.29;
 constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
                  fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 7.25;
 constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
@@ -354,7 +355,10 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double splits = work.split ? warps * (2 * shape.thread_m + shape.thread_n) : 0;
   const FragmentCosts& cost = f64 ? fragments_f64 : fragments_f32;
   double fragment = cost.products * products + cost.reads * reads + split_clocks * splits;
-  if (work.transposed) fragment *= size_of(work.type) == 2 ? transposed_16_bits : transposed_f32;
+  if (work.transposed)
+    fragment *= f64                       ? transposed_f64
+                : size_of(work.type) == 2 ? transposed_16_bits
+                                          : transposed_f32;
   const double landing = work.split                ? 0
                          : f64                     ? landing_clocks_f64
                          : size_of(work.type) == 2 ? landing_clocks_16_bits

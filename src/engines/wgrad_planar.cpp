@@ -114,6 +114,8 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   const auto stages = static_cast<double>(problem.batch * tile.bands);
   work.fragments = stages * static_cast<double>(tile.fragments());
   (shape.columns_left ? work.stages : work.landings) = stages;
+  // Where other types were fitted, it made no difference.
+  work.transposed = problem.type == KILN_DATA_DOUBLE && tile.filters_inner;
   work.one_by_one = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * tile.lines.word_bytes());
