@@ -17,16 +17,6 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-constexpr Arithmetic with_f64[] = {arithmetics[0],
-                                   arithmetics[1],
-                                   arithmetics[2],
-                                   arithmetics[3],
-                                   {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}};
-
-const Arithmetic& in_turn(int turn) {
-  return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
-}
-
 const FewRowsEngine by_warps;
 const FewRowsWgmmaEngine by_warpgroups;
 

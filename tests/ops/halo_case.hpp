@@ -16,14 +16,14 @@ struct EngineOfLayout {
   bool is_for(const Arithmetic& arithmetic) const {
     const bool f32 = arithmetic.type == KILN_DATA_FLOAT;
     if (types == SPLIT) return f32 && arithmetic.math == KILN_MATH_DEFAULT;
-    return types != F32 || f32;
+    if (types == ANY) return arithmetic.type != KILN_DATA_DOUBLE;
+    return types == WITH_F64 || f32;
   }
   // Those that it is for.
   std::vector<Arithmetic> all_arithmetics() const {
     std::vector<Arithmetic> all;
-    for (const Arithmetic& arithmetic : arithmetics)
+    for (const Arithmetic& arithmetic : with_f64)
       if (is_for(arithmetic)) all.push_back(arithmetic);
-    if (types == WITH_F64) all.push_back({KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
     return all;
   }
 };

@@ -21,6 +21,16 @@ inline constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT
                                              {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                              {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
 
+// For engines that multiply f64, too.
+inline constexpr Arithmetic with_f64[] = {arithmetics[0],
+                                          arithmetics[1],
+                                          arithmetics[2],
+                                          arithmetics[3],
+                                          {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}};
+inline const Arithmetic& in_turn(int turn) {
+  return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
+}
+
 // The host device, or a Hopper GPU: elsewhere there are no products of warpgroups.
 inline bool has_warpgroups() {
   const DeviceDescription& description = device()->description();

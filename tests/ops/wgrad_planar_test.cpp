@@ -35,16 +35,6 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
-constexpr Arithmetic with_f64[] = {arithmetics[0],
-                                   arithmetics[1],
-                                   arithmetics[2],
-                                   arithmetics[3],
-                                   {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}};
-
-const Arithmetic& in_turn(int turn) {
-  return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
-}
-
 const WgradPlanarEngine by_warps;
 const WgradPlanarWgmmaEngine by_warpgroups;
 
