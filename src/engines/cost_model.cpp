@@ -91,9 +91,8 @@ constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
                         fragments_f64 = {1.05, 0.139, 46.5, 0.99, 438, 2.23};
 constexpr double enough_warps = 8;
 // Reads along rows (of f64 by the paper's L1, channels last), or of columns that meet in the same
-// banks; clocks to split 32 f32 in two. Then
-// as above: clocks before the first step, for results, to exchange sums, each time that their parts
-// are doubled.
+// banks; clocks to split 32 f32 in two. Then as above: clocks before the first step, for results,
+// to exchange sums, each time that their parts are doubled.
 constexpr double transposed_f32 = 1.28, transposed_16_bits = 0.946, transposed_f64 = 1.45,
                  conflict_share = 4.12, split_clocks = 0.782, gathered_copies = 1.29;
 constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,

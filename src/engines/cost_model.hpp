@@ -20,7 +20,10 @@ namespace kiln {
 // 16 x 8 over 32 bytes by mma.sync, and in which a multiprocessor issues the copy of a chunk of a
 // line (line_loader.cuh), of a piece of a row, or of a pair of elements that makes a word of one;
 // half of these, for they run beside the products.
-inline constexpr double product_clocks = 6.5, product_clocks_f64 = 16;
+inline constexpr double product_clocks = 6.5;
+constexpr double product_clocks_of(std::int64_t element_bytes) {
+  return element_bytes == 8 ? 16 : product_clocks;
+}
 inline constexpr double chunk_copy_clocks = 28 / 128.0 / 2, row_copy_clocks = 4 / 128.0 / 2,
                         row_pair_clocks = 10 / 128.0 / 2;
 

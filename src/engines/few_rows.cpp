@@ -141,7 +141,7 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
 // Clocks of an image's tiles (cost_model.cpp).
 double clocks_of(const FewRowsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
-  const double of_product = tile.element == 8 ? product_clocks_f64 : product_clocks;
+  const double of_product = product_clocks_of(tile.element);
   const double fragment =
       shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
   const Copies copies = copies_of(tile);

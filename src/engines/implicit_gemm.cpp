@@ -46,13 +46,15 @@ int columns_together(const Gather& gather) {
   if (!images_inner(gather) || gather.phases.size() > 1 || gather.source_strides[4] != 1 ||
       gather.stride[2] != 1 || gather.phases.front().pixels[2] > widest)
     return 1;
+  constexpr std::int64_t fewest = 4;
   const auto most = sector / static_cast<std::int64_t>(size_of(gather.type));
   std::int64_t together = std::gcd(most, gather.phases.front().pixels[2]);
+  if (together < fewest) return 1;
   const auto least = static_cast<double>(walked_in_row(gather, 1));
-  while (static_cast<double>(walked_in_row(gather, together)) > (1 + most_waste) * least)
-    together /= 2;
-  constexpr std::int64_t fewest = 4;
-  return together < fewest ? 1 : static_cast<int>(together);
+  for (; together >= fewest; together /= 2)
+    if (static_cast<double>(walked_in_row(gather, together)) <= (1 + most_waste) * least)
+      return static_cast<int>(together);
+  return 1;
 }
 
 bool fixed_geometry(const Gather& gather) {

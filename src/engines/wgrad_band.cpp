@@ -108,7 +108,7 @@ double clocks_of(const BandTile& tile, bool split) {
   constexpr double stage_clocks = 300;
   const FragmentShape& shape = tile.shape;
   const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
-  const double of_product = tile.lines.element == 8 ? product_clocks_f64 : product_clocks;
+  const double of_product = product_clocks_of(tile.lines.element);
   const double fragment = products * of_product * shape.slice_threads() / 128;
   const double copies = static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *

@@ -1,6 +1,9 @@
 // One forward convolution on small integers, compared for equality.
 #pragma once
 
+#include <cmath>
+#include <limits>
+
 #include "engines/gemm_tile.hpp"
 #include "operation_case.hpp"
 #include "problem/problem_line.hpp"
@@ -19,6 +22,16 @@ struct ForwardCase : OperationCase {
     (*this)["w"].fill_integers(seed + 1, 2);
   }
 };
+
+// In x (16 channels of 8 x 8, of two images) and w (20 filters of 3 x 3); nothing else is zero.
+inline void put_nan_and_infinities(OperationCase& item) {
+  item["x"].at(20) = std::nan("");
+  item["x"].at(300) = std::numeric_limits<double>::infinity();
+  item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+  item["w"].at(777) = std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "w"})
+    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+}
 
 // The tiles of the FMA units, and of the tensor cores with short sums and long ones.
 inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {

@@ -124,12 +124,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
         ConvolutionProblem problem = problem_of("mb2ic16ih8iw8oc20kh3ph0", type, engine.layout);
         problem.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
         ForwardCase item(problem);
-        item["x"].at(20) = std::nan("");
-        item["x"].at(300) = std::numeric_limits<double>::infinity();
-        item["x"].at(1100) = -std::numeric_limits<double>::infinity();
-        item["w"].at(777) = std::numeric_limits<double>::infinity();
-        for (const char* tensor : {"x", "w"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        put_nan_and_infinities(item);
         check_exact(item, cat(engine.name, " ", name_of(type), " math ", static_cast<int>(math)),
                     engine.name);
       }

@@ -63,12 +63,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
     for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
       OperationCase item =
           integers_of(halo_problem("mb2ic16ih8iw8oc20kh3ph0", engine, arithmetic), 5);
-      item["x"].at(20) = std::nan("");
-      item["x"].at(300) = std::numeric_limits<double>::infinity();
-      item["x"].at(1100) = -std::numeric_limits<double>::infinity();
-      item["w"].at(777) = std::numeric_limits<double>::infinity();
-      for (const char* tensor : {"x", "w"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      put_nan_and_infinities(item);
       check_exact(item, engine);
     }
 }
