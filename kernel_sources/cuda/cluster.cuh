@@ -26,10 +26,10 @@ device_inline u32 cluster_number() {
   return number;
 }
 
-// What a block of the cluster gets of `count`, rounded up: clusters are of 2, 4, 8, 16 blocks.
+// What a block of the cluster gets of `count`, rounded up.
 device_inline u32 cluster_share(u32 count) {
   const u32 size = cluster_size();
-  return (count + size - 1) >> (31 - leading_zeros(size));
+  return (count + size - 1) / size;
 }
 
 // Every thread of the cluster must arrive; orders their accesses to each other's shared memory. A

@@ -157,10 +157,6 @@ constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_co
 // Of a warp that moves a register, where nothing runs beside it.
 constexpr double move_clocks = 2.3;
 
-// Of the places for clusters of several blocks a multiprocessor, those that are taken at once: 62
-// of 66 clusters of 4, not 64; 27 of 30 clusters of 8, not 30; pairs take them all.
-constexpr double taken_places = 0.945;
-
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
 
 // Of a thread that slides along a row: against one multiply-add a clock and lane, by the f32 and
@@ -245,23 +241,37 @@ int resident_blocks(double shared_memory, double thread_sums, double warps,
                   static_cast<int>(std::max(by_registers, 1.0)));
 }
 
-// Multiprocessors of the processing clusters of an H100 or H200 of 132, inferred from which
-// clusters of blocks run at once: a cluster runs within one of them.
-constexpr int processing_clusters[] = {18, 18, 18, 18, 18, 16, 16, 10};
+// How many clusters of so many blocks run at once on an H100 or H200 of 132 multiprocessors, by the
+// driver (cuOccupancyMaxActiveClusters): a cluster runs within one processing cluster, and those
+// are of different sizes. Of one block a multiprocessor, and of two, three and four.
+constexpr int resident_rows = 4;
+struct ClustersAtOnce {
+  int size, clusters[resident_rows];
+};
+constexpr ClustersAtOnce clusters_at_once[] = {
+    {2, {66, 132, 198, 264}}, {3, {39, 79, 124, 163}}, {4, {30, 62, 92, 124}},
+    {5, {22, 47, 69, 94}},    {6, {17, 39, 62, 79}},   {8, {15, 30, 45, 62}},
+    {16, {7, 14, 21, 28}},
+};
 constexpr int others_processing_cluster = 16;
+
+int most_clusters(int size, int resident, const DeviceDescription& device) {
+  if (device.multiprocessors == 132)
+    for (const ClustersAtOnce& each : clusters_at_once)
+      if (each.size == size) {
+        const int row = std::min(resident, resident_rows);
+        return each.clusters[row - 1] * resident / row;
+      }
+  return others_processing_cluster * resident / size * device.multiprocessors /
+         others_processing_cluster;
+}
 
 // Places for blocks in clusters of `parts`, of which `resident` fit on a multiprocessor, as if they
 // were multiprocessors.
 double cluster_places(int parts, int resident, const DeviceDescription& device) {
   if (parts == 1) return device.multiprocessors;
-  const auto clusters = [&](int multiprocessors) { return multiprocessors * resident / parts; };
-  int all = 0;
-  if (device.multiprocessors == 132)
-    for (const int each : processing_clusters) all += clusters(each);
-  else
-    all = clusters(others_processing_cluster) * device.multiprocessors / others_processing_cluster;
-  if (resident > 1 && parts > 2) all = static_cast<int>(all * taken_places);
-  return static_cast<double>(std::max(all, 1) * parts) / resident;
+  return static_cast<double>(std::max(most_clusters(parts, resident, device), 1) * parts) /
+         resident;
 }
 
 // Clocks of `blocks` blocks over the chip in clusters of `parts`, `resident` at once on a

@@ -46,9 +46,9 @@ std::string matrices_refusal(const ConvolutionProblem& problem);
 std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                              const DeviceDescription& device);
 
-// Into how many parts a cluster of blocks may divide a tile's reduction; those that do not divide a
-// processing cluster's multiprocessors pack badly into the chip (tests/bench/NOTES.md).
-inline constexpr int cluster_sizes[] = {1, 2, 4, 8, 16};
+// Into how many parts a cluster of blocks may divide a tile's reduction. No more clusters of 7 run
+// at once than of 8, and those of 9 to 15 leave more of the chip idle.
+inline constexpr int cluster_sizes[] = {1, 2, 3, 4, 5, 6, 8, 16};
 
 // Candidates of a tile: every number of parts, up to `most`, that leaves each of them some of the
 // `steps` of the reduction.

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
         if (is_wgrad)
           for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
         for (const GemmTile& tile : tiles)
-          for (int parts : {1, 2, 8, 16}) {
+          for (int parts : {1, 2, 3, 8, 16}) {
             if (parts > largest || !share.takes()) continue;
             const HostTensor got = run_proposal(
                 item,
