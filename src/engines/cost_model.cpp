@@ -76,9 +76,8 @@ constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15
                  scattered_store_clocks = 68, exchange_clocks = 1900, exchanged_sums_clocks = 7.21;
 
 // Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
-// lose each time that their parts are doubled and, on the FMA units, for every 128 threads more.
-constexpr double late_share = 0.153, uneven_parts_loss = 0.03, uneven_threads_loss = 0.07;
-constexpr double late_share_mma_f64 = 0.321, uneven_parts_loss_mma_f64 = 0.0146;
+// lose on the FMA units for every 128 threads more.
+constexpr double late_share = 0.25, late_share_mma_f64 = 0.4, uneven_threads_loss = 0.07;
 
 // Of operands in fragments: a fragment takes this share of its products' clocks and of those in
 // which shared memory is read; clocks of its own whatever runs beside, and for 32 copies; where
@@ -331,7 +330,6 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
     // run at once, the longest one's others are of the mean.
     const bool mma_f64 = tile.mma() && work.type == KILN_DATA_DOUBLE;
     const double late = mma_f64 ? late_share_mma_f64 : late_share;
-    const double parts_loss = mma_f64 ? uneven_parts_loss_mma_f64 : uneven_parts_loss;
     const double last = block(1, work.largest);
     const double places = cluster_places(parts, resident, device) * resident;
     const double most =
@@ -339,7 +337,7 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
     const double even = blocks <= places ? block(most, 1 + (work.largest - 1) / most)
                                          : block(resident) * blocks / places + last * late;
     const double threads_loss = tile.mma() ? 0 : uneven_threads_loss * (tile.threads() / 128.0 - 1);
-    clocks = std::max(even, last) * (1 + parts_loss * std::log2(parts)) * (1 + threads_loss);
+    clocks = std::max(even, last) * (1 + threads_loss);
   } else {
     clocks = rounds_clocks(blocks, parts, resident, device, block);
   }
