@@ -31,9 +31,6 @@ device_inline u32 grid_z() { return gridDim.z; }
 device_inline u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
 device_inline u64 mulhi(u64 a, u64 b) { return __umul64hi(a, b); }
 
-// Bits above the highest that is set.
-device_inline int leading_zeros(u32 a) { return __clz(static_cast<int>(a)); }
-
 // The same pointer, of unknown origin to the compiler: it will add to it as written, instead of
 // taking the sum that made it apart and adding up every element's address from the beginning.
 template <class T>

@@ -42,8 +42,6 @@ device_inline u64 mulhi(u64 a, u64 b) {
   return static_cast<u64>((static_cast<unsigned __int128>(a) * b) >> 64);
 }
 
-device_inline int leading_zeros(u32 a) { return a == 0 ? 32 : __builtin_clz(a); }
-
 template <class T>
 device_inline T* opaque(T* pointer) {
   return pointer;
