@@ -52,6 +52,11 @@ tests() {
         --device cuda --check --dt $type --batch tests/problems/paper.txt"
     done
   done
+  # Strides, whose phases are as many problems in one, and outputs beyond the L2 cache.
+  for type in f32 f16; do
+    printf '%s\t%s\n' "resnet50.dgrad.$type" "'$build/src/kiln' conv --dir dgrad \
+      --device cuda --check --dt $type --batch tests/problems/resnet50.txt"
+  done
 }
 
 say "Test programs, their output in $logs"

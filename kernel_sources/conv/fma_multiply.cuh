@@ -69,8 +69,8 @@ struct Accumulator {
     device_inline static constexpr int line(int l, int r, int c) {
       return LINES_ALONG_M ? 4 * r + c : l;
     }
-    device_inline static constexpr int of(int l, int r, int c) {
-      return exchange_place(line(l, r, c), LINES_ALONG_M ? l : 4 * r + c);
+    device_inline static constexpr int in_line(int l, int r, int c) {
+      return LINES_ALONG_M ? l : 4 * r + c;
     }
   };
 };

@@ -20,13 +20,21 @@ struct TilePixels {
   u64 image;  // that the block's pointers begin with
   u32 last;   // index of the last pixel; less than origin.first if there is none
 
-  device_inline TilePixels(u64 tile, const GatherParams& params) {
+  device_inline TilePixels(u32 tile, const GatherParams& params) {
     origin.phase = 0;
     if constexpr (PHASES > 1) {
-      origin.phase = static_cast<u32>(tile / params.tiles);
-      tile -= origin.phase * params.tiles;
+      u32 run = static_cast<u32>(params.tiles), before = 0;  // tiles of each phase
+      if constexpr (PHASE_TILES > 0) {
+        if (run > MOST_PHASE_TILES) {
+          before = tile / (PHASES * PHASE_TILES) * PHASE_TILES;
+          tile -= before * PHASES;
+          run = run - before < PHASE_TILES ? run - before : PHASE_TILES;
+        }
+      }
+      origin.phase = tile / run;
+      tile += before - origin.phase * run;
     }
-    const u64 first = tile * TILE_N;
+    const u64 first = static_cast<u64>(tile) * TILE_N;
     const u32 pixels = OUT_O[origin.phase] * OUT_P[origin.phase] * OUT_Q[origin.phase];
     const u64 all = static_cast<u64>(params.images) * pixels;
     origin.images = static_cast<u32>(params.images);
@@ -57,7 +65,8 @@ struct TilePixels {
   device_inline bool empty() const { return PHASES > 1 && last + 1 == origin.first; }
 };
 
-// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels, phases.
+// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels, phases. Of more
+// than MOST_PHASE_TILES tiles of pixels the phases take turns at PHASE_TILES.
 struct Tile {
   u32 group;
   int first_row;

@@ -2,8 +2,7 @@
 // elements of a line lie side by side.
 #pragma once
 
-#include "conv/gather_output.cuh"
-#include "conv/tile_sums.cuh"
+#include "conv/neighbour_store.cuh"
 
 // Of the pixels of an image and those behind it, of rows from first_row of a group on. A line has a
 // place of its own, and its elements follow at offsets that are the same for all lines.
@@ -12,6 +11,7 @@
 // that of some pixel of the tile if there is none.
 template <class Pixels>
 struct TileStore {
+  using Taken = OwnSums;
   // Pixels of a run that is stored whole lie side by side: one offset is all that is needed.
   static constexpr int RUN = OUTPUT_VECTOR ? ACCESS : 1;
 
@@ -54,6 +54,15 @@ struct TileStore {
   // Of element i of a line, or of line i.
   device_inline int row_of(int i) const { return first_row + position.m + row_step(i); }
   device_inline int pixel_of(int i) const { return position.n + column_step(i); }
+
+  // As add_up_lost has it.
+  device_inline int row(int index, int element) const {
+    return row_of(LINES_ALONG_M ? element : index);
+  }
+  device_inline int pixel(int index, int element) const {
+    return pixel_of(LINES_ALONG_M ? index : element);
+  }
+  device_inline bool exists(int /*index*/, int element) const { return valid >> element & 1; }
 
   device_inline out_offset_t z_offset(int row, int pixel, out_offset_t at) const {
     if constexpr (Z_LIKE_OUT) return at;
@@ -108,29 +117,15 @@ struct TileStore {
           if (!(existing >> (run + i) & 1)) continue;
           const out_offset_t at = base + along(run + i);
           const int element = first + run + i;
-          const int row = row_of(LINES_ALONG_M ? element : index);
-          const int pixel = pixel_of(LINES_ALONG_M ? index : element);
-          epilogue.store_one(at, z_offset(row, pixel, at), piece[run + i], bias[i]);
+          epilogue.store_one(at, z_offset(row(index, element), pixel(index, element), at),
+                             piece[run + i], bias[i]);
         }
       }
     }
   }
 
   // Once all pieces have passed, and the registers of their sums are free: those that were lost.
-  device_inline void finish() const {
-    if (!SPLIT || lost == 0) return;
-#pragma unroll 1
-    for (int i = 0; i < LINES * LINE; ++i) {
-      const int index = i / LINE, element = i % LINE;
-      if ((lost >> (i / PIECE) & valid >> element & 1) == 0) continue;
-      const int row = row_of(LINES_ALONG_M ? element : index);
-      const int n = pixel_of(LINES_ALONG_M ? index : element);
-      const Pixel pixel = pixels.at(n);
-      const out_offset_t at =
-          output_offset(pixel) + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
-      epilogue.store_one(at, z_offset(row, n, at), sums.add_up(pixel, row), epilogue.bias_of(row));
-    }
-  }
+  device_inline void finish() const { add_up_lost(*this); }
 };
 
 // The sums of all parts of a tile go out line by line, through shared memory for ELEMENTS of them,
@@ -146,6 +141,10 @@ device_inline void store_by_line(const Sums& sums, const Pixels& pixels, Positio
     places.put(pixels);
     block_barrier();
   }
-  const TileStore store(pixels, places, position, first_row, image, group, params, phase);
-  reduce_and_store<ELEMENTS>(sums, memory, store);
+  if constexpr (LINES_ALONG_M || OUTPUT_VECTOR || !NeighboursSums::EVEN)
+    reduce_and_store<ELEMENTS>(
+        sums, memory, TileStore(pixels, places, position, first_row, image, group, params, phase));
+  else
+    reduce_and_store<ELEMENTS>(
+        sums, memory, NeighbourStore(pixels, places, first_row, image, group, params, phase));
 }

@@ -73,9 +73,6 @@ struct PromotedSums {
     device_inline static constexpr int in_line(int l, int r, int c) {
       return LINES_ALONG_M ? sum_row(l, r, c) : sum_column(l, r, c);
     }
-    device_inline static constexpr int of(int l, int r, int c) {
-      return exchange_place(line(l, r, c), in_line(l, r, c));
-    }
   };
 
  private:

@@ -39,7 +39,7 @@ device_inline Position thread_position(int thread) {
 }
 
 // A thread's sums are `registers` (target/sum_registers.cuh) of what the way to multiply makes
-// them, whose LinePlace says of which line each is, and where it lies there and in an exchange.
+// them, whose LinePlace says of which line each is, and where it lies there.
 
 // The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
 // columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
@@ -69,12 +69,57 @@ device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RU
   }
 }
 
+// Who of a warp takes which sums of a line out of an exchange, where those of a thread lie PITCH
+// apart: each its own,
+struct OwnSums {
+  static constexpr bool OF_OTHERS = false;
+  static constexpr int PITCH = THREADS;
+  // The first one that this thread takes, and element i of its line from there on.
+  device_inline static int first() { return slice_thread(); }
+  device_inline static constexpr int element(int i) { return i * PITCH; }
+};
+
+// or, where rows do not go out whole, those of neighbouring columns: element after element, the
+// warp takes its rows' columns in order, 32 sums at a time.
+struct NeighboursSums {
+  static constexpr bool OF_OTHERS = true;
+  // Elements that walk along a row, and rows from there to the next element.
+  static constexpr int ALONG_ROW = WARP_N > 32 ? WARP_N / 32 : 1;
+  static constexpr int ROWS_AT_ONCE = WARP_N > 32 ? 1 : 32 / WARP_N;
+  // Whether that divides rows evenly, so that a thread's columns are the same in all of them.
+  static constexpr bool EVEN = 32 % (LANES_N * RUN_N) == 0 && PIECE % ALONG_ROW == 0 &&
+                               (32 % WARP_N == 0 || WARP_N % 32 == 0);
+  // What a warp takes at a time falls into different banks.
+  static constexpr int PITCH = THREADS + LANES_N * ROWS_AT_ONCE;
+
+  device_inline static int first() {
+    const int lane = static_cast<int>(thread_x() % 32), column = first_column();
+    const int owners_sum = column / (LANES_N * RUN_N) * RUN_N + column % RUN_N;
+    return slice_thread() - lane + owners_sum * PITCH + first_row() * LANES_N +
+           column / RUN_N % LANES_N;
+  }
+  device_inline static constexpr int element(int i) {
+    return row(i) * LANES_N + i % ALONG_ROW * (32 / LANES_N * PITCH);
+  }
+
+  // Where element i lies from the warp's first sum of the line on: columns, and runs of RUN_M rows.
+  device_inline static int first_row() { return static_cast<int>(thread_x() % 32) / WARP_N; }
+  device_inline static int first_column() { return static_cast<int>(thread_x() % 32) % WARP_N; }
+  device_inline static constexpr int row(int i) { return i / ALONG_ROW * ROWS_AT_ONCE; }
+  device_inline static constexpr int column(int i) { return i % ALONG_ROW * 32; }
+};
+
 // Where a thread's sum lies in an exchange, whose first one is its first.
-device_inline constexpr int exchange_place(int line, int i) { return (line * LINE + i) * THREADS; }
+template <class LinePlace, int PITCH>
+struct ExchangePlace : LinePlace {
+  device_inline static constexpr int of(int l, int r, int c) {
+    return (LinePlace::line(l, r, c) * LINE + LinePlace::in_line(l, r, c)) * PITCH;
+  }
+};
 // COUNT lines from `line` on go to an exchange.
-template <int COUNT, class Sums>
+template <int COUNT, int PITCH, class Sums>
 device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
-  using Place = typename Sums::LinePlace;
+  using Place = ExchangePlace<typename Sums::LinePlace, PITCH>;
   if constexpr (COUNT < LINES)
     sums.registers.template put_lines<Place, COUNT>(exchange, line);
   else
@@ -82,12 +127,14 @@ device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
 }
 
 // Adds up the sums of all parts, by rank, then by slice, and hands every piece of every line to
-// store(piece, line, first element) once, each part a share of the lines, then ends with
-// store.finish(). `exchange` is shared memory for ELEMENTS values, which no thread of the block
-// writes any more.
+// store(piece, line, first element) once, each part a share of the lines and each thread the sums
+// that Store::Taken says, then ends with store.finish(). `exchange` is shared memory for ELEMENTS
+// values, which no thread of the block writes any more.
 template <int ELEMENTS, class Sums, class Store>
 device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store store) {
-  constexpr int HELD = ELEMENTS / (THREADS * LINE);  // lines of all threads
+  using Taken = typename Store::Taken;
+  constexpr int LINE_PITCH = LINE * Taken::PITCH;
+  constexpr int HELD = ELEMENTS / LINE_PITCH;  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
   // Parts whose sums are on their way at a time: another multiprocessor's take long. As many as
@@ -99,8 +146,11 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
     const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
-    put_lines<BATCH>(sums, first, mine - exchange_place(static_cast<int>(first), 0));
-    if (parts > 1) cluster_barrier();
+    put_lines<BATCH, Taken::PITCH>(sums, first, mine - static_cast<int>(first) * LINE_PITCH);
+    if (parts > 1)
+      cluster_barrier();
+    else if (Taken::OF_OTHERS)
+      warp_barrier();
 #pragma unroll 1
     for (u32 at = (first + cluster_rank() * SLICES + slice()) * PIECES; at < end * PIECES;) {
       const u32 index = at / PIECES;
@@ -110,8 +160,8 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
       compute_t piece[PIECE];
 #pragma unroll
       for (int i = 0; i < PIECE; ++i) piece[i] = 0;
-      const compute_t* const first_part =
-          exchange + exchange_place(static_cast<int>(index - first), element) + slice_thread();
+      const compute_t* const first_part = exchange + (static_cast<int>(index - first) * LINE_PITCH +
+                                                      Taken::first() + Taken::element(element));
 #pragma unroll 1
       for (u32 part = 0; part < parts; part += AT_ONCE) {
         compute_t theirs[AT_ONCE][PIECE];
@@ -122,7 +172,8 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
           const compute_t* const sum =
               cluster_shared(first_part, number / SLICES) + number % SLICES * SLICE_THREADS;
 #pragma unroll
-          for (int i = 0; i < PIECE; ++i) theirs[k][i] = exists ? sum[i * THREADS] : compute_t(0);
+          for (int i = 0; i < PIECE; ++i)
+            theirs[k][i] = exists ? sum[Taken::element(i)] : compute_t(0);
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k)
@@ -131,8 +182,11 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
       }
       store(piece, static_cast<int>(index), element);
     }
+    // Only then may the exchange be written again, or its block leave.
     if (parts > 1)
-      cluster_barrier();  // only then may the exchange be written again, or its block leave
+      cluster_barrier();
+    else if (Taken::OF_OTHERS)
+      warp_barrier();
   }
   store.finish();
 }

@@ -60,6 +60,8 @@ struct WgradTile {
 // time lie side by side in dw, aligned to their own size.
 template <int RUN>
 struct GradientStore {
+  using Taken = OwnSums;
+
   Epilogue epilogue;
   int first_filter, first_column;
   offset_t along[LINE / RUN];

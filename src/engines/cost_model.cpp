@@ -69,11 +69,12 @@ constexpr double fma_waiting_warps = 2.1, mma_waiting_warps = 14.4, mma_waiting_
 // And so many times as long, in three products, where one block is alone with its barriers.
 constexpr double lone_block_split = 1.15;
 
-// Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results,
-// stored 16 bytes at a time or one by one; to exchange the sums of a cluster or of slices, as many
-// as the stages' memory holds, and for 32 of them.
+// Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results, by
+// how they are stored; to exchange the sums of a cluster or of slices, as many as the stages'
+// memory holds, and for 32 of them.
 constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15.1,
-                 scattered_store_clocks = 68, exchange_clocks = 1900, exchanged_sums_clocks = 7.21;
+                 neighbour_store_clocks = 45, scattered_store_clocks = 68, exchange_clocks = 1900,
+                 exchanged_sums_clocks = 7.21;
 
 // Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
 // lose on the FMA units for every 128 threads more.
@@ -145,13 +146,15 @@ struct LeftFragment {
 constexpr LeftFragment left_split = {68.8, 1.93}, left_whole = {34.6, 1.08};
 // The same where ldmatrix reads it, and of a step; a copy of a word against one of 16 bytes.
 constexpr LeftFragment left_split_matrices = {64.7, 0.933};
-constexpr double left_step_clocks = 191, left_word_copies = 0.433;
+constexpr double left_step_clocks = 134, left_word_copies = 0.433;
+// Where a fragment is read by words of columns that meet in the same banks: of each access more.
+constexpr double left_conflict_clocks = 20;
 // Copies of single words by rows that run beside the products of a filter gradient, by the paper's
 // L5 in f32 and tf32.
 constexpr double left_row_word_copies = 0.17;
 constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_copies_clocks = 21.7,
-                 left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 722,
-                 left_first_clocks = 4760, left_store_clocks = 15.2, left_exchange_clocks = 1190,
+                 left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 866,
+                 left_first_clocks = 3440, left_store_clocks = 15.2, left_exchange_clocks = 1190,
                  left_exchanged_clocks = 7.74, left_start_clocks = 2130;
 // Of a warp that moves a register, where nothing runs beside it.
 constexpr double move_clocks = 2.3;
@@ -309,14 +312,16 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
                                : work.type == KILN_DATA_DOUBLE ? mma_waiting_warps_f64
                                : tile.split                    ? mma_waiting_warps_split
                                                                : mma_waiting_warps;
+  const double store_clocks = work.stores == ResultStores::vectors      ? vector_store_clocks
+                              : work.stores == ResultStores::neighbours ? neighbour_store_clocks
+                                                                        : scattered_store_clocks;
   // Beside others a block takes as much longer as they have to do.
   const auto block = [&](double resident, double share = 1) {
     const double turns = std::ceil(work.steps * share / (parts * tile.slices));
     const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps)) *
                         (tile.split && resident == 1 ? lone_block_split : 1);
     double clocks = first_clocks + turns * (busy + (tile.mma() ? 0 : step_clocks));
-    clocks += resident * (work.scattered ? scattered_store_clocks : vector_store_clocks) *
-              work.results / (tiles * warp * parts);
+    clocks += resident * store_clocks * work.results / (tiles * warp * parts);
     if (shared)
       clocks += std::ceil(sums * sum_bytes / stage_bytes) * exchange_clocks +
                 resident * exchanged_sums_clocks * sums / warp;
@@ -421,7 +426,8 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const LeftFragment& cost = work.left_matrix_steps > 0 ? left_split_matrices
                              : work.split               ? left_split
                                                         : left_whole;
-  const double fragment = left_share_of_products * products + cost.left * left +
+  const double fragment = left_share_of_products * products +
+                          (cost.left + left_conflict_clocks * (work.column_accesses - 1)) * left +
                           (work.right_stays ? 0 : cost.right * right);
   const double fragments = std::ceil(work.fragments / parts);
   const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));

@@ -27,6 +27,10 @@ constexpr double product_clocks_of(std::int64_t element_bytes) {
 inline constexpr double chunk_copy_clocks = 28 / 128.0 / 2, row_copy_clocks = 4 / 128.0 / 2,
                         row_pair_clocks = 10 / 128.0 / 2;
 
+// How results go to memory: 16 bytes by a thread at a time, or single ones, of neighbouring places
+// by neighbouring threads or wherever a thread's lie.
+enum class ResultStores { vectors, neighbours, scattered };
+
 // A matrix product in tiles, gathered element by element.
 struct GemmWork {
   DataType type = KILN_DATA_FLOAT;
@@ -35,8 +39,8 @@ struct GemmWork {
   double steps = 0;        // of tile.k products: a tile's mean, before it is divided into parts
   double largest = 1;      // the work of the largest tile, against the mean
   bool bounds = false;     // elements may lie in the padding
-  bool scattered = false;  // results go to memory one by one, not 16 bytes at a time
-  double bytes = 0;        // of the operands and the result, once each
+  ResultStores stores = ResultStores::vectors;
+  double bytes = 0;  // of the operands and the result, once each
 };
 // Of one execution whose clusters of `parts` blocks share each tile's reduction.
 double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,

@@ -171,6 +171,19 @@ bool needs_few_optimizations(const Gather& gather, const GemmTile& tile, DataTyp
   return !tile.mma() && type == KILN_DATA_FLOAT && tile.m == tile.n && !images_inner(gather);
 }
 
+// The longest tiles of all come first, phase by phase. But where pixels of several phases share a
+// sector of memory, and there are many of them, that is to wait in the L2 cache until all of its
+// pixels are stored: then phases take turns at so many tiles; 0: they do not.
+std::int64_t phase_tiles(const Gather& gather, const GemmTile& tile) {
+  constexpr double sector = 32, in_cache = 16 << 20;  // bytes
+  const auto element = static_cast<double>(size_of(gather.type));
+  if (gather.phases.size() == 1 || static_cast<double>(gather.out_strides[4]) * element >= sector)
+    return 0;
+  const double bytes = static_cast<double>(gather.rows) * static_cast<double>(gather.groups) *
+                       static_cast<double>(gather.phases.size()) * tile.n * element;
+  return static_cast<std::int64_t>(std::max(in_cache / bytes, 1.0));
+}
+
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
   const bool inner = images_inner(gather), fixed = fixed_geometry(gather);
@@ -195,6 +208,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("FIXED", fixed, "one phase, pixels image by image, every tap walked");
   add("CHANNELS_INNER", channels_inner(gather));
   add("IMAGES_INNER", inner, "a tile holds few places of many images");
+  constexpr std::int64_t turns = 4;  // fewer cost more by their tails than they spare
+  add("PHASE_TILES", phase_tiles(gather, tile), "of pixels, at which phases take turns");
+  add("MOST_PHASE_TILES", turns * phase_tiles(gather, tile), "at which they do not");
   add("COLUMNS_TOGETHER", std::int64_t{columns_together(gather)}, "of a row, in a place");
   add("TAPS_T", taps[0]);
   add("TAPS_R", taps[1]);
@@ -318,8 +334,11 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
   work.steps = static_cast<double>(gather.channels) * std::max(taps, least) / tile.k;
   work.bounds = gather.leaves_source(0) || gather.leaves_source(1) || gather.leaves_source(2);
   const int vector = stages_of(problem, gather, tile).vector;
-  work.scattered = output_rows_inner(gather) ? !output_runs_along_rows(gather, vector)
-                                             : !output_runs_along_pixels(gather, vector);
+  if (output_rows_inner(gather) ? output_runs_along_rows(gather, vector)
+                                : output_runs_along_pixels(gather, vector))
+    work.stores = ResultStores::vectors;
+  else
+    work.stores = output_rows_inner(gather) ? ResultStores::scattered : ResultStores::neighbours;
   work.bytes = bytes;
   return work;
 }

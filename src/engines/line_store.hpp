@@ -1,5 +1,5 @@
 // How a gathering kernel's sums reach the output (kernel_sources/conv/line_store.cuh,
-// staged_store.cuh).
+// neighbour_store.cuh, staged_store.cuh).
 #pragma once
 
 #include <cstdint>

@@ -115,8 +115,8 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   GemmWork work;
   work.type = problem.type;
   work.results = static_cast<double>(operands_of(problem).back().count());
-  work.bounds = true;     // the last pixels, if nothing else
-  work.scattered = true;  // columns of dw lie as the filter does
+  work.bounds = true;                     // the last pixels, if nothing else
+  work.stores = ResultStores::scattered;  // columns of dw lie as the filter does
   work.bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
   std::string refusal;
