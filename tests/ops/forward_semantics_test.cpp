@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "engines/implicit_gemm.hpp"
-#include "forward_case.hpp"
 #include "placed_case.hpp"
+#include "tensor_core_case.hpp"
 
 namespace {
 
@@ -149,6 +149,31 @@ BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
     const ForwardCase item(problem);
     BOOST_TEST(item.fault(run_shifted(item, 1)) == "");
   }
+}
+
+// A bias, an activation, and a residual that lies otherwise, or old contents: results go out one by
+// one.
+BOOST_AUTO_TEST_CASE(epilogues_of_matrix_products) {
+  constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+  for (const char* engine : {"implicit_gemm_fma", "implicit_gemm_mma"})
+    for (const Arithmetic& arithmetic : with_f64)
+      for (const kilnTensorFormat_t layout : layouts)
+        for (const kilnTensorFormat_t z_layout : layouts) {
+          const ConvolutionOperands o =
+              describe_convolution(parse_convolution_line("mb2ic16ih9iw11oc37kh3ph1"),
+                                   arithmetic.type, layout, KILN_CROSS_CORRELATION);
+          Tensor z = o.y, bias = o.y;
+          z.strides = dense_strides(z_layout, 4, z.dims);
+          bias.dims = {1, o.y.dims[1], 1, 1};
+          bias.strides = dense_strides(layout, 4, bias.dims);
+          ConvolutionProblem problem =
+              make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+          problem.math = arithmetic.math;
+          OperationCase item = integers_of(problem);
+          item.scalars = {.alpha = 2, .beta = -1};
+          BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "",
+                     engine << " " << to_line(problem));
+        }
 }
 
 // The three products err no more than f32 itself does, each sum added up in one part: by the root
