@@ -11,6 +11,8 @@
 // IN_L1: by way of the L1 cache, as fewer than 16 bytes always come. Past it L2 is asked for each
 // run of copies that lie side by side in both memories, and gives whole sectors of 32 bytes: so
 // copies that are scattered in shared memory, or that the block repeats, come through L1.
+// Of 16 bytes, L2 fetches the 128 around them from memory: what lies beside a few channels of a
+// pixel is the next step's.
 template <int BYTES, bool IN_L1 = (BYTES < 16)>
 device_inline void async_copy(void* shared, const void* global, bool valid) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
@@ -19,8 +21,12 @@ device_inline void async_copy(void* shared, const void* global, bool valid) {
   const u32 destination = static_cast<u32>(__cvta_generic_to_shared(shared));
   const u32 source_bytes = valid ? BYTES : 0;  // the rest of BYTES is filled with zeros
   if constexpr (!IN_L1) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(global),
-                 "r"(source_bytes)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(destination),
+                 "l"(global), "r"(source_bytes)
+                 : "memory");
+  } else if constexpr (BYTES == 16) {
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(destination),
+                 "l"(global), "r"(source_bytes)
                  : "memory");
   } else {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(destination), "l"(global),
@@ -48,7 +54,7 @@ device_inline void async_copy_if(bool active, void* shared, const void* global, 
   if constexpr (BYTES == 16) {
     asm volatile(
         "{ .reg .pred p; setp.ne.u32 p, %3, 0;\n"
-        "@p cp.async.cg.shared.global [%0], [%1], 16, %2; }" ::"r"(destination),
+        "@p cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2; }" ::"r"(destination),
         "l"(global), "r"(source_bytes), "r"(static_cast<u32>(active))
         : "memory");
   } else {
