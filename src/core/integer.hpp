@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace kiln {
+
+// What kernels count in 32 bits is no more than this.
+inline constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 // The parts of size b, b > 0, that a takes; a >= 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

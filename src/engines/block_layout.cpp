@@ -1,14 +1,12 @@
 #include "engines/block_layout.hpp"
 
 #include <algorithm>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 std::int64_t product(const std::vector<Axis>& axes) {
   std::int64_t count = 1;

@@ -1,9 +1,9 @@
 #include "engines/direct.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "conv/gather_params.h"
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -39,7 +39,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   spec.constants = gather_constants(problem, gather);
 
   const std::int64_t outputs = image_outputs(gather), channels = gather.rows * gather.groups;
-  const bool wide = outputs + threads > std::numeric_limits<std::int32_t>::max();
+  const bool wide = outputs + threads > limit32;
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
   };
@@ -72,10 +72,9 @@ std::variant<std::vector<Candidate>, Refusal> DirectEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const Launch launch = launch_of(problem, gather);
-  if (launch.blocks > std::numeric_limits<std::int32_t>::max())
+  if (launch.blocks > limit32)
     return Refusal{cat(launch.outputs, " outputs need ", launch.blocks,
-                       " thread blocks; a launch has at most ",
-                       std::numeric_limits<std::int32_t>::max())};
+                       " thread blocks; a launch has at most ", limit32)};
   DirectWork work;
   work.threads = static_cast<double>(launch.blocks * threads);
   work.products = problem.flops() / 2 / std::max(static_cast<double>(launch.outputs), 1.0);

@@ -1,8 +1,8 @@
 #include "engines/direct_wgrad.hpp"
 
 #include <cmath>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -11,7 +11,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint32_t threads = 256;
 
 std::int64_t blocks_of(const ConvolutionProblem& problem) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <span>
 
 #include "core/integer.hpp"
@@ -17,7 +16,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t fragment_words = 8, word_bytes = 4;
 constexpr int run_n = 2;  // pixels of a thread side by side
 

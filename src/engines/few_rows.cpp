@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -16,7 +15,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t vector_bytes = 16;
 constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's registers bear
 

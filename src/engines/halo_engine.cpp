@@ -1,7 +1,6 @@
 #include "engines/halo_engine.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -13,8 +12,6 @@
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 FragmentShape fragment_shape(const HaloShape& shape) {
   return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks, shape.columns_left};

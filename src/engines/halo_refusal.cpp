@@ -1,18 +1,12 @@
 #include "engines/halo_refusal.hpp"
 
-#include <limits>
-
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/gemm_tile.hpp"
 #include "engines/vector_copies.hpp"
 
 namespace kiln {
-namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
+namespace {}  // namespace
 
 std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const DeviceDescription& device) {

@@ -14,8 +14,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
 // The index of the reduction can run over taps first or channels first; the source decides.
 bool channels_inner(const Gather& gather) {
   return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];

@@ -1,7 +1,5 @@
 #include "engines/line_engine.hpp"
 
-#include <limits>
-
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
@@ -12,8 +10,6 @@
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
                            const LineTile& tile, std::int64_t tiles) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/axes.hpp"
 #include "pointwise/pointwise_params.h"
@@ -12,7 +12,6 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t threads = 256;
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 std::vector<Dims> strides_of(const PointwiseProblem& problem) {
   std::vector<Dims> strides;

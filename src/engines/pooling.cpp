@@ -1,14 +1,12 @@
 #include "engines/pooling.hpp"
 
-#include <limits>
-
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/pooling_kernel.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
 
 // Outputs that one thread takes, one below the other: rows of x that they share are read once.

@@ -1,7 +1,6 @@
 #include "engines/pooling_backward_tiled.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -10,7 +9,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
 
 // Why the kernel does not take a gradient; "" if it does.

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "pooling/pooling_params.h"
 
 namespace kiln {
-namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
+namespace {}  // namespace
 
 int pooling_channel_vector(const PoolingProblem& problem, const std::vector<Operand>& operands) {
   int count = static_cast<int>(16 / size_of(problem.type));

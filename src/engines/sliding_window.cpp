@@ -1,7 +1,5 @@
 #include "engines/sliding_window.hpp"
 
-#include <limits>
-
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
@@ -10,7 +8,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_rows = 4, most_taps = 16;  // what unrolled loops and registers bear
 constexpr int stages = 3;
 

@@ -1,7 +1,6 @@
 #include "engines/transpose.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -10,8 +9,6 @@
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 struct Plane {
   Axis a, b;                 // the output's innermost axis, the input's

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <span>
 
 #include "core/integer.hpp"
@@ -17,7 +16,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t vector_bytes = copied_bytes;
 constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <span>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
@@ -15,8 +15,6 @@
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
 
 // As of wgrad_channels_last; 96 filters for layers of that many, of f32 in a small tile, too, for
 // gradients so small that a multiprocessor gets but one block.

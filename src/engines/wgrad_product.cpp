@@ -8,11 +8,7 @@
 #include "core/text.hpp"
 
 namespace kiln {
-namespace {
-
-constexpr std::int64_t limit32 = std::numeric_limits<std::int32_t>::max();
-
-}  // namespace
+namespace {}  // namespace
 
 bool is_wgrad(const Problem& problem) {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);

@@ -66,10 +66,11 @@ std::string text_of(const Outcome& outcome) {
       ++left_out;
       continue;
     }
-    text += cat("\n  ", &attempt == best ? '*' : ' ', attempt.chosen ? '>' : ' ', " predicted ",
-                microseconds(attempt.predicted), " us, measured ",
-                attempt.times ? microseconds(attempt.times->median) + " us" : attempt.note, "  ",
-                describe(attempt.name));
+    text += cat(
+        "\n  ", &attempt == best ? '*' : ' ', attempt.chosen ? '>' : ' ', " predicted ",
+        microseconds(attempt.predicted), " us, ",
+        attempt.times ? cat("measured ", microseconds(attempt.times->median), " us") : attempt.note,
+        "  ", describe(attempt.name));
   }
   if (left_out > 0) text += cat("\n     ", left_out, " more, predicted too slow to be measured");
   return text;

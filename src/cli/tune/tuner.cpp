@@ -72,7 +72,10 @@ Outcome Tuner::run(const bench::Case& item) {
     for (const Option& option : options)
       outcome.attempts.push_back(
           {option.name, option.choice.seconds * 1e6, {}, option.name == model, ""});
-    if (options.size() > 1) measure_all(item, options, outcome);
+    if (options.size() > 1)
+      measure_all(item, options, outcome);
+    else
+      outcome.attempts.front().note = "the only candidate";
   } catch (const Error& error) {
     outcome.failure = error.what();
   } catch (const std::bad_alloc&) {
