@@ -21,6 +21,14 @@ device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 ro
   return epilogue;
 }
 
+// Where the residual of pixel `n` of a row lies, whose result lies at `at`. pixels.at(n): which it
+// is.
+template <class Pixels>
+device_inline out_offset_t residual_place(const Pixels& pixels, int row, int n, out_offset_t at) {
+  if constexpr (Z_LIKE_OUT) return at;
+  return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(n));
+}
+
 // The outputs of a group, of the images from `image` on.
 struct GatherSums {
   const GatherParams& params;

@@ -25,7 +25,8 @@ struct TilePixels {
     if constexpr (PHASES > 1) {
       u32 run = static_cast<u32>(params.tiles), before = 0;  // tiles of each phase
       if constexpr (PHASE_TILES > 0) {
-        if (run > MOST_PHASE_TILES) {
+        constexpr u32 FEWEST_TURNS = 4;  // fewer cost more by their tails than they spare
+        if (run > FEWEST_TURNS * PHASE_TILES) {
           before = tile / (PHASES * PHASE_TILES) * PHASE_TILES;
           tile -= before * PHASES;
           run = run - before < PHASE_TILES ? run - before : PHASE_TILES;
@@ -65,8 +66,8 @@ struct TilePixels {
   device_inline bool empty() const { return PHASES > 1 && last + 1 == origin.first; }
 };
 
-// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels, phases. Of more
-// than MOST_PHASE_TILES tiles of pixels the phases take turns at PHASE_TILES.
+// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels, phases; where
+// these take turns, PHASE_TILES tiles of pixels of each at a time.
 struct Tile {
   u32 group;
   int first_row;

@@ -64,11 +64,6 @@ struct TileStore {
   }
   device_inline bool exists(int /*index*/, int element) const { return valid >> element & 1; }
 
-  device_inline out_offset_t z_offset(int row, int pixel, out_offset_t at) const {
-    if constexpr (Z_LIKE_OUT) return at;
-    return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(pixel));
-  }
-
   // A piece of line `index`, from element `first` on.
   device_inline void operator()(compute_t (&piece)[PIECE], int index, int first) {
     out_offset_t base;
@@ -117,7 +112,8 @@ struct TileStore {
           if (!(existing >> (run + i) & 1)) continue;
           const out_offset_t at = base + along(run + i);
           const int element = first + run + i;
-          epilogue.store_one(at, z_offset(row(index, element), pixel(index, element), at),
+          epilogue.store_one(at,
+                             residual_place(pixels, row(index, element), pixel(index, element), at),
                              piece[run + i], bias[i]);
         }
       }

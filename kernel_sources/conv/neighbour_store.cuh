@@ -19,8 +19,8 @@ device_inline void add_up_lost(const Store& store) {
     const int row = store.row(index, element), n = store.pixel(index, element);
     const Pixel pixel = store.pixels.at(n);
     const out_offset_t at = output_offset(pixel) + static_cast<out_offset_t>(row) * OUT_STRIDE_ROW;
-    store.epilogue.store_one(at, store.z_offset(row, n, at), store.sums.add_up(pixel, row),
-                             store.epilogue.bias_of(row));
+    store.epilogue.store_one(at, residual_place(store.pixels, row, n, at),
+                             store.sums.add_up(pixel, row), store.epilogue.bias_of(row));
   }
 }
 
@@ -65,11 +65,6 @@ struct NeighbourStore {
     return row(index, element) < ROWS && pixels.inside(pixel(index, element));
   }
 
-  device_inline out_offset_t z_offset(int row, int pixel, out_offset_t at) const {
-    if constexpr (Z_LIKE_OUT) return at;
-    return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(pixel));
-  }
-
   // A piece of line `index`, from element `from` on.
   device_inline void operator()(compute_t (&piece)[PIECE], int index, int from) {
     u32 existing = 0;
@@ -86,7 +81,7 @@ struct NeighbourStore {
       const int row_at = row(index, from + i);
       const out_offset_t at =
           places[i % COLUMNS] + static_cast<out_offset_t>(row_at) * OUT_STRIDE_ROW;
-      epilogue.store_one(at, z_offset(row_at, pixel(index, from + i), at), piece[i],
+      epilogue.store_one(at, residual_place(pixels, row_at, pixel(index, from + i), at), piece[i],
                          epilogue.bias_of(row_at));
     }
   }

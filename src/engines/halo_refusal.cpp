@@ -6,8 +6,6 @@
 #include "engines/vector_copies.hpp"
 
 namespace kiln {
-namespace {}  // namespace
-
 std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                          const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();

@@ -8,8 +8,6 @@
 #include "pooling/pooling_params.h"
 
 namespace kiln {
-namespace {}  // namespace
-
 int pooling_channel_vector(const PoolingProblem& problem, const std::vector<Operand>& operands) {
   int count = static_cast<int>(16 / size_of(problem.type));
   const auto fits = [&](const Operand& operand) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/block_layout.hpp"
 #include "reduction/reduction_params.h"
@@ -130,10 +130,9 @@ std::variant<Proposal, Refusal> ReductionEngine::propose(const Problem& any,
 
   const std::int64_t blocks = divide_up(reduction.results(problem.dims[0]), layout.results());
   const int parts = choose_parts(reduction, layout, blocks, device);
-  constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
-  if (blocks * parts > most_blocks)
+  if (blocks * parts > limit32)
     return Refusal{cat(reduction.results(problem.dims[0]), " results need ", blocks * parts,
-                       " thread blocks; a launch has at most ", most_blocks)};
+                       " thread blocks; a launch has at most ", limit32)};
 
   Proposal out{std::move(spec), {}};
   LaunchSpec& launch = out.launch;

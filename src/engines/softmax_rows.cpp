@@ -1,8 +1,8 @@
 #include "engines/softmax_rows.hpp"
 
 #include <cstddef>
-#include <limits>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "softmax/softmax_params.h"
 
@@ -55,11 +55,10 @@ KernelSpec SoftmaxRows::kernel(const std::string& name, const BlockLayout& layou
 
 std::variant<Proposal, Refusal> SoftmaxRows::proposal(KernelSpec kernel, const BlockLayout& layout,
                                                       int parts) const {
-  constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
   const std::int64_t grid = blocks(layout) * parts;
-  if (grid > most_blocks)
+  if (grid > limit32)
     return Refusal{cat(combining.kept_vectors() * problem.dims[0], " rows need ", grid,
-                       " thread blocks; a launch has at most ", most_blocks)};
+                       " thread blocks; a launch has at most ", limit32)};
   Proposal out{std::move(kernel), {}};
   LaunchSpec& launch = out.launch;
   launch.empty = grid == 0;

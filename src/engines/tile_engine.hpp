@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/engine.hpp"
 #include "engines/gather.hpp"
@@ -41,18 +41,17 @@ class TileEngine : public Engine {
     const std::vector<Tile> fitting = tiles(problem, gather, device);
     if (fitting.empty())
       return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
-    constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < fitting.size(); ++i) {
       const std::int64_t blocks = count(fitting[i], problem, gather).all;
       for (Candidate& candidate : of_tile(fitting[i], problem, gather, device)) {
-        if (blocks * candidate.parts > most_blocks) continue;
+        if (blocks * candidate.parts > limit32) continue;
         candidate.kernel = static_cast<int>(i);
         candidates.push_back(std::move(candidate));
       }
     }
     if (candidates.empty())
-      return Refusal{cat("more than ", most_blocks, " thread blocks in a launch")};
+      return Refusal{cat("more than ", limit32, " thread blocks in a launch")};
     return candidates;
   }
 

@@ -8,8 +8,6 @@
 #include "core/text.hpp"
 
 namespace kiln {
-namespace {}  // namespace
-
 bool is_wgrad(const Problem& problem) {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return convolution != nullptr && convolution->pass == ConvolutionPass::wgrad;

@@ -260,6 +260,12 @@ BOOST_AUTO_TEST_CASE(lines_round_trip) {
   }
 }
 
+// Three channels with a stride are for the direct engine alone.
+BOOST_AUTO_TEST_CASE(tells_of_the_only_candidate) {
+  const Finished tuned = tune({"ic3ih9oc2kh3sh2", "--dir", "dgrad"});
+  BOOST_TEST(contains(tuned.out, " us, the only candidate  direct "), tuned.out + tuned.err);
+}
+
 BOOST_AUTO_TEST_CASE(summary_arithmetic) {
   Outcome good, bad, alone, failed, tie;
   good.attempts = {attempt(1, 109, true), attempt(2, 100), attempt(3, 0)};

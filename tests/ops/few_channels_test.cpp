@@ -120,17 +120,8 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
-      const ConvolutionOperands o =
-          describe_convolution(parse_convolution_line("mb2ic3ih14iw15oc40kh7ph3"), arithmetic.type,
-                               layout, KILN_CROSS_CORRELATION);
-      Tensor z = o.y;
-      z.strides = dense_strides(layouts[layout == layouts[0]], 4, z.dims);
-      Tensor bias = o.y;
-      bias.dims = {1, o.y.dims[1], 1, 1};
-      bias.strides = dense_strides(layout, 4, bias.dims);
       ConvolutionProblem problem =
-          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
-      problem.math = arithmetic.math;
+          fused_in("mb2ic3ih14iw15oc40kh7ph3", arithmetic, layout, layouts[layout == layouts[0]]);
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};

@@ -151,29 +151,40 @@ BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
   }
 }
 
-// A bias, an activation, and a residual that lies otherwise, or old contents: results go out one by
-// one.
+// A bias, an activation, a residual that lies otherwise; and old contents, of odd planes and of
+// phases: results go out one by one.
 BOOST_AUTO_TEST_CASE(epilogues_of_matrix_products) {
   constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+  const auto check = [](const OperationCase& item, const char* engine) {
+    BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "");
+  };
   for (const char* engine : {"implicit_gemm_fma", "implicit_gemm_mma"})
     for (const Arithmetic& arithmetic : with_f64)
-      for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnTensorFormat_t layout : layouts) {
         for (const kilnTensorFormat_t z_layout : layouts) {
-          const ConvolutionOperands o =
-              describe_convolution(parse_convolution_line("mb2ic16ih9iw11oc37kh3ph1"),
-                                   arithmetic.type, layout, KILN_CROSS_CORRELATION);
-          Tensor z = o.y, bias = o.y;
-          z.strides = dense_strides(z_layout, 4, z.dims);
-          bias.dims = {1, o.y.dims[1], 1, 1};
-          bias.strides = dense_strides(layout, 4, bias.dims);
-          ConvolutionProblem problem =
-              make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
-          problem.math = arithmetic.math;
-          OperationCase item = integers_of(problem);
+          OperationCase item =
+              integers_of(fused_in("mb2ic16ih9iw11oc37kh3ph1", arithmetic, layout, z_layout));
           item.scalars = {.alpha = 2, .beta = -1};
-          BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "",
-                     engine << " " << to_line(problem));
+          check(item, engine);
         }
+        OperationCase accumulated(
+            problem_in("mb2ic37ih9iw11oc40kh3sh2ph1", arithmetic, layout, ConvolutionPass::dgrad));
+        accumulated.scalars = {.alpha = -2, .beta = 3};
+        accumulated.fill_integers(7, 2);
+        check(accumulated, engine);
+      }
+}
+
+// Phases of a strided data gradient that take turns: whole turns and part of one.
+BOOST_AUTO_TEST_CASE(phases_in_turns) {
+  for (const char* engine : {"implicit_gemm_fma", "implicit_gemm_mma"})
+    for (const Arithmetic& arithmetic : {arithmetics[1], arithmetics[2]})
+      for (const char* line :
+           {"mb8_ic40ih30_oc24oh15_kh1sh2ph0", "mb9_ic36ih29_oc16oh15_kh3sh2ph1"}) {
+        const OperationCase item =
+            integers_of(problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::dgrad));
+        BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "", engine << " " << line);
+      }
 }
 
 // The three products err no more than f32 itself does, each sum added up in one part: by the root

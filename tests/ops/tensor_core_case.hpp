@@ -51,6 +51,21 @@ inline ConvolutionProblem problem_in(const char* line, const Arithmetic& arithme
   }
 }
 
+// A bias, relu, and a residual that lies as z_layout says.
+inline ConvolutionProblem fused_in(const char* line, const Arithmetic& arithmetic,
+                                   kilnTensorFormat_t layout, kilnTensorFormat_t z_layout) {
+  const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), arithmetic.type,
+                                                     layout, KILN_CROSS_CORRELATION);
+  Tensor z = o.y, bias = o.y;
+  z.strides = dense_strides(z_layout, 4, z.dims);
+  bias.dims = {1, o.y.dims[1], 1, 1};
+  bias.strides = dense_strides(z_layout, 4, bias.dims);
+  ConvolutionProblem problem =
+      make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+  problem.math = arithmetic.math;
+  return problem;
+}
+
 inline OperationCase integers_of(const ConvolutionProblem& problem, unsigned seed = 1) {
   OperationCase item(problem);
   for (std::size_t i = 0; i + 1 < item.tensors.size(); ++i)

@@ -58,17 +58,8 @@ inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout,
                             std::span<const Arithmetic> all) {
   for (const Arithmetic& arithmetic : all)
     for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
-      const ConvolutionOperands o =
-          describe_convolution(parse_convolution_line("mb2ic24ih14iw15oc21kh3ph1"), arithmetic.type,
-                               layout, KILN_CROSS_CORRELATION);
-      Tensor z = o.y;
-      z.strides = dense_strides(z_layout, 4, z.dims);
-      Tensor bias = o.y;
-      bias.dims = {1, o.y.dims[1], 1, 1};
-      bias.strides = dense_strides(z_layout, 4, bias.dims);
       ConvolutionProblem problem =
-          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
-      problem.math = arithmetic.math;
+          fused_in("mb2ic24ih14iw15oc21kh3ph1", arithmetic, layout, z_layout);
       if (elements) problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
