@@ -150,7 +150,7 @@ configure() {
   # -U: CMake keeps what it once found, and the toolkit may have changed since.
   # -g1: lines alone; where variables are would take the compiler a fifth more.
   cmake -S "$root" -B "$folder" --log-level=WARNING "${arguments[@]}" -U KILN_CUDA_INCLUDE \
-    -U KILN_NVRTC_INCLUDE "-DKILN_CUDA_ROOT=$cuda" "-DKILN_WERROR=${KILN_WERROR:-OFF}" \
+    -U KILN_NVRTC_INCLUDE -U KILN_NVRTC_FOLDER "-DKILN_CUDA_ROOT=$cuda" "-DKILN_WERROR=${KILN_WERROR:-OFF}" \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" "$@" >/dev/null
 }
 

@@ -37,7 +37,7 @@ void print_compiler(const std::string& name,
                     std::shared_ptr<const Compiler> (*find)(std::string&)) {
   std::string why;
   const auto compiler = find(why);
-  line(name, compiler ? compiler->identity() : "none: " + why);
+  line(name, compiler ? compiler->description() : "none: " + why);
 }
 
 void print_bundles() {

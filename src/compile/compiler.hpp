@@ -23,6 +23,10 @@ class Compiler {
   // it loads nothing.
   virtual std::string identity() const = 0;
 
+  // Name, release and file, for people: "NVRTC 13.0.88, /usr/local/cuda/lib64/libnvrtc.so.13". May
+  // take a while.
+  virtual std::string description() const = 0;
+
   // `name` is what diagnostics call the text. Throws COMPILE_FAILED (log, options and source in the
   // message) or NO_COMPILER. Safe to call from several threads at once.
   virtual Compiled compile(const std::string& source, const std::string& name,

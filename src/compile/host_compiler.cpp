@@ -70,6 +70,7 @@ class HostCompiler : public Compiler {
       : path_(std::move(path)), identity_(std::move(identity)) {}
 
   std::string identity() const override { return identity_; }
+  std::string description() const override { return cat(identity_, ", ", path_); }
 
   Compiled compile(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options) const override {

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "compile/compiler.hpp"
 #include "compile/elf_build_id.hpp"
+#include "compile/nvrtc_search.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 
@@ -21,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 constexpr std::string_view quick_assembly_option = "--ptxas-options=--Ofast-compile=min";
 
 struct Api {
@@ -89,48 +87,16 @@ struct Program {
   }
 };
 
-// A list of directories separated by ':'.
-void append_directories(std::vector<fs::path>& out, const char* list, const char* below = "") {
-  if (!list) return;
-  std::istringstream stream(list);
-  for (std::string dir; std::getline(stream, dir, ':');)
-    if (!dir.empty()) out.push_back(fs::path(dir) / below);
-}
-
-std::vector<fs::path> search_directories() {
-  std::vector<fs::path> dirs;
-  append_directories(dirs, std::getenv("LD_LIBRARY_PATH"));
-  append_directories(dirs, KILN_NVRTC_HINT);
-  append_directories(dirs, std::getenv("CUDA_HOME"), "lib64");
-  append_directories(dirs, std::getenv("CUDA_PATH"), "lib64");
-  append_directories(dirs,
-                     "/usr/local/cuda/lib64:/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
-                     "/usr/lib64:/usr/lib");
-  return dirs;
-}
-
-fs::path find_library(std::string& why) {
-  std::error_code ignored;
-  if (const std::string& given = config().nvrtc_path; !given.empty()) {
-    if (fs::exists(given, ignored)) return given;
-    why = cat("KILN_NVRTC is ", given, ", which does not exist");
-    return {};
-  }
-  const std::vector<fs::path> dirs = search_directories();
-  for (const char* soname : sonames)
-    for (const fs::path& dir : dirs)
-      if (fs::exists(dir / soname, ignored)) return dir / soname;
-  why = cat("neither ", sonames[0], " nor ", sonames[1],
-            " is in LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda or the system's library "
-            "directories; KILN_NVRTC can name the file");
-  return {};
-}
-
 class Nvrtc final : public Compiler {
  public:
   explicit Nvrtc(fs::path path) : path_(std::move(path)), identity_(identify()) {}
 
   std::string identity() const override { return identity_; }
+
+  std::string description() const override {
+    const std::string release = nvrtc_release(path_);
+    return cat("NVRTC ", release.empty() ? "of an unknown release" : release, ", ", path_.string());
+  }
 
   Compiled compile(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options) const override {
@@ -230,7 +196,7 @@ std::vector<std::string> nvrtc_options(const std::string& arch, bool quick_assem
 std::shared_ptr<const Compiler> find_nvrtc(std::string& why) {
   static std::string reason;
   static const std::shared_ptr<const Compiler> instance = [] {
-    const fs::path path = find_library(reason);
+    const fs::path path = find_nvrtc_library(reason);
     return path.empty() ? nullptr : std::make_shared<const Nvrtc>(path);
   }();
   why = reason;

@@ -59,7 +59,7 @@ Machine describe(const DeviceDescription& device) {
   }
   std::string why;
   const auto compiler = device.kind == KILN_DEVICE_HOST ? find_host_compiler(why) : find_nvrtc(why);
-  machine.emplace_back("compiler", compiler ? compiler->identity() : "none: " + why);
+  machine.emplace_back("compiler", compiler ? compiler->description() : "none: " + why);
   return machine;
 }
 
