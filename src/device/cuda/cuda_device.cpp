@@ -33,12 +33,27 @@ class CurrentContext {
   bool pushed_ = false;
 };
 
+// While any stream of the process is captured into a CUDA graph, the driver refuses a module's
+// load, and the capture fails with it, unless the loading thread says that it takes no part.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { exchange(); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() { exchange(); }
+
+ private:
+  void exchange() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 class CudaKernel final : public Kernel {
  public:
   CudaKernel(CUcontext context, std::span<const std::byte> cubin, const std::string& entry,
              std::uint32_t shared_memory, int largest_cluster)
       : context_(context) {
     CurrentContext current(context_);
+    const RelaxedCapture relaxed;
     check(driver().cuModuleLoadData(&module_, cubin.data()), "cuModuleLoadData");
     try {
       check(driver().cuModuleGetFunction(&function_, module_, entry.c_str()),

@@ -1,0 +1,15 @@
+"""``python -m kiln ...``: the program ``kiln`` of this package."""
+
+import os
+import sys
+
+from . import _library
+
+
+def main() -> None:
+    program = _library.program()
+    os.execve(program, [program, *sys.argv[1:]], _library.environment())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Finds and loads libkiln and what belongs to it.
+
+``KILN_LIBRARY_DIR`` names a folder to take them from in place of the package's own, such as a build
+folder's ``src``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+import pathlib
+import sys
+from typing import Dict, List, Optional
+
+_package = pathlib.Path(__file__).resolve().parent
+
+
+def _folders() -> List[pathlib.Path]:
+    given = os.environ.get("KILN_LIBRARY_DIR")
+    if given:
+        return [pathlib.Path(given), pathlib.Path(given) / "torch"]
+    return [_package / "lib", _package / "bin"]
+
+
+def find(*patterns: str) -> str:
+    """The first file that matches one of the patterns.
+
+    Raises ImportError naming the folders where none does.
+    """
+    for pattern in patterns:
+        for folder in _folders():
+            for path in sorted(folder.glob(pattern)):
+                if path.is_file():
+                    return str(path)
+    where = " and ".join(str(folder) for folder in _folders())
+    raise ImportError(f"none of {', '.join(patterns)} is in {where}; KILN_LIBRARY_DIR can name the folder")
+
+
+def program() -> str:
+    """The file of the program ``kiln``."""
+    return find("kiln")
+
+
+def find_nvrtc() -> Optional[str]:
+    """The NVRTC of the wheel nvidia-cuda-nvrtc, which PyTorch uses too; None if it is not installed."""
+    spec = importlib.util.find_spec("nvidia")
+    for root in list(spec.submodule_search_locations or []) if spec else []:
+        for pattern in ("cu*/lib/libnvrtc.so.1[23]", "cuda_nvrtc/lib/libnvrtc.so.1[23]"):
+            found = sorted(pathlib.Path(root).glob(pattern), reverse=True)
+            if found:
+                return str(found[0])
+    return None
+
+
+def environment() -> Dict[str, str]:
+    """The environment for the program, and what ``load()`` gives this process: the wheel's NVRTC."""
+    env = dict(os.environ)
+    if "KILN_NVRTC" not in env:
+        nvrtc = find_nvrtc()
+        if nvrtc:
+            env["KILN_NVRTC"] = nvrtc
+    return env
+
+
+@functools.lru_cache(maxsize=None)
+def load() -> ctypes.CDLL:
+    """libkiln. The library reads its environment at its first call, so what is set before holds."""
+    if not sys.platform.startswith("linux"):
+        raise ImportError(f"Kiln runs on Linux; this is {sys.platform}")
+    os.environ.update(environment())
+    # Global, so that libkiln_torch.so finds the very same library by its name.
+    library = ctypes.CDLL(find("libkiln.so.*", "libkiln.so"), mode=ctypes.RTLD_GLOBAL)
+    library.kilnGetErrorString.restype = ctypes.c_char_p
+    library.kilnGetLastErrorMessage.restype = ctypes.c_char_p
+    return library
+
+
+def cache_folder() -> Optional[pathlib.Path]:
+    """The folder of the user's kernel cache, as libkiln finds it; None where there is none."""
+    if os.environ.get("KILN_CACHE_DIR"):
+        return pathlib.Path(os.environ["KILN_CACHE_DIR"])
+    if os.environ.get("XDG_CACHE_HOME"):
+        return pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "kiln"
+    if os.environ.get("HOME"):
+        return pathlib.Path(os.environ["HOME"]) / ".cache" / "kiln"
+    return None
+
+
+def version() -> str:
+    """The version of libkiln, such as ``"0.2.0"``."""
+    number = load().kilnGetVersion()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"

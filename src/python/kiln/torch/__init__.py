@@ -1,0 +1,33 @@
+"""PyTorch's convolutions by Kiln.
+
+    import kiln.torch
+    kiln.torch.enable()
+
+From then on every convolution on a GPU, forward and backward, runs on Kiln where Kiln serves it,
+and natively where not. See the package's README for policies, reports and deployment.
+"""
+
+from ._control import (
+    clear,
+    disable,
+    enable,
+    enabled,
+    is_enabled,
+    set_policy,
+    wait,
+)
+from ._flags import push as refresh_flags
+from ._report import Report, report
+
+__all__ = [
+    "Report",
+    "clear",
+    "disable",
+    "enable",
+    "enabled",
+    "is_enabled",
+    "refresh_flags",
+    "report",
+    "set_policy",
+    "wait",
+]

@@ -1,0 +1,146 @@
+"""Switching Kiln on and off, and its policies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Iterator, Optional, Sequence, Set, Union
+
+import torch
+
+from .. import _library
+from . import _flags, _native
+from ._extension import extension, must
+
+POLICIES = {"wait": 0, "background": 1, "measure": 2, "native": 3}
+_KEYS = {"cuda": "CUDA", "cpu": "CPU"}
+_enabled: Set[str] = set()
+
+
+def policy_number(policy: str) -> int:
+    if policy not in POLICIES:
+        raise ValueError(f"policy is {policy!r}; expected one of {', '.join(POLICIES)}")
+    return POLICIES[policy]
+
+
+def _device_names(devices: Union[str, Sequence[str]]) -> Sequence[str]:
+    names = [devices] if isinstance(devices, str) else list(devices)
+    for name in names:
+        if name not in _KEYS:
+            raise ValueError(f"device is {name!r}; expected 'cuda' or 'cpu'")
+    return names
+
+
+def _use_choices() -> None:
+    mode = os.environ.get("KILN_CACHE", "on")
+    folder = None if mode == "off" else _library.cache_folder()
+    path = ""
+    writable = mode not in ("readonly", "strict")
+    if folder is not None:
+        path = str(folder / "torch_choices")
+        if writable:
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    cudnn = torch.backends.cudnn.version() if torch.cuda.is_available() else None
+    context = f"kiln {_library.version()} torch {torch.__version__} cudnn {cudnn}"
+    extension().kilnTorchUseChoices(path.encode(), writable, context.encode())
+
+
+def enable(
+    policy: Optional[str] = None,
+    *,
+    devices: Union[str, Sequence[str]] = "cuda",
+    bundle: Optional[Union[str, os.PathLike]] = None,
+    strict: bool = False,
+    plans: Optional[int] = None,
+) -> None:
+    """Makes the convolutions of PyTorch Kiln's, in this process.
+
+    policy: ``"wait"`` (the default at first) compiles a new shape's kernel before its first call
+        returns; ``"background"`` computes natively until the kernel is there; ``"measure"`` also
+        times both once and keeps the faster one; ``"native"`` leaves all to PyTorch. None keeps
+        what was set before.
+    devices: ``"cuda"``, or ``"cpu"``: the host device, for tests without a GPU, hundreds of times
+        slower than PyTorch.
+    bundle: a file of ``prewarm()`` to take kernels from.
+    strict: compile nothing: what is in neither bundle nor cache stays native.
+    plans: how many plans are kept; 4096 at first.
+
+    May be called again, to change any of it. ``bundle`` and ``strict`` set the environment variables
+    KILN_BUNDLE_PATH and KILN_CACHE, which libkiln reads when it makes its first plan.
+    Raises ImportError where this PyTorch cannot be served, ValueError for a wrong argument.
+    """
+    names = _device_names(devices)
+    number = None if policy is None else policy_number(policy)
+    if plans is not None and plans < 1:
+        raise ValueError(f"plans is {plans}; expected at least 1")
+    if bundle is not None:
+        if not os.path.isfile(bundle):
+            raise ValueError(f"bundle is {os.fspath(bundle)!r}, which is no file")
+        os.environ["KILN_BUNDLE_PATH"] = os.fspath(bundle)
+    if strict:
+        os.environ["KILN_CACHE"] = "strict"
+    library = extension()
+    _flags.watch()
+    _flags.push()
+    if not _enabled:
+        _use_choices()
+    if number is not None:
+        library.kilnTorchSetPolicy(number)
+    if plans is not None:
+        library.kilnTorchSetCapacity(plans)
+    for name in names:
+        if name not in _enabled:
+            _native.keep(_KEYS[name])
+            must(library.kilnTorchEnable(_KEYS[name].encode()))
+            _enabled.add(name)
+
+
+def disable() -> None:
+    """Gives all convolutions back to PyTorch. Plans are kept for the next ``enable()``."""
+    for name in sorted(_enabled):
+        must(extension().kilnTorchDisable(_KEYS[name].encode()))
+        _enabled.discard(name)
+
+
+def is_enabled(device: str = "cuda") -> bool:
+    """Whether convolutions on this kind of device are Kiln's."""
+    return _device_names(device)[0] in _enabled
+
+
+@contextlib.contextmanager
+def enabled(policy: Optional[str] = None, **arguments: object) -> Iterator[None]:
+    """``enable()`` for a block. The policy stays; devices that were enabled before stay so.
+
+    The dispatcher is the process's: other threads see it too.
+    """
+    before = set(_enabled)
+    enable(policy, **arguments)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in sorted(_enabled - before):
+            must(extension().kilnTorchDisable(_KEYS[name].encode()))
+            _enabled.discard(name)
+
+
+def set_policy(policy: str) -> None:
+    """Sets the policy of the process: see ``enable()``."""
+    extension().kilnTorchSetPolicy(policy_number(policy))
+
+
+def wait() -> None:
+    """Returns when no kernel is being compiled in the background any more."""
+    extension().kilnTorchWait()
+
+
+def clear() -> None:
+    """Forgets all plans and counts, so that kernels are looked up anew."""
+    extension().kilnTorchClear()
+
+
+def autoload() -> None:
+    """Called by PyTorch's autoload of backends: KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy."""
+    if os.environ.get("KILN_TORCH", "0") in ("", "0"):
+        return
+    enable(os.environ.get("KILN_TORCH_POLICY") or None)

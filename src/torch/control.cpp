@@ -1,0 +1,100 @@
+#include "torch/control.h"
+
+#include <map>
+
+#include "torch/choices.hpp"
+#include "torch/handles.hpp"
+#include "torch/native.hpp"
+#include "torch/operators.hpp"
+#include "torch/policy.hpp"
+#include "torch/report.hpp"
+
+namespace kiln::torch {
+namespace {
+
+thread_local std::string returned;
+
+const char* give(std::string text) {
+  returned = std::move(text);
+  return returned.c_str();
+}
+
+std::mutex registrations;
+std::map<std::string, LibraryHandle> enabled, fused;  // by dispatch key
+
+struct Operator {
+  const char* name;
+  Kernel kernel;
+};
+
+std::string add_library(std::map<std::string, LibraryHandle>& libraries, const char* name_space,
+                        const char* key, std::initializer_list<Operator> operators) {
+  const std::scoped_lock lock(registrations);
+  if (libraries.contains(key)) return "";
+  const LibTorch& torch = libtorch();
+  LibraryHandle library = nullptr;
+  if (torch.aoti_torch_library_init_impl(name_space, key, __FILE__, __LINE__, &library) != 0)
+    return std::string("PyTorch opens no library for the dispatch key ") + key;
+  for (const Operator& op : operators) {
+    if (torch.torch_library_impl(library, op.name, op.kernel, abi_version) == 0) continue;
+    torch.aoti_torch_delete_library_object(library);
+    return std::string("PyTorch refused a kernel of ") + name_space + "::" + op.name + " for " +
+           key;
+  }
+  libraries[key] = library;
+  return "";
+}
+
+}  // namespace
+}  // namespace kiln::torch
+
+using namespace kiln::torch;  // NOLINT(google-build-using-namespace): only the C functions follow
+
+const char* kilnTorchLoad(void) {
+  if (kilnCheckVersion(KILN_VERSION) != KILN_STATUS_SUCCESS) return give(kilnGetLastErrorMessage());
+  fork_count();
+  return give(load_libtorch());
+}
+
+const char* kilnTorchEnable(const char* key) {
+  return give(add_library(
+      enabled, "aten", key,
+      {{"convolution", &convolution}, {"convolution_backward", &convolution_backward}}));
+}
+
+const char* kilnTorchDisable(const char* key) {
+  const std::scoped_lock lock(registrations);
+  const auto found = enabled.find(key);
+  if (found == enabled.end()) return give("");
+  const int status = libtorch().aoti_torch_delete_library_object(found->second);
+  enabled.erase(found);
+  return give(status == 0 ? "" : std::string("PyTorch did not take back the kernels for ") + key);
+}
+
+const char* kilnTorchRegisterFused(const char* key) {
+  return give(add_library(fused, "kiln", key,
+                          {{"convolution_bias_activation", &convolution_bias_activation}}));
+}
+
+void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic, int allowTf32) {
+  set_flags({cudnnEnabled != 0, benchmark != 0, deterministic != 0, allowTf32 != 0});
+}
+
+void kilnTorchSetPolicy(int policy) { set_policy(static_cast<Policy>(policy)); }
+void kilnTorchSetThreadPolicy(int policy) { set_thread_policy(policy); }
+void kilnTorchSetNativeError(const char* text) { set_native_error(text); }
+
+void kilnTorchUseChoices(const char* path, int writable, const char* context) {
+  use_choices_file(path, writable != 0, context);
+}
+
+void kilnTorchSetCapacity(uint64_t plans) { set_table_capacity(plans); }
+void kilnTorchClear(void) { clear_table(); }
+
+void kilnTorchWait(void) {
+  for (const auto& entry : all_entries()) {
+    if (entry->state() == PlanEntry::State::compiling) entry->finalize(nullptr);
+  }
+}
+
+const char* kilnTorchReport(void) { return give(report()); }

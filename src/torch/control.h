@@ -1,0 +1,56 @@
+/* What the Python package calls in libkiln_torch.so, through ctypes. Functions that return text
+ * give "" on success, else a sentence; the text is the library's and valid until the calling
+ * thread's next call. */
+#ifndef KILN_TORCH_CONTROL_H
+#define KILN_TORCH_CONTROL_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define KILN_TORCH_API __attribute__((visibility("default")))
+#else
+#define KILN_TORCH_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Finds PyTorch's functions in this process. Says why if this PyTorch or this libkiln cannot be
+ * served. Every other call needs it. */
+KILN_TORCH_API const char* kilnTorchLoad(void);
+
+/* Registers aten::convolution and aten::convolution_backward for a dispatch key, "CUDA" or "CPU",
+ * and takes them back. Twice is as once. */
+KILN_TORCH_API const char* kilnTorchEnable(const char* key);
+KILN_TORCH_API const char* kilnTorchDisable(const char* key);
+
+/* Registers the operator kiln::convolution_bias_activation for a key, once. */
+KILN_TORCH_API const char* kilnTorchRegisterFused(const char* key);
+
+/* PyTorch's flags for convolutions, each 0 or 1. */
+KILN_TORCH_API void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic,
+                                      int allowTf32);
+
+/* 0 wait, 1 background, 2 measure, 3 native; of a thread also -1, as the process. */
+KILN_TORCH_API void kilnTorchSetPolicy(int policy);
+KILN_TORCH_API void kilnTorchSetThreadPolicy(int policy);
+
+/* The text of the exception of a native call on this thread. */
+KILN_TORCH_API void kilnTorchSetNativeError(const char* text);
+
+/* Where the policy `measure` keeps what it found; "": nowhere. `context` is part of its keys. */
+KILN_TORCH_API void kilnTorchUseChoices(const char* path, int writable, const char* context);
+
+KILN_TORCH_API void kilnTorchSetCapacity(uint64_t plans);
+KILN_TORCH_API void kilnTorchClear(void);
+/* Waits for every kernel that compiles in the background. */
+KILN_TORCH_API void kilnTorchWait(void);
+
+/* A JSON array with an object for each plan and each kind of call that was PyTorch's own. */
+KILN_TORCH_API const char* kilnTorchReport(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

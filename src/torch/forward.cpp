@@ -1,0 +1,159 @@
+// Forward passes: aten::convolution, and the fused one.
+#include <bit>
+
+#include "torch/operators.hpp"
+#include "torch/serving.hpp"
+
+namespace kiln::torch {
+namespace {
+
+struct ForwardCall {
+  Tensor x, w, bias, residual;
+  Arguments arguments;
+  std::int32_t activation = KILN_ACTIVATION_IDENTITY;
+  double coefficient = 0;
+  // Filled by check():
+  Geometry geometry{};
+  Extents y_sizes{};
+  Format format{};
+
+  Refusal check() {
+    Refusal refusal = check_flags();
+    if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
+    if (refusal == nullptr) refusal = check_bias(x, bias, y_sizes[1]);
+    if (refusal == nullptr && residual.defined()) refusal = check_gradient(x, residual, y_sizes);
+    if (refusal == nullptr) format = result_format(x, w);
+    return refusal;
+  }
+};
+
+// The plan of the convolution itself; with the bias where its kernel adds it.
+PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
+  const auto& [x, w, bias, residual, arguments, activation, coefficient, geometry, y_sizes,
+               format] = call;
+  PlanRequest request = request_of(x, geometry);
+  request.pass = geometry.transposed ? Pass::transposed : Pass::forward;
+  request.a = side_in_format(x, format);
+  request.b = side_in_format(w, format);
+  request.c = {y_sizes, y_strides};
+  request.alignment = alignment_of({address_in_format(x, format), address_in_format(w, format)});
+  if (geometry.transposed) return request;
+  request.activation = activation;
+  request.coefficient = std::bit_cast<std::uint64_t>(coefficient);
+  if (bias.defined()) {
+    request.has_bias = 1;
+    request.bias_stride = bias.strides()[0];
+    request.alignment = std::min(request.alignment, alignment_of({bias.data()}));
+  }
+  if (residual.defined()) {
+    request.has_residual = 1;
+    request.residual_strides = side_in_format(residual, format).strides;
+    request.alignment =
+        std::min(request.alignment, alignment_of({address_in_format(residual, format)}));
+  }
+  return request;
+}
+
+// y += bias, where the convolution's kernel adds none.
+PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
+  PlanRequest request = request_of(call.x, {});
+  request.pass = Pass::add_bias;
+  request.math = KILN_MATH_DEFAULT;
+  request.a.sizes.fill(1);
+  request.a.sizes[1] = call.y_sizes[1];
+  request.a.strides = dense_strides(Format::contiguous, request.rank, request.a.sizes);
+  request.a.strides[1] = call.bias.strides()[0];
+  request.c = {call.y_sizes, y_strides};
+  return request;
+}
+
+// The result by Kiln or by `native`, which is null where the caller has no such way: then an
+// undefined tensor stands for it.
+Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
+  const int rank = call.x.rank();
+  const std::uint64_t layer = layer_of(call.x, call.w, call.geometry);
+  const Policy policy = forward_policy(layer);
+  const Extents y_strides = dense_strides(call.format, rank, call.y_sizes);
+  const Step main(main_request(call, y_strides), policy);
+  std::optional<Step> add_bias;
+  Road road = main.road();
+  if (call.geometry.transposed && call.bias.defined()) {
+    add_bias.emplace(bias_request(call, y_strides),
+                     policy == Policy::measure ? Policy::background : policy);
+    if (add_bias->road() == Road::native) road = Road::native;
+  }
+  if (road == Road::native || (road == Road::measure && !native)) {
+    if (road == Road::native) {
+      main.count(false);
+      return native ? native() : Tensor();
+    }
+    road = Road::kiln;
+  }
+  Tensor y;
+  const auto by_kiln = [&] {
+    Tensor x_copy, w_copy, residual_copy;
+    Operands operands;
+    operands.a = in_format(call.x, call.format, x_copy).data();
+    operands.b = in_format(call.w, call.format, w_copy).data();
+    if (call.residual.defined())
+      operands.residual = in_format(call.residual, call.format, residual_copy).data();
+    if (call.bias.defined() && !add_bias) operands.bias = call.bias.data();
+    y = Tensor::empty(call.x, rank, call.y_sizes, y_strides);
+    operands.c = y.mutable_data();
+    main.run(operands);
+    if (!add_bias) return;
+    Operands bias;
+    bias.a = call.bias.data();
+    bias.c = operands.c;
+    add_bias->run(bias);
+  };
+  if (road == Road::measure)
+    measure(main.entry(), by_kiln, [&] { native(); });
+  else
+    by_kiln();
+  main.count(true);
+  return y;
+}
+
+}  // namespace
+
+void convolution(Value* stack, std::uint64_t, std::uint64_t) {
+  ForwardCall call;
+  call.x = take_tensor(stack[0]);
+  call.w = take_tensor(stack[1]);
+  call.bias = take_optional_tensor(stack[2]);
+  call.arguments = Arguments::take(stack + 3);
+  const Refusal refusal = call.check();
+  const auto native = [&] {
+    return native_forward(call.x, call.w, call.bias, call.arguments, refusal == nullptr);
+  };
+  if (refusal == nullptr) {
+    stack[0] = give_tensor(serve(call, native));
+    return;
+  }
+  note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
+  stack[0] = give_tensor(native());
+}
+
+void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
+  ForwardCall call;
+  call.x = take_tensor(stack[0]);
+  call.w = take_tensor(stack[1]);
+  call.bias = take_optional_tensor(stack[2]);
+  call.residual = take_optional_tensor(stack[3]);
+  call.arguments = Arguments::take(stack + 4);
+  call.activation = static_cast<std::int32_t>(stack[10]);
+  call.coefficient = std::bit_cast<double>(stack[11]);
+  Refusal refusal = call.check();
+  const bool fused = call.residual.defined() || call.activation != KILN_ACTIVATION_IDENTITY;
+  if (refusal == nullptr && call.geometry.transposed && fused)
+    refusal = "a transposed convolution has no fused residual or activation";
+  if (refusal == nullptr) {
+    stack[0] = give_tensor(serve(call, nullptr));
+    return;
+  }
+  note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
+  stack[0] = give_tensor(Tensor());
+}
+
+}  // namespace kiln::torch

@@ -1,0 +1,36 @@
+// PyTorch's own convolutions, for what Kiln does not serve or what is faster there.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "torch/convolution.hpp"
+
+namespace kiln::torch {
+
+// PyTorch's flags for convolutions on CUDA. There is no C function that tells them, so the Python
+// side pushes them whenever they change.
+struct Flags {
+  bool cudnn_enabled, benchmark, deterministic, allow_tf32;
+};
+Flags flags();
+void set_flags(const Flags& flags);
+
+// aten::convolution as PyTorch computes it. `sound` says that check_call accepted the arguments;
+// others go by way of Python, which keeps PyTorch's words for what is wrong with them. Throws
+// std::runtime_error with those words.
+Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
+                      const Arguments& arguments, bool sound);
+
+struct Gradients {
+  Tensor dx, dw, db;  // those not asked for are not defined
+};
+// aten::convolution_backward likewise, by way of the kernel that PyTorch had before Kiln's.
+Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
+                          const std::optional<Integers>& bias_sizes, const Arguments& arguments,
+                          const std::array<bool, 3>& mask);
+
+// What a native call that failed said, from the Python operator on the same thread.
+void set_native_error(const char* text);
+
+}  // namespace kiln::torch

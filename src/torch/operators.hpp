@@ -1,0 +1,25 @@
+// Kiln's kernels of aten::convolution and aten::convolution_backward, as PyTorch's dispatcher calls
+// them, and of kiln::convolution_bias_activation, a forward pass with what follows it.
+#pragma once
+
+#include "torch/libtorch.hpp"
+
+namespace kiln::torch {
+
+// (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding,
+//  SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
+void convolution(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride,
+//  SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups,
+//  bool[3] output_mask) -> (Tensor, Tensor, Tensor)
+void convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor input, Tensor weight, Tensor? bias, Tensor? residual, SymInt[] stride, SymInt[] padding,
+//  SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, int activation,
+//  float coefficient) -> Tensor
+// y = act(conv(x, w) + bias + residual), by Kiln alone: what Kiln does not serve gives an undefined
+// tensor, and the caller composes it.
+void convolution_bias_activation(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+}  // namespace kiln::torch

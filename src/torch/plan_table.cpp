@@ -1,0 +1,186 @@
+#include "torch/plan_table.hpp"
+
+#include <algorithm>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "torch/handles.hpp"
+
+namespace kiln::torch {
+namespace {
+
+const char* name_of(kilnKernelOrigin_t origin) {
+  switch (origin) {
+    case KILN_KERNEL_COMPILED: return "compiled";
+    case KILN_KERNEL_MEMORY: return "memory";
+    case KILN_KERNEL_DISK: return "disk";
+    case KILN_KERNEL_BUNDLE: return "bundle";
+  }
+  return "";
+}
+
+std::string text_of(kilnPlan_t plan, kilnPlanText_t which) {
+  const char* text = nullptr;
+  return kilnGetPlanText(plan, which, &text) == KILN_STATUS_SUCCESS ? text : "";
+}
+
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<PlanRequest, std::shared_ptr<PlanEntry>, PlanRequestHash> entries;
+  std::atomic<std::uint64_t> clock{0};
+  unsigned forks = fork_count();
+};
+
+std::atomic<Table*> current_table{nullptr};
+std::atomic<std::size_t> table_capacity{4096};
+
+// A forked child begins with a table of its own: another thread of its parent may have held the
+// lock, and what compiled there will never be done here.
+Table& table() {
+  Table* now = current_table.load(std::memory_order_acquire);
+  if (now != nullptr && now->forks == fork_count()) return *now;
+  auto* const fresh = new Table;
+  if (current_table.compare_exchange_strong(now, fresh)) return *fresh;
+  delete fresh;
+  return *now;
+}
+
+// Removes the quarter that was not used the longest. The caller holds the lock.
+void shrink(Table& t) {
+  std::vector<std::pair<std::uint64_t, const PlanRequest*>> uses;
+  uses.reserve(t.entries.size());
+  for (const auto& [request, entry] : t.entries) uses.emplace_back(entry->last_use(), &request);
+  const auto quarter = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4 + 1);
+  std::nth_element(uses.begin(), quarter - 1, uses.end());
+  for (auto it = uses.begin(); it != quarter; ++it) t.entries.erase(PlanRequest(*it->second));
+}
+
+}  // namespace
+
+// A captured CUDA graph, or the GPU itself, may still run a kernel that its plan has loaded. No
+// event tells when that is over, so such a plan stays for the life of the process.
+PlanEntry::~PlanEntry() {
+  if (request.device_kind != KILN_DEVICE_CUDA || state() != State::ready) kilnDestroyPlan(plan_);
+}
+
+bool PlanEntry::make_plan(kilnHandle_t handle) {
+  plan_ = create_plan(handle, request, why_);
+  if (plan_ == nullptr) state_.store(State::refused, std::memory_order_release);
+  return plan_ != nullptr;
+}
+
+void PlanEntry::finish(kilnStatus_t status) {
+  if (status != KILN_STATUS_SUCCESS)
+    why_ = std::string(kilnGetErrorString(status)) + ": " + kilnGetLastErrorMessage();
+  state_.store(status == KILN_STATUS_SUCCESS ? State::ready : State::refused,
+               std::memory_order_release);
+}
+
+void PlanEntry::finalize(kilnHandle_t handle) {
+  const std::scoped_lock lock(mutex_);
+  if (state() == State::compiling) return finish(kilnWaitFinalizePlan(plan_));
+  if (state() == State::fresh && make_plan(handle)) finish(kilnFinalizePlan(plan_));
+}
+
+void PlanEntry::finalize_in_background(kilnHandle_t handle) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  if (state() == State::fresh && make_plan(handle)) {
+    const kilnStatus_t status = kilnStartFinalizePlan(plan_);
+    if (status != KILN_STATUS_SUCCESS) return finish(status);
+    state_.store(State::compiling, std::memory_order_release);
+  }
+  if (state() != State::compiling) return;
+  int done = 0;
+  const kilnStatus_t status = kilnPollFinalizePlan(plan_, &done);
+  if (done != 0 || status != KILN_STATUS_SUCCESS) finish(status);
+}
+
+void PlanEntry::refuse(std::string why) {
+  const std::scoped_lock lock(mutex_);
+  if (state() != State::fresh) return;
+  why_ = std::move(why);
+  state_.store(State::refused, std::memory_order_release);
+}
+
+void PlanEntry::set_verdict(Verdict verdict, double kiln_us, double native_us) {
+  const std::scoped_lock lock(mutex_);
+  kiln_us_ = kiln_us;
+  native_us_ = native_us;
+  verdict_.store(verdict, std::memory_order_release);
+}
+
+std::string PlanEntry::problem_line() const {
+  const std::scoped_lock lock(mutex_);
+  return plan_ == nullptr ? "" : text_of(plan_, KILN_PLAN_PROBLEM);
+}
+
+PlanEntry::Facts PlanEntry::facts() const {
+  const std::scoped_lock lock(mutex_);
+  Facts f{};
+  f.state = state();
+  f.verdict = verdict();
+  f.served = served_.load();
+  f.native = native_.load();
+  f.kiln_us = kiln_us_;
+  f.native_us = native_us_;
+  f.why = why_;
+  if (f.state == State::compiling) f.why = "the kernel is being compiled";
+  if (f.state == State::ready && f.verdict == Verdict::native) f.why = "native is faster";
+  if (plan_ == nullptr) return f;
+  f.problem = text_of(plan_, KILN_PLAN_PROBLEM);
+  if (f.state != State::ready) return f;
+  f.engine = text_of(plan_, KILN_PLAN_ENGINE);
+  f.tile = text_of(plan_, KILN_PLAN_TILE);
+  f.architecture = text_of(plan_, KILN_PLAN_ARCHITECTURE);
+  kilnPlanInfo_t info{};
+  info.structSize = sizeof info;
+  if (kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS) {
+    f.origin = name_of(info.origin);
+    f.finalize_ms = info.totalMs;
+    f.compile_ms = info.compileMs;
+  }
+  return f;
+}
+
+std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request) {
+  Table& t = table();
+  const std::uint64_t now = t.clock.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::shared_lock lock(t.mutex);
+    if (const auto found = t.entries.find(request); found != t.entries.end()) {
+      found->second->touch(now);
+      return found->second;
+    }
+  }
+  const std::scoped_lock lock(t.mutex);
+  if (t.entries.size() >= table_capacity.load()) shrink(t);
+  auto& entry = t.entries[request];
+  if (!entry) entry = std::make_shared<PlanEntry>(request);
+  entry->touch(now);
+  return entry;
+}
+
+void set_table_capacity(std::size_t entries) {
+  table_capacity.store(std::max<std::size_t>(entries, 1));
+  Table& t = table();
+  const std::scoped_lock lock(t.mutex);
+  while (t.entries.size() > table_capacity.load()) shrink(t);
+}
+
+void clear_table() {
+  Table& t = table();
+  const std::scoped_lock lock(t.mutex);
+  t.entries.clear();
+}
+
+std::vector<std::shared_ptr<PlanEntry>> all_entries() {
+  Table& t = table();
+  std::vector<std::shared_ptr<PlanEntry>> out;
+  const std::shared_lock lock(t.mutex);
+  out.reserve(t.entries.size());
+  for (const auto& [request, entry] : t.entries) out.push_back(entry);
+  return out;
+}
+
+}  // namespace kiln::torch

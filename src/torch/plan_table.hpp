@@ -1,0 +1,85 @@
+// The bounded table of plans that all threads share, and what is known of each: whether it is
+// ready, why not, how often it was used, and what measuring said.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "torch/plan_request.hpp"
+
+namespace kiln::torch {
+
+class PlanEntry {
+ public:
+  enum class State : std::uint8_t { fresh, compiling, ready, refused };
+  enum class Verdict : std::uint8_t { unknown, kiln, native };
+
+  explicit PlanEntry(const PlanRequest& wanted) : request(wanted) {}
+  PlanEntry(const PlanEntry&) = delete;
+  PlanEntry& operator=(const PlanEntry&) = delete;
+  ~PlanEntry();
+
+  const PlanRequest request;
+
+  State state() const { return state_.load(std::memory_order_acquire); }
+  // Makes the plan if that has not begun, and waits for its kernel. Any number of threads may call
+  // it; one makes the plan. Afterwards the state is ready or refused.
+  void finalize(kilnHandle_t handle);
+  // Starts that on a thread of Kiln's, or looks whether it is over. Never waits.
+  void finalize_in_background(kilnHandle_t handle);
+  void refuse(std::string why);
+  kilnPlan_t plan() const { return plan_; }  // only when ready
+
+  // Both of one execution, in microseconds; less than 0: not measured.
+  void set_verdict(Verdict verdict, double kiln_us, double native_us);
+  Verdict verdict() const { return verdict_.load(std::memory_order_acquire); }
+  // Held by the thread that measures; the others go on without.
+  std::mutex& measuring() { return measuring_; }
+
+  void count(bool served) { (served ? served_ : native_).fetch_add(1, std::memory_order_relaxed); }
+  void touch(std::uint64_t now) { last_use_.store(now, std::memory_order_relaxed); }
+  std::uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
+
+  // What report() tells.
+  struct Facts {
+    State state;
+    Verdict verdict;
+    std::uint64_t served, native;
+    std::string why;      // it is not Kiln's; "" if it is
+    std::string problem;  // the line that the program kiln takes; "" where there is no plan
+    std::string engine, tile, origin, architecture;
+    double finalize_ms = 0, compile_ms = 0;
+    double kiln_us, native_us;
+  };
+  Facts facts() const;
+  std::string problem_line() const;  // "" where there is no plan
+
+ private:
+  bool make_plan(kilnHandle_t handle);
+  void finish(kilnStatus_t status);
+
+  mutable std::mutex mutex_;  // guards what is not atomic until the state is ready or refused
+  kilnPlan_t plan_ = nullptr;
+  std::string why_;
+  double kiln_us_ = -1, native_us_ = -1;
+  std::mutex measuring_;
+  std::atomic<State> state_{State::fresh};
+  std::atomic<Verdict> verdict_{Verdict::unknown};
+  std::atomic<std::uint64_t> served_{0}, native_{0}, last_use_{0};
+};
+
+// The entry of a request, made if there is none. The table keeps at most `capacity` entries, and
+// forgets those that were not used the longest.
+std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request);
+
+void set_table_capacity(std::size_t entries);
+// Forgets all: plans are made anew, in a bundle, cache or tuning file that has changed.
+void clear_table();
+std::vector<std::shared_ptr<PlanEntry>> all_entries();
+
+}  // namespace kiln::torch

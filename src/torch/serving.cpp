@@ -1,0 +1,70 @@
+#include "torch/serving.hpp"
+
+#include "torch/handles.hpp"
+
+namespace kiln::torch {
+
+PlanRequest request_of(const Tensor& x, const Geometry& geometry) {
+  PlanRequest request;
+  const bool cuda = device_kind_of(x) == KILN_DEVICE_CUDA;
+  request.type = type_of(x);
+  request.device_kind = device_kind_of(x);
+  request.device_index = cuda ? x.device_index() : 0;
+  request.rank = x.rank();
+  const bool tf32 = cuda && request.type == KILN_DATA_FLOAT && flags().allow_tf32;
+  request.math = tf32 ? KILN_MATH_TF32 : KILN_MATH_DEFAULT;
+  request.alignment = 16;
+  request.set(geometry);
+  return request;
+}
+
+PlanRequest::Side side_in_format(const Tensor& tensor, Format format) {
+  PlanRequest::Side side{};
+  std::ranges::copy(tensor.sizes(), side.sizes.begin());
+  if (lies_in_order(tensor, format))
+    std::ranges::copy(tensor.strides(), side.strides.begin());
+  else
+    side.strides = dense_strides(format, tensor.rank(), side.sizes);
+  return side;
+}
+
+const void* address_in_format(const Tensor& tensor, Format format) {
+  return lies_in_order(tensor, format) ? tensor.data() : nullptr;
+}
+
+void note_refusal(Pass pass, const Tensor& x, const Tensor& w, const Geometry& geometry,
+                  Refusal refusal) {
+  PlanRequest request;
+  request.pass = pass;
+  request.refusal = reinterpret_cast<std::uint64_t>(refusal);
+  request.set(geometry);
+  if (x.defined()) {
+    request.type = x.type();
+    request.rank = x.rank();
+    request.set(request.a, x);
+  }
+  if (w.defined()) request.set(request.b, w);
+  const auto entry = find_entry(request);
+  if (entry->state() == PlanEntry::State::fresh) entry->refuse(refusal);
+  entry->count(false);
+}
+
+Refusal check_flags() {
+  return flags().cudnn_enabled ? nullptr : "torch.backends.cudnn.enabled is False";
+}
+
+Step::Step(const PlanRequest& request, Policy policy) : entry_(find_entry(request)) {
+  std::string why;
+  handle_ =
+      current_handle(static_cast<kilnDeviceKind_t>(request.device_kind), request.device_index, why);
+  if (handle_ == nullptr)
+    entry_->refuse(std::move(why));
+  else
+    road_ = road_of(*entry_, handle_, policy);
+}
+
+void Step::run(const Operands& operands) const {
+  execute_plan(handle_, entry_->plan(), entry_->request, operands);
+}
+
+}  // namespace kiln::torch

@@ -1,0 +1,82 @@
+// A PyTorch tensor, owned through its handle, and the reading and making of operators' arguments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "torch/libtorch.hpp"
+
+namespace kiln::torch {
+
+inline constexpr int max_rank = 5;  // batch, channels and three of space
+using Extents = std::array<std::int64_t, max_rank>;
+
+class Tensor {
+ public:
+  Tensor() = default;  // no tensor
+  explicit Tensor(TensorHandle owned) : handle_(owned) { read(); }
+  Tensor(Tensor&& other) noexcept { swap(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  ~Tensor() {
+    if (handle_ != nullptr) libtorch().aoti_torch_delete_tensor_object(handle_);
+  }
+
+  // New memory of these strides on the device of `like`, in its type.
+  static Tensor empty(const Tensor& like, int rank, const Extents& sizes, const Extents& strides);
+
+  bool defined() const { return handle_ != nullptr && defined_; }
+  TensorHandle handle() const { return handle_; }
+  TensorHandle release() { return std::exchange(handle_, nullptr); }
+  int rank() const { return rank_; }
+  std::int64_t size(int i) const { return sizes_[i]; }
+  std::span<const std::int64_t> sizes() const { return {sizes_, std::size_t(rank_)}; }
+  std::span<const std::int64_t> strides() const { return {strides_, std::size_t(rank_)}; }
+  std::int32_t type() const { return type_; }
+  std::int32_t device_type() const { return device_type_; }
+  std::int32_t device_index() const { return device_index_; }
+  bool on_device_of(const Tensor& other) const {
+    return device_type_ == other.device_type_ && device_index_ == other.device_index_;
+  }
+  std::int64_t elements() const;
+  const void* data() const;    // where its first element lies
+  void* mutable_data() const;  // the same, to be written to
+
+ private:
+  void read();
+  void swap(Tensor& other) noexcept;
+
+  TensorHandle handle_ = nullptr;
+  bool defined_ = false;
+  int rank_ = 0;
+  const std::int64_t *sizes_ = nullptr, *strides_ = nullptr;
+  std::int32_t type_ = 0, device_type_ = 0, device_index_ = 0;
+};
+
+// A short list of integers; longer ones than any convolution has keep their length alone.
+struct Integers {
+  std::size_t count = 0;
+  std::array<std::int64_t, max_rank> values{};
+};
+
+// Each takes over what the Value owns.
+Tensor take_tensor(Value value);
+Tensor take_optional_tensor(Value value);
+Integers take_integers(Value value);
+std::array<bool, 3> take_mask(Value value);
+
+// Each makes a Value for the receiver to own. A tensor that is not defined becomes PyTorch's
+// undefined tensor, or None where the parameter is optional.
+Value give_tensor(Tensor tensor);
+Value share_tensor(const Tensor& tensor);
+Value share_optional_tensor(const Tensor& tensor);
+Value give_integers(std::span<const std::int64_t> values);
+Value give_mask(const std::array<bool, 3>& mask);
+
+}  // namespace kiln::torch

@@ -1,0 +1,154 @@
+"""The parts of PyTorch that meet a convolution: compile, autocast, functorch, threads, fork, DDP."""
+
+import copy
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import torch
+import torch.nn.functional as F
+from support import FULL, assert_close, counts, full_only, on_kiln
+from torch import nn
+
+
+def network():
+    torch.manual_seed(1)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 8, 3, stride=2, groups=4),
+        nn.ReLU(),
+        nn.ConvTranspose2d(8, 4, 3),
+    )
+
+
+def step(model, x):
+    x = x.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+    y = model(x)
+    y.pow(2).sum().backward()
+    gradients = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    return [y.detach(), x.grad, *gradients]
+
+
+class Functions(unittest.TestCase):
+    def test_autocast(self):
+        x, model = torch.randn(2, 3, 12, 12), network()
+        with on_kiln(), torch.autocast("cpu", torch.bfloat16):
+            y = model(x)
+            self.assertEqual(y.dtype, torch.bfloat16)
+            y.float().sum().backward()
+            self.assertEqual(counts()[1], 0)
+        self.assertEqual(model[0].weight.grad.dtype, torch.float32)
+
+    def test_vmap_and_functional_gradients(self):
+        x, ws = torch.randn(2, 3, 6, 6), torch.randn(3, 4, 3, 3, 3)
+        loss = lambda w: F.conv2d(x, w).pow(2).sum()
+        functions = {
+            "vmap": lambda: torch.func.vmap(lambda w: F.conv2d(x, w))(ws),
+            "grad": lambda: torch.func.grad(loss)(ws[0]),
+            "vmap of grad": lambda: torch.func.vmap(torch.func.grad(loss))(ws),
+            "jvp": lambda: torch.func.jvp(lambda w: F.conv2d(x, w), (ws[0],), (ws[1],))[1],
+        }
+        for what, function in functions.items():
+            want = function()
+            with on_kiln():
+                assert_close(self, function(), want, what)
+                self.assertGreater(counts()[0], 0, what)
+
+    def test_hooks_and_deepcopy_see_no_difference(self):
+        x, model = torch.randn(1, 3, 8, 8), network()
+        want = step(copy.deepcopy(model), x)
+        with on_kiln():
+            for a, b in zip(step(model, x), want):
+                assert_close(self, a, b)
+
+
+class Compile(unittest.TestCase):
+    def check(self, memory_format, dynamic=None, sizes=(12,)):
+        model = network().to(memory_format=memory_format)
+        torch._dynamo.reset()
+        compiled = torch.compile(model, dynamic=dynamic)
+        for size in sizes:
+            x = torch.randn(2, 3, size, size).to(memory_format=memory_format)
+            want = step(model, x)
+            with on_kiln():
+                got = step(compiled, x)
+                self.assertGreater(counts()[0], 0)
+            for a, b in zip(got, want):
+                assert_close(self, a, b, f"{memory_format} {size}")
+
+    @full_only
+    def test_both_layouts(self):
+        self.check(torch.contiguous_format)
+        self.check(torch.channels_last)
+
+    @full_only
+    def test_dynamic_shapes(self):
+        self.check(torch.contiguous_format, True, (12, 14, 17))
+
+    @full_only
+    def test_export(self):
+        x, model = torch.randn(2, 3, 12, 12), network()
+        want = model(x)
+        with on_kiln():
+            program = torch.export.export(model, (x,))
+            assert_close(self, program.module()(x).detach(), want.detach())
+
+
+class Threads(unittest.TestCase):
+    def test_many_at_once(self):
+        w = torch.randn(4, 3, 3, 3)
+        inputs = [torch.randn(n, 3, 8, 8) for n in range(1, 5)]
+        want = [F.conv2d(x, w) for x in inputs]
+        failures = []
+
+        def work():
+            try:
+                for _ in range(20):
+                    for x, right in zip(inputs, want):
+                        assert_close(self, F.conv2d(x, w), right)
+            except BaseException as error:  # a thread's own would be lost
+                failures.append(error)
+
+        with on_kiln():
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(counts(), (8 * 20 * 4, 0))
+        self.assertEqual(failures, [])
+
+
+class Convolving(torch.utils.data.Dataset):
+    """Computes in the worker's process, forked after the parent's threads were at work."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return F.conv2d(torch.full((1, 2, 6, 6), float(index)), torch.ones(3, 2, 3, 3))
+
+
+class Processes(unittest.TestCase):
+    def test_workers_of_a_data_loader(self):
+        for policy in ("wait", "background"):
+            with on_kiln(policy):
+                F.conv2d(torch.ones(1, 2, 6, 6), torch.ones(3, 2, 3, 3))
+                loader = torch.utils.data.DataLoader(
+                    Convolving(), num_workers=2, multiprocessing_context="fork", timeout=60
+                )
+                sums = [batch.unique().item() for batch in loader]
+            self.assertEqual(sums, [18.0 * index for index in range(8)])
+
+    @full_only
+    def test_two_processes_of_ddp(self):
+        script = os.path.join(os.path.dirname(__file__), "ddp_gloo.py")
+        subprocess.run([sys.executable, script], check=True, timeout=300)
+
+
+if __name__ == "__main__":
+    unittest.main()
