@@ -151,7 +151,7 @@ configure() {
   # -g1: lines alone; where variables are would take the compiler a fifth more.
   cmake -S "$root" -B "$folder" --log-level=WARNING "${arguments[@]}" -U KILN_CUDA_INCLUDE \
     -U KILN_NVRTC_INCLUDE -U KILN_NVRTC_FOLDER "-DKILN_CUDA_ROOT=$cuda" "-DKILN_WERROR=${KILN_WERROR:-OFF}" \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" "$@" >/dev/null
+    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" "$@" >/dev/null
 }
 
 # compile FOLDER [TARGET...]: everything if no target is named.

@@ -1,5 +1,6 @@
-# What `cmake --install` lays out: the library, the header files, the program, and the two ways to be
-# found: a CMake package (find_package(kiln) gives kiln::kiln) and kiln.pc for pkg-config.
+# What `cmake --install` lays out: the library, the header files, the program with its manual page and
+# shell completion, the licences, and the two ways to be found: a CMake package (find_package(kiln)
+# gives kiln::kiln) and kiln.pc for pkg-config. How to use them: samples/README.md.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -7,10 +8,19 @@ set(KILN_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
 install(TARGETS kiln EXPORT kiln LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/kiln/kiln.h include/kiln/kiln.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kiln)
+install(FILES LICENSE src/third_party_licenses.txt
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kiln)
+
+if(KILN_BUILD_CLI)
+  install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES src/cli/completion.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME kiln)
+  if(KILN_MANUAL_PAGE)  # src/CMakeLists.txt makes it where help2man is found
+    install(FILES ${KILN_MANUAL_PAGE} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
+endif()
 
 # The library links to nothing that its users would have to find, so the targets are the package.
 install(EXPORT kiln NAMESPACE kiln:: FILE kilnConfig.cmake DESTINATION ${KILN_PACKAGE_DIR})

@@ -22,6 +22,10 @@
 #ifndef KILN_KILN_HPP
 #define KILN_KILN_HPP
 
+#if __cplusplus < 202002L
+#error "kiln.hpp needs C++20: compile with -std=c++20, or use kiln.h, which is C99"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "cli/version.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"
 
@@ -18,8 +19,9 @@ int complain(const std::string& sentence, int status) {
 int run_program(int argc, char** argv) {
   CLI::App app("Deep-learning primitives whose GPU kernels are generated for exactly the problem.");
   app.name("kiln");
-  app.set_version_flag("--version", cat("kiln ", KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".",
-                                        KILN_VERSION_PATCH));
+  app.set_version_flag("--version", version_line(),
+                       "Print version, commit and CUDA toolkit, and exit");
+  app.set_help_all_flag("--help-all", "Print the help of every command and exit");
   app.require_subcommand(0, 1);
   Run run;
   add_run_commands(app, run);
