@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include "run_kiln.hpp"
 
@@ -35,6 +36,8 @@ BOOST_AUTO_TEST_CASE(help) {
     BOOST_TEST(finished.err == "");
   }
   BOOST_TEST(kiln({"--version"}).out.starts_with("kiln "));
+  BOOST_TEST(contains(kiln({"--version"}).out, "built with CUDA 1"));
+  BOOST_TEST(contains(kiln({"--help-all"}).out, "--repeat"));
 }
 
 // Neither GPU nor compilers, nor a place for a cache.
@@ -54,6 +57,14 @@ BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
        {"KILN_CACHE_DIR", "KILN_NVRTC", "KILN_HOST_CXX", "KILN_LOG", "KILN_LOG_FILE"}) {
     BOOST_TEST(contains(finished.out, name));
   }
+
+  const auto facts = nlohmann::json::parse(kiln({"info", "--json"}).out);
+  BOOST_TEST(contains(facts["devices"][0]["none"].get<std::string>(), "no "));
+  BOOST_TEST(facts["devices"][1]["device"] == "host");
+  BOOST_TEST(contains(facts["compilers"]["nvrtc"]["none"].get<std::string>(), "/nonexistent/lib"));
+  BOOST_TEST(!facts["cache"]["usable"].get<bool>());
+  BOOST_TEST(facts["environment"]["KILN_HOST_CXX"] == "/nonexistent/c++");
+  BOOST_TEST(facts["environment"]["KILN_LOG"].is_null());
 }
 
 BOOST_AUTO_TEST_CASE(info_tells_of_the_cache) {
@@ -63,6 +74,12 @@ BOOST_AUTO_TEST_CASE(info_tells_of_the_cache) {
   const Finished finished = kiln({"info"});
   BOOST_TEST(contains(finished.out, kiln.directory / "cache"));
   BOOST_TEST(contains(finished.out, "entries              1, "));
+
+  const auto facts = nlohmann::json::parse(kiln({"info", "--json"}).out);
+  BOOST_TEST(facts["cache"]["directory"] == kiln.directory / "cache");
+  BOOST_TEST(facts["cache"]["entries"] == 1);
+  BOOST_TEST(facts["cache"]["counted"]["compiled"] == 1);
+  BOOST_TEST(!facts["compilers"]["host"]["description"].get<std::string>().empty());
 }
 
 BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {
