@@ -25,7 +25,12 @@
 #define KILN_API
 #endif
 
-/* C enumerations can hold any int; saying so to C++ as well lets the library look at a wrong value
+/* Each enumeration but kilnStatus_t has a hundred numbers of its own, and none is 0: so a value of
+ * another enumeration, as of two arguments that were swapped, and one that was never set, are
+ * refused with BAD_PARAM. A C++ compiler refuses the former already; a C compiler warns of it with
+ * -Wenum-conversion (in GCC a part of -Wextra).
+ *
+ * C enumerations can hold any int; saying so to C++ as well lets the library look at a wrong value
  * and refuse it. */
 #ifdef __cplusplus
 #define KILN_ENUM_BASE : int
@@ -37,7 +42,7 @@ extern "C" {
 /* ---- version ------------------------------------------------------------------------------ */
 
 #define KILN_VERSION_MAJOR 0
-#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_MINOR 2
 #define KILN_VERSION_PATCH 0
 #define KILN_VERSION (KILN_VERSION_MAJOR * 10000 + KILN_VERSION_MINOR * 100 + KILN_VERSION_PATCH)
 
@@ -76,81 +81,81 @@ KILN_API kilnStatus_t kilnCheckVersion(int header_version);
 /* ---- types -------------------------------------------------------------------------------- */
 
 typedef enum KILN_ENUM_BASE {
-  KILN_DATA_FLOAT = 0,   /* f32 */
-  KILN_DATA_DOUBLE = 1,  /* f64 */
-  KILN_DATA_HALF = 2,    /* f16, IEEE binary16 */
-  KILN_DATA_BFLOAT16 = 3 /* bf16 */
+  KILN_DATA_FLOAT = 100,   /* f32 */
+  KILN_DATA_DOUBLE = 101,  /* f64 */
+  KILN_DATA_HALF = 102,    /* f16, IEEE binary16 */
+  KILN_DATA_BFLOAT16 = 103 /* bf16 */
 } kilnDataType_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_TENSOR_NCHW = 0, /* dense, the last dimension contiguous: NCW, NCHW, NCDHW; filters KCRS */
-  KILN_TENSOR_NHWC = 1  /* dense, channels contiguous: NWC, NHWC, NDHWC; filters KRSC */
+  KILN_TENSOR_NCHW = 200, /* dense, the last dimension contiguous: NCW, NCHW, NCDHW; filters KCRS */
+  KILN_TENSOR_NHWC = 201  /* dense, channels contiguous: NWC, NHWC, NDHWC; filters KRSC */
 } kilnTensorFormat_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_CONVOLUTION = 0,      /* the filter flipped in space: mathematics, the 2014 paper */
-  KILN_CROSS_CORRELATION = 1 /* the filter as it lies, as the frameworks have it */
+  KILN_CONVOLUTION = 300,      /* the filter flipped in space: mathematics, the 2014 paper */
+  KILN_CROSS_CORRELATION = 301 /* the filter as it lies, as the frameworks have it */
 } kilnConvolutionMode_t;
 
 /* How products of f32 are computed; of the other types DEFAULT and TF32 are the same. */
 typedef enum KILN_ENUM_BASE {
-  KILN_MATH_DEFAULT = 0, /* tensor cores where the error is no worse than that of f32 fused
+  KILN_MATH_DEFAULT = 400, /* tensor cores where the error is no worse than that of f32 fused
                             multiply-adds (f32: three products of 11-bit parts), else as STRICT */
-  KILN_MATH_STRICT = 1,  /* fused multiply-adds of the tensors' compute type alone */
-  KILN_MATH_TF32 = 2     /* f32 elements may be cut to 11 bits before they are multiplied */
+  KILN_MATH_STRICT = 401,  /* fused multiply-adds of the tensors' compute type alone */
+  KILN_MATH_TF32 = 402     /* f32 elements may be cut to 11 bits before they are multiplied */
 } kilnMathMode_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_PROPAGATE_NAN = 0,    /* a NaN among the elements looked at is the result */
-  KILN_NOT_PROPAGATE_NAN = 1 /* NaNs are passed over: the maximum of the others */
+  KILN_PROPAGATE_NAN = 500,    /* a NaN among the elements looked at is the result */
+  KILN_NOT_PROPAGATE_NAN = 501 /* NaNs are passed over: the maximum of the others */
 } kilnNanPropagation_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_POOLING_MAX = 0,
-  KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1, /* the divisor is always the whole window */
-  KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2  /* the divisor is what of it lies in x */
+  KILN_POOLING_MAX = 600,
+  KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 601, /* the divisor is always the whole window */
+  KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 602  /* the divisor is what of it lies in x */
 } kilnPoolingMode_t;
 
 /* Each with f(x); coef is the descriptor's. */
 typedef enum KILN_ENUM_BASE {
-  KILN_ACTIVATION_IDENTITY = 0,     /* x */
-  KILN_ACTIVATION_SIGMOID = 1,      /* 1 / (1 + exp(-x)) */
-  KILN_ACTIVATION_RELU = 2,         /* max(x, 0) */
-  KILN_ACTIVATION_TANH = 3,         /* tanh(x) */
-  KILN_ACTIVATION_CLIPPED_RELU = 4, /* min(max(x, 0), coef) */
-  KILN_ACTIVATION_LEAKY_RELU = 5,   /* x if x > 0, else coef * x */
-  KILN_ACTIVATION_ELU = 6,          /* x if x > 0, else coef * (exp(x) - 1) */
-  KILN_ACTIVATION_GELU_ERF = 7,     /* x / 2 * (1 + erf(x / sqrt(2))) */
-  KILN_ACTIVATION_GELU_TANH = 8,    /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
-  KILN_ACTIVATION_SILU = 9,         /* x / (1 + exp(-x)) */
-  KILN_ACTIVATION_SOFTPLUS = 10,    /* log(1 + exp(x)) */
-  KILN_ACTIVATION_HARD_SWISH = 11   /* x * min(max(x + 3, 0), 6) / 6 */
+  KILN_ACTIVATION_IDENTITY = 700,     /* x */
+  KILN_ACTIVATION_SIGMOID = 701,      /* 1 / (1 + exp(-x)) */
+  KILN_ACTIVATION_RELU = 702,         /* max(x, 0) */
+  KILN_ACTIVATION_TANH = 703,         /* tanh(x) */
+  KILN_ACTIVATION_CLIPPED_RELU = 704, /* min(max(x, 0), coef) */
+  KILN_ACTIVATION_LEAKY_RELU = 705,   /* x if x > 0, else coef * x */
+  KILN_ACTIVATION_ELU = 706,          /* x if x > 0, else coef * (exp(x) - 1) */
+  KILN_ACTIVATION_GELU_ERF = 707,     /* x / 2 * (1 + erf(x / sqrt(2))) */
+  KILN_ACTIVATION_GELU_TANH = 708,    /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
+  KILN_ACTIVATION_SILU = 709,         /* x / (1 + exp(-x)) */
+  KILN_ACTIVATION_SOFTPLUS = 710,     /* log(1 + exp(x)) */
+  KILN_ACTIVATION_HARD_SWISH = 711    /* x * min(max(x + 3, 0), 6) / 6 */
 } kilnActivationMode_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_SOFTMAX_FAST = 0,     /* the maximum subtracted too, with the hardware's approximate exp */
-  KILN_SOFTMAX_ACCURATE = 1, /* exp to the last bit or two */
-  KILN_SOFTMAX_LOG = 2       /* the logarithm of the softmax */
+  KILN_SOFTMAX_FAST = 800,     /* the maximum subtracted too, with the hardware's approximate exp */
+  KILN_SOFTMAX_ACCURATE = 801, /* exp to the last bit or two */
+  KILN_SOFTMAX_LOG = 802       /* the logarithm of the softmax */
 } kilnSoftmaxAlgorithm_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_SOFTMAX_MODE_CHANNEL = 0, /* over the channels, at each location of each image */
-  KILN_SOFTMAX_MODE_INSTANCE = 1 /* over channels and space of each image */
+  KILN_SOFTMAX_MODE_CHANNEL = 900, /* over the channels, at each location of each image */
+  KILN_SOFTMAX_MODE_INSTANCE = 901 /* over channels and space of each image */
 } kilnSoftmaxMode_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_OP_TENSOR_ADD = 0,
-  KILN_OP_TENSOR_MUL = 1,
-  KILN_OP_TENSOR_MIN = 2,
-  KILN_OP_TENSOR_MAX = 3
+  KILN_OP_TENSOR_ADD = 1000,
+  KILN_OP_TENSOR_MUL = 1001,
+  KILN_OP_TENSOR_MIN = 1002,
+  KILN_OP_TENSOR_MAX = 1003
 } kilnOpTensorOp_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_REDUCE_SUM = 0,
-  KILN_REDUCE_MEAN = 1,
-  KILN_REDUCE_MAX = 2,
-  KILN_REDUCE_MIN = 3,
-  KILN_REDUCE_NORM2 = 4 /* the square root of the sum of squares */
+  KILN_REDUCE_SUM = 1100,
+  KILN_REDUCE_MEAN = 1101,
+  KILN_REDUCE_MAX = 1102,
+  KILN_REDUCE_MIN = 1103,
+  KILN_REDUCE_NORM2 = 1104 /* the square root of the sum of squares */
 } kilnReduceTensorOp_t;
 
 /* The most dimensions a tensor or filter may have: batch, channels and three of space. */
@@ -167,8 +172,8 @@ typedef struct kilnPlanStruct* kilnPlan_t;
 /* ---- handle ------------------------------------------------------------------------------- */
 
 typedef enum KILN_ENUM_BASE {
-  KILN_DEVICE_CUDA = 0, /* an NVIDIA GPU: its primary context, through the driver API */
-  KILN_DEVICE_HOST = 1  /* the same kernels, compiled by the C++ compiler and run on the CPU: for
+  KILN_DEVICE_CUDA = 1200, /* an NVIDIA GPU: its primary context, through the driver API */
+  KILN_DEVICE_HOST = 1201  /* the same kernels, compiled by the C++ compiler and run on the CPU: for
                            tests, sanitizers and debuggers, not for speed */
 } kilnDeviceKind_t;
 
@@ -430,10 +435,10 @@ KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
 /* ---- plan queries ------------------------------------------------------------------------- */
 
 typedef enum KILN_ENUM_BASE {
-  KILN_KERNEL_COMPILED = 0, /* by this plan's finalization */
-  KILN_KERNEL_MEMORY = 1,   /* this process had it already */
-  KILN_KERNEL_DISK = 2,     /* from the user's kernel cache */
-  KILN_KERNEL_BUNDLE = 3    /* from a bundle of kernels */
+  KILN_KERNEL_COMPILED = 1300, /* by this plan's finalization */
+  KILN_KERNEL_MEMORY = 1301,   /* this process had it already */
+  KILN_KERNEL_DISK = 1302,     /* from the user's kernel cache */
+  KILN_KERNEL_BUNDLE = 1303    /* from a bundle of kernels */
 } kilnKernelOrigin_t;
 
 typedef struct {
@@ -461,16 +466,16 @@ typedef struct {
 KILN_API kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info);
 
 typedef enum KILN_ENUM_BASE {
-  KILN_PLAN_PROBLEM = 0,     /* one line: the problem, as the program `kiln` takes it */
-  KILN_PLAN_ENGINE = 1,      /* the engine's name */
-  KILN_PLAN_TILE = 2,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
-  KILN_PLAN_CONSTANTS = 3,   /* one "name = value" a line, magic divisors among them */
-  KILN_PLAN_SOURCE = 4,      /* the generated kernel source, self-contained */
-  KILN_PLAN_PTX = 5,         /* PTX; "" on the host device */
-  KILN_PLAN_COMPILE_LOG = 6, /* what the compiler said; "" if nothing */
-  KILN_PLAN_REFUSALS = 7,    /* one "engine: reason" a line, of those that refused */
-  KILN_PLAN_CACHE_KEY = 8,   /* the kernel's key in the cache, in hex */
-  KILN_PLAN_ARCHITECTURE = 9 /* what the kernel was compiled for, such as "sm_90a" */
+  KILN_PLAN_PROBLEM = 1400,     /* one line: the problem, as the program `kiln` takes it */
+  KILN_PLAN_ENGINE = 1401,      /* the engine's name */
+  KILN_PLAN_TILE = 1402,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
+  KILN_PLAN_CONSTANTS = 1403,   /* one "name = value" a line, magic divisors among them */
+  KILN_PLAN_SOURCE = 1404,      /* the generated kernel source, self-contained */
+  KILN_PLAN_PTX = 1405,         /* PTX; "" on the host device */
+  KILN_PLAN_COMPILE_LOG = 1406, /* what the compiler said; "" if nothing */
+  KILN_PLAN_REFUSALS = 1407,    /* one "engine: reason" a line, of those that refused */
+  KILN_PLAN_CACHE_KEY = 1408,   /* the kernel's key in the cache, in hex */
+  KILN_PLAN_ARCHITECTURE = 1409 /* what the kernel was compiled for, such as "sm_90a" */
 } kilnPlanText_t;
 
 /* Null-terminated text owned by the plan. PROBLEM is there before finalization; REFUSALS also after

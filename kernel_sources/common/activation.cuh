@@ -1,4 +1,4 @@
-// Activation functions and their gradients, in the compute type T. MODE is a kilnActivationMode_t.
+// Activation functions and their gradients, in the compute type T.
 //
 // Forms are chosen so that nothing cancels: sigmoids as 1 / (1 + exp(-x)), 1 + erf as erfc, and
 // (1 + tanh(t)) / 2 as 1 / (1 + exp(-2 t)). Every function of a NaN is NaN.
@@ -6,8 +6,8 @@
 
 #include "target/math.cuh"
 
-enum ActivationMode {
-  IDENTITY,
+enum ActivationMode {  // with the values of kilnActivationMode_t
+  IDENTITY = 700,
   SIGMOID,
   RELU,
   TANH,

@@ -24,7 +24,7 @@ struct Epilogue {
 
   device_inline element_t finish(compute_t sum, compute_t added) const {
     compute_t value = alpha * sum + added;
-    if constexpr (ACTIVATION != 0) value = activate<ACTIVATION, BRIEF>(value, coefficient);
+    if constexpr (ACTIVATION != IDENTITY) value = activate<ACTIVATION, BRIEF>(value, coefficient);
     return from_compute<element_t>(value);
   }
 

@@ -79,7 +79,7 @@ KILN_KERNEL(pooling_backward, 256, 1, PoolingParams, params) {
         load_vector(dy + static_cast<i64>(o) * Y_STRIDE_D + static_cast<i64>(p) * Y_STRIDE_H +
                         static_cast<i64>(q) * Y_STRIDE_W,
                     dy_aligned, gradient);
-        if constexpr (MODE == 0) {
+        if constexpr (MODE == MAX) {
           i64 places[VECTOR];
           find_maxima(x, x_aligned, window, places);
 #pragma unroll

@@ -35,11 +35,11 @@ using Gradient = Pack<element_t, VECTOR>;
 using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
 constexpr unsigned char NO_TAP = 255;
 // An average's divisor differs from window to window.
-constexpr bool SHARES = MODE == 2 && !INSIDE;
+constexpr bool SHARES = MODE == AVERAGE_EXCLUDE && !INSIDE;
 
 // Shared memory: gradients, then what a maximum chose, or an average's shares.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
-constexpr int CHOICES = MODE == 0 ? WINDOWS : 0, SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
+constexpr int CHOICES = MODE == MAX ? WINDOWS : 0, SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
 constexpr u32 SECOND_OFFSET = (WINDOWS * sizeof(Gradient) + 15) / 16 * 16;
 static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(compute_t) ==
                   SHARED_BYTES,
@@ -141,7 +141,7 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
     return p >= 0 && p < OUT_H && q >= 0 && q < OUT_W;
   };
   // A maximum's taps are many loads at a time; an average has but the gradient's own.
-  constexpr int BATCH = MODE == 0 ? 1 : 4;
+  constexpr int BATCH = MODE == MAX ? 1 : 4;
 #pragma unroll 1
   for (int first = thread_x(); first < WINDOWS; first += BATCH * THREADS) {
     Gradient gradient[BATCH];
@@ -166,7 +166,7 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
       gradients[index] = gradient[u];
       int p, q;
       const bool present = output(at, p, q);
-      if constexpr (MODE == 0) {
+      if constexpr (MODE == MAX) {
         Choice choice;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) choice.element[i] = NO_TAP;
@@ -208,7 +208,7 @@ struct Block {
         const int at = (row + p) * WINDOWS_W + column + q;
         const Gradient gradient = gradients[at * LANES + lane];
         Choice choice;
-        if constexpr (MODE == 0) choice = choices[at * LANES + lane];
+        if constexpr (MODE == MAX) choice = choices[at * LANES + lane];
         const compute_t share = SHARES ? shares[at] : compute_t(1);
         // The tap by which this window holds the block's first place.
         const int r0 = phase_h + PAD_H - (p + FIRST_P) * STRIDE_H;
@@ -222,7 +222,7 @@ struct Block {
 #pragma unroll
             for (int k = 0; k < VECTOR; ++k) {
               const compute_t value = to_compute(gradient.element[k]);
-              if constexpr (MODE != 0)
+              if constexpr (MODE != MAX)
                 sums[i][j][k] += SHARES ? value * share : value;
               else if (choice.element[k] == r * WINDOW_W + s)
                 sums[i][j][k] += value;
@@ -251,7 +251,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   Gradient* const gradients = shared_array<Gradient, WINDOWS>(0);
   Choice* choices = nullptr;
   compute_t* shares = nullptr;
-  if constexpr (MODE == 0) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
+  if constexpr (MODE == MAX) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
   if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
 
   const Tile tile;
@@ -260,7 +260,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
 
   // What all windows share of an average goes into alpha.
   constexpr compute_t SHARE =
-      MODE == 0 || SHARES ? compute_t(1) : compute_t(1) / compute_t(WINDOW_H * WINDOW_W);
+      MODE == MAX || SHARES ? compute_t(1) : compute_t(1) / compute_t(WINDOW_H * WINDOW_W);
   const compute_t alpha = static_cast<compute_t>(params.alpha) * SHARE;
   const compute_t beta = static_cast<compute_t>(params.beta);
   element_t* const dx = static_cast<element_t*>(params.out) + tile.n * OUT_STRIDE_N +

@@ -8,10 +8,10 @@ static_assert(ROWS == 1 || DILATION_H == 1);
 constexpr int UNROLL_H = UNION_H * WINDOW_W <= 64 ? UNION_H : 1;
 constexpr int UNROLL_W = WINDOW_W <= 8 ? WINDOW_W : 4;
 
-device_inline compute_t nothing() { return MODE == 0 ? -math_infinity<compute_t>() : compute_t(0); }
+device_inline compute_t nothing() { return MODE == MAX ? -math_infinity<compute_t>() : compute_t(0); }
 
 device_inline compute_t combine(compute_t a, compute_t b) {
-  if constexpr (MODE != 0) return a + b;
+  if constexpr (MODE != MAX) return a + b;
   return PROPAGATE_NAN ? math_max_nan(a, b) : math_max(a, b);
 }
 
@@ -65,7 +65,7 @@ struct Outputs {
     const compute_t share = divisor == 0 ? compute_t(0) : compute_t(1) / compute_t(divisor);
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) {
-      if constexpr (MODE != 0) result[o][i] *= share;
+      if constexpr (MODE != MAX) result[o][i] *= share;
       result[o][i] *= alpha;
     }
     if (beta != compute_t(0)) {

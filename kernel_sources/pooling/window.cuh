@@ -7,6 +7,8 @@
 #include "target/kernel.cuh"
 #include "target/math.cuh"
 
+enum PoolingMode { MAX = 600, AVERAGE_INCLUDE, AVERAGE_EXCLUDE };  // kilnPoolingMode_t's values
+
 constexpr int THREADS = 256;
 
 // One vector of a tensor: VECTOR channels (CHANNELS_INNER) or one element.
@@ -66,7 +68,7 @@ struct Window {
 
   // What an average divides by; 0 if nothing counts.
   device_inline int divisor() const {
-    if constexpr (MODE == 1) return WINDOW_D * WINDOW_H * WINDOW_W;
+    if constexpr (MODE == AVERAGE_INCLUDE) return WINDOW_D * WINDOW_H * WINDOW_W;
     return (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin);
   }
 };

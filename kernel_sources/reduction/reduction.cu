@@ -9,7 +9,8 @@
 #include "reduction/reduction_params.h"
 #include "target/math.cuh"
 
-enum ReduceOperation { SUM, MEAN, MAX, MIN, NORM2 };
+// With the values of kilnReduceTensorOp_t.
+enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2 };
 
 static_assert(UNROLL > 1);  // a walk one vector at a time is the one for unaligned memory
 

@@ -9,7 +9,7 @@
 #include "softmax/softmax_params.h"
 #include "target/math.cuh"
 
-enum Algorithm { FAST, ACCURATE, LOG };
+enum Algorithm { FAST = 800, ACCURATE, LOG };  // with the values of kilnSoftmaxAlgorithm_t
 
 device_inline compute_t lowest() { return -math_infinity<compute_t>(); }
 device_inline compute_t exponential(compute_t x) {

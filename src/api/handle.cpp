@@ -11,10 +11,7 @@ kilnStatus_t kilnCreate(kilnHandle_t* handle, kilnDeviceKind_t kind, int ordinal
   return guarded([&] {
     check_pointer(handle, "handle", "where to store the new handle");
     *handle = nullptr;
-    if (kind != KILN_DEVICE_CUDA && kind != KILN_DEVICE_HOST) {
-      kiln::fail(KILN_STATUS_BAD_PARAM, "kind is ", static_cast<int>(kind),
-                 "; expected 0 (KILN_DEVICE_CUDA) or 1 (KILN_DEVICE_HOST)");
-    }
+    kiln::check_enumerator("kind", kind);
     check_at_least(0, ordinal, "ordinal");
     *handle = new kilnContext(kiln::open_device(kind, ordinal));
   });

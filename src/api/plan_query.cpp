@@ -20,6 +20,7 @@ void check_finalized(const kiln::Plan& plan) {
 }
 
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
+  kiln::check_enumerator("which", which);
   if (which == KILN_PLAN_PROBLEM) {
     std::call_once(object.problem_once,
                    [&] { object.problem_text = text_of(object.plan.problem()); });
@@ -27,11 +28,6 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   }
   const kiln::Plan& plan = settled(object);
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();
-  if (which < KILN_PLAN_PROBLEM || which > KILN_PLAN_ARCHITECTURE) {
-    kiln::fail(KILN_STATUS_BAD_PARAM, "which is ", static_cast<int>(which), "; expected ",
-               static_cast<int>(KILN_PLAN_PROBLEM), " to ",
-               static_cast<int>(KILN_PLAN_ARCHITECTURE));
-  }
   check_finalized(plan);
   const kiln::KernelImage& image = *plan.kernel().image;
   switch (which) {

@@ -33,10 +33,7 @@ Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t
 Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
                   kilnTensorFormat_t format) {
   Tensor tensor = read_sizes(type, rank, dims);
-  if (format != KILN_TENSOR_NCHW && format != KILN_TENSOR_NHWC) {
-    fail(KILN_STATUS_BAD_PARAM, "format is ", static_cast<int>(format),
-         "; expected 0 (KILN_TENSOR_NCHW) or 1 (KILN_TENSOR_NHWC)");
-  }
+  check_enumerator("format", format);
   check_tensor(tensor, "descriptor", role == Role::tensor);  // so that the products below fit
   tensor.strides = dense_strides(format, rank, tensor.dims);
   return tensor;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/api.hpp"
+#include "core/enumeration.hpp"
 
 namespace kiln::api {
 
@@ -53,29 +54,23 @@ kilnStatus_t kilnCheckVersion(int header_version) {
   return kiln::api::guarded([&] {
     // The major version alone counts once it is above 0, until then the minor one as well.
     constexpr int unit = KILN_VERSION_MAJOR > 0 ? 10000 : 100;
-    if (header_version / unit != KILN_VERSION / unit) {
+    constexpr int least = KILN_VERSION / unit * unit;
+    if (header_version < least || header_version >= least + unit) {
+      const auto dotted = [](int version) {
+        return kiln::cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+      };
       kiln::fail(KILN_STATUS_VERSION_MISMATCH, "header_version is ", header_version,
-                 "; expected that of a header this library serves, such as its own ", KILN_VERSION);
+                 header_version < 0 ? "" : kiln::cat(" (Kiln ", dotted(header_version), ")"),
+                 ": the program was compiled with a header of another Kiln than the library, which "
+                 "is ",
+                 dotted(KILN_VERSION), "; expected ", least, " to ", least + unit - 1);
     }
   });
 }
 
 const char* kilnGetErrorString(kilnStatus_t status) {
-  switch (status) {
-    case KILN_STATUS_SUCCESS: return "KILN_STATUS_SUCCESS";
-    case KILN_STATUS_BAD_PARAM: return "KILN_STATUS_BAD_PARAM";
-    case KILN_STATUS_NOT_INITIALIZED: return "KILN_STATUS_NOT_INITIALIZED";
-    case KILN_STATUS_NOT_SUPPORTED: return "KILN_STATUS_NOT_SUPPORTED";
-    case KILN_STATUS_NO_DEVICE: return "KILN_STATUS_NO_DEVICE";
-    case KILN_STATUS_NO_COMPILER: return "KILN_STATUS_NO_COMPILER";
-    case KILN_STATUS_COMPILE_FAILED: return "KILN_STATUS_COMPILE_FAILED";
-    case KILN_STATUS_EXECUTION_FAILED: return "KILN_STATUS_EXECUTION_FAILED";
-    case KILN_STATUS_ALLOC_FAILED: return "KILN_STATUS_ALLOC_FAILED";
-    case KILN_STATUS_VERSION_MISMATCH: return "KILN_STATUS_VERSION_MISMATCH";
-    case KILN_STATUS_INTERNAL_ERROR: return "KILN_STATUS_INTERNAL_ERROR";
-    case KILN_STATUS_NOT_CACHED: return "KILN_STATUS_NOT_CACHED";
-  }
-  return "an unknown status";
+  const kiln::Enumerator* found = kiln::find_enumerator(kiln::enumeration_of(status), status);
+  return found != nullptr ? found->identifier : "an unknown status";
 }
 
 const char* kilnGetLastErrorMessage(void) { return kiln::api::last_message.text; }

@@ -26,7 +26,7 @@ void write_bundle(const std::string& path, const std::vector<PackedKernel>& kern
                   const std::vector<std::string>& problems, const std::set<std::string>& winners);
 
 // What the provenance says, with the fields
-//   library     "0.1.0"
+//   library     "0.2.0"
 //   compilers   exact builds
 //   kernels     key -> "sm_90a conv ..."
 //   manifest    problems, "sm_90a conv ..."

@@ -82,17 +82,18 @@ std::unique_ptr<Operation> take_operation(std::string& text) {
 
 DataType type_of(const std::string& list, std::size_t i, std::size_t count) {
   const std::string name = element_of(list, "--dt", i, count);
-  DataType type;
-  if (!parse_type(name, type))
+  DataType type{};
+  if (!parse_name(name, type))
     fail(KILN_STATUS_BAD_PARAM, "--dt is ", list, "; expected f32, f64, f16 or bf16");
   return type;
 }
 
 kilnTensorFormat_t layout_of(const std::string& list, std::size_t i, std::size_t count) {
   const std::string name = element_of(list, "--layout", i, count);
-  if (name != "nchw" && name != "nhwc")
+  kilnTensorFormat_t layout{};
+  if (!parse_name(name, layout))
     fail(KILN_STATUS_BAD_PARAM, "--layout is ", list, "; expected nchw or nhwc");
-  return name == "nhwc" ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW;
+  return layout;
 }
 
 void set_strides(Tensor& tensor, const std::string& option, const std::string& text) {

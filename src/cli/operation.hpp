@@ -11,8 +11,8 @@
 
 namespace kiln::cli {
 
-inline const std::vector<std::string> type_names{"f32", "f64", "f16", "bf16"};
-inline const std::vector<std::string> layout_names{"nchw", "nhwc"};
+inline const std::vector<std::string> type_names = names_of<DataType>();
+inline const std::vector<std::string> layout_names = names_of<kilnTensorFormat_t>();
 
 class Operation {
  public:

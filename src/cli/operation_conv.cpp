@@ -40,7 +40,7 @@ class ConvOperation final : public Operation {
     app.add_option("--math", math_,
                    "default: tensor cores where they err no more than f32 does; strict: fused "
                    "multiply-adds alone; tf32: f32 cut to 11 bits")
-        ->check(CLI::IsMember({"default", "strict", "tf32"}))
+        ->check(CLI::IsMember(names_of<kilnMathMode_t>()))
         ->capture_default_str();
     app.add_option("--align", alignment_,
                    "Bytes that every operand's address is a multiple of; below 16, kernels go "
@@ -57,9 +57,7 @@ class ConvOperation final : public Operation {
     ConvolutionOperands o = describe_convolution(
         parse_convolution_line(text), type_of(type, 0, 1), layout_of(layout, 0, 1),
         mode_ == "conv" ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
-    o.spec.math = math_ == "strict" ? KILN_MATH_STRICT
-                  : math_ == "tf32" ? KILN_MATH_TF32
-                                    : KILN_MATH_DEFAULT;
+    parse_name(math_, o.spec.math);
     check_alignment(alignment_);
     o.spec.alignment = alignment_;
     Tensor z = o.y, bias = o.y;
@@ -77,10 +75,9 @@ class ConvOperation final : public Operation {
     if (direction_ == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
     Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};
-    if (!parse_activation(activation_, activation.mode))
-      fail(KILN_STATUS_BAD_PARAM, "--act is ", activation_,
-           "; expected identity, sigmoid, relu, tanh, clipped_relu, leaky_relu, elu, gelu_erf, "
-           "gelu_tanh, silu, softplus or hard_swish");
+    if (!parse_name(activation_, activation.mode))
+      fail(KILN_STATUS_BAD_PARAM, "--act is ", activation_, "; expected ",
+           alternatives(names_of<kilnActivationMode_t>()));
     return make_convolution_fused(o.spec, o.x, o.w, residual_ ? &z : nullptr,
                                   bias_ ? &bias : nullptr, activation, o.y);
   }

@@ -24,10 +24,10 @@ class PoolOperation final : public Operation {
         ->check(CLI::IsMember({"fwd", "bwd"}))
         ->capture_default_str();
     app.add_option("--mode", mode_, "The maximum, or an average that counts padding or does not")
-        ->check(CLI::IsMember({"max", "avg_include", "avg_exclude"}))
+        ->check(CLI::IsMember(names_of<kilnPoolingMode_t>()))
         ->capture_default_str();
     app.add_option("--nan", nan_, "Whether a NaN is the maximum, or passed over")
-        ->check(CLI::IsMember({"propagate", "ignore"}))
+        ->check(CLI::IsMember(names_of<kilnNanPropagation_t>()))
         ->capture_default_str();
     add_type_and_layout(app, *this, true);
     strides_.add_to(app);
@@ -37,10 +37,8 @@ class PoolOperation final : public Operation {
     const ConvolutionLine line = parse_pooling_line(text);
     PoolingSpec spec;
     spec.spatial = line.rank;
-    spec.mode = mode_ == "max"           ? KILN_POOLING_MAX
-                : mode_ == "avg_include" ? KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
-                                         : KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
-    spec.nan = nan_ == "ignore" ? KILN_NOT_PROPAGATE_NAN : KILN_PROPAGATE_NAN;
+    parse_name(mode_, spec.mode);
+    parse_name(nan_, spec.nan);
     Dims in{line.batch, line.in_channels}, out{line.batch, line.in_channels};
     for (int i = 0, axis = 3 - line.rank; i < line.rank; ++i, ++axis) {
       spec.window[i] = line.filter[axis];

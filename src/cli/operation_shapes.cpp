@@ -90,10 +90,9 @@ class ActOperation final : public ShapeOperation {
 
   Problem make(const std::string& line) const override {
     Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};
-    if (!parse_activation(mode_, activation.mode))
-      fail(KILN_STATUS_BAD_PARAM, "--act is ", mode_,
-           "; expected identity, sigmoid, relu, tanh, clipped_relu, leaky_relu, elu, gelu_erf, "
-           "gelu_tanh, silu, softplus or hard_swish");
+    if (!parse_name(mode_, activation.mode))
+      fail(KILN_STATUS_BAD_PARAM, "--act is ", mode_, "; expected ",
+           alternatives(names_of<kilnActivationMode_t>()));
     if (!backward()) {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
       return make_activation_forward(activation, broadcast(t[0], t[1]), t[1]);
@@ -123,20 +122,19 @@ class SoftmaxOperation final : public ShapeOperation {
     add_direction(app);
     app.add_option("--algorithm", algorithm_,
                    "With the hardware's exp, an accurate one, or the log")
-        ->check(CLI::IsMember({"fast", "accurate", "log"}))
+        ->check(CLI::IsMember(names_of<kilnSoftmaxAlgorithm_t>()))
         ->capture_default_str();
     app.add_option("--over", over_, "Over the channels of each location, or over each image")
-        ->check(CLI::IsMember({"channels", "image"}))
+        ->check(CLI::IsMember(names_of<kilnSoftmaxMode_t>()))
         ->capture_default_str();
     add_operands(app);
   }
 
   Problem make(const std::string& line) const override {
-    const kilnSoftmaxAlgorithm_t algorithm = algorithm_ == "fast"  ? KILN_SOFTMAX_FAST
-                                             : algorithm_ == "log" ? KILN_SOFTMAX_LOG
-                                                                   : KILN_SOFTMAX_ACCURATE;
-    const kilnSoftmaxMode_t mode =
-        over_ == "image" ? KILN_SOFTMAX_MODE_INSTANCE : KILN_SOFTMAX_MODE_CHANNEL;
+    kilnSoftmaxAlgorithm_t algorithm{};
+    kilnSoftmaxMode_t mode{};
+    parse_name(algorithm_, algorithm);
+    parse_name(over_, mode);
     if (!backward()) {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
       return make_softmax_forward(algorithm, mode, t[0], t[1]);
@@ -166,34 +164,36 @@ class TensorOperation final : public ShapeOperation {
                    "copy: y = alpha x + beta y, between layouts and types, x broadcast where its "
                    "size is 1; fill: y = alpha + beta y; add, mul, min, max of a and b into c; "
                    "reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_norm2 of a into c")
-        ->check(CLI::IsMember({"copy", "fill", "add", "mul", "min", "max", "reduce_sum",
-                               "reduce_mean", "reduce_max", "reduce_min", "reduce_norm2"}))
+        ->check(CLI::IsMember(operations()))
         ->capture_default_str();
     add_operands(app);
   }
 
   Problem make(const std::string& line) const override {
-    constexpr const char* binary[] = {"add", "mul", "min", "max"};
-    constexpr const char* reductions[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
-                                          "reduce_norm2"};
     if (op_ == "fill") return make_fill(tensors(line, {"y"})[0]);
     if (op_ == "copy") {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
       return t[0].type == t[1].type ? make_add(t[0], t[1])
                                     : make_transform(broadcast(t[0], t[1]), t[1]);
     }
-    for (int i = 0; i < 4; ++i) {
-      if (op_ != binary[i]) continue;
+    if (kilnOpTensorOp_t binary{}; parse_name(op_, binary)) {
       const std::vector<Tensor> t = tensors(line, {"a", "b", "c"});
-      return make_binary(static_cast<kilnOpTensorOp_t>(i), t[0], t[1], t[2]);
+      return make_binary(binary, t[0], t[1], t[2]);
     }
+    kilnReduceTensorOp_t reduction{};
+    parse_name(op_, reduction);
     const std::vector<Tensor> t = tensors(line, {"a", "c"});
-    int reduction = 0;
-    while (op_ != reductions[reduction]) ++reduction;
-    return make_reduction(static_cast<kilnReduceTensorOp_t>(reduction), t[0], t[1]);
+    return make_reduction(reduction, t[0], t[1]);
   }
 
  private:
+  static std::vector<std::string> operations() {
+    std::vector<std::string> names{"copy", "fill"};
+    for (std::string& name : names_of<kilnOpTensorOp_t>()) names.push_back(std::move(name));
+    for (std::string& name : names_of<kilnReduceTensorOp_t>()) names.push_back(std::move(name));
+    return names;
+  }
+
   std::string op_ = "copy";
 };
 

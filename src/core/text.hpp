@@ -1,7 +1,8 @@
-// Small text helpers: cat(...) joins anything printable, join(...) a list.
+// Small text helpers: cat(...) joins anything printable, join(...) and alternatives(...) a list.
 #pragma once
 
 #include <charconv>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -38,6 +39,19 @@ std::string join(const Range& items, std::string_view separator) {
   for (const auto& item : items) {
     if (!out.empty()) out += separator;
     detail::append(out, item);
+  }
+  return out;
+}
+
+// alternatives({"a", "b", "c"}) == "a, b or c"
+template <class Range>
+std::string alternatives(const Range& items) {
+  std::string out;
+  std::size_t left = std::size(items);
+  for (const auto& item : items) {
+    if (!out.empty()) out += left == 1 ? " or " : ", ";
+    detail::append(out, item);
+    --left;
   }
   return out;
 }

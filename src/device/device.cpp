@@ -1,5 +1,6 @@
 #include "device/device.hpp"
 
+#include "core/enumeration.hpp"
 #include "core/error.hpp"
 
 namespace kiln {
@@ -22,8 +23,7 @@ std::shared_ptr<Device> open_device(kilnDeviceKind_t kind, int ordinal) {
         fail(KILN_STATUS_BAD_PARAM, "host device ordinal is ", ordinal, "; expected 0");
       return open_host_device();
   }
-  fail(KILN_STATUS_BAD_PARAM, "device kind is ", static_cast<int>(kind),
-       "; expected KILN_DEVICE_CUDA or KILN_DEVICE_HOST");
+  refuse_enumerator(enumeration_of(kind), "kind", kind);
 }
 
 }  // namespace kiln

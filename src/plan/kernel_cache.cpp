@@ -194,14 +194,4 @@ std::vector<NamedCount> count_values() {
           {"evicted_bytes", store.evicted_bytes}};
 }
 
-const char* name_of(kilnKernelOrigin_t origin) {
-  switch (origin) {
-    case KILN_KERNEL_COMPILED: return "compiled";
-    case KILN_KERNEL_MEMORY: return "memory";
-    case KILN_KERNEL_DISK: return "disk";
-    case KILN_KERNEL_BUNDLE: return "bundle";
-  }
-  return "?";
-}
-
 }  // namespace kiln

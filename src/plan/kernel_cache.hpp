@@ -71,6 +71,4 @@ struct NamedCount {
 };
 std::vector<NamedCount> count_values();
 
-const char* name_of(kilnKernelOrigin_t origin);
-
 }  // namespace kiln

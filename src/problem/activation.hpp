@@ -1,10 +1,7 @@
 // Activation functions, as descriptors and problems name them.
 #pragma once
 
-#include <span>
-#include <string_view>
-
-#include "kiln/kiln.h"
+#include "core/enumeration.hpp"
 
 namespace kiln {
 
@@ -22,9 +19,6 @@ Activation make_activation(kilnActivationMode_t mode, double coefficient);
 // Whether the gradient is a function of y (true), or of x (gelu, silu, softplus, hard-swish).
 bool gradient_from_output(kilnActivationMode_t mode);
 
-// "relu", "gelu_tanh", ...; how problem lines and kernels call the mode.
-std::string_view name_of(kilnActivationMode_t mode);
-bool parse_activation(std::string_view text, kilnActivationMode_t& mode);
 bool has_coefficient(kilnActivationMode_t mode);
 
 }  // namespace kiln

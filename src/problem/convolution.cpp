@@ -134,25 +134,18 @@ void check_convolution(const ConvolutionSpec& spec) {
     check_field("stride", i, spec.stride[i], 1);
     check_field("dilation", i, spec.dilation[i], 1);
   }
-  if (spec.mode != KILN_CONVOLUTION && spec.mode != KILN_CROSS_CORRELATION) {
-    fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(spec.mode),
-         "; expected 0 (convolution) or 1 (cross-correlation)");
-  }
-  if (spec.compute_type != KILN_DATA_FLOAT && spec.compute_type != KILN_DATA_DOUBLE) {
-    fail(KILN_STATUS_BAD_PARAM, "computeType is ", static_cast<int>(spec.compute_type),
-         "; expected 0 (float) or 1 (double, for f64 tensors)");
+  check_enumerator("mode", spec.mode);
+  check_enumerator("computeType", spec.compute_type);
+  if (spec.compute_type != compute_type(spec.compute_type)) {
+    fail(KILN_STATUS_BAD_PARAM, "computeType is ", identifier_of(spec.compute_type),
+         "; expected KILN_DATA_DOUBLE for f64 tensors, KILN_DATA_FLOAT for all others");
   }
   if (spec.groups < 1) {
     fail(KILN_STATUS_BAD_PARAM, "groupCount is ", spec.groups, "; expected at least 1");
   }
 }
 
-void check_math(kilnMathMode_t math) {
-  if (math != KILN_MATH_DEFAULT && math != KILN_MATH_STRICT && math != KILN_MATH_TF32) {
-    fail(KILN_STATUS_BAD_PARAM, "mathMode is ", static_cast<int>(math),
-         "; expected 0 (default), 1 (strict) or 2 (tf32)");
-  }
-}
+void check_math(kilnMathMode_t math) { check_enumerator("mathMode", math); }
 
 void check_alignment(std::int64_t alignment) {
   constexpr std::int64_t most = 4096;
@@ -288,8 +281,7 @@ std::string to_line(const ConvolutionProblem& problem) {
   if (problem.type != KILN_DATA_FLOAT) flags += cat("--dt ", name_of(problem.type), " ");
   if (nearest.layout == KILN_TENSOR_NHWC) flags += "--layout nhwc ";
   if (problem.mode == KILN_CONVOLUTION) flags += "--mode conv ";
-  if (problem.math != KILN_MATH_DEFAULT)
-    flags += problem.math == KILN_MATH_STRICT ? "--math strict " : "--math tf32 ";
+  if (problem.math != KILN_MATH_DEFAULT) flags += cat("--math ", name_of(problem.math), " ");
   if (problem.alignment != ConvolutionSpec{}.alignment)
     flags += cat("--align ", problem.alignment, " ");
   const ConvolutionEpilogue& epilogue = problem.epilogue;

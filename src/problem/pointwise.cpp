@@ -46,8 +46,7 @@ PointwiseOp op_of(kilnOpTensorOp_t op) {
     case KILN_OP_TENSOR_MIN: return PointwiseOp::min;
     case KILN_OP_TENSOR_MAX: return PointwiseOp::max;
   }
-  fail(KILN_STATUS_BAD_PARAM, "op is ", static_cast<int>(op),
-       "; expected 0 (add), 1 (mul), 2 (min) or 3 (max)");
+  refuse_enumerator(enumeration_of(op), "op", op);
 }
 
 }  // namespace

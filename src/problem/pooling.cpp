@@ -56,12 +56,8 @@ void check_pooling(const PoolingSpec& spec) {
          "poolingDesc was created but never set; expected window, padding and stride");
   if (spec.spatial < 1 || spec.spatial > 3)
     fail(KILN_STATUS_BAD_PARAM, "arrayLength is ", spec.spatial, "; expected 1, 2 or 3");
-  if (spec.mode < KILN_POOLING_MAX || spec.mode > KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING)
-    fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(spec.mode),
-         "; expected 0 (max), 1 (average counting padding) or 2 (average not counting it)");
-  if (spec.nan != KILN_PROPAGATE_NAN && spec.nan != KILN_NOT_PROPAGATE_NAN)
-    fail(KILN_STATUS_BAD_PARAM, "nanPropagation is ", static_cast<int>(spec.nan),
-         "; expected 0 (propagate) or 1 (do not)");
+  check_enumerator("mode", spec.mode);
+  check_enumerator("nanPropagation", spec.nan);
   for (int i = 0; i < spec.spatial; ++i) {
     check_field("window", i, spec.window[i], 1);
     check_field("stride", i, spec.stride[i], 1);
@@ -125,7 +121,6 @@ std::vector<Operand> operands_of(const PoolingProblem& p) {
 }
 
 std::string to_line(const PoolingProblem& problem) {
-  constexpr const char* modes[] = {"", "--mode avg_include ", "--mode avg_exclude "};
   ConvolutionLine line;
   line.rank = problem.rank;
   line.batch = problem.batch;
@@ -136,7 +131,8 @@ std::string to_line(const PoolingProblem& problem) {
   line.pad_before = problem.pad;
   line.stride = problem.stride;
   line.dilation = problem.dilation;
-  return cat(problem.backward ? "--dir bwd " : "", modes[problem.mode],
+  return cat(problem.backward ? "--dir bwd " : "",
+             problem.mode == KILN_POOLING_MAX ? "" : cat("--mode ", name_of(problem.mode), " "),
              problem.nan == KILN_NOT_PROPAGATE_NAN ? "--nan ignore " : "",
              print_operand_flags(operands_of(problem), problem.rank), print_pooling_line(line));
 }

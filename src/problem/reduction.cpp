@@ -7,14 +7,9 @@
 namespace kiln {
 namespace {
 
-constexpr const char* op_names[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
-                                    "reduce_norm2"};
-
 ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_name, const Tensor& c,
                       const char* c_name) {
-  if (op < KILN_REDUCE_SUM || op > KILN_REDUCE_NORM2)
-    fail(KILN_STATUS_BAD_PARAM, "op is ", static_cast<int>(op),
-         "; expected 0 (sum), 1 (mean), 2 (max), 3 (min) or 4 (norm2)");
+  check_enumerator("op", op);
   check_given(a, a_name);
   check_given(c, c_name);
   check_same_type(c, c_name, a, a_name);
@@ -22,7 +17,7 @@ ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_na
   check_writable(c, c_name);
   const bool summing = op == KILN_REDUCE_SUM || op == KILN_REDUCE_NORM2;
   if (a.dims[0] == 0 && c.dims[0] == 1 && !summing)
-    fail(KILN_STATUS_BAD_PARAM, a_name, ": dims[0] is 0; expected at least 1, for ", op_names[op],
+    fail(KILN_STATUS_BAD_PARAM, a_name, ": dims[0] is 0; expected at least 1, for ", name_of(op),
          " over nothing has no value");
   const Operand from = make_operand("a", a), to = make_operand("c", c);
   ReductionProblem problem;
@@ -63,7 +58,7 @@ std::vector<Operand> operands_of(const ReductionProblem& problem) {
 
 std::string to_line(const ReductionProblem& problem) {
   const std::vector<Operand> operands = operands_of(problem);
-  return cat("--op ", op_names[problem.op], " ", print_operand_flags(operands, problem.rank),
+  return cat("--op ", name_of(problem.op), " ", print_operand_flags(operands, problem.rank),
              print_shapes(operands, problem.rank));
 }
 

@@ -8,12 +8,8 @@ namespace kiln {
 namespace {
 
 void check_kinds(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode) {
-  if (algorithm < KILN_SOFTMAX_FAST || algorithm > KILN_SOFTMAX_LOG)
-    fail(KILN_STATUS_BAD_PARAM, "algorithm is ", static_cast<int>(algorithm),
-         "; expected 0 (fast), 1 (accurate) or 2 (log)");
-  if (mode != KILN_SOFTMAX_MODE_CHANNEL && mode != KILN_SOFTMAX_MODE_INSTANCE)
-    fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(mode),
-         "; expected 0 (channel) or 1 (instance)");
+  check_enumerator("algorithm", algorithm);
+  check_enumerator("mode", mode);
 }
 
 SoftmaxProblem make(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode, const Tensor& out) {
@@ -73,9 +69,11 @@ std::vector<Operand> operands_of(const SoftmaxProblem& p) {
 }
 
 std::string to_line(const SoftmaxProblem& problem) {
-  constexpr const char* algorithms[] = {"--algorithm fast ", "", "--algorithm log "};
   const std::vector<Operand> operands = operands_of(problem);
-  return cat(problem.backward ? "--dir bwd " : "", algorithms[problem.algorithm],
+  return cat(problem.backward ? "--dir bwd " : "",
+             problem.algorithm == KILN_SOFTMAX_ACCURATE
+                 ? ""
+                 : cat("--algorithm ", name_of(problem.algorithm), " "),
              problem.mode == KILN_SOFTMAX_MODE_INSTANCE ? "--over image " : "",
              print_operand_flags(operands, problem.rank), print_shapes(operands, problem.rank));
 }

@@ -59,10 +59,7 @@ class CollisionSearch {
 }  // namespace
 
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero) {
-  if (size_of(tensor.type) == 0) {
-    fail(KILN_STATUS_BAD_PARAM, name, ": dataType is ", static_cast<int>(tensor.type),
-         "; expected 0 (float), 1 (double), 2 (half) or 3 (bfloat16)");
-  }
+  check_enumerator(cat(name, ": dataType"), tensor.type);
   if (tensor.rank < 3 || tensor.rank > KILN_DIM_MAX) {
     fail(KILN_STATUS_BAD_PARAM, name, ": nbDims is ", tensor.rank, "; expected 3, 4 or ",
          KILN_DIM_MAX);

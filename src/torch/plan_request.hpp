@@ -49,7 +49,13 @@ struct PlanRequest {
   Side a, b, c;
   Extents residual_strides;
 
-  PlanRequest() { std::memset(static_cast<void*>(this), 0, sizeof *this); }
+  PlanRequest() {
+    std::memset(static_cast<void*>(this), 0, sizeof *this);
+    type = KILN_DATA_FLOAT;
+    device_kind = KILN_DEVICE_CUDA;
+    math = KILN_MATH_DEFAULT;
+    activation = KILN_ACTIVATION_IDENTITY;
+  }
 
   void set(Side& side, const Tensor& tensor);
   void set(const Geometry& geometry);

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named_and_change_nothing) {
   bad_param(dense(nchw, f32, 6, {1, 1, 1, 1, 1, 1}), {"nbDims is 6"});
   bad_param(dense(nchw, f32, -4, {1}), {"nbDims is -4"});
   bad_param(dense(nchw, static_cast<kilnDataType_t>(9), 4, {1, 1, 1, 1}),
-            {"dataType is 9", "3 (bfloat16)"});
+            {"dataType is 9", "KILN_DATA_BFLOAT16 (103)"});
   bad_param(dense(nchw, static_cast<kilnDataType_t>(-1), 4, {1, 1, 1, 1}), {"dataType is -1"});
   bad_param(dense(static_cast<kilnTensorFormat_t>(5), f32, 4, {1, 1, 1, 1}),
             {"format is 5", "KILN_TENSOR_NHWC"});
@@ -261,7 +261,8 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
 
   const std::int64_t one[] = {1, 1, 1}, bad[] = {1, 0, 1}, far[] = {0, huge, 0};
   const auto set = [&](int count, const std::int64_t* pad, const std::int64_t* stride,
-                       const std::int64_t* dilation, int mode = 1, int type = 0) {
+                       const std::int64_t* dilation, int mode = KILN_CROSS_CORRELATION,
+                       int type = f32) {
     return kilnSetConvolutionNdDescriptor(convolution, count, pad, nullptr, stride, dilation,
                                           static_cast<kilnConvolutionMode_t>(mode),
                                           static_cast<kilnDataType_t>(type));
@@ -278,9 +279,10 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
   bad_param(kilnSetConvolutionNdDescriptor(convolution, 3, one, far, one, one,
                                            KILN_CROSS_CORRELATION, f32),
             {"padAfter[1] is 1099511627776"});
-  bad_param(set(3, one, one, one, 2), {"mode is 2", "1 (cross-correlation)"});
-  bad_param(set(3, one, one, one, 1, KILN_DATA_HALF), {"computeType is 2", "1 (double"});
-  bad_param(set(3, one, one, one, 1, -3), {"computeType is -3"});
+  bad_param(set(3, one, one, one, 2), {"mode is 2", "KILN_CROSS_CORRELATION (301)"});
+  bad_param(set(3, one, one, one, KILN_CONVOLUTION, KILN_DATA_HALF),
+            {"computeType is KILN_DATA_HALF", "KILN_DATA_DOUBLE for f64"});
+  bad_param(set(3, one, one, one, KILN_CONVOLUTION, -3), {"computeType is -3"});
   bad_param(kilnSetConvolutionNdDescriptor(nullptr, 3, one, one, one, one, KILN_CONVOLUTION, f32),
             {"descriptor is null", "kilnCreateConvolutionDescriptor"});
 

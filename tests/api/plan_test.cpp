@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "convolution_case.hpp"
+#include "core/enumeration.hpp"
 
 using namespace test;
 
@@ -255,13 +256,14 @@ BOOST_AUTO_TEST_CASE(queries_refuse_bad_arguments) {
   const char* out = nullptr;
   const void* code = nullptr;
   std::size_t size = 0;
-  for (int which = 1; which <= KILN_PLAN_ARCHITECTURE; ++which) {
-    fails(kilnGetPlanText(plan, static_cast<kilnPlanText_t>(which), &out),
-          KILN_STATUS_NOT_INITIALIZED, {"plan", "never finalized"});
+  for (const kilnPlanText_t which : kiln::all_of<kilnPlanText_t>()) {
+    if (which == KILN_PLAN_PROBLEM) continue;
+    fails(kilnGetPlanText(plan, which, &out), KILN_STATUS_NOT_INITIALIZED,
+          {"plan", "never finalized"});
   }
   fails(kilnGetPlanBinary(plan, &code, &size), KILN_STATUS_NOT_INITIALIZED, {"never finalized"});
   bad_param(kilnGetPlanText(plan, static_cast<kilnPlanText_t>(10), &out),
-            {"which is 10", "expected 0 to 9"});
+            {"which is 10", "expected a kilnPlanText_t, KILN_PLAN_PROBLEM (1400) to"});
   bad_param(kilnGetPlanText(plan, static_cast<kilnPlanText_t>(-1), &out), {"which is -1"});
   bad_param(kilnGetPlanText(plan, KILN_PLAN_PROBLEM, nullptr), {"text is null"});
   bad_param(kilnGetPlanText(nullptr, KILN_PLAN_PROBLEM, &out), {"plan is null"});

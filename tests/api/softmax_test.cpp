@@ -82,6 +82,7 @@ BOOST_AUTO_TEST_CASE(backward) {
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   const TensorDesc t(f32, {2, 3, 5, 7}), small(f32, {2, 1, 5, 7}), line(f32, {2, 3, 5}), never,
       half(KILN_DATA_HALF, {2, 3, 5, 7}), folded(f32, {2, 3, 5, 7}, Sizes{105, 0, 7, 1});
+  constexpr int accurate = KILN_SOFTMAX_ACCURATE, channel = KILN_SOFTMAX_MODE_CHANNEL;
   const auto forward = [&](int algorithm, int mode, kilnTensorDescriptor_t x,
                            kilnTensorDescriptor_t y) {
     return creation([&](kilnHandle_t h, kilnPlan_t* plan) {
@@ -96,29 +97,37 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
                                            static_cast<kilnSoftmaxMode_t>(mode), y, dy, dx, plan);
     });
   };
-  bad_param(forward(3, 0, t, t), {"algorithm is 3; expected 0 (fast), 1 (accurate) or 2 (log)"});
-  bad_param(forward(-1, 0, t, t), {"algorithm is -1"});
-  bad_param(forward(1, 2, t, t), {"mode is 2; expected 0 (channel) or 1 (instance)"});
-  bad_param(forward(1, -1, t, t), {"mode is -1"});
-  bad_param(forward(1, 0, nullptr, t), {"xDesc is null"});
-  bad_param(forward(1, 0, t, nullptr), {"yDesc is null"});
-  fails(forward(1, 0, never, t), KILN_STATUS_NOT_INITIALIZED, {"xDesc was created"});
-  fails(forward(1, 0, t, never), KILN_STATUS_NOT_INITIALIZED, {"yDesc was created"});
-  bad_param(forward(1, 0, small, t), {"xDesc has sizes 2x1x5x7; expected 2x3x5x7, as yDesc has"});
-  bad_param(forward(1, 0, line, t), {"xDesc has 3 dimensions; expected 4, as yDesc has"});
-  bad_param(forward(1, 0, half, t), {"xDesc has data type f16; expected f32, as yDesc has"});
-  bad_param(forward(1, 0, t, folded), {"yDesc: strides are 105:0:7:1", "share an address"});
-  succeeds(forward(1, 0, folded, t));
+  bad_param(forward(3, channel, t, t), {"algorithm is 3; expected KILN_SOFTMAX_FAST (800), "});
+  bad_param(forward(-1, channel, t, t), {"algorithm is -1"});
+  bad_param(forward(accurate, 2, t, t),
+            {"mode is 2; expected KILN_SOFTMAX_MODE_CHANNEL (900) or "});
+  bad_param(forward(accurate, -1, t, t), {"mode is -1"});
+  bad_param(forward(accurate, channel, nullptr, t), {"xDesc is null"});
+  bad_param(forward(accurate, channel, t, nullptr), {"yDesc is null"});
+  fails(forward(accurate, channel, never, t), KILN_STATUS_NOT_INITIALIZED, {"xDesc was created"});
+  fails(forward(accurate, channel, t, never), KILN_STATUS_NOT_INITIALIZED, {"yDesc was created"});
+  bad_param(forward(accurate, channel, small, t),
+            {"xDesc has sizes 2x1x5x7; expected 2x3x5x7, as yDesc has"});
+  bad_param(forward(accurate, channel, line, t),
+            {"xDesc has 3 dimensions; expected 4, as yDesc has"});
+  bad_param(forward(accurate, channel, half, t),
+            {"xDesc has data type f16; expected f32, as yDesc has"});
+  bad_param(forward(accurate, channel, t, folded),
+            {"yDesc: strides are 105:0:7:1", "share an address"});
+  succeeds(forward(accurate, channel, folded, t));
 
-  bad_param(backward(3, 0, t, t, t), {"algorithm is 3"});
-  bad_param(backward(1, 2, t, t, t), {"mode is 2"});
-  bad_param(backward(1, 0, nullptr, t, t), {"yDesc is null"});
-  bad_param(backward(1, 0, t, nullptr, t), {"dyDesc is null"});
-  bad_param(backward(1, 0, t, t, nullptr), {"dxDesc is null"});
-  fails(backward(1, 0, never, t, t), KILN_STATUS_NOT_INITIALIZED, {"yDesc was created"});
-  bad_param(backward(1, 0, small, t, t), {"yDesc has sizes 2x1x5x7; expected 2x3x5x7, as dxDesc"});
-  bad_param(backward(1, 0, t, half, t), {"dyDesc has data type f16; expected f32, as dxDesc has"});
-  bad_param(backward(1, 0, t, t, folded), {"dxDesc: strides are 105:0:7:1"});
+  bad_param(backward(3, channel, t, t, t), {"algorithm is 3"});
+  bad_param(backward(accurate, 2, t, t, t), {"mode is 2"});
+  bad_param(backward(accurate, channel, nullptr, t, t), {"yDesc is null"});
+  bad_param(backward(accurate, channel, t, nullptr, t), {"dyDesc is null"});
+  bad_param(backward(accurate, channel, t, t, nullptr), {"dxDesc is null"});
+  fails(backward(accurate, channel, never, t, t), KILN_STATUS_NOT_INITIALIZED,
+        {"yDesc was created"});
+  bad_param(backward(accurate, channel, small, t, t),
+            {"yDesc has sizes 2x1x5x7; expected 2x3x5x7, as dxDesc"});
+  bad_param(backward(accurate, channel, t, half, t),
+            {"dyDesc has data type f16; expected f32, as dxDesc has"});
+  bad_param(backward(accurate, channel, t, t, folded), {"dxDesc: strides are 105:0:7:1"});
 }
 
 BOOST_AUTO_TEST_CASE(finite_for_every_finite_input_and_nan_for_the_rest) {

@@ -147,9 +147,8 @@ BOOST_AUTO_TEST_CASE(set_and_scale) {
 }
 
 BOOST_AUTO_TEST_CASE(binary_operations) {
-  for (int op = 0; op < 4; ++op) {
-    const auto which = static_cast<kilnOpTensorOp_t>(op);
-    const DataType type = all_types[op];
+  for (const kilnOpTensorOp_t which : kiln::all_of<kilnOpTensorOp_t>()) {
+    const DataType type = all_types[which % 4];
     check_binary(which, tensor(type, sizes), tensor(type, sizes), tensor(type, sizes));
     check_binary(which, tensor(type, {2, 3, 1, 1}), tensor(type, sizes), tensor(type, sizes));
   }
@@ -158,9 +157,8 @@ BOOST_AUTO_TEST_CASE(binary_operations) {
 }
 
 BOOST_AUTO_TEST_CASE(reductions) {
-  for (int op = 0; op < 5; ++op) {
-    const auto which = static_cast<kilnReduceTensorOp_t>(op);
-    const DataType type = all_types[op % 4];
+  for (const kilnReduceTensorOp_t which : kiln::all_of<kilnReduceTensorOp_t>()) {
+    const DataType type = all_types[which % 4];
     check_reduction(which, tensor(type, sizes), tensor(type, {1, 3, 1, 1}));
     check_reduction(which, tensor(type, sizes, KILN_TENSOR_NHWC), tensor(type, {2, 1, 5, 1}));
   }
@@ -229,31 +227,34 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   is_never(scale(never), "yDesc");
   bad_param(scale(folded), {"yDesc: strides are"});
 
-  bad_param(binary(4, t, t, t), {"op is 4; expected 0 (add), 1 (mul), 2 (min) or 3 (max)"});
+  bad_param(binary(4, t, t, t), {"op is 4; expected", "KILN_OP_TENSOR_ADD (1000)"});
   bad_param(binary(-1, t, t, t), {"op is -1"});
-  bad_param(binary(0, nullptr, t, t), {"aDesc is null"});
-  bad_param(binary(0, t, nullptr, t), {"bDesc is null"});
-  bad_param(binary(0, t, t, nullptr), {"cDesc is null"});
-  is_never(binary(0, never, t, t), "aDesc");
-  is_never(binary(0, t, never, t), "bDesc");
-  is_never(binary(0, t, t, never), "cDesc");
-  bad_param(binary(0, wrong, t, t), {"aDesc: dims[1] is 2; expected 1 or 3, as cDesc has"});
-  bad_param(binary(0, t, wrong, t), {"bDesc: dims[1] is 2"});
-  bad_param(binary(0, half, t, t), {"aDesc has data type f16"});
-  bad_param(binary(0, t, half, t), {"bDesc has data type f16"});
-  bad_param(binary(0, line, t, t), {"aDesc has 3 dimensions"});
-  bad_param(binary(0, t, t, folded), {"cDesc: strides are"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, nullptr, t, t), {"aDesc is null"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, t, nullptr, t), {"bDesc is null"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, t, t, nullptr), {"cDesc is null"});
+  is_never(binary(KILN_OP_TENSOR_ADD, never, t, t), "aDesc");
+  is_never(binary(KILN_OP_TENSOR_ADD, t, never, t), "bDesc");
+  is_never(binary(KILN_OP_TENSOR_ADD, t, t, never), "cDesc");
+  bad_param(binary(KILN_OP_TENSOR_ADD, wrong, t, t),
+            {"aDesc: dims[1] is 2; expected 1 or 3, as cDesc has"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, t, wrong, t), {"bDesc: dims[1] is 2"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, half, t, t), {"aDesc has data type f16"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, t, half, t), {"bDesc has data type f16"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, line, t, t), {"aDesc has 3 dimensions"});
+  bad_param(binary(KILN_OP_TENSOR_ADD, t, t, folded), {"cDesc: strides are"});
 
-  bad_param(reduce(5, t, channel), {"op is 5; expected 0 (sum)", "4 (norm2)"});
+  bad_param(reduce(5, t, channel), {"op is 5; expected", "KILN_REDUCE_SUM (1100)"});
   bad_param(reduce(-1, t, channel), {"op is -1"});
-  bad_param(reduce(0, nullptr, channel), {"aDesc is null"});
-  bad_param(reduce(0, t, nullptr), {"cDesc is null"});
-  is_never(reduce(0, never, channel), "aDesc");
-  is_never(reduce(0, t, never), "cDesc");
-  bad_param(reduce(0, t, wrong), {"cDesc: dims[1] is 2; expected 1 or 3, as aDesc has"});
-  bad_param(reduce(0, t, line), {"cDesc has 3 dimensions; expected 4, as aDesc has"});
-  bad_param(reduce(0, t, half), {"cDesc has data type f16; expected f32, as aDesc has"});
-  bad_param(reduce(0, t, folded), {"cDesc: strides are"});
+  bad_param(reduce(KILN_REDUCE_SUM, nullptr, channel), {"aDesc is null"});
+  bad_param(reduce(KILN_REDUCE_SUM, t, nullptr), {"cDesc is null"});
+  is_never(reduce(KILN_REDUCE_SUM, never, channel), "aDesc");
+  is_never(reduce(KILN_REDUCE_SUM, t, never), "cDesc");
+  bad_param(reduce(KILN_REDUCE_SUM, t, wrong),
+            {"cDesc: dims[1] is 2; expected 1 or 3, as aDesc has"});
+  bad_param(reduce(KILN_REDUCE_SUM, t, line), {"cDesc has 3 dimensions; expected 4, as aDesc has"});
+  bad_param(reduce(KILN_REDUCE_SUM, t, half),
+            {"cDesc has data type f16; expected f32, as aDesc has"});
+  bad_param(reduce(KILN_REDUCE_SUM, t, folded), {"cDesc: strides are"});
   succeeds(reduce(KILN_REDUCE_SUM, empty, channel));
   succeeds(reduce(KILN_REDUCE_NORM2, empty, channel));
   for (const int op : {KILN_REDUCE_MEAN, KILN_REDUCE_MAX, KILN_REDUCE_MIN})

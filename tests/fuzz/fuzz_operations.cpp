@@ -69,8 +69,8 @@ class Scene {
 
   kilnStatus_t create(int operation, Input& in, kilnPlan_t* plan) {
     const kilnTensorDescriptor_t a = tensor(in), b = tensor(in), c = tensor(in), d = tensor(in);
-    const auto algorithm = in.enumerator<kilnSoftmaxAlgorithm_t>(3);
-    const auto mode = in.enumerator<kilnSoftmaxMode_t>(2);
+    const auto algorithm = in.enumerator<kilnSoftmaxAlgorithm_t>();
+    const auto mode = in.enumerator<kilnSoftmaxMode_t>();
     const auto h = handle();
     switch (operation) {
       case 0: return kilnCreateConvolutionBackwardDataPlan(h, w_, a, convolution_, b, plan);
@@ -90,9 +90,9 @@ class Scene {
       case 12: return kilnCreateAddTensorPlan(h, a, b, plan);
       case 13: return kilnCreateSetTensorPlan(h, a, plan);
       case 14: return kilnCreateScaleTensorPlan(h, a, plan);
-      case 15: return kilnCreateOpTensorPlan(h, in.enumerator<kilnOpTensorOp_t>(4), a, b, c, plan);
+      case 15: return kilnCreateOpTensorPlan(h, in.enumerator<kilnOpTensorOp_t>(), a, b, c, plan);
       default:
-        return kilnCreateReduceTensorPlan(h, in.enumerator<kilnReduceTensorOp_t>(5), a, b, plan);
+        return kilnCreateReduceTensorPlan(h, in.enumerator<kilnReduceTensorOp_t>(), a, b, plan);
     }
   }
 
@@ -125,8 +125,8 @@ class Scene {
   }
 
   void set_pooling(Input& in) {
-    const auto mode = in.enumerator<kilnPoolingMode_t>(3);
-    const auto nan = in.enumerator<kilnNanPropagation_t>(2);
+    const auto mode = in.enumerator<kilnPoolingMode_t>();
+    const auto nan = in.enumerator<kilnNanPropagation_t>();
     const int count = in.rank() - 2;
     const auto window = in.numbers();
     auto before = in.numbers(), after = in.numbers();
@@ -150,7 +150,7 @@ class Scene {
   }
 
   void set_activation(Input& in) {
-    const auto mode = in.enumerator<kilnActivationMode_t>(12);
+    const auto mode = in.enumerator<kilnActivationMode_t>();
     double coefficient = static_cast<double>(in.number()) / 16;
     if (in.byte() > 240) {
       const std::int64_t bits = in.number();
@@ -191,7 +191,7 @@ class Scene {
     const std::uint8_t ones = in.byte();
     for (int i = 0; i < r.rank; ++i)
       if (ones % 2 == 1 && (ones >> (i + 1) & 1) != 0) r.dims[i] = 1;
-    if (in.byte() > 200) r.type = in.enumerator<kilnDataType_t>(4);
+    if (in.byte() > 200) r.type = in.enumerator<kilnDataType_t>();
     write(in, tensors_[in.byte() % tensor_count], r);
   }
 

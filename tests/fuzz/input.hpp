@@ -1,6 +1,7 @@
 // What the fuzz targets of the C API share: values out of an input, and what must hold of a status.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "api/objects.hpp"
+#include "core/enumeration.hpp"
 #include "engines/choice.hpp"
 #include "kiln/kiln.h"
 
@@ -41,11 +43,13 @@ class Input {
     return static_cast<std::int64_t>(bits);
   }
 
-  // An enumerator of `count`, rarely something else.
+  // One of an enumeration's first `count` values, rarely something else.
   template <class Enum>
-  Enum enumerator(int count) {
-    const int value = byte();
-    return static_cast<Enum>(value < 250 ? value % count : value - 252);
+  Enum enumerator(std::size_t count = SIZE_MAX) {
+    const auto values = kiln::enumeration_of(Enum{}).values;
+    const std::size_t value = byte();
+    if (value < 250) return static_cast<Enum>(values[value % std::min(count, values.size())].value);
+    return static_cast<Enum>(value < 253 ? static_cast<int>(value) - 252 : values.back().value + 1);
   }
 
   int rank() {
@@ -115,11 +119,11 @@ inline void ask_engines(kilnPlan_t plan) {
 // Any sizes, dense or with any strides; what was set reads back.
 inline void set_tensor(Input& in, kilnTensorDescriptor_t tensor) {
   const int rank = in.rank();
-  const auto type = in.enumerator<kilnDataType_t>(4);
+  const auto type = in.enumerator<kilnDataType_t>();
   const Input::Array dims = in.numbers();
   const std::uint8_t how = in.byte();
   if (how % 2 == 0) {
-    const auto format = in.enumerator<kilnTensorFormat_t>(2);
+    const auto format = in.enumerator<kilnTensorFormat_t>();
     if (!succeeded(kilnSetTensorNdDescriptorEx(tensor, format, type, rank, dims.data()))) return;
   } else {
     const Input::Array strides = in.numbers();
@@ -138,10 +142,10 @@ inline void set_tensor(Input& in, kilnTensorDescriptor_t tensor) {
 
 inline void set_filter(Input& in, kilnFilterDescriptor_t filter) {
   const int rank = in.rank();
-  const auto type = in.enumerator<kilnDataType_t>(4);
+  const auto type = in.enumerator<kilnDataType_t>();
   const Input::Array dims = in.numbers();
   if (in.byte() % 2 == 0) {
-    const auto format = in.enumerator<kilnTensorFormat_t>(2);
+    const auto format = in.enumerator<kilnTensorFormat_t>();
     succeeded(kilnSetFilterNdDescriptor(filter, type, format, rank, dims.data()));
   } else {
     const Input::Array strides = in.numbers();
@@ -154,7 +158,7 @@ inline void set_convolution(Input& in, kilnConvolutionDescriptor_t convolution) 
   const auto before = in.numbers(), after = in.numbers(), stride = in.numbers(),
              dilation = in.numbers();
   const bool same = in.byte() % 2 == 0;
-  const auto mode = in.enumerator<kilnConvolutionMode_t>(2);
+  const auto mode = in.enumerator<kilnConvolutionMode_t>();
   const auto type = in.enumerator<kilnDataType_t>(2);
   succeeded(kilnSetConvolutionNdDescriptor(convolution, count, before.data(),
                                            same ? nullptr : after.data(), stride.data(),

@@ -210,16 +210,15 @@ BOOST_AUTO_TEST_CASE(a_filter_gradient_over_nothing_is_zero) {
 
 BOOST_AUTO_TEST_CASE(the_epilogue_adds_and_activates) {
   RandomProblems random(6);
-  for (int mode = KILN_ACTIVATION_IDENTITY; mode <= KILN_ACTIVATION_HARD_SWISH; ++mode)
+  for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>())
     for (int kind = 0; kind < 4; ++kind) {
       const ConvolutionOperands o = random_operands(random, random.type());
       const int rank = o.y.rank;
       Dims one_a_filter{1, o.y.dims[1], 1, 1, 1};
       const Tensor bias = random.tensor(o.y.type, rank, one_a_filter);
       const Tensor z = random.tensor(o.y.type, rank, o.y.dims);
-      OperationCase item(make_convolution_fused(
-          o.spec, o.x, o.w, kind & 1 ? &z : nullptr, kind & 2 ? &bias : nullptr,
-          {static_cast<kilnActivationMode_t>(mode), 0.75}, o.y));
+      OperationCase item(make_convolution_fused(o.spec, o.x, o.w, kind & 1 ? &z : nullptr,
+                                                kind & 2 ? &bias : nullptr, {mode, 0.75}, o.y));
       item.scalars = random.scalars();
       item.fill_uniform(random.seed());
       BOOST_TEST(check(item) == "");

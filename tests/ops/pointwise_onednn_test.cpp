@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(activations_and_gradients) {
 BOOST_AUTO_TEST_CASE(binary_operations) {
   onednn::Random random(9);
   for (int turn = 0; turn < 120; ++turn) {
-    const auto op = static_cast<kilnOpTensorOp_t>(turn % 4);
+    const auto op = static_cast<kilnOpTensorOp_t>(KILN_OP_TENSOR_ADD + turn % 4);
     const int rank = static_cast<int>(random.among(3, 5));
     const Tensor c = random.tensor(rank, sizes(random, rank));
     Dims narrow = c.dims;  // oneDNN broadcasts its second operand

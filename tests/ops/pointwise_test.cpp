@@ -65,14 +65,15 @@ BOOST_AUTO_TEST_CASE(transposes) {
 
 BOOST_AUTO_TEST_CASE(broadcast_addition_and_binary_operations) {
   RandomProblems random(2);
-  for (int turn = 0; turn < 150; ++turn) {
+  const std::vector<kilnOpTensorOp_t> operations = all_of<kilnOpTensorOp_t>();
+  for (std::size_t turn = 0; turn < 150; ++turn) {
     const int rank = static_cast<int>(random.among(3, 5));
     const Dims dims = random.sizes(rank);
     const DataType type = random.type();
     const Tensor a = random.tensor(type, rank, broadcast(random, dims, rank));
     const Tensor b = random.tensor(type, rank, broadcast(random, dims, rank));
     const Tensor c = random.tensor(type, rank, dims);
-    const auto op = static_cast<kilnOpTensorOp_t>(turn % 4);
+    const auto op = operations[turn % operations.size()];
     const Problem problem = turn % 5 == 0 ? make_add(a, c) : make_binary(op, a, b, c);
     BOOST_TEST(check(filled(problem, random.scalars(), random.seed())) == "");
   }
@@ -89,10 +90,10 @@ BOOST_AUTO_TEST_CASE(set_and_scale) {
 
 BOOST_AUTO_TEST_CASE(activations) {
   RandomProblems random(4);
-  for (int mode = KILN_ACTIVATION_IDENTITY; mode <= KILN_ACTIVATION_HARD_SWISH; ++mode)
+  for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>())
     for (DataType type : all_types)
       for (int turn = 0; turn < 2; ++turn) {
-        const Activation activation{static_cast<kilnActivationMode_t>(mode), 0.5};
+        const Activation activation{mode, 0.5};
         const int rank = static_cast<int>(random.among(3, 5));
         const Dims dims = random.sizes(rank);
         const Tensor x = random.tensor(type, rank, dims), y = random.tensor(type, rank, dims),
@@ -109,8 +110,8 @@ BOOST_AUTO_TEST_CASE(activations) {
 BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   const Tensor t = dense(KILN_DATA_DOUBLE, {2, 3, 4, 5});
   constexpr double step = 1e-6;
-  for (int mode = KILN_ACTIVATION_IDENTITY; mode <= KILN_ACTIVATION_HARD_SWISH; ++mode) {
-    const Activation activation{static_cast<kilnActivationMode_t>(mode), 1.5};
+  for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>()) {
+    const Activation activation{mode, 1.5};
     OperationCase forward(make_activation_forward(activation, t, t));
     forward.fill_uniform(7, -4, 4);
     HostTensor& x = forward["x"];
@@ -180,14 +181,14 @@ BOOST_AUTO_TEST_CASE(any_alignment) {
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   const double nan = std::nan(""), inf = HUGE_VAL;
   const Tensor t = dense(KILN_DATA_FLOAT, {1, 1, 1, 4});
-  for (int op = 0; op < 4; ++op) {
-    OperationCase item(make_binary(static_cast<kilnOpTensorOp_t>(op), t, t, t));
+  for (const kilnOpTensorOp_t op : all_of<kilnOpTensorOp_t>()) {
+    OperationCase item(make_binary(op, t, t, t));
     item["a"].values = {nan, 1, inf, -inf};
     item["b"].values = {1, nan, 2, 2};
     BOOST_TEST(check(item) == "");
   }
-  for (int mode = KILN_ACTIVATION_IDENTITY; mode <= KILN_ACTIVATION_HARD_SWISH; ++mode) {
-    OperationCase item(make_activation_forward({static_cast<kilnActivationMode_t>(mode), 1}, t, t));
+  for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>()) {
+    OperationCase item(make_activation_forward({mode, 1}, t, t));
     item["x"].values = {nan, inf, 1e30, -1e30};
     BOOST_TEST(check(item) == "");
   }

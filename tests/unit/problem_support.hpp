@@ -30,6 +30,13 @@ std::string fault_of(const Make& make) {
   return "no fault";
 }
 
+// What a message expects where a value of the enumeration is wanted.
+template <class Enum>
+std::string expected() {
+  const std::string fault = fault_of([] { kiln::check_enumerator("x", static_cast<Enum>(-1)); });
+  return fault.substr(fault.find("expected ") + 9);
+}
+
 // "dy x dx!": the operands' names, the result marked.
 inline std::string names_of(const std::vector<kiln::Operand>& operands) {
   std::string text;

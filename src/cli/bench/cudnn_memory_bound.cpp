@@ -32,10 +32,9 @@ class MemoryBound {
         fail(KILN_STATUS_NOT_SUPPORTED, "the window is dilated or the padding differs by side");
     const auto pooling = own(api_.cudnnCreatePoolingDescriptor, api_.cudnnDestroyPoolingDescriptor,
                              "cudnnCreatePoolingDescriptor");
-    // The modes have the same numbers.
+    const int mode = problem.mode - KILN_POOLING_MAX;  // in the same order there
     api_.check(api_.cudnnSetPooling2dDescriptor(
-                   pooling->get(), problem.mode,
-                   problem.nan == KILN_PROPAGATE_NAN ? propagate_nan : no_nan,
+                   pooling->get(), mode, problem.nan == KILN_PROPAGATE_NAN ? propagate_nan : no_nan,
                    size(problem.window[1]), size(problem.window[2]), size(problem.pad[1]),
                    size(problem.pad[2]), size(problem.stride[1]), size(problem.stride[2])),
                "cudnnSetPooling2dDescriptor");
@@ -75,7 +74,7 @@ class MemoryBound {
   }
 
   Execute operator()(const SoftmaxProblem& problem) const {
-    const int algorithm = problem.algorithm;  // the same numbers
+    const int algorithm = problem.algorithm - KILN_SOFTMAX_FAST;  // in the same order there
     const int mode = problem.mode == KILN_SOFTMAX_MODE_INSTANCE ? 0 : 1;
     if (problem.backward)
       return [*this, algorithm, mode](const BufferSet& set) {

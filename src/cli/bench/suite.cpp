@@ -26,8 +26,8 @@ bool wanted(const Selection& selection, const std::string& layer) {
 }
 
 DataType type_named(const std::string& name) {
-  DataType type;
-  if (!parse_type(name, type))
+  DataType type{};
+  if (!parse_name(name, type))
     fail(KILN_STATUS_BAD_PARAM, "--dt is ", name, "; expected f32, f64, f16 or bf16");
   return type;
 }
@@ -45,8 +45,7 @@ std::string embedded_text(const std::string& suite) {
 Problem convolution(const ConvolutionLine& line, const std::string& direction, DataType type,
                     kilnTensorFormat_t layout, const std::string& math) {
   ConvolutionOperands o = describe_convolution(line, type, layout, KILN_CROSS_CORRELATION);
-  if (math == "strict") o.spec.math = KILN_MATH_STRICT;
-  if (math == "tf32") o.spec.math = KILN_MATH_TF32;
+  parse_name(math, o.spec.math);
   if (direction == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
   if (direction == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
   return make_convolution(o.spec, o.x, o.w, o.y);

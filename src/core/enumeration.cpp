@@ -1,0 +1,207 @@
+#include "core/enumeration.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace kiln {
+namespace {
+
+#define VALUE(identifier, name) \
+  { identifier, #identifier, name }
+
+constexpr Enumerator statuses[] = {
+    VALUE(KILN_STATUS_SUCCESS, "success"),
+    VALUE(KILN_STATUS_BAD_PARAM, "bad parameter"),
+    VALUE(KILN_STATUS_NOT_INITIALIZED, "not initialized"),
+    VALUE(KILN_STATUS_NOT_SUPPORTED, "not supported"),
+    VALUE(KILN_STATUS_NO_DEVICE, "no device"),
+    VALUE(KILN_STATUS_NO_COMPILER, "no compiler"),
+    VALUE(KILN_STATUS_COMPILE_FAILED, "compile failed"),
+    VALUE(KILN_STATUS_EXECUTION_FAILED, "execution failed"),
+    VALUE(KILN_STATUS_ALLOC_FAILED, "allocation failed"),
+    VALUE(KILN_STATUS_VERSION_MISMATCH, "version mismatch"),
+    VALUE(KILN_STATUS_INTERNAL_ERROR, "internal error"),
+    VALUE(KILN_STATUS_NOT_CACHED, "not cached"),
+};
+constexpr Enumerator data_types[] = {
+    VALUE(KILN_DATA_FLOAT, "f32"),
+    VALUE(KILN_DATA_DOUBLE, "f64"),
+    VALUE(KILN_DATA_HALF, "f16"),
+    VALUE(KILN_DATA_BFLOAT16, "bf16"),
+};
+constexpr Enumerator formats[] = {
+    VALUE(KILN_TENSOR_NCHW, "nchw"),
+    VALUE(KILN_TENSOR_NHWC, "nhwc"),
+};
+constexpr Enumerator convolution_modes[] = {
+    VALUE(KILN_CONVOLUTION, "conv"),
+    VALUE(KILN_CROSS_CORRELATION, "xcorr"),
+};
+constexpr Enumerator math_modes[] = {
+    VALUE(KILN_MATH_DEFAULT, "default"),
+    VALUE(KILN_MATH_STRICT, "strict"),
+    VALUE(KILN_MATH_TF32, "tf32"),
+};
+constexpr Enumerator nan_propagations[] = {
+    VALUE(KILN_PROPAGATE_NAN, "propagate"),
+    VALUE(KILN_NOT_PROPAGATE_NAN, "ignore"),
+};
+constexpr Enumerator pooling_modes[] = {
+    VALUE(KILN_POOLING_MAX, "max"),
+    VALUE(KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, "avg_include"),
+    VALUE(KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING, "avg_exclude"),
+};
+constexpr Enumerator activation_modes[] = {
+    VALUE(KILN_ACTIVATION_IDENTITY, "identity"),
+    VALUE(KILN_ACTIVATION_SIGMOID, "sigmoid"),
+    VALUE(KILN_ACTIVATION_RELU, "relu"),
+    VALUE(KILN_ACTIVATION_TANH, "tanh"),
+    VALUE(KILN_ACTIVATION_CLIPPED_RELU, "clipped_relu"),
+    VALUE(KILN_ACTIVATION_LEAKY_RELU, "leaky_relu"),
+    VALUE(KILN_ACTIVATION_ELU, "elu"),
+    VALUE(KILN_ACTIVATION_GELU_ERF, "gelu_erf"),
+    VALUE(KILN_ACTIVATION_GELU_TANH, "gelu_tanh"),
+    VALUE(KILN_ACTIVATION_SILU, "silu"),
+    VALUE(KILN_ACTIVATION_SOFTPLUS, "softplus"),
+    VALUE(KILN_ACTIVATION_HARD_SWISH, "hard_swish"),
+};
+constexpr Enumerator softmax_algorithms[] = {
+    VALUE(KILN_SOFTMAX_FAST, "fast"),
+    VALUE(KILN_SOFTMAX_ACCURATE, "accurate"),
+    VALUE(KILN_SOFTMAX_LOG, "log"),
+};
+constexpr Enumerator softmax_modes[] = {
+    VALUE(KILN_SOFTMAX_MODE_CHANNEL, "channels"),
+    VALUE(KILN_SOFTMAX_MODE_INSTANCE, "image"),
+};
+constexpr Enumerator tensor_operations[] = {
+    VALUE(KILN_OP_TENSOR_ADD, "add"),
+    VALUE(KILN_OP_TENSOR_MUL, "mul"),
+    VALUE(KILN_OP_TENSOR_MIN, "min"),
+    VALUE(KILN_OP_TENSOR_MAX, "max"),
+};
+constexpr Enumerator reductions[] = {
+    VALUE(KILN_REDUCE_SUM, "reduce_sum"),     VALUE(KILN_REDUCE_MEAN, "reduce_mean"),
+    VALUE(KILN_REDUCE_MAX, "reduce_max"),     VALUE(KILN_REDUCE_MIN, "reduce_min"),
+    VALUE(KILN_REDUCE_NORM2, "reduce_norm2"),
+};
+constexpr Enumerator device_kinds[] = {
+    VALUE(KILN_DEVICE_CUDA, "cuda"),
+    VALUE(KILN_DEVICE_HOST, "host"),
+};
+constexpr Enumerator kernel_origins[] = {
+    VALUE(KILN_KERNEL_COMPILED, "compiled"),
+    VALUE(KILN_KERNEL_MEMORY, "memory"),
+    VALUE(KILN_KERNEL_DISK, "disk"),
+    VALUE(KILN_KERNEL_BUNDLE, "bundle"),
+};
+constexpr Enumerator plan_texts[] = {
+    VALUE(KILN_PLAN_PROBLEM, "problem"),
+    VALUE(KILN_PLAN_ENGINE, "engine"),
+    VALUE(KILN_PLAN_TILE, "tile"),
+    VALUE(KILN_PLAN_CONSTANTS, "constants"),
+    VALUE(KILN_PLAN_SOURCE, "source"),
+    VALUE(KILN_PLAN_PTX, "ptx"),
+    VALUE(KILN_PLAN_COMPILE_LOG, "compile log"),
+    VALUE(KILN_PLAN_REFUSALS, "refusals"),
+    VALUE(KILN_PLAN_CACHE_KEY, "cache key"),
+    VALUE(KILN_PLAN_ARCHITECTURE, "architecture"),
+};
+#undef VALUE
+
+enum Which {
+  status,
+  data_type,
+  format,
+  convolution_mode,
+  math_mode,
+  nan_propagation,
+  pooling_mode,
+  activation_mode,
+  softmax_algorithm,
+  softmax_mode,
+  tensor_operation,
+  reduction,
+  device_kind,
+  kernel_origin,
+  plan_text
+};
+constexpr Enumeration enumerations[] = {
+    {"kilnStatus_t", statuses},
+    {"kilnDataType_t", data_types},
+    {"kilnTensorFormat_t", formats},
+    {"kilnConvolutionMode_t", convolution_modes},
+    {"kilnMathMode_t", math_modes},
+    {"kilnNanPropagation_t", nan_propagations},
+    {"kilnPoolingMode_t", pooling_modes},
+    {"kilnActivationMode_t", activation_modes},
+    {"kilnSoftmaxAlgorithm_t", softmax_algorithms},
+    {"kilnSoftmaxMode_t", softmax_modes},
+    {"kilnOpTensorOp_t", tensor_operations},
+    {"kilnReduceTensorOp_t", reductions},
+    {"kilnDeviceKind_t", device_kinds},
+    {"kilnKernelOrigin_t", kernel_origins},
+    {"kilnPlanText_t", plan_texts},
+};
+
+std::string numbered(const Enumerator& enumerator) {
+  return cat(enumerator.identifier, " (", enumerator.value, ")");
+}
+
+// All values of a short enumeration, the first and the last of a long one.
+std::string expectation(const Enumeration& enumeration) {
+  const auto& values = enumeration.values;
+  if (values.size() > 4)
+    return cat("a ", enumeration.type, ", ", numbered(values.front()), " to ",
+               numbered(values.back()));
+  std::vector<std::string> all;
+  for (const Enumerator& value : values) all.push_back(numbered(value));
+  return alternatives(all);
+}
+
+}  // namespace
+
+std::span<const Enumeration> all_enumerations() { return enumerations; }
+
+const Enumeration& enumeration_of(kilnStatus_t) { return enumerations[status]; }
+const Enumeration& enumeration_of(kilnDataType_t) { return enumerations[data_type]; }
+const Enumeration& enumeration_of(kilnTensorFormat_t) { return enumerations[format]; }
+const Enumeration& enumeration_of(kilnConvolutionMode_t) { return enumerations[convolution_mode]; }
+const Enumeration& enumeration_of(kilnMathMode_t) { return enumerations[math_mode]; }
+const Enumeration& enumeration_of(kilnNanPropagation_t) { return enumerations[nan_propagation]; }
+const Enumeration& enumeration_of(kilnPoolingMode_t) { return enumerations[pooling_mode]; }
+const Enumeration& enumeration_of(kilnActivationMode_t) { return enumerations[activation_mode]; }
+const Enumeration& enumeration_of(kilnSoftmaxAlgorithm_t) {
+  return enumerations[softmax_algorithm];
+}
+const Enumeration& enumeration_of(kilnSoftmaxMode_t) { return enumerations[softmax_mode]; }
+const Enumeration& enumeration_of(kilnOpTensorOp_t) { return enumerations[tensor_operation]; }
+const Enumeration& enumeration_of(kilnReduceTensorOp_t) { return enumerations[reduction]; }
+const Enumeration& enumeration_of(kilnDeviceKind_t) { return enumerations[device_kind]; }
+const Enumeration& enumeration_of(kilnKernelOrigin_t) { return enumerations[kernel_origin]; }
+const Enumeration& enumeration_of(kilnPlanText_t) { return enumerations[plan_text]; }
+
+const Enumerator* find_enumerator(const Enumeration& enumeration, int value) {
+  for (const Enumerator& enumerator : enumeration.values)
+    if (enumerator.value == value) return &enumerator;
+  return nullptr;
+}
+
+const Enumerator* find_enumerator(const Enumeration& enumeration, std::string_view name) {
+  for (const Enumerator& enumerator : enumeration.values)
+    if (enumerator.name == name) return &enumerator;
+  return nullptr;
+}
+
+void refuse_enumerator(const Enumeration& enumeration, std::string_view field, int value) {
+  std::string other;  // whose value it is, where arguments were swapped
+  for (const Enumeration& candidate : enumerations) {
+    const Enumerator* found = find_enumerator(candidate, value);
+    if (found != nullptr && &candidate != &enumerations[status])  // those are mere small numbers
+      other = cat(" (", found->identifier, ", a ", candidate.type, ")");
+  }
+  fail(KILN_STATUS_BAD_PARAM, field, " is ", value, other, "; expected ", expectation(enumeration));
+}
+
+}  // namespace kiln
