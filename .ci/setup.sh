@@ -36,12 +36,13 @@ missing_build_packages() {
   exists '/usr/include/CLI/CLI.hpp' || echo libcli11-dev
   exists '/usr/include/nlohmann/json.hpp' || echo nlohmann-json3-dev
   exists '/usr/include/xxhash.h' || echo libxxhash-dev
-  exists '/usr/include/png.h' || echo libpng-dev
+  have pkg-config || echo pkg-config
+  exists '/usr/include/cairo/cairo.h' || echo libcairo2-dev
   if [[ -z $(find_cuda) ]] && ! have_wheels && ! can_download_wheels; then echo python3-pip; fi
 }
 
 missing_test_packages() {
-  have pkg-config || echo pkg-config
+  have help2man || echo help2man
   exists '/usr/lib/*/libboost_unit_test_framework.a' || echo libboost-test-dev
   exists '/usr/include/dnnl.h' || exists '/usr/include/*/dnnl.h' || echo libdnnl-dev
   # Another version of these two formats and warns differently, so it is not worth installing.

@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs one real layer: on the GPU if there is one, else on the
-# host device. Twice, in two processes: the second finds on disk what the first compiled.
-# Safe to run again, and quick the second time.
+# Installs what is missing, builds the library, the program and the samples, and runs one real layer:
+# on the GPU if there is one, else on the host device. Twice, in two processes: the second finds on
+# disk what the first compiled. With --verbose it also shows the kernel's constants, and what became
+# of divisions by them in the PTX. Safe to run again, and quick the second time.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
+
+verbose=
+case "$*" in
+  '') ;;
+  --verbose) verbose=--verbose ;;
+  *) die "usage: quickstart.sh [--verbose]" ;;
+esac
 
 install_packages $(missing_build_packages)
 if [[ -f $build/CMakeCache.txt ]]; then
@@ -12,10 +20,25 @@ if [[ -f $build/CMakeCache.txt ]]; then
 else
   configure "$build" -DKILN_BUILD_SAMPLES=ON -DKILN_BUILD_TESTS=OFF
 fi
-compile "$build" sample_quickstart
+compile "$build" kiln kiln_cli samples/all
 
 # A cache of its own, emptied, so that the first run shows a compilation.
 export KILN_CACHE_DIR=$build/quickstart-cache
 rm -rf "$KILN_CACHE_DIR"
-"$build/samples/quickstart"
+say "$(build/src/kiln --version)"
+"$build/samples/quickstart" $verbose
 "$build/samples/quickstart" --again
+if [[ -n $verbose ]]; then
+  say "Divisions in the PTX for sm_90a: the high half of a product, and a shift"
+  build/src/kiln inspect --arch sm_90a --emit ptx mb1_ic256ih13oc384kh3ph1 |
+    grep -B 1 -A 1 'mul\.hi\.u' | grep -v '^--' | sed -n '1,15p'
+  echo
+fi
+
+device=
+! no_gpu >/dev/null || device=' --device host'
+cat <<END
+try next  build/src/kiln conv$device --check mb1_ic64ih28oc64kh3ph1          # another layer
+          build/src/kiln inspect --emit source mb1_ic256ih13oc384kh3ph1  # the kernel, as CUDA C++
+          build/samples/train_digits                                     # a network that learns
+END

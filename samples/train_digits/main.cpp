@@ -1,12 +1,14 @@
 // Trains a LeNet-style network on pictures of digits, with Kiln alone.
 //
-//   train_digits                       the first GPU, rendered digits
+//   train_digits                       rendered digits, on the first GPU if there is one; else a
+//   small
+//                                      network on the host device, which takes some seconds
 //   train_digits --mnist FOLDER        MNIST's IDX files
-//   train_digits --device host --filters1 4 --filters2 8 --hidden 32 --train 600 --test 200
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -20,7 +22,7 @@
 namespace {
 
 struct Options {
-  std::string device = "cuda", mnist, png = "digits.png";
+  std::string device, mnist, png = "digits.png";
   std::size_t train = 20000, test = 2000;
   int epochs = 6;
   double rate = 0.02, momentum = 0.9, expected = 0;
@@ -28,15 +30,48 @@ struct Options {
   NetworkSizes sizes;
 };
 
-Options read_options(int argc, char** argv, CLI::App& app) {
+// Where --device says; without it on a GPU, if there is one.
+std::string chosen_device(int argc, char** argv) {
+  CLI::App app;
+  std::string device;
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_option("--device", device);
+  app.parse(argc, argv);
+  if (!device.empty()) return device;
+  try {
+    const kiln::Handle handle(KILN_DEVICE_CUDA);
+    return "cuda";
+  } catch (const std::exception& error) {
+    std::printf("on the host device, for %s\n", error.what());
+    return "host";
+  }
+}
+
+// The host device is no fast one: a small network, and no more digits than it needs.
+Options defaults_of(const std::string& device) {
   Options options;
-  app.add_option("--device", options.device, "cuda or host")
+  options.device = device;
+  if (device != "host") return options;
+  options.sizes = {.batch = 20, .filters1 = 4, .filters2 = 8, .hidden = 32, .simple_engines = true};
+  options.train = 1000;
+  options.test = 300;
+  options.epochs = 4;
+  options.rate = 0.03;
+  return options;
+}
+
+Options read_options(int argc, char** argv, CLI::App& app) {
+  Options options = defaults_of(chosen_device(argc, argv));
+  app.add_option("--device", options.device, "cuda or host; the defaults below are for this one")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
   app.add_option("--mnist", options.mnist, "Folder of MNIST's IDX files; else digits are rendered");
   app.add_option("--train", options.train, "Pictures to train on")->capture_default_str();
   app.add_option("--test", options.test, "Pictures to test on")->capture_default_str();
-  app.add_option("--epochs", options.epochs, "Times through them")->capture_default_str();
+  app.add_option("--epochs", options.epochs, "Times through them")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--batch", options.sizes.batch, "Pictures a step")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
@@ -104,7 +139,7 @@ double accuracy(Network& network, const Digits& digits, std::size_t batch,
 
 // One time through the training set; the mean loss of its last quarter.
 double train_epoch(Network& network, const Digits& digits, const Options& options, int epoch,
-                   double rate, std::mt19937_64& random) {
+                   double rate, std::mt19937_64& random, std::vector<double>& losses) {
   std::vector<std::size_t> order(digits.count());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), random);
@@ -118,6 +153,7 @@ double train_epoch(Network& network, const Digits& digits, const Options& option
     for (std::size_t i = 0; i < batch; ++i)
       loss -= std::log(std::max(p[i * 10 + static_cast<std::size_t>(data.labels[i])], 1e-30f));
     loss /= static_cast<double>(batch);
+    losses.push_back(loss);
     recent = begin == 0 ? loss : 0.9 * recent + 0.1 * loss;
     if (begin >= digits.count() * 3 / 4) sum += loss, ++summed;
     show_progress(epoch, options, std::min(begin + batch, digits.count()), recent);
@@ -145,13 +181,15 @@ int run(const Options& options) {
               test.count(), seconds());
 
   std::mt19937_64 random(options.seed);
-  std::vector<int> predictions;
+  Training training;
+  training.epochs = options.epochs;
   double reached = 0;
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     // The last third with a tenth of the rate.
     const double rate = 3 * epoch > 2 * options.epochs + 1 ? options.rate / 10 : options.rate;
-    const double loss = train_epoch(network, train, options, epoch, rate, random);
-    reached = accuracy(network, test, static_cast<std::size_t>(options.sizes.batch), predictions);
+    const double loss = train_epoch(network, train, options, epoch, rate, random, training.losses);
+    reached = accuracy(network, test, static_cast<std::size_t>(options.sizes.batch),
+                       training.predictions);
     std::printf("%sepoch %d/%d  loss %.4f  test accuracy %.2f%%  %.1f s\n",
                 isatty(STDOUT_FILENO) ? "\r\033[K" : "", epoch, options.epochs, loss, 100 * reached,
                 seconds());
@@ -161,12 +199,14 @@ int run(const Options& options) {
   const std::map<std::string, int> origins = network.kernel_origins();
   std::printf("kernels: %d compiled, %d from the cache on disk, %d shared within the process\n",
               origins.at("compiled"), origins.at("disk"), origins.at("memory"));
-  Digits shown;
-  const std::size_t row = std::min<std::size_t>(12, test.count());
-  shown.pictures.assign(test.pictures.begin(),
-                        test.pictures.begin() + static_cast<std::ptrdiff_t>(row * picture_size));
-  shown.labels.assign(test.labels.begin(), test.labels.begin() + static_cast<std::ptrdiff_t>(row));
-  write_picture(options.png, network.first_filters(), shown, predictions);
+  std::array<char, 200> title{};
+  std::snprintf(title.data(), title.size(),
+                "%s: %.2f%% of %zu test digits are right after %d epochs of %zu digits, %.1f s",
+                kind == KILN_DEVICE_HOST ? "Host device" : "GPU", 100 * reached, test.count(),
+                options.epochs, train.count(), seconds());
+  training.title = title.data();
+  training.filters = network.first_filters();
+  write_picture(options.png, training, test);
   std::printf("picture: %s\n", options.png.c_str());
   if (reached < options.expected) {
     std::printf("test accuracy %.4f; expected at least %.4f\n", reached, options.expected);

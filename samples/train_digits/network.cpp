@@ -33,7 +33,8 @@ void note(const kiln::Plan& plan, std::map<std::string, int>& origins) {
   }
 }
 
-kiln::Plan finalized(kiln::Plan plan) {
+kiln::Plan finalized(kiln::Plan plan, const char* engine = nullptr) {
+  plan.set_engine(engine);  // null: the library chooses
   plan.finalize();
   return plan;
 }
@@ -58,7 +59,7 @@ struct Network::Layer {
   kiln::Plan forward_plan, activation_plan, data_plan, filter_plan, bias_plan, add_w, add_b;
 
   Layer(const kiln::Handle& h, Memory& memory, const Tensor& input, std::int64_t filters,
-        std::int64_t side, bool with_relu, std::mt19937_64& random)
+        std::int64_t side, bool with_relu, bool simple, std::mt19937_64& random)
       : handle(h),
         x(input),
         relu(with_relu),
@@ -73,15 +74,19 @@ struct Network::Layer {
         dy(memory, y.dims),
         dx(memory, input.dims),
         activation(with_relu ? KILN_ACTIVATION_RELU : KILN_ACTIVATION_IDENTITY),
-        forward_plan(finalized({type, kilnCreateConvolutionBiasActivationForwardPlan, handle,
-                                x.descriptor, w_descriptor, convolution, nullptr, b.descriptor,
-                                activation, y.descriptor})),
+        forward_plan(
+            finalized({type, kilnCreateConvolutionBiasActivationForwardPlan, handle, x.descriptor,
+                       w_descriptor, convolution, nullptr, b.descriptor, activation, y.descriptor},
+                      simple ? "direct" : nullptr)),
         activation_plan(finalized({type, kilnCreateActivationBackwardPlan, handle, activation,
                                    y.descriptor, dy.descriptor, nullptr, dy.descriptor})),
         data_plan(finalized({type, kilnCreateConvolutionBackwardDataPlan, handle, w_descriptor,
-                             dy.descriptor, convolution, dx.descriptor})),
+                             dy.descriptor, convolution, dx.descriptor},
+                            simple ? "direct" : nullptr)),
         filter_plan(finalized({type, kilnCreateConvolutionBackwardFilterPlan, handle, x.descriptor,
-                               dy.descriptor, convolution, w_descriptor})),
+                               dy.descriptor, convolution, w_descriptor},
+                              // It has a block an element of dw: for few of these.
+                              simple && input.dims[1] == 1 ? "direct_wgrad" : nullptr)),
         bias_plan(finalized(
             {type, kilnCreateConvolutionBackwardBiasPlan, handle, dy.descriptor, b.descriptor})),
         add_w(finalized({type, kilnCreateAddTensorPlan, handle, w_flat, w_flat})),
@@ -198,12 +203,16 @@ Network::Network(const kiln::Handle& handle, Memory& memory, const NetworkSizes&
                  std::uint64_t seed) {
   std::mt19937_64 random(seed);
   input_ = std::make_unique<Input>(memory, kiln::Sizes{sizes.batch, 1, 28, 28});
-  conv1_ = std::make_unique<Layer>(handle, memory, *input_, sizes.filters1, 5, true, random);
+  conv1_ = std::make_unique<Layer>(handle, memory, *input_, sizes.filters1, 5, true,
+                                   sizes.simple_engines, random);
   pool1_ = std::make_unique<Pool>(handle, memory, conv1_->y, conv1_->dy);
-  conv2_ = std::make_unique<Layer>(handle, memory, pool1_->y, sizes.filters2, 5, true, random);
+  conv2_ = std::make_unique<Layer>(handle, memory, pool1_->y, sizes.filters2, 5, true,
+                                   sizes.simple_engines, random);
   pool2_ = std::make_unique<Pool>(handle, memory, conv2_->y, conv2_->dy);
-  dense1_ = std::make_unique<Layer>(handle, memory, pool2_->y, sizes.hidden, 4, true, random);
-  dense2_ = std::make_unique<Layer>(handle, memory, dense1_->y, 10, 1, false, random);
+  dense1_ = std::make_unique<Layer>(handle, memory, pool2_->y, sizes.hidden, 4, true,
+                                    sizes.simple_engines, random);
+  dense2_ = std::make_unique<Layer>(handle, memory, dense1_->y, 10, 1, false, sizes.simple_engines,
+                                    random);
   softmax_ = std::make_unique<Softmax>(handle, memory, dense2_->y, dense2_->dy);
 }
 

@@ -1,4 +1,4 @@
-// What the network saw and what it learned, as a PNG.
+// What the network learned and how, as a PNG.
 #pragma once
 
 #include <string>
@@ -6,7 +6,15 @@
 
 #include "digits.hpp"
 
-// The first layer's filters (count x 5 x 5), and below them a row of digits with the prediction for
-// each: green if right, red if wrong. Throws std::runtime_error if the file cannot be written.
-void write_picture(const std::string& path, const std::vector<float>& filters, const Digits& digits,
-                   const std::vector<int>& predictions);
+struct Training {
+  std::string title;  // device, sizes and result, in a line
+  int epochs = 0;
+  std::vector<double> losses;    // of each step
+  std::vector<float> filters;    // the first layer's, count x 5 x 5
+  std::vector<int> predictions;  // of the test digits
+};
+
+// The loss of each step, the confusion matrix of the test digits, the first layer's filters, and a
+// row of test digits with the prediction below each. Throws std::runtime_error if the file cannot
+// be written.
+void write_picture(const std::string& path, const Training& training, const Digits& test);

@@ -1,4 +1,4 @@
-// The network's memory: on a GPU from the driver, which is opened at run time, else ordinary.
+// Memory of the samples: on a GPU from the driver, which is opened at run time, else ordinary.
 #pragma once
 
 #include <cstddef>
