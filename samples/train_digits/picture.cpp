@@ -122,8 +122,7 @@ void draw_losses(Canvas& canvas, const Box& box, const Training& training) {
 // it.
 void draw_confusion(Canvas& canvas, const Box& box, const Digits& test,
                     const std::vector<int>& predictions) {
-  canvas.text(box.x - 20, box.y - 40,
-              "Confusion matrix: a row a digit, a column what it was taken for");
+  canvas.text(box.x - 20, box.y - 40, "Confusion matrix: digit (row), taken for (column)");
   std::array<std::array<int, 10>, 10> counts{};
   for (std::size_t i = 0; i < predictions.size(); ++i)
     ++counts[static_cast<std::size_t>(test.labels[i])][static_cast<std::size_t>(predictions[i])];
