@@ -11,7 +11,28 @@
  * Threads: descriptors may be read, and finalized plans executed, from any number of threads at
  * once. Changing a descriptor, finalizing or destroying a plan, and changing a handle's stream need
  * the caller's own exclusion against other uses of that object. The immediate calls of one handle
- * may be issued from several threads.
+ * may be issued from several threads. On the library's own threads no signal is handled.
+ *
+ * The end of the process: exit() and the return from main withdraw the plans whose turn has not
+ * come and wait for those that are being finalized; a plan started later, by an exit handler, is
+ * finalized before kilnStartFinalizePlan returns. quick_exit, _exit and abort wait for nothing;
+ * only the kernels in the making are lost. The library is never unmapped: its threads outlive a
+ * dlclose, after which it may be opened again and is the same one.
+ *
+ * fork: a child may call everything at any moment, whatever the parent's other threads are doing.
+ * It can use the handles, descriptors and finalized plans of the host device that it inherits;
+ * those of a GPU it cannot, for CUDA does not survive a fork, nor can it compile with NVRTC if the
+ * parent was doing so when it forked (NO_COMPILER). A plan that another thread of the
+ * parent was finalizing is NOT_INITIALIZED in the child, where it can only be destroyed; one whose
+ * turn had not come can be cancelled there, and is then as if never started. What another thread of
+ * the parent was changing without being a finalization (a descriptor being set) is as that thread
+ * left it.
+ *
+ * A set-user-ID program, or one with more than its caller's privileges in another way, reads no
+ * environment variable, and keeps no kernels on disk.
+ *
+ * Memory: where host memory is exhausted a call gives ALLOC_FAILED, or succeeds without what it
+ * could do without (a note in the log, an entry of the cache).
  */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
@@ -60,7 +81,7 @@ typedef enum KILN_ENUM_BASE {
   KILN_STATUS_NO_COMPILER = 5,    /* the kernel is not cached, NVRTC (or a C++ compiler) missing */
   KILN_STATUS_COMPILE_FAILED = 6, /* the message carries log, options and source */
   KILN_STATUS_EXECUTION_FAILED = 7, /* a refused load or launch, a defect the host device found */
-  KILN_STATUS_ALLOC_FAILED = 8,
+  KILN_STATUS_ALLOC_FAILED = 8,     /* no host memory, device memory, thread or descriptor left */
   KILN_STATUS_VERSION_MISMATCH = 9,
   KILN_STATUS_INTERNAL_ERROR = 10,
   KILN_STATUS_NOT_CACHED = 11 /* KILN_CACHE=strict, and the kernel is in no bundle and no cache */
@@ -410,14 +431,15 @@ KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
  * meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one a CPU).
  * From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan can be
  * neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what has
- * begun. Starting a plan that is finalized or started does nothing. A child of fork() cannot wait
- * for what its parent started (NOT_INITIALIZED).
- * Errors: BAD_PARAM, ALLOC_FAILED; those of finalization come from wait and poll. */
+ * begun. Starting a plan that is finalized or started does nothing.
+ * Errors: BAD_PARAM, ALLOC_FAILED (no memory, or no thread to be had: the plan is as if never
+ * started); those of finalization come from wait and poll. */
 KILN_API kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan);
 
 /* Whether it is over: *done is 0 (the status is then SUCCESS) or 1 (the status is that of the
- * finalization). Never waits. A plan that is already finalized is done.
- * Errors: BAD_PARAM (null), NOT_INITIALIZED (never started), those of kilnFinalizePlan. */
+ * finalization). Never waits. A plan that is already finalized is done; so is, in a child of
+ * fork(), one that the parent had started. Errors: BAD_PARAM (null), NOT_INITIALIZED (never
+ * started), those of kilnFinalizePlan. */
 KILN_API kilnStatus_t kilnPollFinalizePlan(kilnPlan_t plan, int* done);
 
 /* Waits until it is over, and gives the finalization's status. Errors: as kilnPollFinalizePlan. */

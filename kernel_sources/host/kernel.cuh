@@ -13,18 +13,23 @@ using u64 = unsigned long long;
 
 extern "C" int printf(const char* format, ...);  // CUDA C++ has it built in
 
-// One a fiber would do, but all fibers of an operating-system thread share theirs.
-static thread_local kiln::host::Context* kiln_context;
+// The library's thread-local variable. One of this object's own would be allocated when a thread
+// first comes here, and the process ends where there is no memory for that.
+static kiln::host::CurrentContext* kiln_current;
+// The same from a fiber's start to its end, so that the compiler need not ask twice.
+__attribute__((const, noinline)) static kiln::host::Context* current_context() {
+  return kiln_current();
+}
+#define kiln_context (current_context())
 
-#define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)                       \
-  static void name##_thread(const ParamsStruct& p);                                   \
-  static void name##_start(kiln::host::Context* context, const void* parameters) {    \
-    kiln_context = context;                                                           \
-    name##_thread(*static_cast<const ParamsStruct*>(parameters));                     \
-  }                                                                                   \
-  static_assert((THREADS) > 0 && (THREADS) <= 1024 && (MIN_BLOCKS) > 0);              \
-  extern "C" __attribute__((visibility("default")))                                   \
-  const kiln::host::KernelEntry name = {name##_start, sizeof(ParamsStruct), THREADS}; \
+#define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)                            \
+  static void name##_thread(const ParamsStruct& p);                                        \
+  static void name##_start(const void* parameters) {                                       \
+    name##_thread(*static_cast<const ParamsStruct*>(parameters));                          \
+  }                                                                                        \
+  static_assert((THREADS) > 0 && (THREADS) <= 1024 && (MIN_BLOCKS) > 0);                   \
+  extern "C" __attribute__((visibility("default"))) const kiln::host::KernelEntry name = { \
+      name##_start, sizeof(ParamsStruct), THREADS, &kiln_current};                         \
   static void name##_thread(const ParamsStruct& p)
 
 device_inline u32 thread_x() { return kiln_context->thread_index[0]; }

@@ -34,11 +34,15 @@ struct Context {
   void (*async_wait)(Context*, unsigned newest_groups_left);
 };
 
+// Gives the calling thread's.
+using CurrentContext = Context*();
+
 // The symbol that a kernel's name stands for in its shared object.
 struct KernelEntry {
-  void (*run)(Context*, const void* parameters);  // one CUDA thread, from first to last statement
+  void (*run)(const void* parameters);  // one CUDA thread, from first to last statement
   unsigned parameter_bytes;
-  unsigned max_threads;  // a block
+  unsigned max_threads;      // a block
+  CurrentContext** current;  // to be set before the kernel runs
 };
 
 }  // namespace kiln::host

@@ -35,7 +35,8 @@ kilnStatus_t guarded(Body&& body) noexcept {
 class Mark {
  public:
   explicit Mark(std::uint32_t value) : value_(value) {}
-  ~Mark() { value_ = 0; }
+  ~Mark() { clear(); }
+  void clear() { value_ = 0; }
   bool is(std::uint32_t value) const { return value_ == value; }
 
  private:

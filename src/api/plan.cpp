@@ -3,7 +3,6 @@
 
 using kiln::api::check_pointer;
 using kiln::api::checked;
-using kiln::api::destroy;
 using kiln::api::guarded;
 
 namespace {
@@ -19,21 +18,27 @@ std::string refusals_text(const kiln::Plan& plan) {
 // The end of a finalization in the background: the plan is the caller's again. Throws what it
 // failed with.
 void settle(kilnPlanStruct& object) {
+  object.background->wait();
+  object.refusals = refusals_text(object.plan);
   const std::shared_ptr<kiln::BackgroundFinalization> over = std::move(object.background);
-  object.background.reset();
-  const auto keep_refusals = [&] { object.refusals = refusals_text(object.plan); };
+  over->check();
+}
+
+// Finalizes on this thread.
+void finalize(kilnPlanStruct& object) {
+  const kiln::api::AtWork at_work(object);
   try {
-    over->wait();
+    object.plan.finalize(object.options);
   } catch (...) {
-    keep_refusals();
+    object.refusals = refusals_text(object.plan);
     throw;
   }
-  keep_refusals();
+  object.refusals = refusals_text(object.plan);
 }
 
 void wait_for(kilnPlanStruct& object) {
   if (object.background) return settle(object);
-  if (!object.plan.finalized()) {
+  if (!kiln::api::settled(object).finalized()) {
     kiln::fail(KILN_STATUS_NOT_INITIALIZED,
                "plan is not being finalized; expected kilnStartFinalizePlan before");
   }
@@ -43,31 +48,22 @@ void wait_for(kilnPlanStruct& object) {
 
 kilnPlanStruct::~kilnPlanStruct() {
   if (!background || background->cancel()) return;
-  try {
-    background->wait();
-  } catch (...) {  // nobody will ask
-  }
+  background->wait();
 }
 
 kilnStatus_t kilnFinalizePlan(kilnPlan_t plan) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
     if (object.background) return settle(object);
-    if (object.plan.finalized()) return;
-    try {
-      object.plan.finalize(object.options);
-    } catch (...) {
-      object.refusals = refusals_text(object.plan);
-      throw;
-    }
-    object.refusals = refusals_text(object.plan);
+    if (!kiln::api::settled(object).finalized()) finalize(object);
   });
 }
 
 kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
-    if (object.background || object.plan.finalized()) return;
+    if (object.background && !object.background->lost()) return;
+    if (kiln::api::settled(object).finalized()) return;
     object.background = kiln::BackgroundFinalization::start(object.plan, object.options);
   });
 }
@@ -77,7 +73,7 @@ kilnStatus_t kilnPollFinalizePlan(kilnPlan_t plan, int* done) {
     kilnPlanStruct& object = checked(plan, "plan");
     check_pointer(done, "done", "where to store whether it is over");
     *done = 0;
-    if (object.background && !object.background->done()) return;
+    if (object.background && !object.background->done() && !object.background->lost()) return;
     *done = 1;
     wait_for(object);
   });
@@ -96,4 +92,13 @@ kilnStatus_t kilnCancelFinalizePlan(kilnPlan_t plan, int* cancelled) {
   });
 }
 
-kilnStatus_t kilnDestroyPlan(kilnPlan_t plan) { return destroy(plan, "plan"); }
+kilnStatus_t kilnDestroyPlan(kilnPlan_t plan) {
+  return guarded([&] {
+    if (plan == nullptr) return;
+    kilnPlanStruct& object = checked(plan, "plan");
+    if (object.torn())
+      object.mark.clear();  // half of it is there, for ever
+    else
+      delete &object;
+  });
+}

@@ -97,32 +97,28 @@ std::shared_ptr<const Plan> PlanCache::get(const std::shared_ptr<Device>& device
   return {entry, &entry->plan};
 }
 
-std::size_t PlanCache::size() const {
-  const std::lock_guard lock(mutex_);
-  return recent_.size();
-}
-
 std::shared_ptr<PlanCache::Entry> PlanCache::find_or_add(const std::shared_ptr<Device>& device,
                                                          const Problem& problem) {
   std::shared_ptr<Entry> evicted;  // dies after the lock is released
-  const std::lock_guard lock(mutex_);
-  if (const auto found = entries_.find(problem); found != entries_.end()) {
-    recent_.splice(recent_.begin(), recent_, found->second);
-    return recent_.front();
+  const auto plans = plans_.lock();
+  auto& [recent, entries] = *plans;
+  if (const auto found = entries.find(problem); found != entries.end()) {
+    recent.splice(recent.begin(), recent, found->second);
+    return recent.front();
   }
-  recent_.push_front(std::make_shared<Entry>(device, problem));
+  recent.push_front(std::make_shared<Entry>(device, problem));
   try {
-    entries_.emplace(problem, recent_.begin());
+    entries.emplace(problem, recent.begin());
   } catch (...) {
-    recent_.pop_front();
+    recent.pop_front();
     throw;
   }
-  if (recent_.size() > capacity) {
-    evicted = std::move(recent_.back());
-    entries_.erase(evicted->plan.problem());
-    recent_.pop_back();
+  if (recent.size() > capacity) {
+    evicted = std::move(recent.back());
+    entries.erase(evicted->plan.problem());
+    recent.pop_back();
   }
-  return recent_.front();
+  return recent.front();
 }
 
 }  // namespace kiln::api

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/per_process.hpp"
 #include "plan/plan.hpp"
 
 namespace kiln::api {
@@ -22,10 +23,9 @@ class PlanCache {
 
   // The finalized plan of `problem`, found or made. Threads that ask for the same new problem at
   // once share one finalization; others neither wait for it nor hold it up. Throws as
-  // Plan::finalize; a failure is not kept: the next call tries again.
+  // Plan::finalize; a failure is not kept: the next call tries again. A forked child begins with
+  // none.
   std::shared_ptr<const Plan> get(const std::shared_ptr<Device>& device, const Problem& problem);
-
-  std::size_t size() const;
 
  private:
   struct Entry {
@@ -39,9 +39,11 @@ class PlanCache {
 
   std::shared_ptr<Entry> find_or_add(const std::shared_ptr<Device>& device, const Problem& problem);
 
-  mutable std::mutex mutex_;  // held for a lookup, never for a finalization
-  Recent recent_;
-  std::unordered_map<Problem, Recent::iterator, ProblemHash> entries_;
+  struct Plans {
+    Recent recent;
+    std::unordered_map<Problem, Recent::iterator, ProblemHash> entries;
+  };
+  OwnPerProcess<Plans> plans_;  // locked for a lookup, never for a finalization
 };
 
 }  // namespace kiln::api

@@ -13,10 +13,8 @@ namespace {
 
 // They depend on the problem and the device alone, which no finalization changes.
 const std::vector<kiln::EngineRefusal>& engines_of(kilnPlanStruct& object) {
-  std::call_once(object.engines_once, [&] {
-    object.engines = kiln::ask_engines(object.plan.problem(), object.plan.device().description());
-  });
-  return object.engines;
+  return object.engines.get(
+      [&] { return kiln::ask_engines(object.plan.problem(), object.plan.device().description()); });
 }
 
 void check_engine(const std::vector<kiln::EngineRefusal>& engines, std::string_view name) {

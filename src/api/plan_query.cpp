@@ -22,9 +22,7 @@ void check_finalized(const kiln::Plan& plan) {
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   kiln::check_enumerator("which", which);
   if (which == KILN_PLAN_PROBLEM) {
-    std::call_once(object.problem_once,
-                   [&] { object.problem_text = text_of(object.plan.problem()); });
-    return object.problem_text.c_str();
+    return object.problem_text.get([&] { return text_of(object.plan.problem()); }).c_str();
   }
   const kiln::Plan& plan = settled(object);
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();
@@ -34,9 +32,7 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
     case KILN_PLAN_ENGINE: return plan.spec().engine.c_str();
     case KILN_PLAN_TILE: return plan.spec().tile.c_str();
     case KILN_PLAN_CONSTANTS:
-      std::call_once(object.constants_once,
-                     [&] { object.constants_text = kiln::print_constants(plan.spec()); });
-      return object.constants_text.c_str();
+      return object.constants_text.get([&] { return kiln::print_constants(plan.spec()); }).c_str();
     case KILN_PLAN_SOURCE: return image.source.c_str();
     case KILN_PLAN_PTX: return image.ptx.c_str();
     case KILN_PLAN_COMPILE_LOG: return image.log.c_str();

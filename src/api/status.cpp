@@ -1,7 +1,10 @@
 // Versions, status names, and the calling thread's last message.
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
-#include <string>
 
 #include "api/api.hpp"
 #include "core/enumeration.hpp"
@@ -10,20 +13,34 @@ namespace kiln::api {
 
 namespace {
 
+// Nothing here may fail: a thread without any memory left is told so, too. A thread-local object
+// with a destructor would have to be registered, and one in the dynamic model to be allocated, when
+// a thread first comes here, and the process ends where there is no memory for that. Hence the
+// initial model, and no destructor: the text is freed by that of a thread-specific key.
 struct LastMessage {
-  std::string owned;
-  const char* text = "";  // owned's, or a literal where there was no memory for a copy
+  char* owned;       // a copy, or null
+  const char* text;  // owned, or a literal where there was no memory for a copy
 };
+[[gnu::tls_model("initial-exec")]] constinit thread_local LastMessage last_message{nullptr, ""};
 
-thread_local LastMessage last_message;
+pthread_key_t key;
+bool has_key = false;  // where there is none, a thread's last message stays when it ends
+
+__attribute__((constructor)) void make_key() {
+  has_key = pthread_key_create(&key, [](void* owned) {
+              last_message = {nullptr, ""};
+              std::free(owned);
+            }) == 0;
+}
+
+void remember_literal(const char* text) noexcept { last_message.text = text; }
 
 void remember(const char* text) noexcept {
-  try {
-    last_message.owned = text;
-    last_message.text = last_message.owned.c_str();
-  } catch (...) {
-    last_message.text = "no host memory for the error's message";
-  }
+  char* const copy = strdup(text);
+  if (copy == nullptr) return remember_literal("no host memory for the error's message");
+  std::free(last_message.owned);
+  last_message = {copy, copy};
+  if (has_key) pthread_setspecific(key, copy);
 }
 
 }  // namespace
@@ -35,13 +52,13 @@ kilnStatus_t remember_exception() noexcept {
     remember(error.what());
     return error.status();
   } catch (const std::bad_alloc&) {
-    last_message.text = "host memory is exhausted; expected room for a small object";
+    remember_literal("host memory is exhausted; expected room for a small object");
     return KILN_STATUS_ALLOC_FAILED;
   } catch (const std::exception& error) {
     remember(error.what());
     return KILN_STATUS_INTERNAL_ERROR;
   } catch (...) {
-    last_message.text = "an exception of unknown type reached the C API";
+    remember_literal("an exception of unknown type reached the C API");
     return KILN_STATUS_INTERNAL_ERROR;
   }
 }

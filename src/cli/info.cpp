@@ -1,5 +1,4 @@
 // kiln info: what this machine has. Works with neither GPU nor driver nor compiler.
-#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +8,7 @@
 #include "cli/format.hpp"
 #include "cli/version.hpp"
 #include "compile/compiler.hpp"
+#include "core/config.hpp"
 #include "core/text.hpp"
 #include "device/device.hpp"
 #include "engines/engine.hpp"
@@ -89,8 +89,8 @@ ordered_json cache_json() {
 ordered_json environment_json() {
   ordered_json json;
   for (const Variable& variable : variables) {
-    const char* const value = std::getenv(variable.name);
-    json[variable.name] = value ? ordered_json(value) : ordered_json();
+    const std::string value = environment(variable.name);
+    json[variable.name] = value.empty() ? ordered_json() : ordered_json(value);
   }
   return json;
 }

@@ -1,19 +1,26 @@
 #include "compile/elf_build_id.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <vector>
+
+#include "core/error.hpp"
+#include "core/file_descriptor.hpp"
 
 namespace kiln {
 namespace {
 
-bool read_at(std::ifstream& file, std::uint64_t offset, void* out, std::size_t bytes) {
-  file.seekg(static_cast<std::streamoff>(offset));
-  return static_cast<bool>(file.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes)));
+bool read_at(int file, std::uint64_t offset, void* out, std::size_t bytes) {
+  ssize_t count = 0;
+  while ((count = pread(file, out, bytes, static_cast<off_t>(offset))) < 0 && errno == EINTR) {
+  }
+  return count == static_cast<ssize_t>(bytes);
 }
 
 std::size_t align4(std::size_t n) { return (n + 3) & ~std::size_t{3}; }
@@ -46,9 +53,11 @@ std::string find_build_id(const std::vector<unsigned char>& notes) {
 
 std::string elf_build_id(const std::string& path) {
   constexpr std::size_t largest_notes = 64 * 1024;
-  std::ifstream file(path, std::ios::binary);
+  const FileDescriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) fail(KILN_STATUS_NO_COMPILER, path, " cannot be read: ", std::strerror(errno));
+  const int file = opened.get();
   Elf64_Ehdr header;
-  if (!file || !read_at(file, 0, &header, sizeof header)) return "";
+  if (!read_at(file, 0, &header, sizeof header)) return "";
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_phentsize != sizeof(Elf64_Phdr))
     return "";

@@ -5,7 +5,8 @@
 
 namespace kiln {
 
-// NT_GNU_BUILD_ID of a 64-bit ELF file in hex; "" if the file cannot be read or carries none.
+// NT_GNU_BUILD_ID of a 64-bit ELF file in hex; "" if it carries none. Throws NO_COMPILER if the
+// file cannot be read, for a library that cannot be read now may have one all the same.
 std::string elf_build_id(const std::string& path);
 
 }  // namespace kiln

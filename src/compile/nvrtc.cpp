@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <string_view>
 
@@ -14,6 +13,8 @@
 #include "compile/nvrtc_search.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/per_process.hpp"
+#include "core/process_end.hpp"
 
 namespace kiln {
 namespace {
@@ -63,7 +64,35 @@ struct Api {
         fs::canonical(path, ignored)
             .replace_filename(cat("libnvrtc-builtins.so.", major, ".", minor));
     dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
+    put_process_end_first();
   }
+};
+
+// NVRTC has locks of its own, and a child that is forked while a thread of its parent compiles
+// finds them taken for ever.
+struct Compilations {
+  int under_way = 0;
+  bool locked_for_ever = false;
+  static Compilations of_child(const Compilations& parent) {
+    return {0, parent.locked_for_ever || parent.under_way > 0};
+  }
+};
+constinit PerProcess<Compilations> compilations("NVRTC compilations");
+
+class CompilationUnderWay {
+ public:
+  CompilationUnderWay() {
+    const auto all = compilations.lock();
+    if (all->locked_for_ever)
+      fail(KILN_STATUS_NO_COMPILER,
+           "this process was forked while its parent compiled with NVRTC, which can therefore not "
+           "be "
+           "used here; expected a kernel that is cached, or a process that is started anew");
+    ++all->under_way;
+  }
+  ~CompilationUnderWay() { --compilations.lock()->under_way; }
+  CompilationUnderWay(const CompilationUnderWay&) = delete;
+  CompilationUnderWay& operator=(const CompilationUnderWay&) = delete;
 };
 
 struct Program {
@@ -100,6 +129,7 @@ class Nvrtc final : public Compiler {
 
   Compiled compile(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options) const override {
+    const CompilationUnderWay under_way;
     const Api& nvrtc = api();
     const auto start = std::chrono::steady_clock::now();
     Program program(nvrtc);
@@ -136,8 +166,8 @@ class Nvrtc final : public Compiler {
 
  private:
   const Api& api() const {
-    std::call_once(opened_, [&] { api_ = std::make_unique<Api>(path_.string()); });
-    return *api_;
+    static constinit Once<Api> opened("NVRTC functions");
+    return opened.get([&] { return Api(path_.string()); });
   }
 
   void check(nvrtcResult result, const char* call) const {
@@ -154,11 +184,15 @@ class Nvrtc final : public Compiler {
       const std::string ptx = compile("", "banner.cu", nvrtc_options("sm_80")).ptx;
       return cat("nvrtc ", ptx.substr(0, ptx.find(".version")));
     }
-    std::error_code ignored;
-    const fs::path real = fs::canonical(path_, ignored);
+    std::error_code error;
+    const fs::path real = fs::canonical(path_, error);
     const std::string release = release_of(real.filename().string(), "libnvrtc.so.");
     std::set<std::string> builtins;  // in an order that is not the folder's
-    for (const auto& file : fs::directory_iterator(real.parent_path(), ignored)) {
+    const fs::directory_iterator folder(real.parent_path(), error);
+    if (error)
+      fail(KILN_STATUS_NO_COMPILER, "the folder of ", path_.string(),
+           " cannot be read: ", error.message());
+    for (const auto& file : folder) {
       constexpr std::string_view prefix = "libnvrtc-builtins.so.";
       const std::string name = file.path().filename().string();
       if (!name.starts_with(prefix) || file.is_symlink()) continue;
@@ -178,8 +212,6 @@ class Nvrtc final : public Compiler {
   }
 
   fs::path path_;
-  mutable std::once_flag opened_;
-  mutable std::unique_ptr<Api> api_;
   std::string identity_;
 };
 
@@ -194,13 +226,20 @@ std::vector<std::string> nvrtc_options(const std::string& arch, bool quick_assem
 }
 
 std::shared_ptr<const Compiler> find_nvrtc(std::string& why) {
-  static std::string reason;
-  static const std::shared_ptr<const Compiler> instance = [] {
-    const fs::path path = find_nvrtc_library(reason);
-    return path.empty() ? nullptr : std::make_shared<const Nvrtc>(path);
-  }();
-  why = reason;
-  return instance;
+  static constinit Once<std::shared_ptr<const Compiler>> found("NVRTC");
+  const auto* const nvrtc = found.get_if([&]() -> std::unique_ptr<std::shared_ptr<const Compiler>> {
+    const fs::path path = find_nvrtc_library(why);
+    if (path.empty()) return nullptr;
+    try {
+      return std::make_unique<std::shared_ptr<const Compiler>>(std::make_shared<const Nvrtc>(path));
+    } catch (const Error& error) {
+      why = error.what();
+      return nullptr;
+    }
+  });
+  if (nvrtc == nullptr) return nullptr;
+  why.clear();
+  return *nvrtc;
 }
 
 }  // namespace kiln

@@ -14,10 +14,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <string_view>
 
 #include "core/config.hpp"
+#include "core/split.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
@@ -30,17 +30,10 @@ constexpr std::array sonames{"libnvrtc.so.13", "libnvrtc.so.12"};
 // A place inside this binary: the library, or the program that has it built in.
 constexpr char here = 0;
 
-// "" where the variable is unset, and in a set-user-ID program.
-std::string variable(const char* name) {
-  const char* const value = secure_getenv(name);
-  return value ? value : "";
-}
-
 // The folders of a list separated by ':'.
 std::vector<fs::path> folders_in(const std::string& list) {
   std::vector<fs::path> folders;
-  std::istringstream stream(list);
-  for (std::string folder; std::getline(stream, folder, ':');)
+  for (const std::string_view folder : split(list, ':'))
     if (!folder.empty()) folders.emplace_back(folder);
   return folders;
 }
@@ -118,7 +111,7 @@ fs::path root_of_python(const fs::path& python) {
 
 fs::path find_on_path(const std::string& program) {
   std::error_code ignored;
-  for (const fs::path& folder : folders_in(variable("PATH")))
+  for (const fs::path& folder : folders_in(environment("PATH")))
     if (fs::exists(folder / program, ignored)) return folder / program;
   return {};
 }
@@ -157,14 +150,14 @@ void append_wheels(std::vector<fs::path>& to, const std::vector<fs::path>& sites
 std::vector<fs::path> nvrtc_folders() {
   std::vector<fs::path> folders = loader_folders();
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const std::string root = variable(name); !root.empty())
+    if (const std::string root = environment(name); !root.empty())
       append(folders, {fs::path(root) / "lib64", fs::path(root) / "lib"});
 
   // An environment that somebody entered, or that this process runs in.
-  const std::string conda = variable("CONDA_PREFIX");
+  const std::string conda = environment("CONDA_PREFIX");
   append_wheels(folders, site_around_kiln());
-  append_wheels(folders, folders_in(variable("PYTHONPATH")));
-  append_wheels(folders, sites_below(variable("VIRTUAL_ENV")));
+  append_wheels(folders, folders_in(environment("PYTHONPATH")));
+  append_wheels(folders, sites_below(environment("VIRTUAL_ENV")));
   append_wheels(folders, sites_below(conda));
   if (!conda.empty()) folders.push_back(fs::path(conda) / "lib");
   append_wheels(folders, sites_below(root_of_python(running_python())));
@@ -173,7 +166,7 @@ std::vector<fs::path> nvrtc_folders() {
                              "/usr/lib/aarch64-linux-gnu:/usr/lib64:/usr/lib"));
 
   append_wheels(folders, sites_below(root_of_python(find_on_path("python3"))));
-  if (const std::string home = variable("HOME"); !home.empty())
+  if (const std::string home = environment("HOME"); !home.empty())
     append_wheels(folders, sites_below(home + "/.local"));
   append_wheels(folders, sites_below("/usr/local"));
   append_wheels(folders, sites_below("/usr"));

@@ -1,10 +1,20 @@
-// Everything the environment can say, read once per process.
+// Everything the environment can say. No other file reads it.
 #pragma once
 
 #include <string>
 
 namespace kiln {
 
+// Whether the process has the rights of whoever started it and no more. A set-user-ID program has
+// not: what its environment says is the caller's, and must not decide what the program runs.
+bool has_callers_privileges();
+
+// A variable's value; "" if it is not set, or if the process has more than its caller's privileges.
+std::string environment(const char* name);
+
+std::string temporary_directory();  // TMPDIR, else /tmp
+
+// The library's own variables, read once per process.
 struct Config {
   std::string log_level;  // KILN_LOG: off, error, warn, info, debug, trace; default warn
   std::string log_file;   // KILN_LOG_FILE; empty: stderr

@@ -1,36 +1,181 @@
-// State that a forked child must not go on with: threads of the parent may have been at work on it,
-// with its locks held, and the child has none of them.
+// State of the process that outlives main and survives fork.
+//
+// Threads of the library may be at work while the process exits, and while another thread forks.
+// So nothing here is ever destroyed, and a forked child gets each value and each lock anew: those
+// of its parent may be half changed, or held by a thread that the child does not have. Every lock
+// and every value that is made when first asked for is one of these. The compiler's own way, a
+// static variable inside a function, is not used for either: its guard stays locked in a child
+// forked meanwhile, and its destructor runs while threads are at work.
+//
+// The locks and what is made once, by the names they are given (ProcessState::first() lists those
+// in use, and tests/process holds each one while it forks):
+//   environment (core/config), log level, log (core/log), abandoned folders (core/temporary_folder)
+//   chosen kernels, engines (engines/)
+//   NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/)
+//   CUDA driver, CUDA devices, host device, fiber stacks (device/)
+//   KILN_CACHE, kernel cache, bundles, tuning, kernel sources, recorded plans, compile patience,
+//   compile limit, compile slots, loaded kernels, background threads (plan/)
+// A handle's plans and a plan's texts are the same, owned by their object (OwnPerProcess, OwnOnce).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 namespace kiln {
 
 // Changes in a forked child.
 std::uint64_t fork_generation();
 
-// One T a process, made when first asked for and never destroyed; a forked child gets its own, and
-// leaves the parent's alone.
-template <class T>
-class PerProcess {
+// What PerProcess and Once have in common: a name, and a place in the list of those in use.
+class ProcessState {
  public:
-  T& get() {
-    const std::uint64_t generation = fork_generation();
-    Slot* slot = slot_.load(std::memory_order_acquire);
-    if (slot != nullptr && slot->generation == generation) return slot->value;
-    auto* const fresh = new Slot{generation, {}};
-    if (slot_.compare_exchange_strong(slot, fresh)) return fresh->value;
-    delete fresh;
-    return slot->value;
+  ProcessState(const ProcessState&) = delete;
+  ProcessState& operator=(const ProcessState&) = delete;
+
+  const char* name() const { return name_; }
+
+  // For tests: the states in use, in no order.
+  static ProcessState* first();
+  ProcessState* next() const { return next_; }
+  // For tests: takes the lock, as a thread does that is at work on the state.
+  std::unique_lock<std::mutex> hold() { return hold_(*this); }
+  // For tests: what was made once is to be made again. What it was stays where it is.
+  void forget() {
+    if (forget_ != nullptr) forget_(*this);
+  }
+
+ protected:
+  using Hold = std::unique_lock<std::mutex> (*)(ProcessState&);
+  using Forget = void (*)(ProcessState&);
+  constexpr ProcessState(const char* name, Hold how_to_hold, Forget how_to_forget)
+      : name_(name), hold_(how_to_hold), forget_(how_to_forget) {}
+  ~ProcessState() = default;
+  void enlist();  // once; a state without a name is not listed
+
+ private:
+  const char* name_;
+  Hold hold_;
+  Forget forget_;
+  ProcessState* next_ = nullptr;
+  std::atomic<bool> listed_{false};
+};
+
+// One T a process, with a lock, made when first asked for. A T that has to know what a child's
+// parent was at when it forked has a T::of_child(parent's).
+template <class T>
+class PerProcess : public ProcessState {
+ public:
+  constexpr explicit PerProcess(const char* name, Forget how_to_forget = nullptr)
+      : ProcessState(
+            name,
+            [](ProcessState& state) {
+              return std::unique_lock(static_cast<PerProcess&>(state).slot().mutex);
+            },
+            how_to_forget) {}
+
+  // The T, locked for as long as this lives.
+  class Locked {
+   public:
+    T* operator->() const { return &value_; }
+    T& operator*() const { return value_; }
+    std::unique_lock<std::mutex>& lock() { return lock_; }  // for condition variables
+
+   private:
+    friend class PerProcess;
+    template <class Slot>
+    explicit Locked(Slot& slot) : value_(slot.value), lock_(slot.mutex) {}
+    T& value_;
+    std::unique_lock<std::mutex> lock_;
+  };
+  Locked lock() { return Locked(slot()); }
+
+ protected:
+  // Of a member whose owner ends. A forked child leaves its parent's value alone.
+  void destroy() {
+    Slot* const slot = slot_.load(std::memory_order_acquire);
+    if (slot != nullptr && slot->generation == fork_generation()) delete slot;
   }
 
  private:
   struct Slot {
     std::uint64_t generation;
+    Slot* before;  // the parent's, for leak checkers to find
+    std::mutex mutex{};
     T value;
   };
+
+  static T make(const Slot* parent) {
+    if constexpr (requires { T::of_child(parent->value); })
+      if (parent != nullptr) return T::of_child(parent->value);
+    return T();
+  }
+
+  Slot& slot() {
+    const std::uint64_t generation = fork_generation();
+    Slot* slot = slot_.load(std::memory_order_acquire);
+    if (slot != nullptr && slot->generation == generation) return *slot;
+    auto fresh = std::unique_ptr<Slot>(new Slot{generation, slot, {}, make(slot)});
+    if (!slot_.compare_exchange_strong(slot, fresh.get())) return *slot;
+    enlist();
+    return *fresh.release();
+  }
+
   std::atomic<Slot*> slot_{nullptr};
+};
+
+struct OnlyLock {};
+
+// A T made when first asked for, by one thread while others wait, and kept for good. If making it
+// throws, the next to ask tries again. A forked child keeps what its parent had made.
+template <class T>
+class Once : public PerProcess<OnlyLock> {
+ public:
+  constexpr explicit Once(const char* name)
+      : PerProcess(name, [](ProcessState& state) { static_cast<Once&>(state).made_ = nullptr; }) {}
+
+  // make() gives the T.
+  template <class Make>
+  T& get(const Make& make) {
+    return *get_if([&] { return std::make_unique<T>(make()); });
+  }
+
+  // make() gives a std::unique_ptr<T>; null: there is none now, and the next to ask tries again.
+  template <class Make>
+  T* get_if(const Make& make) {
+    if (T* const made = made_.load(std::memory_order_acquire)) return made;
+    const Locked locked = lock();
+    if (T* const made = made_.load(std::memory_order_acquire)) return made;
+    T* const made = make().release();
+    made_.store(made, std::memory_order_release);
+    return made;
+  }
+
+ protected:
+  void destroy() {
+    delete made_.load(std::memory_order_acquire);
+    PerProcess::destroy();
+  }
+
+ private:
+  std::atomic<T*> made_{nullptr};
+};
+
+// The same as members, which end with their owner.
+template <class T>
+class OwnPerProcess : public PerProcess<T> {
+ public:
+  OwnPerProcess() : PerProcess<T>(nullptr) {}
+  ~OwnPerProcess() { this->destroy(); }
+};
+template <class T>
+class OwnOnce : public Once<T> {
+ public:
+  OwnOnce() : Once<T>(nullptr) {}
+  ~OwnOnce() { this->destroy(); }
 };
 
 }  // namespace kiln

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
-#include <mutex>
 
 #include "core/error.hpp"
 #include "core/per_process.hpp"
@@ -116,7 +115,6 @@ class Memory {
                                  const std::string& only) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return std::nullopt;
-    std::lock_guard lock(mutex_);
     for (auto each = choices_.begin(); each != choices_.end(); ++each) {
       if (each->problem != *convolution || each->only != only || !alike(each->device, device))
         continue;
@@ -130,7 +128,6 @@ class Memory {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return;
     constexpr std::size_t most = 128;
-    std::lock_guard lock(mutex_);
     choices_.push_front({*convolution, device, only, choice, std::move(refusals)});
     if (choices_.size() > most) choices_.pop_back();
   }
@@ -145,10 +142,9 @@ class Memory {
            a.registers_per_multiprocessor == b.registers_per_multiprocessor;
   }
 
-  std::mutex mutex_;
   std::list<Remembered> choices_;  // the latest first
 };
-PerProcess<Memory> memory;
+constinit PerProcess<Memory> memory("chosen kernels");
 
 // The candidate of a winner's names, if there still is one.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
@@ -194,7 +190,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
   if (winner != nullptr && (only.empty() || only == winner->engine))
     if (auto choice = find(*winner, problem, device)) return std::move(*choice);
-  if (const auto before = memory.get().find(problem, device, only)) {
+  if (const auto before = memory.lock()->find(problem, device, only)) {
     refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
     return before->choice;
   }
@@ -211,8 +207,8 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
     const double seconds = found.candidate.seconds;
     Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
     if (shared) choice.proposal.kernel.clustered = true;
-    memory.get().keep(problem, device, only, choice,
-                      {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
+    memory.lock()->keep(problem, device, only, choice,
+                        {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     return choice;
   }
   std::string reasons;

@@ -1,113 +1,131 @@
 #include "plan/background.hpp"
 
-#include <cstdlib>
+#include <condition_variable>
 #include <deque>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/per_process.hpp"
+#include "core/process_end.hpp"
+#include "core/thread.hpp"
 #include "plan/compile_slots.hpp"
 
 namespace kiln {
 
-class BackgroundThreads {
- public:
-  void add(std::shared_ptr<BackgroundFinalization> job) {
-    static const int at_exit = std::atexit([] { instance().finish(); });
-    static_cast<void>(at_exit);
-    const std::lock_guard lock(mutex_);
-    row_.push_back(std::move(job));
-    if (threads_ >= compile_threads()) return;
-    std::thread([this] { work(); }).detach();
-    ++threads_;
-  }
+using Job = std::shared_ptr<BackgroundFinalization>;
 
-  static BackgroundThreads& instance() {
-    static PerProcess<BackgroundThreads> threads;
-    return threads.get();
-  }
+struct Row {
+  std::condition_variable idle;
+  std::deque<Job> waiting;
+  int threads = 0;
+  bool ended = false;
+
+  static void add(const Job& job);
 
  private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    while (!row_.empty()) {
-      const std::shared_ptr<BackgroundFinalization> job = std::move(row_.front());
-      row_.pop_front();
-      lock.unlock();
-      job->run();
-      lock.lock();
-    }
-    --threads_;
-    idle_.notify_all();
-  }
-
-  // The end of the process: nothing more is begun, and compilers at work are waited for, since the
-  // library that they run in is about to go.
-  void finish() {
-    std::unique_lock lock(mutex_);
-    for (const auto& job : row_) job->cancel();
-    row_.clear();
-    idle_.wait(lock, [&] { return threads_ == 0; });
-  }
-
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  std::deque<std::shared_ptr<BackgroundFinalization>> row_;
-  int threads_ = 0;
+  static void work();
+  static void finish();
 };
+
+namespace {
+
+constinit PerProcess<Row> row("background threads");
+
+}  // namespace
+
+void Row::add(const Job& job) {
+  const int most = compile_threads();
+  at_process_end(AtEnd::background_threads, finish);
+  auto all = row.lock();
+  if (all->ended) {
+    all.lock().unlock();
+    job->run();
+    return;
+  }
+  all->waiting.push_back(job);
+  if (all->threads >= most) return;
+  try {
+    start_thread(work).detach();
+    ++all->threads;
+  } catch (const std::exception& error) {
+    if (all->threads > 0) return;  // one of these comes to it
+    all->waiting.pop_back();
+    fail(KILN_STATUS_ALLOC_FAILED,
+         "no thread can be made to finalize the plan in the background: ", error.what());
+  }
+}
+
+void Row::work() {
+  auto all = row.lock();
+  while (!all->waiting.empty()) {
+    {
+      const Job job = std::move(all->waiting.front());
+      all->waiting.pop_front();
+      all.lock().unlock();
+      job->run();
+    }
+    all.lock().lock();
+  }
+  --all->threads;
+  all->idle.notify_all();
+}
+
+// The end of the process: nothing more is begun, and compilers at work are waited for, since the
+// library that they run in is about to be taken down.
+void Row::finish() {
+  auto all = row.lock();
+  all->ended = true;
+  for (const Job& job : all->waiting) job->cancel();
+  all->waiting.clear();
+  all->idle.wait(all.lock(), [&] { return all->threads == 0; });
+}
 
 BackgroundFinalization::BackgroundFinalization(Plan& plan, FinalizeOptions options)
     : plan_(plan), options_(std::move(options)), generation_(fork_generation()) {}
 
 std::shared_ptr<BackgroundFinalization> BackgroundFinalization::start(Plan& plan,
                                                                       FinalizeOptions options) {
-  std::shared_ptr<BackgroundFinalization> job(new BackgroundFinalization(plan, std::move(options)));
-  BackgroundThreads::instance().add(job);
+  Job job(new BackgroundFinalization(plan, std::move(options)));
+  Row::add(job);
   return job;
 }
 
+bool BackgroundFinalization::move(State from, State to) {
+  if (!state_.compare_exchange_strong(from, to)) return false;
+  state_.notify_all();
+  return true;
+}
+
 void BackgroundFinalization::run() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (state_ != State::queued) return;
-    state_ = State::running;
-  }
-  std::exception_ptr failure;
+  if (!move(State::queued, State::running)) return;
   try {
     plan_.finalize(options_);
   } catch (...) {
-    failure = std::current_exception();
+    failure_ = std::current_exception();
   }
-  const std::lock_guard lock(mutex_);
-  failure_ = failure;
-  state_ = State::done;
-  changed_.notify_all();
+  move(State::running, State::done);
 }
 
-bool BackgroundFinalization::done() const {
-  if (generation_ != fork_generation()) return false;
-  const std::lock_guard lock(mutex_);
-  return state_ == State::done;
+bool BackgroundFinalization::lost() const {
+  const State state = state_;
+  return generation_ != fork_generation() && (state == State::queued || state == State::running);
 }
 
-void BackgroundFinalization::wait() {
-  if (generation_ != fork_generation())
+void BackgroundFinalization::wait() const {
+  if (lost())
     fail(KILN_STATUS_NOT_INITIALIZED,
          "plan was being finalized when this process was forked; expected a plan of its own");
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return state_ == State::done || state_ == State::cancelled; });
+  for (State state = state_; state == State::queued || state == State::running; state = state_)
+    state_.wait(state);
+}
+
+void BackgroundFinalization::check() const {
   if (state_ == State::cancelled)
     fail(KILN_STATUS_NOT_INITIALIZED, "plan's finalization was cancelled before it began");
   if (failure_) std::rethrow_exception(failure_);
 }
 
-bool BackgroundFinalization::cancel() {
-  if (generation_ != fork_generation()) return true;
-  const std::lock_guard lock(mutex_);
-  if (state_ == State::queued) state_ = State::cancelled;
-  changed_.notify_all();
-  return state_ == State::cancelled;
-}
+bool BackgroundFinalization::cancel() { return move(State::queued, State::cancelled); }
 
 }  // namespace kiln

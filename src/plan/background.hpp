@@ -2,11 +2,10 @@
 // (compile_threads), which live only while there is something to do.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 
 #include "plan/plan.hpp"
 
@@ -14,30 +13,39 @@ namespace kiln {
 
 class BackgroundFinalization {
  public:
-  // `plan` must live, and be left alone, until done() or a cancel() that was granted.
+  // `plan` must live, and be left alone, until done() or a cancel() that was granted. Throws
+  // ALLOC_FAILED where there is no memory, or no thread that would ever come to it: then nothing is
+  // in the row. While the process ends there are no threads any more, and the plan is finalized
+  // here.
   static std::shared_ptr<BackgroundFinalization> start(Plan& plan, FinalizeOptions options = {});
 
-  bool done() const;
-  // Returns when it is done; what finalize() threw is thrown here, each time. Throws
-  // NOT_INITIALIZED in a forked child, whose parent's threads are not there.
-  void wait();
+  bool done() const { return state_ == State::done; }
+  // In a forked child: it was not over when the process was forked, and the thread that it was for
+  // is the parent's.
+  bool lost() const;
+  // In a forked child: it was in the middle of it, and the plan can neither be used nor destroyed.
+  bool torn() const { return lost() && state_ == State::running; }
+
+  // Returns when it is done or cancelled. Throws NOT_INITIALIZED if it is lost.
+  void wait() const;
+  // Throws what finalize() threw, and NOT_INITIALIZED of what was cancelled.
+  void check() const;
   // True: it had not begun, and never will. What has begun runs to its end.
   bool cancel();
 
  private:
-  friend class BackgroundThreads;
-  enum class State { queued, running, done, cancelled };
+  friend struct Row;
+  enum class State : int { queued, running, done, cancelled };
 
   BackgroundFinalization(Plan& plan, FinalizeOptions options);
   void run();  // on a thread of its own
+  bool move(State from, State to);
 
   Plan& plan_;
   const FinalizeOptions options_;
   const std::uint64_t generation_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  State state_ = State::queued;
-  std::exception_ptr failure_;
+  std::atomic<State> state_{State::queued};  // no lock, which a forked child could find taken
+  std::exception_ptr failure_;               // of what is done
 };
 
 }  // namespace kiln

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "core/config.hpp"
@@ -16,15 +15,10 @@ namespace kiln {
 namespace {
 
 struct Slots {
-  std::mutex mutex;
   std::condition_variable freed;
   int taken = 0;
 };
-
-Slots& slots() {
-  static PerProcess<Slots> instance;
-  return instance.get();
-}
+constinit PerProcess<Slots> slots("compile slots");
 
 int configured_threads() {
   const int fallback = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -39,8 +33,8 @@ int configured_threads() {
 }
 
 std::atomic<int>& limit() {
-  static std::atomic<int> instance = configured_threads();
-  return instance;
+  static constinit Once<std::atomic<int>> instance("compile limit");
+  return instance.get(configured_threads);
 }
 
 }  // namespace
@@ -49,19 +43,15 @@ int compile_threads() { return limit(); }
 void set_compile_threads(int count) { limit() = std::max(1, count); }
 
 CompileSlot::CompileSlot() {
-  Slots& all = slots();
-  std::unique_lock lock(all.mutex);
-  all.freed.wait(lock, [&] { return all.taken < compile_threads(); });
-  ++all.taken;
+  auto all = slots.lock();
+  all->freed.wait(all.lock(), [&] { return all->taken < compile_threads(); });
+  ++all->taken;
 }
 
 CompileSlot::~CompileSlot() {
-  Slots& all = slots();
-  {
-    const std::lock_guard lock(all.mutex);
-    --all.taken;
-  }
-  all.freed.notify_one();
+  const auto all = slots.lock();
+  --all->taken;
+  all->freed.notify_one();
 }
 
 }  // namespace kiln

@@ -1,16 +1,21 @@
 #include "plan/kernel_cache.hpp"
 
 #include <dlfcn.h>
-#include <unistd.h>
+#include <fcntl.h>
 
-#include <cstdlib>
+#include <cerrno>
 #include <filesystem>
-#include <sstream>
+#include <span>
 
 #include "cache/private_directory.hpp"
 #include "core/config.hpp"
+#include "core/error.hpp"
+#include "core/file_descriptor.hpp"
 #include "core/log.hpp"
+#include "core/per_process.hpp"
+#include "core/process_end.hpp"
 #include "core/quantity.hpp"
+#include "core/split.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
@@ -46,24 +51,31 @@ void write_down_uses() {
   kernel_cache().flush(counts);
 }
 
-cache::DiskStore* make_store() {
+std::unique_ptr<cache::DiskStore> make_store() {
   const bool off = cache_mode() == CacheMode::off;
-  auto* const store = new cache::DiskStore(config().cache_dir, off ? nullptr : log::warn);
+  auto store = std::make_unique<cache::DiskStore>(config().cache_dir, off ? nullptr : log::warn);
   if (cache_mode() == CacheMode::on) {
     store->set_limit(read_limit());
-    static const pid_t owner = getpid();
-    std::atexit([] {
-      if (getpid() == owner) write_down_uses();
+    static constinit std::atomic<std::uint64_t> owner{0};
+    owner = fork_generation();
+    at_process_end(AtEnd::use_log, [] {
+      if (fork_generation() == owner) write_down_uses();
     });
   }
   return store;
 }
 
+// Whether it is for want of descriptors or memory that a file cannot be opened: then it can be
+// later.
+bool is_out_of_reach_now(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  return !file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+}
+
 Bundles open_bundles() {
   std::vector<std::string> paths;
-  std::istringstream list(config().bundle_path);
-  for (std::string path; std::getline(list, path, ':');)
-    if (!path.empty()) paths.push_back(path);
+  for (const std::string_view path : split(config().bundle_path, ':'))
+    if (!path.empty()) paths.emplace_back(path);
   std::error_code ignored;
   if (const std::string beside = bundle_beside_library();
       !beside.empty() && std::filesystem::exists(beside, ignored))
@@ -75,6 +87,8 @@ Bundles open_bundles() {
     std::string why;
     if (auto bundle = cache::Bundle::open(path, why))
       bundles.push_back(std::move(bundle));
+    else if (is_out_of_reach_now(path))
+      fail(KILN_STATUS_ALLOC_FAILED, "the kernel bundle ", path, " ", why);
     else
       log::warn(cat("the kernel bundle ", path, " ", why));
   }
@@ -87,9 +101,10 @@ bool is_worse(cache::Miss miss, cache::Miss than) {
 }
 
 CachedKernel find_in(Layers layers, const cache::Key& key) {
-  static const Bundles none;
   CachedKernel found;
-  for (const auto& bundle : layers == Layers::all ? kernel_bundles() : none) {
+  std::span<const std::unique_ptr<const cache::Bundle>> bundles;
+  if (layers == Layers::all) bundles = kernel_bundles();
+  for (const auto& bundle : bundles) {
     cache::Lookup lookup = bundle->get(key, &found.other_producer);
     if (lookup.entry && lookup.entry->find("binary"))
       return {std::move(lookup), KILN_KERNEL_BUNDLE, false};
@@ -105,8 +120,8 @@ CachedKernel find_in(Layers layers, const cache::Key& key) {
 }  // namespace
 
 CacheMode cache_mode() {
-  static const CacheMode mode = read_mode();
-  return mode;
+  static constinit Once<CacheMode> mode("KILN_CACHE");
+  return mode.get(read_mode);
 }
 
 const char* name_of(CacheMode mode) {
@@ -120,14 +135,13 @@ const char* name_of(CacheMode mode) {
 }
 
 cache::DiskStore& kernel_cache() {
-  // Leaked on purpose: plans may be finalized while the process exits.
-  static auto* store = make_store();
-  return *store;
+  static constinit Once<cache::DiskStore> store("kernel cache");
+  return *store.get_if(make_store);
 }
 
 const Bundles& kernel_bundles() {
-  static const auto* bundles = new const Bundles(open_bundles());
-  return *bundles;
+  static constinit Once<Bundles> bundles("bundles");
+  return bundles.get(open_bundles);
 }
 
 std::string bundle_beside_library() {
@@ -168,8 +182,8 @@ void CacheCounters::count_miss(const CachedKernel& found) {
 }
 
 CacheCounters& cache_counters() {
-  static auto* counters = new CacheCounters;
-  return *counters;
+  static constinit CacheCounters counters;
+  return counters;
 }
 
 std::vector<NamedCount> count_values() {

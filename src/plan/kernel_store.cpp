@@ -102,7 +102,8 @@ class Making {
   // The kernel, if another made it meanwhile; null: it is to be compiled.
   std::optional<CachedKernel> wait_for_others(const cache::Key& key, Layers layers) {
     if (!lock_) return std::nullopt;
-    static const std::chrono::milliseconds patience = compile_patience();
+    static constinit Once<std::chrono::milliseconds> configured("compile patience");
+    const std::chrono::milliseconds patience = configured.get(compile_patience);
     constexpr std::chrono::milliseconds longest_nap(20);
     const auto end = std::chrono::steady_clock::now() + patience;
     bool waited = false;
@@ -272,12 +273,10 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   if (caching != Caching::use) return make_kernel(spec, device, caching);
   constexpr std::size_t most_kernels = 4096;
-  struct Kernels : SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> {
-    Kernels() : SingleFlight(most_kernels) {}
-  };
-  static PerProcess<Kernels> kernels;
+  static constinit SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> kernels(
+      "loaded kernels", most_kernels);
   FoundKernel out;
-  const auto result = kernels.get().get({&device, spec}, [&] {
+  const auto result = kernels.get({&device, spec}, [&] {
     out = make_kernel(spec, device, caching);
     return out.kernel;
   });

@@ -1,6 +1,6 @@
 #include "plan/recorder.hpp"
 
-#include <mutex>
+#include <atomic>
 #include <set>
 #include <span>
 
@@ -12,11 +12,6 @@
 
 namespace kiln {
 namespace {
-
-struct Recorded {
-  std::mutex mutex;
-  std::set<std::string> lines;
-};
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -41,13 +36,15 @@ void record_plan(const Problem& problem, const DeviceDescription& device,
                  const std::string& only_engine) {
   const std::string& path = config().record_file;
   if (path.empty()) return;
-  static PerProcess<Recorded> instance;
-  Recorded& recorded = instance.get();
+  static constinit PerProcess<std::set<std::string>> recorded("recorded plans");
   const std::string line = manifest_line(problem, device, only_engine) + "\n";
-  const std::lock_guard lock(recorded.mutex);
-  if (!recorded.lines.insert(line).second) return;
+  const auto lines = recorded.lock();
+  if (lines->contains(line)) return;
+  static constinit std::atomic<bool> warned{false};
   const int error = cache::append_to_file(path, std::as_bytes(std::span(line)));
-  if (error != 0 && recorded.lines.size() == 1)
+  if (error == 0)
+    lines->insert(line);
+  else if (!warned.exchange(true))
     log::warn(
         cat("KILN_RECORD is ", path, ", which cannot be written: ", cache::error_text(error)));
 }

@@ -1,19 +1,21 @@
-// A bounded table of things that are slow to make: however many threads ask for one at once, one
-// makes it and the others wait.
+// A process's bounded table of things that are slow to make: however many threads ask for one at
+// once, one makes it and the others wait.
 #pragma once
 
 #include <cstdint>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
+
+#include "core/per_process.hpp"
 
 namespace kiln {
 
 template <class Key, class Value, class Hash>
 class SingleFlight {
  public:
-  explicit SingleFlight(std::size_t capacity) : capacity_(capacity) {}
+  constexpr SingleFlight(const char* name, std::size_t capacity)
+      : capacity_(capacity), table_(name) {}
 
   struct Result {
     std::shared_ptr<const Value> value;
@@ -28,24 +30,21 @@ class SingleFlight {
     std::shared_future<std::shared_ptr<const Value>> future;
     bool mine = false;
     {
-      std::lock_guard lock(mutex_);
-      auto [slot, inserted] = slots_.try_emplace(key);
+      const auto table = table_.lock();
+      auto [slot, inserted] = table->slots.try_emplace(key);
       if (inserted) {
         slot->second.future = promise.get_future().share();
         mine = true;
       }
-      slot->second.last_use = ++clock_;
+      slot->second.last_use = ++table->clock;
       future = slot->second.future;
-      if (inserted) evict();
+      if (inserted) evict(table->slots);
     }
     if (!mine) return {future.get(), false};
     try {
       promise.set_value(make());
     } catch (...) {
-      {
-        std::lock_guard lock(mutex_);
-        slots_.erase(key);
-      }
+      table_.lock()->slots.erase(key);
       promise.set_exception(std::current_exception());
     }
     return {future.get(), true};
@@ -57,20 +56,24 @@ class SingleFlight {
     std::uint64_t last_use = 0;
   };
 
+  using Slots = std::unordered_map<Key, Slot, Hash>;
+  struct Table {
+    std::uint64_t clock = 0;
+    Slots slots;
+  };
+
   // Forgets the least recently used; whoever holds the value keeps it. The newest stays.
-  void evict() {
-    while (slots_.size() > capacity_) {
-      auto oldest = slots_.begin();
-      for (auto slot = slots_.begin(); slot != slots_.end(); ++slot)
+  void evict(Slots& slots) const {
+    while (slots.size() > capacity_) {
+      auto oldest = slots.begin();
+      for (auto slot = slots.begin(); slot != slots.end(); ++slot)
         if (slot->second.last_use < oldest->second.last_use) oldest = slot;
-      slots_.erase(oldest);
+      slots.erase(oldest);
     }
   }
 
   std::size_t capacity_;
-  std::mutex mutex_;
-  std::uint64_t clock_ = 0;
-  std::unordered_map<Key, Slot, Hash> slots_;
+  PerProcess<Table> table_;
 };
 
 }  // namespace kiln

@@ -6,9 +6,8 @@
 #include <charconv>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
 
 #include "cache/file_lock.hpp"
 #include "cache/files.hpp"
@@ -18,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/per_process.hpp"
+#include "core/split.hpp"
 #include "plan/kernel_cache.hpp"
 
 namespace kiln {
@@ -36,7 +36,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-bool is_number(const std::string& text, auto& value) {
+bool is_number(std::string_view text, auto& value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && stop == end;
@@ -45,10 +45,9 @@ bool is_number(const std::string& text, auto& value) {
 // Adds the lines' winners; the number of lines that are none.
 int add_lines(const std::string& text, Table& table) {
   int flaws = 0;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : split(text, '\n')) {
     if (line.empty() || line.starts_with('#')) continue;
-    if (auto kernel = parse_tuning_line(line))
+    if (auto kernel = parse_tuning_line(std::string(line)))
       table.insert_or_assign(kernel->key(), std::move(*kernel));
     else
       ++flaws;
@@ -58,12 +57,13 @@ int add_lines(const std::string& text, Table& table) {
 
 std::string folder() { return cache::settled_path(kernel_cache().directory()); }
 
-// What is there to read, as a folder that others may write to is not.
-std::string read_file(const std::string& directory) {
+// What is there to read, as a folder that others may write to is not. `error` is an errno value.
+std::string read_file(const std::string& directory, int& error) {
+  error = 0;
   if (cache::examine(directory).is != cache::Standing::sound) return "";
   const cache::FileBytes file = cache::read_whole_file(directory + "/" + file_name, most_bytes);
-  return file.error != 0 ? ""
-                         : std::string(reinterpret_cast<const char*>(file.data.get()), file.size);
+  error = file.error;
+  return error != 0 ? "" : std::string(reinterpret_cast<const char*>(file.data.get()), file.size);
 }
 
 // The winners that bundles carry in their provenance; of the same problem, the first one's.
@@ -90,7 +90,6 @@ Table read_bundles() {
 class Tuning {
  public:
   std::optional<TunedKernel> find(const Problem& problem, const DeviceDescription& device) {
-    const std::lock_guard lock(mutex_);
     look();
     if (user_.empty() && bundles_.empty()) return std::nullopt;
     const std::string key = tuned_kernel(problem, device, {}, 0).key();
@@ -99,10 +98,7 @@ class Tuning {
     return std::nullopt;
   }
 
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    looked_.reset();
-  }
+  void forget() { looked_.reset(); }
 
  private:
   struct State {  // of the file
@@ -125,16 +121,18 @@ class Tuning {
       state = {status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
                static_cast<std::int64_t>(status.st_ino)};
     if (state == state_) return;
+    int error = 0;
+    const std::string text = state.size < 0 ? "" : read_file(*directory_, error);
+    if (error != 0) return;  // for want of descriptors, perhaps: it is read when next looked for
     state_ = state;
     user_.clear();
-    const int flaws = state.size < 0 ? 0 : add_lines(read_file(*directory_), user_);
+    const int flaws = add_lines(text, user_);
     if (flaws > 0 && !warned_)
       log::warn(cat(*directory_, "/", file_name, " has ", flaws,
                     " lines that are damaged or of another make; they are passed over"));
     warned_ = warned_ || flaws > 0;
   }
 
-  std::mutex mutex_;
   std::optional<std::string> directory_;
   std::optional<Clock::time_point> looked_;
   State state_;
@@ -142,10 +140,7 @@ class Tuning {
   bool warned_ = false;
 };
 
-Tuning& tuning() {
-  static PerProcess<Tuning> instance;
-  return instance.get();
-}
+constinit PerProcess<Tuning> tuning("tuning");
 
 }  // namespace
 
@@ -155,13 +150,13 @@ std::string tuning_device(const DeviceDescription& device) {
 }
 
 const std::string& tuning_sources() {
-  static const std::string sources = [] {
+  static constinit Once<std::string> sources("kernel sources");
+  return sources.get([] {
     std::string all;
     for (const EmbeddedFile& file : embedded_files()) all += cat(file.path, "\n", file.text, "\n");
     return cat(KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".", KILN_VERSION_PATCH, "-",
                cache::hash64_hex(bytes_of(all)));
-  }();
-  return sources;
+  });
 }
 
 TunedKernel tuned_kernel(const Problem& problem, const DeviceDescription& device,
@@ -176,14 +171,13 @@ std::string tuning_line(const TunedKernel& kernel) {
 }
 
 std::optional<TunedKernel> parse_tuning_line(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, '\t');) fields.push_back(field);
+  const std::vector<std::string_view> fields = split(line, '\t');
   constexpr std::size_t count = 8;
   if (fields.size() != count) return std::nullopt;
   const std::string checked = line.substr(0, line.size() - fields.back().size());
   if (fields.back() != cache::hash64_hex(bytes_of(checked))) return std::nullopt;
-  TunedKernel kernel{fields[0], fields[1], fields[2], {fields[3], fields[4], 0}, 0};
+  const auto field = [&](std::size_t i) { return std::string(fields[i]); };
+  TunedKernel kernel{field(0), field(1), field(2), {field(3), field(4), 0}, 0};
   if (!is_number(fields[5], kernel.winner.parts) || !is_number(fields[6], kernel.microseconds))
     return std::nullopt;
   return kernel;
@@ -196,7 +190,7 @@ std::string tuning_file() {
 
 std::optional<TunedKernel> find_winner(const Problem& problem, const DeviceDescription& device) {
   if (cache_mode() == CacheMode::off) return std::nullopt;
-  return tuning().find(problem, device);
+  return tuning.lock()->find(problem, device);
 }
 
 void remember_winners(const std::vector<TunedKernel>& winners) {
@@ -213,13 +207,14 @@ void remember_winners(const std::vector<TunedKernel>& winners) {
   cache::FileLock lock(directory + "/" + file_name + ".lock");
   static_cast<void>(lock.wait(patience));  // in vain: of two writers at once the later one is kept
   Table table;
-  static_cast<void>(add_lines(read_file(directory), table));
+  int ignored = 0;
+  static_cast<void>(add_lines(read_file(directory, ignored), table));
   for (const TunedKernel& winner : winners) table.insert_or_assign(winner.key(), winner);
   std::string text = headline;
   for (const auto& [key, kernel] : table) text += tuning_line(kernel) + "\n";
   if (const int error = cache::publish_file(directory, file_name, bytes_of(text)))
     refuse(cache::error_text(error));
-  tuning().forget();
+  tuning.lock()->forget();
 }
 
 Choice choose_tuned(const Problem& problem, const DeviceDescription& device,

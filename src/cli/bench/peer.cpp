@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <glob.h>
 
-#include <cstdlib>
 #include <sstream>
 
+#include "core/config.hpp"
 #include "core/error.hpp"
 
 namespace kiln::cli::bench {
@@ -27,14 +27,15 @@ std::vector<std::string> candidates(const std::string& name) {
     for (std::string& path : matches(cat(pattern, "/", name))) paths.push_back(std::move(path));
   };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* const root = std::getenv(variable)) add(cat(root, "/lib64"));
+    if (const std::string root = environment(variable); !root.empty()) add(cat(root, "/lib64"));
   add("/usr/local/cuda*/lib64");
   const std::string wheels = "lib/python3*/*-packages/nvidia/*/lib";
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-    if (const char* const root = std::getenv(variable)) add(cat(root, "/", wheels));
+    if (const std::string root = environment(variable); !root.empty()) add(cat(root, "/", wheels));
   for (const char* root : {"/usr/local", "/usr", "/opt/*", "/opt/*/envs/*"})
     add(cat(root, "/", wheels));
-  if (const char* const home = std::getenv("HOME")) add(cat(home, "/.local/", wheels));
+  if (const std::string home = environment("HOME"); !home.empty())
+    add(cat(home, "/.local/", wheels));
   return paths;
 }
 

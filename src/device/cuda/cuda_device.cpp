@@ -1,8 +1,8 @@
 // A GPU: its primary context, modules loaded from cubins, launches.
 #include <array>
-#include <mutex>
 
 #include "core/error.hpp"
+#include "core/per_process.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/device.hpp"
 
@@ -258,11 +258,9 @@ std::shared_ptr<Device> open_cuda_device(int ordinal) {
   if (count == 0) fail(KILN_STATUS_NO_DEVICE, "no GPU: the CUDA driver reports no device");
   if (ordinal < 0 || ordinal >= count)
     fail(KILN_STATUS_BAD_PARAM, "device ordinal is ", ordinal, "; expected 0 to ", count - 1);
-  // Leaked on purpose: kernels may be released while the process exits.
-  static std::mutex mutex;
-  static auto* devices = new std::array<std::shared_ptr<Device>, 64>;
-  std::lock_guard lock(mutex);
-  std::shared_ptr<Device>& slot = devices->at(static_cast<std::size_t>(ordinal));
+  static constinit PerProcess<std::array<std::shared_ptr<Device>, 64>> devices("CUDA devices");
+  const auto opened = devices.lock();
+  std::shared_ptr<Device>& slot = opened->at(static_cast<std::size_t>(ordinal));
   if (!slot) slot = std::make_shared<CudaDevice>(ordinal);
   return slot;
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "core/error.hpp"
+#include "core/per_process.hpp"
 
 // Two levels, so that a name which is itself a macro of cuda.h is expanded first.
 #define KILN_TEXT_OF(name) #name
@@ -38,10 +39,14 @@ std::string open(Driver& functions) {
 }  // namespace
 
 const Driver* find_driver(std::string& why) {
-  static Driver functions;
-  static const std::string reason = open(functions);
-  why = reason;
-  return reason.empty() ? &functions : nullptr;
+  static constinit Once<Driver> found("CUDA driver");
+  const Driver* const functions = found.get_if([&] {
+    auto opened = std::make_unique<Driver>();
+    why = open(*opened);
+    return why.empty() ? std::move(opened) : nullptr;
+  });
+  if (functions != nullptr) why.clear();
+  return functions;
 }
 
 const Driver& driver() {

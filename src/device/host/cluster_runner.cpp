@@ -15,6 +15,9 @@ namespace {
 
 constexpr unsigned warp_threads = 32;
 
+// In the initial model, for which no memory is needed when a thread first comes here.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Context* current_context = nullptr;
+
 // The turns of a round: forward, backward, and shuffled in several ways. A prime number of orders,
 // so that a loop with two or three barriers meets each of its phases in every order.
 constexpr std::size_t order_count = 5;
@@ -85,7 +88,10 @@ void ClusterRunner::begin(std::uint64_t cluster) {
   }
 }
 
+Context* ClusterRunner::current() { return current_context; }
+
 void ClusterRunner::run(std::uint64_t cluster) {
+  current_context = this;
   begin(cluster);
   for (std::uint64_t round = cluster;; ++round) {
     choose_leading();
@@ -120,7 +126,7 @@ bool ClusterRunner::may_run(const Thread& thread) const {
 
 void ClusterRunner::run_fiber(void* argument) {
   Thread& thread = *static_cast<Thread*>(argument);
-  thread.runner->launch_.entry.run(thread.runner, thread.runner->launch_.parameters);
+  thread.runner->launch_.entry.run(thread.runner->launch_.parameters);
   thread.wait = Wait::exited;
 }
 
@@ -130,7 +136,13 @@ void ClusterRunner::run_thread(Thread& thread) {
   block_index[0] = static_cast<unsigned>(first_block_x_ + thread.block);
   cluster_rank = thread.block;
   thread.fiber.resume();
-  if (!defect_.empty()) report(thread.block, cat("thread ", thread.index, ": ", defect_));
+  if (!failure_) return;
+  try {
+    std::rethrow_exception(failure_);
+  } catch (const Error& error) {
+    if (error.status() != KILN_STATUS_EXECUTION_FAILED) throw;
+    report(thread.block, cat("thread ", thread.index, ": ", error.what()));
+  }
 }
 
 ClusterRunner::Group ClusterRunner::block_group(unsigned block) {
@@ -252,8 +264,8 @@ auto ClusterRunner::checked(Context* context, Work work) {
   ClusterRunner& runner = *static_cast<ClusterRunner*>(context);
   try {
     return work(runner);
-  } catch (const std::exception& error) {
-    runner.defect_ = error.what();
+  } catch (...) {
+    runner.failure_ = std::current_exception();
   }
   for (;;) runner.running_->fiber.suspend();
 }

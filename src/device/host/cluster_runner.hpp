@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,8 +37,11 @@ class ClusterRunner : private Context {
   ClusterRunner(const Launch& launch, const FiberStacks& stacks);
 
   // Clusters are numbered along x, then y, then z. Throws EXECUTION_FAILED with the kernel, the
-  // block and what is wrong; the runner and its stacks are then of no further use.
+  // block and what is wrong, or ALLOC_FAILED; the runner and its stacks are then of no further use.
   void run(std::uint64_t cluster);
+
+  // Of the calling thread; what kernels ask for.
+  static CurrentContext current;
 
  private:
   // What keeps a thread from going on.
@@ -97,7 +101,7 @@ class ClusterRunner : private Context {
   Group block_group(unsigned block);
   void wait_for(Wait wait);
 
-  // Runs `work` for the running thread; a defect it throws ends the launch, and the fiber goes no
+  // Runs `work` for the running thread; what it throws ends the launch, and the fiber goes no
   // further. (An exception must not cross the kernel's frames.)
   template <class Work>
   static auto checked(Context* context, Work work);
@@ -115,7 +119,7 @@ class ClusterRunner : private Context {
   Ahead ahead_ = Ahead::none;
   std::vector<std::size_t> leading_;  // warp, of each block
   Thread* running_ = nullptr;
-  std::string defect_;  // of the running thread; empty: none
+  std::exception_ptr failure_;  // of the running thread
 };
 
 }  // namespace kiln::host

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "core/error.hpp"
@@ -30,10 +31,7 @@ constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr std::size_t stack_bytes = 64 * 1024;
 #endif
 
-std::size_t page_bytes() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
+std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t slot_bytes() { return page_bytes() + stack_bytes; }
 
@@ -85,22 +83,24 @@ std::span<std::byte> FiberStacks::operator[](std::size_t index) const {
 
 std::unique_ptr<FiberStacks> FiberStackPool::take(std::size_t at_least) {
   {
-    const std::lock_guard lock(mutex_);
+    const auto idle = idle_.lock();
     const auto found = std::ranges::find_if(
-        idle_, [&](const auto& stacks) { return stacks->count() >= at_least; });
-    if (found != idle_.end()) {
+        *idle, [&](const auto& stacks) { return stacks->count() >= at_least; });
+    if (found != idle->end()) {
       auto stacks = std::move(*found);
-      idle_.erase(found);
+      idle->erase(found);
       return stacks;
     }
-    idle_.clear();  // too small for what runs now
+    idle->clear();  // too small for what runs now
   }
   return std::make_unique<FiberStacks>(at_least);
 }
 
-void FiberStackPool::give_back(std::unique_ptr<FiberStacks> stacks) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(stacks));
+void FiberStackPool::give_back(std::unique_ptr<FiberStacks> stacks) noexcept {
+  try {
+    idle_.lock()->push_back(std::move(stacks));
+  } catch (const std::bad_alloc&) {  // the next launch maps others
+  }
 }
 
 struct Fiber::Entry {

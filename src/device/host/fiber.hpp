@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
+
+#include "core/per_process.hpp"
 
 namespace kiln::host {
 
@@ -30,12 +31,11 @@ class FiberStacks {
 // back. Safe to use from several threads at once.
 class FiberStackPool {
  public:
-  std::unique_ptr<FiberStacks> take(std::size_t at_least);
-  void give_back(std::unique_ptr<FiberStacks> stacks);
+  std::unique_ptr<FiberStacks> take(std::size_t at_least);       // throws ALLOC_FAILED
+  void give_back(std::unique_ptr<FiberStacks> stacks) noexcept;  // or unmaps them
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<FiberStacks>> idle_;
+  PerProcess<std::vector<std::unique_ptr<FiberStacks>>> idle_{"fiber stacks"};
 };
 
 // Does not own its stack, and stays on one operating-system thread. A fiber that will never be

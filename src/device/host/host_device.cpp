@@ -10,11 +10,12 @@
 #include <exception>
 #include <fstream>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/per_process.hpp"
+#include "core/thread.hpp"
 #include "device/device.hpp"
 #include "device/host/cluster_runner.hpp"
 #include "device/host/shared_object.hpp"
@@ -57,17 +58,16 @@ DeviceDescription describe() {
   return description;
 }
 
+constinit host::FiberStackPool stack_pool;
+
 class HostKernel : public Kernel {
  public:
-  HostKernel(std::span<const std::byte> binary, std::string name, std::uint32_t shared_memory,
-             std::shared_ptr<host::FiberStackPool> stacks)
-      : object_(binary),
-        name_(std::move(name)),
-        shared_memory_(shared_memory),
-        stacks_(std::move(stacks)) {
+  HostKernel(std::span<const std::byte> binary, std::string name, std::uint32_t shared_memory)
+      : object_(binary), name_(std::move(name)), shared_memory_(shared_memory) {
     entry_ = static_cast<const host::KernelEntry*>(object_.symbol(name_));
     if (!entry_)
       fail(KILN_STATUS_EXECUTION_FAILED, "the host kernel has no entry named \"", name_, "\"");
+    *entry_->current = host::ClusterRunner::current;
     if (shared_memory > max_shared_memory)
       fail(KILN_STATUS_EXECUTION_FAILED, "kernel ", name_, " asks for ", shared_memory,
            " bytes of shared memory; expected at most ", max_shared_memory);
@@ -82,7 +82,6 @@ class HostKernel : public Kernel {
   host::SharedObject object_;
   std::string name_;
   std::uint32_t shared_memory_;
-  std::shared_ptr<host::FiberStackPool> stacks_;
   const host::KernelEntry* entry_ = nullptr;
 };
 
@@ -136,10 +135,10 @@ void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> par
   const auto work = [&] {
     std::uint64_t cluster = clusters;
     try {
-      auto stacks = stacks_->take(fibers);
+      auto stacks = stack_pool.take(fibers);
       host::ClusterRunner runner(launch, *stacks);
       while (!stop && (cluster = next++) < clusters) runner.run(cluster);
-      stacks_->give_back(std::move(stacks));
+      stack_pool.give_back(std::move(stacks));
     } catch (...) {
       const std::lock_guard lock(mutex);
       stop = true;
@@ -150,10 +149,11 @@ void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> par
   };
 
   std::vector<std::thread> others;
+  others.reserve(workers - 1);
   try {
-    while (others.size() + 1 < workers) others.emplace_back(work);
-  } catch (const std::system_error&) {
-    // No more threads to be had: those there are do the work.
+    while (others.size() + 1 < workers) others.push_back(start_thread(work));
+  } catch (...) {
+    // No more threads to be had, or no memory for one: those there are do the work.
   }
   work();
   for (std::thread& other : others) other.join();
@@ -166,7 +166,7 @@ class HostDevice : public Device {
 
   std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
                                std::uint32_t shared_memory) override {
-    return std::make_unique<HostKernel>(binary, entry, shared_memory, stacks_);
+    return std::make_unique<HostKernel>(binary, entry, shared_memory);
   }
 
   // Exactly `bytes` long, so that AddressSanitizer sees an access past the end; aligned as the
@@ -205,14 +205,13 @@ class HostDevice : public Device {
 
  private:
   DeviceDescription description_ = describe();
-  std::shared_ptr<host::FiberStackPool> stacks_ = std::make_shared<host::FiberStackPool>();
 };
 
 }  // namespace
 
 std::shared_ptr<Device> open_host_device() {
-  static const std::shared_ptr<Device> device = std::make_shared<HostDevice>();
-  return device;
+  static constinit Once<std::shared_ptr<Device>> device("host device");
+  return device.get([] { return std::make_shared<HostDevice>(); });
 }
 
 }  // namespace kiln

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
+#include "core/config.hpp"
 #include "core/error.hpp"
 
 namespace kiln::host {
@@ -58,8 +58,7 @@ bool SharedObject::open_from_memory(std::span<const std::byte> image, std::strin
 }
 
 bool SharedObject::open_from_file(std::span<const std::byte> image, std::string& why) {
-  const char* folder = std::getenv("TMPDIR");
-  std::string path = cat(folder && *folder ? folder : "/tmp", "/kiln-host-kernel-XXXXXX");
+  std::string path = cat(temporary_directory(), "/kiln-host-kernel-XXXXXX");
   const int file = mkstemp(path.data());  // readable by this user alone
   if (file < 0) {
     why = cat(path, ": ", std::strerror(errno));

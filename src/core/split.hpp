@@ -1,0 +1,21 @@
+// Takes a list apart.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+// split("a:b:", ':') is {"a", "b", ""}. A stream's getline would end early, without a word, where
+// memory is short.
+inline std::vector<std::string_view> split(std::string_view list, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = list.find(separator);
+    parts.push_back(list.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    list.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace kiln
