@@ -1,8 +1,8 @@
 #include "cli/diff.hpp"
 
-#include "cli/scratch_folder.hpp"
 #include "compile/run_program.hpp"
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 
 namespace kiln::cli {
 
@@ -11,7 +11,7 @@ std::string unified_diff(const LabelledText& before, const LabelledText& after) 
   const std::string program = find_program("diff");
   if (program.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "diff is not on PATH; expected it to compare two texts");
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   ProgramResult result =
       run_program({program, "-u", "--label", before.label, "--label", after.label, "--",
                    folder.write("a", before.text), folder.write("b", after.text)});

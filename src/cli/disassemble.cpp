@@ -1,13 +1,12 @@
 #include "cli/disassemble.hpp"
 
-#include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
-#include "cli/scratch_folder.hpp"
 #include "compile/run_program.hpp"
+#include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -17,10 +16,9 @@ namespace fs = std::filesystem;
 // On PATH, else in the folder of the toolkit.
 std::string find_tool(const std::string& name) {
   if (std::string path = find_program(name); !path.empty()) return path;
-  const std::array<const char*, 3> roots{std::getenv("CUDA_HOME"), std::getenv("CUDA_PATH"),
-                                         "/usr/local/cuda"};
-  for (const char* root : roots) {
-    if (!root || !*root) continue;
+  for (const std::string& root :
+       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+    if (root.empty()) continue;
     if (std::string path = find_program(fs::path(root) / "bin" / name); !path.empty()) return path;
   }
   return "";
@@ -39,7 +37,7 @@ std::string disassemble(std::span<const std::byte> cubin) {
          "neither nvdisasm nor cuobjdump is on PATH or in the CUDA toolkit; expected one of them "
          "to print SASS");
   }
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   command.push_back(folder.write("kernel.cubin", cubin));
   ProgramResult result = run_program(command);
   if (!result.succeeded) {

@@ -1,18 +1,19 @@
 #include "compile/host_compiler.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <system_error>
 #include <utility>
 
 #include "compile/run_program.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/file_descriptor.hpp"
+#include "core/per_process.hpp"
+#include "core/temporary_folder.hpp"
 
 namespace kiln {
 namespace {
@@ -25,28 +26,6 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// A folder of its own for one compilation, gone afterwards however that ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const char* parent = std::getenv("TMPDIR");
-    path_ = cat(parent && *parent ? parent : "/tmp", "/kiln-compile-XXXXXX");
-    if (!mkdtemp(path_.data()))
-      fail(KILN_STATUS_COMPILE_FAILED, "no temporary folder ", path_,
-           " for the host compiler: ", std::strerror(errno));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -57,11 +36,12 @@ std::string quoted(const std::string& text) {
 }
 
 std::vector<std::byte> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::byte> bytes(content.size());
-  if (!bytes.empty()) std::memcpy(bytes.data(), content.data(), content.size());
-  return bytes;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status;
+  if (!file || fstat(file.get(), &status) != 0) return {};
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  const ssize_t count = read(file.get(), bytes.data(), bytes.size());
+  return count == status.st_size ? bytes : std::vector<std::byte>();
 }
 
 class HostCompiler : public Compiler {
@@ -76,10 +56,7 @@ class HostCompiler : public Compiler {
                    const std::vector<std::string>& options) const override {
     const auto begin = std::chrono::steady_clock::now();
     const TemporaryFolder folder;
-    const std::string input = folder.path() + "/kernel.cpp";
-    if (std::ofstream file(input, std::ios::binary); !(file << "#line 1 " << quoted(name) << "\n"
-                                                            << source << std::flush))
-      fail(KILN_STATUS_COMPILE_FAILED, "the source of ", name, " cannot be written to ", input);
+    folder.write("kernel.cpp", cat("#line 1 ", quoted(name), "\n", source));
 
     // The folder's name is chance and must not enter the binary: the compiler runs inside it.
     std::vector<std::string> command = {path_};
@@ -88,7 +65,8 @@ class HostCompiler : public Compiler {
                                    "kernel.so", "kernel.cpp"});
     ProgramResult result = run_program(command, folder.path());
     if (!result.started)
-      fail(KILN_STATUS_NO_COMPILER, "the C++ compiler ", path_, " cannot be run: ", result.ending);
+      fail(result.out_of_memory ? KILN_STATUS_ALLOC_FAILED : KILN_STATUS_NO_COMPILER,
+           "the C++ compiler ", path_, " cannot be run: ", result.ending);
 
     Compiled compiled;
     if (result.succeeded) compiled.binary = read_file(folder.path() + "/kernel.so");
@@ -108,11 +86,13 @@ class HostCompiler : public Compiler {
   std::string identity_;
 };
 
-std::optional<std::string> first_line(const std::string& program, const char* question) {
+// The first line of what the program answers; "", and why, if it does not.
+std::string first_line(const std::string& program, const char* question, std::string& why) {
   const ProgramResult answer = run_program({program, question});
   std::string line = answer.output.substr(0, answer.output.find('\n'));
-  if (!answer.succeeded || line.empty()) return std::nullopt;
-  return line;
+  if (answer.succeeded && !line.empty()) return line;
+  why = cat(program, ": does not answer ", question, " (", answer.ending, ")");
+  return "";
 }
 
 // gcc begins its version with the name that it was called by, which is a place and no build.
@@ -121,22 +101,15 @@ std::string without_name(const std::string& version, const std::string& path) {
   return version.starts_with(name) ? "gcc " + version.substr(name.size()) : version;
 }
 
-struct Found {
-  std::shared_ptr<const Compiler> compiler;
-  std::string why;
-};
-
-Found find_once() {
-  std::vector<std::string> candidates;
-  if (const std::string& chosen = config().host_cxx; !chosen.empty()) {
-    candidates = {chosen};
-  } else {
-    candidates = {KILN_DEFAULT_HOST_CXX, "c++", "g++", "clang++"};
+std::shared_ptr<const Compiler> search(std::string& why) {
+  const std::string& chosen = config().host_cxx;
+  if (chosen.empty()) {
+    const std::string candidates[] = {KILN_DEFAULT_HOST_CXX, "c++", "g++", "clang++"};
+    return find_host_compiler_among(candidates, why);
   }
-  Found found;
-  found.compiler = find_host_compiler_among(candidates, found.why);
-  if (!found.compiler && !config().host_cxx.empty()) found.why += " (KILN_HOST_CXX names it)";
-  return found;
+  auto compiler = find_host_compiler_among({&chosen, 1}, why);
+  if (!compiler) why += " (KILN_HOST_CXX names it)";
+  return compiler;
 }
 
 }  // namespace
@@ -174,21 +147,27 @@ std::shared_ptr<const Compiler> find_host_compiler_among(std::span<const std::st
           cat(candidate, has_folder ? ": no such executable file" : ": not found on PATH"));
       continue;
     }
-    const auto version = first_line(path, "--version");
-    const auto machine = version ? first_line(path, "-dumpmachine") : std::nullopt;
-    if (machine)
+    std::string reason;
+    const std::string version = first_line(path, "--version", reason);
+    const std::string machine = version.empty() ? "" : first_line(path, "-dumpmachine", reason);
+    if (!machine.empty())
       return std::make_shared<HostCompiler>(
-          path, cat(without_name(*version, path), " ", *machine, sanitized ? " +asan" : ""));
-    reasons.push_back(cat(path, ": does not answer --version and -dumpmachine"));
+          path, cat(without_name(version, path), " ", machine, sanitized ? " +asan" : ""));
+    reasons.push_back(reason);
   }
   why = cat("no C++ compiler: ", join(reasons, "; "));
   return nullptr;
 }
 
 std::shared_ptr<const Compiler> find_host_compiler(std::string& why) {
-  static const Found found = find_once();
-  if (!found.compiler) why = found.why;
-  return found.compiler;
+  static constinit Once<std::shared_ptr<const Compiler>> found("host compiler");
+  const auto* const compiler = found.get_if([&] {
+    auto first = search(why);
+    return first ? std::make_unique<std::shared_ptr<const Compiler>>(std::move(first)) : nullptr;
+  });
+  if (compiler == nullptr) return nullptr;
+  why.clear();
+  return *compiler;
 }
 
 }  // namespace kiln

@@ -2,18 +2,22 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include "core/config.hpp"
+#include "core/file_descriptor.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
@@ -26,16 +30,46 @@ bool is_executable(const std::string& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// What the child does before it becomes the program: it enters `folder`, has nothing to read, and
-// writes both its outputs into `output`.
+// A file in memory, at a number that standard streams and the supervisor's file do not have.
+int make_memory_file() {
+  const FileDescriptor file(memfd_create("kiln-program-output", MFD_CLOEXEC));
+  constexpr int above_those = 10;
+  return file ? fcntl(file.get(), F_DUPFD_CLOEXEC, above_those) : -1;
+}
+
+std::string read_whole(int file) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t count =
+        pread(file, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+// The program runs below a shell, which waits for it and writes its exit status into this file of
+// its own. The host's own waiting can take the status of our child away, or the kernel drop it
+// where SIGCHLD is ignored; that of the shell's child nobody can. What the program leaves running
+// has both outputs still, but not this file, and nobody waits for an output to end.
+constexpr int status_file = 3;
+constexpr const char* supervisor = "/bin/sh";
+constexpr const char* supervision = "\"$@\" 3>&-; echo $? >&3";
+
+// What the child does before it becomes the supervisor.
 class ChildActions {
  public:
-  ChildActions(const std::string& folder, int output) {
+  ChildActions(const std::string& folder, int output, int status) {
     posix_spawn_file_actions_init(&actions_);
     if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, status, status_file);
+#if __GLIBC_PREREQ(2, 34)
+    posix_spawn_file_actions_addclosefrom_np(&actions_, status_file + 1);
+#endif
   }
   ~ChildActions() { posix_spawn_file_actions_destroy(&actions_); }
   ChildActions(const ChildActions&) = delete;
@@ -46,24 +80,52 @@ class ChildActions {
   posix_spawn_file_actions_t actions_;
 };
 
-std::string read_to_end(int file) {
-  std::string text;
-  std::array<char, 4096> buffer;
-  for (;;) {
-    const ssize_t count = read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+class ChildSignals {
+ public:
+  ChildSignals() {
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   }
+  ~ChildSignals() { posix_spawnattr_destroy(&attributes_); }
+  ChildSignals(const ChildSignals&) = delete;
+  ChildSignals& operator=(const ChildSignals&) = delete;
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_;
+};
+
+char** child_environment() {
+  static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+  static char* privileged[] = {path, nullptr};
+  return has_callers_privileges() ? environ : privileged;
 }
+
+// How the shell ended where that is not the program's end, "" if nobody knows.
+std::string wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return "";  // it has ended, and somebody else was told how
+  if (WIFSIGNALED(status)) return cat("signal ", WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : cat("exit status ", WEXITSTATUS(status));
+}
+
+// What the shell says of a program that it cannot begin.
+constexpr int cannot_execute = 126, not_found = 127, first_signal = 128;
 
 }  // namespace
 
 std::string find_program(const std::string& name) {
   const auto absolute = [](const std::string& path) { return fs::absolute(path).string(); };
   if (name.find('/') != std::string::npos) return is_executable(name) ? absolute(name) : "";
-  const char* variable = std::getenv("PATH");
-  std::string_view folders = variable ? variable : "/usr/local/bin:/usr/bin:/bin";
+  std::string variable = environment("PATH");
+  if (variable.empty()) variable = "/usr/local/bin:/usr/bin:/bin";
+  std::string_view folders = variable;
   while (!folders.empty()) {
     const std::string_view folder = folders.substr(0, folders.find(':'));
     folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
@@ -75,36 +137,40 @@ std::string find_program(const std::string& name) {
 
 ProgramResult run_program(const std::vector<std::string>& arguments, const std::string& folder) {
   ProgramResult result;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    result.ending = std::strerror(errno);
-    return result;
-  }
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-
-  pid_t child = 0;
-  const int error = posix_spawn(&child, argv[0], ChildActions(folder, ends[1]).get(), nullptr,
-                                argv.data(), environ);
-  close(ends[1]);
-  if (error == 0) result.output = read_to_end(ends[0]);
-  close(ends[0]);
-  if (error != 0) {
+  const auto refuse = [&](int error) {
+    result.out_of_memory = error == ENOMEM;
     result.ending = std::strerror(error);
     return result;
-  }
+  };
+  if (access(arguments.at(0).c_str(), X_OK) != 0) return refuse(errno);
+  const FileDescriptor output(make_memory_file()), status(output ? make_memory_file() : -1);
+  if (!status) return refuse(errno);
 
-  result.started = true;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno == EINTR) continue;
-    result.ending = cat("its end is unknown: ", std::strerror(errno));  // SIGCHLD is ignored
+  std::vector<char*> argv;
+  const auto add = [&](const char* argument) { argv.push_back(const_cast<char*>(argument)); };
+  for (const char* argument : {supervisor, "-c", supervision, supervisor}) add(argument);
+  for (const std::string& argument : arguments) add(argument.c_str());
+  add(nullptr);
+  pid_t child = 0;
+  if (const int error =
+          posix_spawn(&child, supervisor, ChildActions(folder, output.get(), status.get()).get(),
+                      ChildSignals().get(), argv.data(), child_environment()))
+    return refuse(error);
+
+  const std::string shells_end = wait_for(child);
+  result.output = read_whole(output.get());
+  const std::string code_text = read_whole(status.get());
+  int code = -1;
+  std::from_chars(code_text.data(), code_text.data() + code_text.size(), code);
+  if (code < 0 || code == cannot_execute || code == not_found) {
+    const std::string words = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
+    result.ending = words.empty() ? shells_end : words;
     return result;
   }
-  result.succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  result.ending = WIFEXITED(status) ? cat("exit status ", WEXITSTATUS(status))
-                                    : cat("signal ", WTERMSIG(status));
+  result.started = true;
+  result.succeeded = code == 0;
+  result.ending =
+      code > first_signal ? cat("signal ", code - first_signal) : cat("exit status ", code);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Runs another program, without a shell.
+// Runs another program and waits for it.
 #pragma once
 
 #include <string>
@@ -12,13 +12,17 @@ std::string find_program(const std::string& name);
 
 struct ProgramResult {
   bool started = false;
-  bool succeeded = false;  // exited with status 0
-  std::string ending;      // "exit status 1", "signal 11", or why it could not be started
-  std::string output;      // standard output and standard error, as they came
+  bool succeeded = false;      // exited with status 0
+  bool out_of_memory = false;  // that is why it was not started
+  std::string ending;          // "exit status 1", "signal 11", or why it could not be started
+  std::string output;          // standard output and standard error, as they came
 };
 
-// `arguments[0]` is the program's path. It runs in `folder`, unless that is empty, and its standard
-// input is empty.
+// `arguments[0]` is the program's path; no argument is looked at by a shell. It runs in `folder`,
+// unless that is empty, with an empty standard input, no signal ignored or blocked, and no other
+// descriptor of this process. Returns when the program has ended, whatever it leaves running
+// behind. What the rest of this process does about SIGCHLD and wait() does not matter. A program
+// that runs with more than its caller's privileges gives none of its caller's environment on.
 ProgramResult run_program(const std::vector<std::string>& arguments,
                           const std::string& folder = {});
 
