@@ -1,0 +1,158 @@
+// Threads and memory that are not to be had: ALLOC_FAILED and a sentence, and the next try
+// succeeds.
+#include "denial.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "in_child.hpp"
+#include "work.hpp"
+
+namespace test {
+namespace {
+
+constexpr unsigned long_enough = 60;  // seconds
+
+bool is_tolerable(kilnStatus_t status) {
+  return status == KILN_STATUS_SUCCESS || status == KILN_STATUS_ALLOC_FAILED;
+}
+
+// All that a caller does with plans, as far as it gets with the memory there is: 0, or the step
+// that ended with anything but SUCCESS and ALLOC_FAILED, or with wrong sums.
+int do_what_is_possible(int number) {
+  int step = 0;
+  kilnStatus_t status = KILN_STATUS_SUCCESS;
+  const auto ok = [&](kilnStatus_t now) {
+    ++step;
+    return (status = now) == KILN_STATUS_SUCCESS;
+  };
+  bool wrong = false;
+  const auto right = [&](const Work& work) { return !(wrong = !work.right()); };
+  kilnHandle_t handle = nullptr;
+  kilnPlan_t plan = nullptr, background = nullptr;
+  Work work(number);
+  static_cast<void>(
+      ok(work.status()) && ok(kilnCreate(&handle, KILN_DEVICE_HOST, 0)) &&             // 2
+      ok(work.run(handle)) && right(work) && ok(work.plan(handle, &plan)) &&           // 4
+      ok(kilnFinalizePlan(plan)) && ok(work.execute(handle, plan)) && right(work) &&   // 6
+      ok(work.plan(handle, &background)) && ok(kilnStartFinalizePlan(background)) &&   // 8
+      ok(kilnWaitFinalizePlan(background)) && ok(work.execute(handle, background)) &&  // 10
+      right(work));
+  const bool says_why = status == KILN_STATUS_SUCCESS || *kilnGetLastErrorMessage() != '\0';
+  for (const kilnStatus_t end :
+       {kilnDestroyPlan(background), kilnDestroyPlan(plan), kilnDestroy(handle)})
+    if (end != KILN_STATUS_SUCCESS) return 50;
+  return is_tolerable(status) && !wrong && says_why ? 0 : step;
+}
+
+// Run in a child of its own, which makes anew what its parent had loaded. A child that went wrong
+// ends with the step, plus 100 where memory was there again.
+int with_denial(long nth, bool goes_on) {
+  return in_child(long_enough, [&] {
+    deny_memory(nth, goes_on);
+    const int step = do_what_is_possible(20);
+    deny_memory(0, false);
+    if (step != 0) return step;
+    const int after = do_everything(20);
+    return after == 0 ? 0 : 100 + after;
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(denial)
+
+BOOST_AUTO_TEST_CASE(no_thread_for_the_background) {
+  kilnHandle_t handle = nullptr;
+  BOOST_REQUIRE(do_everything(20) == 0);
+  BOOST_REQUIRE(kilnCreate(&handle, KILN_DEVICE_HOST, 0) == KILN_STATUS_SUCCESS);
+  for (int i = 0; i < times(100, 1000); ++i) {
+    Work work(20);
+    kilnPlan_t plan = nullptr;
+    BOOST_REQUIRE(work.plan(handle, &plan) == KILN_STATUS_SUCCESS);
+    deny_threads = true;
+    const kilnStatus_t status = kilnStartFinalizePlan(plan);
+    const std::string message = kilnGetLastErrorMessage();
+    int cancelled = -1, done = -1;
+    BOOST_TEST(kilnCancelFinalizePlan(plan, &cancelled) == KILN_STATUS_SUCCESS);
+    BOOST_TEST(cancelled == 0);  // nothing is in the row
+    BOOST_TEST(kilnPollFinalizePlan(plan, &done) == KILN_STATUS_NOT_INITIALIZED);
+    deny_threads = false;
+    BOOST_TEST(status == KILN_STATUS_ALLOC_FAILED);
+    BOOST_TEST(message.find("thread") != std::string::npos, message);
+    if (i % 2 == 0) {  // the same plan after all; the others are destroyed
+      BOOST_TEST(kilnStartFinalizePlan(plan) == KILN_STATUS_SUCCESS);
+      BOOST_TEST(kilnWaitFinalizePlan(plan) == KILN_STATUS_SUCCESS);
+      BOOST_TEST(work.execute(handle, plan) == KILN_STATUS_SUCCESS);
+      BOOST_TEST(work.right());
+    }
+    BOOST_TEST(kilnDestroyPlan(plan) == KILN_STATUS_SUCCESS);
+  }
+  BOOST_TEST(do_everything(20) == 0);
+  kilnDestroy(handle);
+}
+
+// The host device runs its blocks on threads, and on the caller's alone where there are no more.
+BOOST_AUTO_TEST_CASE(no_thread_for_a_launch) {
+  kilnHandle_t handle = nullptr;
+  Work work(20);
+  BOOST_REQUIRE(kilnCreate(&handle, KILN_DEVICE_HOST, 0) == KILN_STATUS_SUCCESS);
+  deny_threads = true;
+  const kilnStatus_t status = work.run(handle);
+  deny_threads = false;
+  BOOST_TEST(status == KILN_STATUS_SUCCESS);
+  BOOST_TEST(work.right());
+  kilnDestroy(handle);
+}
+
+BOOST_AUTO_TEST_CASE(no_memory) {
+  if (!can_deny_memory) return;
+  BOOST_REQUIRE(do_everything(20) == 0);
+  long all = 0;
+  const int counted = in_child(long_enough, [&] {
+    deny_memory(0, false);
+    do_what_is_possible(20);
+    const long hundreds = memory_requests() / 100;
+    return static_cast<int>(hundreds > 250 ? 250 : hundreds);
+  });
+  BOOST_REQUIRE(counted > 0);
+  all = 100L * counted;
+  const int count = times(30, 600);
+  for (const bool goes_on : {true, false})
+    for (int i = 0; i < count; ++i) {
+      // The first ones one by one, the others spread over all.
+      const long nth = i < count / 2 ? i + 1 : all * (i - count / 2) / (count - count / 2);
+      BOOST_TEST_CONTEXT("request " << nth << (goes_on ? " and all after it" : " alone"))
+      BOOST_TEST(with_denial(nth, goes_on) == 0);
+    }
+}
+
+// A thread that has never been in the library, and has no memory at all.
+BOOST_AUTO_TEST_CASE(no_memory_from_the_start) {
+  if (!can_deny_memory) return;
+  const int end = in_child(long_enough, [] {
+    std::atomic<int> go{0};
+    int result = 1;
+    std::thread other([&] {
+      while (go == 0) std::this_thread::yield();
+      kilnHandle_t handle = nullptr;
+      kilnTensorDescriptor_t tensor = nullptr;
+      if (kilnCreateTensorDescriptor(&tensor) != KILN_STATUS_ALLOC_FAILED) return;
+      if (std::strstr(kilnGetLastErrorMessage(), "memory") == nullptr) return;
+      if (kilnCreate(&handle, KILN_DEVICE_HOST, 7) != KILN_STATUS_ALLOC_FAILED) return;
+      result = 0;
+    });
+    deny_memory(1, true);
+    go = 1;
+    other.join();
+    deny_memory(0, false);
+    return result;
+  });
+  BOOST_TEST(end == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace test
