@@ -106,7 +106,7 @@ Pruned make_room(const std::string& version_path, std::uint64_t bytes, std::uint
   std::uint64_t total = 0;
   const bool known = locked && decode_total(lock.read(total_bytes), total);
   Pruned pruned;
-  if (!known || total + bytes > limit) {
+  if (!known || bytes > limit || total > limit - bytes) {
     const std::uint64_t low = limit - limit / 10;
     pruned = prune(version_path, low > bytes ? low - bytes : 0);
     total = pruned.bytes_left;

@@ -11,8 +11,14 @@
 // The trailer is the mark of completeness: a file without one, or of another size than it says, is
 // no bundle. Opening reads the last 64 KiB at most, however large the bundle; the index of a small
 // one is among them. Nothing is mapped, and no descriptor is kept: a lookup that misses costs no
-// system call once its page is known, one that hits costs open, pread and close.
+// system call once its page is known, one that hits costs open, fstat, pread and close.
+//
+// A bundle is machine code that will be executed, so it is trusted like a shared library: it is
+// taken from the effective user and from root, and from nobody whom everybody may write for. No
+// size that it states is believed beyond what the file has and any bundle needs.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
@@ -43,12 +49,16 @@ struct BundleRecord {
 };
 
 // Safe to use from any number of threads at once, across fork() too. A file that is replaced while
-// it is open here (by rename) is noticed as misses: whoever wants the new one opens it anew.
+// it is open here (by rename) is examined again and noticed as misses: whoever wants the new one
+// opens it anew.
 class Bundle {
  public:
   // Null, and a sentence's end in `why` ("is not complete"), if there is no sound bundle: no
-  // regular file, one that everybody may write to, one without its trailer.
-  static std::unique_ptr<const Bundle> open(const std::string& path, std::string& why);
+  // regular file, one that everybody may write to, one without its trailer, one of an owner other
+  // than the effective user, root and `trusted`: -1 for nobody else.
+  static std::unique_ptr<const Bundle> open(const std::string& path, std::string& why,
+                                            uid_t trusted = nobody_else);
+  static constexpr uid_t nobody_else = static_cast<uid_t>(-1);
   ~Bundle();
   Bundle(const Bundle&) = delete;
   Bundle& operator=(const Bundle&) = delete;
@@ -61,7 +71,8 @@ class Bundle {
   // null, is set where an entry of this content is there, but of another producer.
   Lookup get(const Key& key, bool* other = nullptr) const;
 
-  // For looking at a bundle, each with the file opened anew. `flaw` is "" if all is well.
+  // For looking at a bundle, each with the file opened anew. `flaw` is "" if all is well. Never
+  // more records than the file has room for.
   std::vector<BundleRecord> records(std::string& flaw) const;  // in order of the hashes
   // The bytes of one entry, which decode() takes; empty if they cannot be read.
   std::vector<std::byte> entry(const BundleRecord& record) const;
@@ -71,12 +82,13 @@ class Bundle {
   struct Page;
   class Reader;
 
-  Bundle(std::string path, const BundleLayout& layout);
+  Bundle(std::string path, const BundleLayout& layout, uid_t trusted);
   const Page* page(std::uint64_t number, Reader& reader) const;
   void keep(std::uint64_t number, std::span<const std::byte> bytes) const;
 
   std::string path_;
   BundleLayout layout_;
+  uid_t trusted_;
   // Read when first needed and then kept; whoever comes second keeps the first one's.
   std::unique_ptr<std::atomic<const Page*>[]> pages_;
 };

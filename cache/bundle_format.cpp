@@ -78,7 +78,8 @@ bool decode_trailer(std::span<const std::byte> bytes, std::uint64_t file_bytes,
   std::ranges::copy(reader.raw(sizeof(Digest)), layout.provenance_digest.begin());
   // A checksum is no promise of sense: nothing below may run over the end of the file.
   const std::uint64_t most = file_bytes;
-  return layout.file_bytes == file_bytes && layout.pages > 0 &&
+  return layout.file_bytes == file_bytes && layout.pages > 0 && layout.pages <= most_bundle_pages &&
+         layout.provenance_bytes <= most_provenance_bytes &&
          layout.pages <= most / bundle_page_bytes && layout.index_at <= most &&
          layout.pages * bundle_page_bytes <= most - layout.index_at &&
          layout.provenance_at <= most && layout.provenance_bytes <= most - layout.provenance_at &&

@@ -16,6 +16,11 @@ inline constexpr std::size_t bundle_header_bytes = 64, bundle_trailer_bytes = 12
                              bundle_page_records =
                                  (bundle_page_bytes - sizeof(Digest)) / bundle_record_bytes;
 
+// More than any bundle needs: 53 million kernels, 256 MiB about them. A file that states more is no
+// bundle, whatever its size.
+inline constexpr std::uint64_t most_bundle_pages = std::uint64_t{1} << 20,
+                               most_provenance_bytes = std::uint64_t{256} << 20;
+
 std::vector<std::byte> encode_header();
 bool is_bundle_header(std::span<const std::byte> bytes);
 

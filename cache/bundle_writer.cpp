@@ -52,6 +52,9 @@ std::string BundleWriter::finish(std::string_view provenance) {
   layout.provenance_digest = hash128(std::as_bytes(std::span(provenance)));
   write(std::as_bytes(std::span(provenance)));
   layout.pages = pages_for(layout.entries);
+  if (failure_.empty() &&
+      (layout.pages > most_bundle_pages || provenance.size() > most_provenance_bytes))
+    failure_ = "more kernels, or more about them, than a bundle may hold";
   layout.index_at = written_;
   write(encode_index(records_, layout.pages));
   layout.file_bytes = written_ + bundle_trailer_bytes;

@@ -1,5 +1,7 @@
 #include "cache/disk_store.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <exception>
@@ -38,9 +40,14 @@ struct Loaded {
   std::string detail;
 };
 
-Loaded load(const std::string& path) {
+Loaded load(const std::string& path, uid_t owner) {
   Loaded loaded;
-  loaded.file = read_entry_file(path);
+  loaded.file = read_entry_file(path, owner);
+  if (!loaded.file.refusal.empty()) {
+    loaded.miss = Miss::corrupt;
+    loaded.detail = path + " " + loaded.file.refusal;
+    return loaded;
+  }
   if (const int error = loaded.file.error) {
     loaded.miss = miss_of(error);
     loaded.detail = path + ": " + error_text(error);
@@ -56,8 +63,8 @@ Loaded load(const std::string& path) {
   return loaded;
 }
 
-Lookup load_if_of(const Key& key, const std::string& path) {
-  Loaded loaded = load(path);
+Lookup load_if_of(const Key& key, const std::string& path, uid_t owner) {
+  Loaded loaded = load(path, owner);
   if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
   if (const std::string differs = difference(key, loaded.view); !differs.empty())
     return missed(Miss::collision, path + ": another kernel's, by its " + differs);
@@ -103,12 +110,12 @@ DiskStore::DiskStore(std::string directory, Warn warn, int hash_digits)
   guarded(false, [&] {
     const std::string settled = directory_.empty() ? "" : settled_path(directory_);
     if (directory_.empty())
-      refuse("no HOME, XDG_CACHE_HOME or KILN_CACHE_DIR");
+      refuse("", "no HOME, XDG_CACHE_HOME or KILN_CACHE_DIR");
     else if (settled.empty())
-      refuse("is relative to a working directory that is not known");
+      refuse(directory_, "is relative to a working directory that is not known");
     else
       directory_ = settled;
-    return ready();
+    return examine_folders();
   });
 }
 
@@ -127,23 +134,27 @@ void DiskStore::warn_once(const std::string& text) const {
   }
 }
 
-void DiskStore::refuse(std::string_view reason) const {
-  auto text = std::make_unique<const std::string>(
-      directory_.empty() ? std::string(reason) : directory_ + " " + std::string(reason));
+void DiskStore::refuse(const std::string& path, std::string_view reason) const {
+  auto text = std::make_unique<const std::string>(path.empty() ? std::string(reason)
+                                                               : path + " " + std::string(reason));
   warn_once("no kernel cache on disk: " + *text);
   const std::string* none = nullptr;
   if (refusal_.compare_exchange_strong(none, text.get())) static_cast<void>(text.release());
 }
 
-// Whether entries may be looked for. A directory found sound is not examined again: that would cost
-// each hit a system call.
-bool DiskStore::ready() const {
+// Whether entries may be looked for and written: the cache's directory is there, and nobody else
+// has a hand in it or in the version folder inside.
+bool DiskStore::examine_folders() const {
   if (refusal_.load()) return false;
-  if (sound_.load()) return true;
-  const Standing standing = examine(directory_);
-  if (standing.is == Standing::refused) refuse(standing.reason);
-  if (standing.is == Standing::sound) sound_.store(true);
-  return standing.is == Standing::sound;
+  const std::string version = version_path(directory_);
+  const Standing outer = examine(directory_);
+  const Standing inner = outer.is == Standing::sound ? examine(version) : Standing();
+  if (outer.is == Standing::refused) refuse(directory_, outer.reason);
+  if (inner.is == Standing::refused) refuse(version, inner.reason);
+  const bool sound = outer.is == Standing::sound && inner.is != Standing::refused;
+  if (sound) owner_.store(::geteuid());
+  sound_.store(sound);
+  return sound;
 }
 
 void DiskStore::count(Miss miss) const {
@@ -162,20 +173,29 @@ std::string DiskStore::shard_path(const EntryName& name) const {
 }
 
 Lookup DiskStore::get(const Key& key) const {
-  Lookup lookup = guarded(missed(Miss::unreadable, "out of memory"), [&] { return find(key); });
+  Lookup lookup = guarded(missed(Miss::unreadable, "out of memory"), [&] {
+    Lookup found = find(key);
+    // The folder that was sound may be gone, and another's in its place.
+    if (!found.entry && usable() && !examine_folders() && !usable())
+      found = missed(Miss::disabled, why_unusable());
+    return found;
+  });
   count(lookup.miss);
   return lookup;
 }
 
+// A hit does not examine the folders, which would cost it system calls: its own file tells who
+// wrote it.
 Lookup DiskStore::find(const Key& key) const {
-  if (!ready()) return usable() ? missed(Miss::absent, "") : missed(Miss::disabled, why_unusable());
+  if (!usable() || (!sound_.load() && !examine_folders()))
+    return usable() ? missed(Miss::absent, "") : missed(Miss::disabled, why_unusable());
   const EntryName name = entry_name(key, hash_digits_);
   if (name.producer_hash.empty()) return find_newest(key, name);
   return find_named(key, name);
 }
 
 Lookup DiskStore::find_named(const Key& key, const EntryName& name) const {
-  Lookup lookup = load_if_of(key, shard_path(name) + "/" + name.file());
+  Lookup lookup = load_if_of(key, shard_path(name) + "/" + name.file(), owner_.load());
   if (limit_ != 0 && lookup.entry) use_log_.note(name);
   return lookup;
 }
@@ -239,7 +259,7 @@ std::string DiskStore::publish(const Key& key, const Entry& entry) {
   // A place that is not there is made, and made again if somebody clears the cache meanwhile.
   int error = ENOENT;
   for (int attempt = 0; attempt < 3 && (error == ENOENT || error == ESTALE); ++attempt) {
-    if (attempt > 0 || !ready()) {
+    if (attempt > 0 || !examine_folders()) {
       if (std::string why = make_place(name); !why.empty()) return why;
     }
     if (attempt == 0 && limit_ != 0)
@@ -254,8 +274,7 @@ std::string DiskStore::publish(const Key& key, const Entry& entry) {
 
 std::string DiskStore::make_place(const EntryName& name) {
   if (const int error = make_private(directory_)) return error_text(error);
-  sound_.store(false);  // it may be a new one
-  if (!ready()) return usable() ? error_text(ENOENT) : why_unusable();
+  if (!examine_folders()) return usable() ? error_text(ENOENT) : why_unusable();
   const int error = make_private(shard_path(name));
   return error ? error_text(error) : "";
 }
@@ -275,7 +294,7 @@ void DiskStore::add_to(Pruned pruned) {
 
 Pruned DiskStore::prune(std::uint64_t target, std::int64_t unused_since) {
   return guarded(Pruned(), [&] {
-    if (!ready()) return Pruned();
+    if (!examine_folders()) return Pruned();
     use_log_.flush(version_path(directory_), "");
     const Pruned pruned = kiln::cache::prune(version_path(directory_), target, unused_since);
     add_to(pruned);
@@ -285,19 +304,20 @@ Pruned DiskStore::prune(std::uint64_t target, std::int64_t unused_since) {
 
 void DiskStore::flush(std::string_view counts) {
   guarded(0, [&] {
-    if (ready()) use_log_.flush(version_path(directory_), counts);
+    if (examine_folders()) use_log_.flush(version_path(directory_), counts);
     return 0;
   });
 }
 
 Uses DiskStore::uses() const {
-  return guarded(Uses(), [&] { return ready() ? read_uses(version_path(directory_)) : Uses(); });
+  return guarded(Uses(),
+                 [&] { return examine_folders() ? read_uses(version_path(directory_)) : Uses(); });
 }
 
 std::vector<Listing> DiskStore::list() const {
   return guarded(std::vector<Listing>(), [&] {
     std::vector<Listing> listings;
-    if (!ready()) return listings;
+    if (!examine_folders()) return listings;
     const Uses noted = uses();
     const std::string path = version_path(directory_);
     OpenDirectory top(path);
@@ -320,7 +340,7 @@ std::vector<Listing> DiskStore::list() const {
 Lookup DiskStore::read(const Listing& listing, std::vector<Field>* content,
                        std::string* producer) const {
   return guarded(missed(Miss::unreadable, "out of memory"), [&] {
-    Loaded loaded = load(listing.path);
+    Loaded loaded = load(listing.path, owner_.load());
     if (loaded.miss != Miss::none) return missed(loaded.miss, std::move(loaded.detail));
     if (content) *content = copy_content(loaded.view);
     if (producer) *producer = loaded.view.producer;
@@ -331,7 +351,7 @@ Lookup DiskStore::read(const Listing& listing, std::vector<Field>* content,
 std::uint64_t DiskStore::clear() {
   std::uint64_t cleared = 0;
   guarded(0, [&] {
-    if (!ready()) return 0;
+    if (!examine_folders()) return 0;
     OpenDirectory top(version_path(directory_));
     for_each_shard(top, [&](OpenDirectory& shard, const std::string& shard_name) {
       for (const std::string& file : shard.names()) {

@@ -62,8 +62,9 @@ struct Counters {
 class DiskStore {
  public:
   // `directory` may be empty (no place for a cache), absent (made when first written), or unusable
-  // (another user's, writable by others, a link): the store is then disabled, says so once through
-  // `warn`, and every lookup misses. Never throws.
+  // (another user's, writable by others, a link, or one with such a version folder inside): the
+  // store is then disabled, says so once through `warn`, and every lookup misses. It is examined
+  // again after each miss and before each write: it may be another one by then. Never throws.
   //
   // `hash_digits` below 32 shortens the hashes in file names: a test's way to make keys collide.
   using Warn = std::function<void(std::string_view)>;
@@ -81,8 +82,9 @@ class DiskStore {
   bool usable() const { return refusal_.load() == nullptr; }
   std::string why_unusable() const;
 
-  // A hit costs open, read, close: no lock, no write. The full key is compared. A key of any
-  // producer finds the newest sound entry of its content, for the price of a look through a shard.
+  // A hit costs open, fstat, read, close: no lock, no write. An entry that another user can have
+  // written is none, and the full key is compared. A key of any producer finds the newest sound
+  // entry of its content, for the price of a look through a shard.
   Lookup get(const Key& key) const;
 
   // Publishes by rename of a complete private file. False, and one warning a store, if the system
@@ -112,8 +114,8 @@ class DiskStore {
  private:
   using Count = std::atomic<std::uint64_t>;
 
-  bool ready() const;
-  void refuse(std::string_view reason) const;
+  bool examine_folders() const;
+  void refuse(const std::string& path, std::string_view reason) const;
   void warn_once(const std::string& text) const;
   void count(Miss miss) const;
   std::string shard_path(const EntryName& name) const;
@@ -130,6 +132,7 @@ class DiskStore {
   std::uint64_t limit_ = 0;
   mutable UseLog use_log_;
   mutable std::atomic<bool> sound_{false}, warned_{false};
+  mutable std::atomic<uid_t> owner_{0};  // of the folders, when they were sound
   // Set at most once and then kept, so that it may be read without a lock.
   mutable std::atomic<const std::string*> refusal_{nullptr};
   mutable Count hits_{0}, absent_{0}, corrupt_{0}, collisions_{0}, unreadable_{0};

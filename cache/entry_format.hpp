@@ -23,7 +23,7 @@
 namespace kiln::cache {
 
 inline constexpr std::uint64_t format_version = 1;  // a new one also gets a new directory, "v2"
-inline constexpr std::uint64_t max_entry_bytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t max_entry_bytes = std::uint64_t{64} << 20;
 
 std::vector<std::byte> encode(const Key& key, const Entry& entry);
 

@@ -6,18 +6,20 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <system_error>
 #include <utility>
 
 #include "cache/entry_format.hpp"
 #include "cache/layout.hpp"
+#include "cache/private_directory.hpp"
+#include "cache/quiet_writes.hpp"
 
 namespace kiln::cache {
 namespace {
 
-// Enough for a kernel with its source, PTX and log. Larger entries are read in further steps.
+// Enough for a kernel with its source, PTX and log. Of larger files no more is read until these
+// bytes have told that it is an entry.
 constexpr std::size_t first_read_bytes = std::size_t{1} << 20;
 
 // A writer needs milliseconds; an hour is beyond any suspended laptop's clock drift between hosts.
@@ -45,10 +47,15 @@ class Descriptor {
   int number_;
 };
 
-void grow(FileBytes& file, std::size_t capacity) {
-  auto larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
-  if (file.size != 0) std::memcpy(larger.get(), file.data.get(), file.size);
-  file.data = std::move(larger);
+// Reads on until there are `size` bytes, or no more.
+void fill(FileBytes& file, int descriptor, std::size_t size) {
+  while (file.size < size) {
+    const auto count =
+        retried([&] { return ::read(descriptor, file.data.get() + file.size, size - file.size); });
+    if (count < 0) file.error = errno;
+    if (count <= 0) return;
+    file.size += static_cast<std::size_t>(count);
+  }
 }
 
 int open_to_read(const std::string& path) {
@@ -57,14 +64,15 @@ int open_to_read(const std::string& path) {
   });
 }
 
-int write_new_file(const std::string& path, std::span<const std::byte> bytes) {
+int write_new_file(const std::string& path, std::span<const std::byte> bytes, Access access) {
+  const mode_t mode = access == Access::owner ? 0600 : 0666;
   Descriptor file(retried([&] {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   }));
   if (file.get() < 0) return errno;
   // The umask can only have taken bits away. Given back where the file system lets us; else another
   // process will fail to read the entry, and that is a miss.
-  static_cast<void>(::fchmod(file.get(), 0600));
+  if (access == Access::owner) static_cast<void>(::fchmod(file.get(), mode));
   if (const int error = write_all(file.get(), bytes)) return error;
   // Quotas and network file systems may say only here that the bytes did not arrive. EINTR counts
   // as such: the descriptor is gone, and whether the data are there is not known.
@@ -76,6 +84,7 @@ int write_new_file(const std::string& path, std::span<const std::byte> bytes) {
 std::string error_text(int error) { return std::system_category().message(error); }
 
 int write_all(int descriptor, std::span<const std::byte> bytes) {
+  const QuietWrites quiet;
   while (!bytes.empty()) {
     const auto written = retried([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
     if (written < 0) return errno;
@@ -118,33 +127,33 @@ std::vector<std::byte> FileReader::read(std::uint64_t offset, std::uint64_t size
   return bytes;
 }
 
-FileBytes read_entry_file(const std::string& path) {
+FileBytes read_entry_file(const std::string& path, uid_t owner) {
   FileBytes file;
-  Descriptor descriptor(open_to_read(path));
-  if (descriptor.get() < 0) {
+  const Descriptor descriptor(open_to_read(path));
+  struct stat status;
+  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
     file.error = errno;
     return file;
   }
-  std::size_t capacity = first_read_bytes;
-  grow(file, capacity);
-  while (file.size < announced_size(file.bytes())) {
-    if (file.size == capacity) grow(file, capacity *= 4);
-    const auto count = retried([&] {
-      return ::read(descriptor.get(), file.data.get() + file.size, capacity - file.size);
-    });
-    if (count < 0) file.error = errno;
-    if (count <= 0) break;
-    file.size += static_cast<std::size_t>(count);
-  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  file.refusal = other_writers(status, owner);
+  if (!S_ISREG(status.st_mode)) file.refusal = "is not a regular file";
+  if (file.refusal.empty() && size > max_entry_bytes)
+    file.refusal = "has " + std::to_string(size) + " bytes, more than any entry";
+  if (!file.refusal.empty()) return file;
+  file.data = std::make_unique_for_overwrite<std::byte[]>(size);
+  fill(file, descriptor.get(), std::min<std::size_t>(size, first_read_bytes));
+  if (file.error == 0 && file.size < size && announced_size(file.bytes()) == size)
+    fill(file, descriptor.get(), size);
   return file;
 }
 
 // No fsync: it would cost every publisher milliseconds to guard against a power cut, after which
 // the checksum finds a torn or empty file anyway, and the kernel is compiled again.
 int publish_file(const std::string& directory, const std::string& name,
-                 std::span<const std::byte> bytes) {
+                 std::span<const std::byte> bytes, Access access) {
   const std::string temporary = directory + "/" + temporary_name();
-  int error = write_new_file(temporary, bytes);
+  int error = write_new_file(temporary, bytes, access);
   if (error == EEXIST) return error;  // somebody else's file: not ours to remove
   if (error == 0 && std::rename(temporary.c_str(), (directory + "/" + name).c_str()) != 0)
     error = errno;
@@ -165,14 +174,8 @@ FileBytes read_whole_file(const std::string& path, std::size_t most) {
     return file;
   }
   const std::size_t size = std::min(most, static_cast<std::size_t>(status.st_size));
-  grow(file, size);
-  while (file.size < size) {
-    const auto count = retried(
-        [&] { return ::read(descriptor.get(), file.data.get() + file.size, size - file.size); });
-    if (count < 0) file.error = errno;
-    if (count <= 0) break;
-    file.size += static_cast<std::size_t>(count);
-  }
+  file.data = std::make_unique_for_overwrite<std::byte[]>(size);
+  fill(file, descriptor.get(), size);
   return file;
 }
 
@@ -191,10 +194,17 @@ int open_or_create(const std::string& path, int flags) {
 int append_to_file(const std::string& path, std::span<const std::byte> bytes, std::uint64_t* size) {
   Descriptor file(open_or_create(path, O_WRONLY | O_APPEND));
   if (file.get() < 0) return errno;
-  struct stat status;
-  if (size != nullptr && ::fstat(file.get(), &status) == 0)
-    *size = static_cast<std::uint64_t>(status.st_size);
-  return retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); }) < 0 ? errno : 0;
+  struct stat before, after;
+  if (::fstat(file.get(), &before) != 0) return errno;
+  if (size != nullptr) *size = static_cast<std::uint64_t>(before.st_size);
+  const QuietWrites quiet;
+  const auto written = retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
+  if (written < 0) return errno;
+  if (static_cast<std::size_t>(written) == bytes.size()) return 0;
+  // Half a line would spoil the next one, which follows it. Unless somebody else's already does.
+  if (::fstat(file.get(), &after) == 0 && after.st_size == before.st_size + written)
+    static_cast<void>(::ftruncate(file.get(), before.st_size));
+  return ENOSPC;
 }
 
 OpenDirectory::OpenDirectory(int at, const char* path) {

@@ -22,21 +22,28 @@ struct FileBytes {
   std::unique_ptr<std::byte[]> data;
   std::size_t size = 0;
   int error = 0;
+  std::string refusal;  // a sentence's end: why it was not read, though it is there
 
   std::span<const std::byte> bytes() const { return {data.get(), size}; }
 };
 
-// open, one read, close for any entry of less than a mebibyte. Never waits (a FIFO reads as empty
-// or fails with EAGAIN), never follows a link (ELOOP), and stops reading where the header says that
-// the entry ends or that it is none.
-FileBytes read_entry_file(const std::string& path);
+// An entry: open, fstat, one read, close if it is of less than a mebibyte. Never waits, never
+// follows a link (ELOOP). Refused are what is no regular file, what is larger than any entry, and
+// what others than `owner` can have written. Stops reading where the header says that this is no
+// entry, or one of another size than the file's.
+FileBytes read_entry_file(const std::string& path, uid_t owner);
 
+// None of the writers here lets a signal reach the program (quiet_writes.hpp).
 int write_all(int descriptor, std::span<const std::byte> bytes);
 
-// Makes `bytes` appear as directory/name in one step, mode 0600 whatever the umask: written to a
-// private file beside it, then renamed. Nothing is left behind on failure.
+// Makes `bytes` appear as directory/name in one step: written to a file beside it, then renamed.
+// Nothing is left behind on failure.
+enum class Access {
+  owner,    // mode 0600 whatever the umask
+  by_umask  // readable by whomever the umask allows
+};
 int publish_file(const std::string& directory, const std::string& name,
-                 std::span<const std::byte> bytes);
+                 std::span<const std::byte> bytes, Access access = Access::owner);
 
 // A file open for reading at any place; links are followed.
 class FileReader {
@@ -48,7 +55,9 @@ class FileReader {
 
   int error() const { return error_; }  // the last one
   bool status(struct stat& status) const;
-  std::vector<std::byte> read(std::uint64_t offset, std::uint64_t size) const;  // fewer: in vain
+  // Fewer bytes than asked for: in vain. What `size` says is allocated: it must have been compared
+  // with the file's before.
+  std::vector<std::byte> read(std::uint64_t offset, std::uint64_t size) const;
 
  private:
   int descriptor_;
@@ -58,8 +67,8 @@ class FileReader {
 // At most `most` bytes of a file, with the same care.
 FileBytes read_whole_file(const std::string& path, std::size_t most);
 
-// Appends in one write to a file, made (0600) if need be. `size`, if not null, gets the file's
-// size before that.
+// Appends in one write to a file, made (0600) if need be; what arrives only in part is taken back,
+// as ENOSPC. `size`, if not null, gets the file's size before that.
 int append_to_file(const std::string& path, std::span<const std::byte> bytes,
                    std::uint64_t* size = nullptr);
 

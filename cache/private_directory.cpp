@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -12,7 +13,31 @@
 
 namespace kiln::cache {
 
+namespace {
+
+// Of the directory that `path` lies in.
+std::string flaw_of_parent(const std::string& path) {
+  const auto slash = path.find_last_of('/');
+  const std::string parent =
+      slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+  struct stat status;
+  if (::stat(parent.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return "";
+  if (!(status.st_mode & S_IWOTH) || (status.st_mode & S_ISVTX)) return "";
+  return "lies in " + parent + ", where every user may rename it (no sticky bit)";
+}
+
+}  // namespace
+
+std::string other_writers(const struct stat& status, uid_t owner) {
+  if (status.st_uid != owner)
+    return "belongs to another user (uid " + std::to_string(status.st_uid) + ", not " +
+           std::to_string(owner) + ")";
+  return status.st_mode & (S_IWGRP | S_IWOTH) ? "can be written by other users" : "";
+}
+
 Standing examine(const std::string& path) {
+  if (std::string flaw = flaw_of_parent(path); !flaw.empty())
+    return {Standing::refused, std::move(flaw)};
   struct stat status;
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {Standing::absent, ""};
@@ -23,10 +48,8 @@ Standing examine(const std::string& path) {
   };
   if (S_ISLNK(status.st_mode)) return refused("is a symbolic link");
   if (!S_ISDIR(status.st_mode)) return refused("is not a directory");
-  if (status.st_uid != ::geteuid())
-    return refused("belongs to another user (uid " + std::to_string(status.st_uid) + ", not " +
-                   std::to_string(::geteuid()) + ")");
-  if (status.st_mode & (S_IWGRP | S_IWOTH)) return refused("can be written by other users");
+  if (std::string others = other_writers(status, ::geteuid()); !others.empty())
+    return refused(std::move(others));
   return {Standing::sound, ""};
 }
 

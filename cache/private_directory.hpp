@@ -1,9 +1,15 @@
-// A directory that nobody else can have put anything into.
+// Whether others can have had a hand in a directory or a file whose content will be executed.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <string>
 
 namespace kiln::cache {
+
+// A sentence's end that says why `owner` is not the only user who can have written what `status`
+// describes ("can be written by other users"); "" if it is.
+std::string other_writers(const struct stat& status, uid_t owner);
 
 struct Standing {
   enum { absent, sound, refused } is = absent;
@@ -11,8 +17,8 @@ struct Standing {
 };
 
 // Sound: a directory, not a link to one, that belongs to the effective user and that neither group
-// nor others can write. Its parents are the user's affair: whoever may rename the user's
-// directories needs no cache to do harm.
+// nor others can write, in a directory where not everybody may rename it: one that all can write
+// has to have the sticky bit, as /tmp has. Absent ones are judged by their parent alone.
 Standing examine(const std::string& path);
 
 // Makes `path`, and its parents where they are missing, mode 0700 whatever the umask. Returns an

@@ -105,11 +105,12 @@ BOOST_AUTO_TEST_CASE(a_hit_takes_three_calls) {
     return;
   }
   BOOST_TEST(hits.status == 0);
-  BOOST_TEST(hits.calls.size() == 150u);
-  for (std::size_t i = 0; i < hits.calls.size(); i += 3) {
+  BOOST_TEST(hits.calls.size() == 200u);
+  for (std::size_t i = 0; i < hits.calls.size(); i += 4) {
     BOOST_TEST(hits.calls[i] == SYS_openat);
-    BOOST_TEST(hits.calls[i + 1] == SYS_read);
-    BOOST_TEST(hits.calls[i + 2] == SYS_close);
+    BOOST_TEST(hits.calls[i + 1] == SYS_newfstatat);
+    BOOST_TEST(hits.calls[i + 2] == SYS_read);
+    BOOST_TEST(hits.calls[i + 3] == SYS_close);
   }
 }
 

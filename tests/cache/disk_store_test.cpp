@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_leaves_nothing_behind_and_warns_once) {
   store.put(key, sample_entry("old"));
   const int status = in_child([&] {
     const rlimit limit{5000, 5000};  // the write stops short there, the next one fails
-    std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_DFL);   // which ends the process
     setrlimit(RLIMIT_FSIZE, &limit);
     for (int i = 0; i < 3; ++i)
       if (store.put(key, sample_entry(std::string(20000, 'x')))) return 1;

@@ -116,6 +116,112 @@ BOOST_AUTO_TEST_CASE(becomes_unsound_before_the_first_write) {
   BOOST_TEST(fs::is_empty(directory));
 }
 
+// Where everybody may write, everybody may put another directory in this one's place.
+BOOST_AUTO_TEST_CASE(a_parent_that_everybody_may_write) {
+  const std::string parent = scratch.path("open"), below = parent + "/cache";
+  fs::create_directory(parent);
+  chmod(parent.c_str(), 0777);
+  check_refused(below, "where every user may rename it");
+  BOOST_TEST(fs::is_empty(parent));
+  fs::create_directory(below);
+  chmod(below.c_str(), 0700);
+  check_refused(below, "where every user may rename it");
+  for (const mode_t mode : {01777, 0755, 0775}) {
+    chmod(parent.c_str(), mode);
+    DiskStore store(below, nullptr);
+    BOOST_TEST(store.put(sample_key(), sample_entry()));
+  }
+}
+
+// The version folder inside is as good a place for somebody else's kernels.
+BOOST_AUTO_TEST_CASE(the_version_folder_is_examined_too) {
+  const std::string version = directory + "/v1";
+  BOOST_REQUIRE(DiskStore(directory, nullptr).put(sample_key(0, "A"), sample_entry()));
+  chmod(version.c_str(), 0777);
+  check_refused(directory, "can be written by other users");
+  chmod(version.c_str(), 0700);
+  if (geteuid() == 0) {
+    BOOST_REQUIRE(chown(version.c_str(), 65534, 65534) == 0);
+    check_refused(directory, "belongs to another user (uid 65534");
+    BOOST_REQUIRE(chown(version.c_str(), 0, 0) == 0);
+  }
+  fs::rename(version, scratch.path("elsewhere"));
+  fs::create_directory_symlink(scratch.path("elsewhere"), version);
+  check_refused(directory, "is a symbolic link");
+  fs::remove(version);
+  write_bytes(version, Bytes(3));
+  check_refused(directory, "is not a directory");
+}
+
+// A directory that was sound, was removed, and was made anew by somebody else with a copy of what
+// was in it. (A test that is not root cannot give files away; it lets others write them.)
+BOOST_AUTO_TEST_CASE(another_directory_in_the_sound_ones_place) {
+  const auto give_away = [](const std::string& path) {
+    if (geteuid() == 0 && lchown(path.c_str(), 65534, 65534) != 0) return false;
+    return chmod(path.c_str(), fs::is_directory(path) ? 0777 : 0666) == 0;
+  };
+  for (const bool with_entries : {true, false}) {
+    BOOST_TEST_CONTEXT("with entries " << with_entries) {
+      fs::remove_all(directory);
+      Warnings warnings;
+      DiskStore store(directory, warnings.sink());
+      BOOST_REQUIRE(store.put(sample_key(), sample_entry("mine")));
+      BOOST_REQUIRE(store.get(sample_key()).entry.has_value());
+      fs::remove_all(directory);
+      fs::create_directory(directory);
+      if (with_entries) {
+        chmod(directory.c_str(), 0700);
+        BOOST_REQUIRE(DiskStore(directory, nullptr).put(sample_key(), sample_entry("theirs")));
+        for (const auto& file : fs::recursive_directory_iterator(directory))
+          BOOST_REQUIRE(give_away(file.path()));
+      }
+      BOOST_REQUIRE(give_away(directory));
+      const auto before = files_below(directory);
+      const Lookup lookup = store.get(sample_key());
+      BOOST_TEST(!lookup.entry.has_value());
+      BOOST_TEST(name_of(lookup.miss) == "disabled");
+      BOOST_TEST(!store.put(sample_key(), sample_entry()));
+      BOOST_TEST(store.lock_path(sample_key()) == "");
+      BOOST_TEST(warnings.all().size() == 1u);
+      BOOST_TEST((files_below(directory) == before));
+    }
+  }
+}
+
+// Written into before anything was missed there.
+BOOST_AUTO_TEST_CASE(becomes_unsound_between_two_writes) {
+  Warnings warnings;
+  DiskStore store(directory, warnings.sink());
+  store.set_limit(1'000'000);
+  BOOST_REQUIRE(store.put(sample_key(), sample_entry()));
+  chmod(directory.c_str(), 0777);
+  const auto before = files_below(directory);
+  store.flush("disk=1");
+  BOOST_TEST(!store.put(sample_key(1), sample_entry()));
+  BOOST_TEST((files_below(directory) == before));
+  BOOST_TEST(warnings.all().size() == 1u);
+}
+
+// An entry of mine that others may have written is replaced; so is somebody else's.
+BOOST_AUTO_TEST_CASE(an_entry_that_others_can_have_written_is_none) {
+  Warnings warnings;
+  DiskStore store(directory, warnings.sink());
+  BOOST_REQUIRE(store.put(sample_key(), sample_entry()));
+  const std::string path = path_of(store, sample_key());
+  const auto check = [&](const char* reason) {
+    const Lookup lookup = store.get(sample_key());
+    BOOST_TEST(name_of(lookup.miss) == "corrupt");
+    BOOST_TEST(lookup.detail.find(reason) != std::string::npos, lookup.detail);
+    BOOST_TEST(store.put(sample_key(), sample_entry()));
+    BOOST_TEST(store.get(sample_key()).entry.has_value());
+  };
+  chmod(path.c_str(), 0622);
+  check("can be written by other users");
+  if (geteuid() == 0 && chown(path.c_str(), 65534, 65534) == 0) check("belongs to another user");
+  BOOST_TEST(store.usable());
+  BOOST_TEST(warnings.all().empty());
+}
+
 BOOST_AUTO_TEST_CASE(appears_after_the_store) {
   DiskStore early(directory, nullptr);
   DiskStore(directory, nullptr).put(sample_key(), sample_entry());
@@ -145,7 +251,7 @@ BOOST_AUTO_TEST_CASE(cannot_be_made) {
 }
 
 BOOST_AUTO_TEST_CASE(an_unreadable_entry_is_a_miss) {
-  chmod(scratch.path("").c_str(), 0777);
+  chmod(scratch.path("").c_str(), 01777);
   const int status = in_child([&] {
     if (geteuid() == 0 && setuid(65534) != 0) return 77;
     DiskStore store(directory, nullptr);
