@@ -4,23 +4,36 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
+#include "cache/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 
 namespace kiln::host {
 namespace {
 
-bool write_all(int file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+// Sanitizers' reports and debuggers read the file again, for the names and lines of the kernel.
+bool is_read_again() {
+#ifdef KILN_SANITIZE
   return true;
+#else
+  return config().line_info;
+#endif
+}
+
+// A path of the descriptor that no other library had. glibc takes a library of a known name for the
+// one that it has already loaded, and the number is soon another descriptor's. So the folder is
+// spelled otherwise each time: "/." and "/" are the binary digits of a count. (With the process's
+// number, not "self": a debugger finds the file under this name too.)
+std::string unique_path(int descriptor) {
+  static std::atomic<std::uint64_t> count{0};
+  std::string path = cat("/proc/", getpid(), "/fd");
+  for (std::uint64_t rest = ++count; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "/." : "/";
+  return cat(path, "/", descriptor);
 }
 
 void* open_library(const std::string& path, std::string& why) {
@@ -45,16 +58,15 @@ SharedObject::~SharedObject() {
 
 bool SharedObject::open_from_memory(std::span<const std::byte> image, std::string& why) {
   memory_ = memfd_create("kiln-host-kernel", MFD_CLOEXEC);
-  if (memory_ < 0 || !write_all(memory_, image)) {
-    why = std::strerror(errno);
+  if (const int error = memory_ < 0 ? errno : cache::write_all(memory_, image)) {
+    why = std::strerror(error);
   } else {
-    // With the process id, and not /proc/self, a debugger finds the file under this name too.
-    handle_ = open_library(cat("/proc/", getpid(), "/fd/", memory_), why);
+    handle_ = open_library(unique_path(memory_), why);
   }
-  if (handle_) return true;
+  if (handle_ && is_read_again()) return true;
   if (memory_ >= 0) close(memory_);
   memory_ = -1;
-  return false;
+  return handle_ != nullptr;
 }
 
 bool SharedObject::open_from_file(std::span<const std::byte> image, std::string& why) {
@@ -64,11 +76,10 @@ bool SharedObject::open_from_file(std::span<const std::byte> image, std::string&
     why = cat(path, ": ", std::strerror(errno));
     return false;
   }
-  if (write_all(file, image)) {
+  if (const int error = cache::write_all(file, image))
+    why = cat(path, ": ", std::strerror(error));
+  else
     handle_ = open_library(path, why);
-  } else {
-    why = cat(path, ": ", std::strerror(errno));
-  }
   close(file);
   unlink(path.c_str());
   return handle_ != nullptr;

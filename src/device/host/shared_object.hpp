@@ -1,4 +1,5 @@
-// A shared object that exists only in memory.
+// A shared object that exists only in memory. It holds no descriptor once it is loaded, except in
+// sanitized builds and with KILN_LINEINFO, where reports and debuggers read the file again.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,7 @@ class SharedObject {
   bool open_from_memory(std::span<const std::byte> image, std::string& why);
   bool open_from_file(std::span<const std::byte> image, std::string& why);
 
-  int memory_ = -1;  // stays open while loaded: the loader knows objects by name, and the name is
-                     // that of this descriptor
+  int memory_ = -1;  // what stays open
   void* handle_ = nullptr;
 };
 
