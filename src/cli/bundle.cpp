@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/entries.hpp"
 #include "cli/format.hpp"
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 
 namespace kiln::cli {
@@ -35,16 +36,16 @@ std::string library_of(const nlohmann::ordered_json& provenance) {
 int list(const Options& options) {
   const auto bundle = open_bundle(options.file);
   const auto provenance = provenance_of(*bundle);
-  std::cout << "library    " << library_of(provenance) << '\n';
+  std::cout << "library    " << printable(library_of(provenance)) << '\n';
   for (const std::string& compiler : texts_in(provenance, "compilers"))
-    std::cout << "compiler   " << compiler << '\n';
+    std::cout << "compiler   " << printable(compiler) << '\n';
   std::cout << "manifest   " << texts_in(provenance, "manifest").size() << " problems\nkernels    "
             << bundle->entries() << "\nsize       " << bytes_text(bundle->bytes()) << '\n';
   std::string flaw;
   for (const cache::BundleRecord& record : bundle->records(flaw)) {
     const std::string key = record.content_hash + "-" + record.producer_hash;
     std::cout << key << "  " << padded(bytes_text(record.bytes), 10) << "  "
-              << label_of(provenance, key) << '\n';
+              << printable(label_of(provenance, key)) << '\n';
   }
   if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", flaw);
   return 0;
@@ -111,12 +112,12 @@ int diff(const Options& options) {
   int differences = 0;
   const auto tell = [&](char mark, const Content& of, const std::string& key) {
     ++differences;
-    std::cout << mark << ' ' << key << "  " << label_of(of.provenance, key) << '\n';
+    std::cout << mark << ' ' << key << "  " << printable(label_of(of.provenance, key)) << '\n';
   };
   const auto tell_fields = [&](const char* name, const std::string& old, const std::string& fresh) {
     if (old == fresh) return;
     ++differences;
-    std::cout << name << "  " << old << "  ->  " << fresh << '\n';
+    std::cout << name << "  " << printable(old) << "  ->  " << printable(fresh) << '\n';
   };
   tell_fields("library", library_of(a.provenance), library_of(b.provenance));
   tell_fields("compilers", join(texts_in(a.provenance, "compilers"), ", "),
@@ -185,7 +186,7 @@ int merge(const Options& options) {
   }
   const auto provenance = make_provenance({compilers.begin(), compilers.end()}, labels,
                                           {problems.begin(), problems.end()}, winners);
-  const std::string failure = writer.finish(provenance.dump(1));
+  const std::string failure = writer.finish(text_of_provenance(provenance));
   if (!failure.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", options.file, " cannot be written: ", failure);
   std::cout << options.file << ": " << in_order.size() << " kernels\n";

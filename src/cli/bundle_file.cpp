@@ -6,6 +6,7 @@
 
 #include "cache/entry_format.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/kernel_text.hpp"
 
@@ -43,6 +44,10 @@ ordered_json make_provenance(const std::vector<std::string>& compilers, const or
   return json;
 }
 
+std::string text_of_provenance(const ordered_json& provenance) {
+  return provenance.dump(1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 void write_bundle(const std::string& path, const std::vector<PackedKernel>& kernels,
                   const std::vector<std::string>& problems, const std::set<std::string>& winners) {
   std::map<std::string, const PackedKernel*> in_order;
@@ -57,8 +62,8 @@ void write_bundle(const std::string& path, const std::vector<PackedKernel>& kern
     compilers.insert(producer);
     labels[key] = kernel->label;
   }
-  const std::string failure = writer.finish(
-      make_provenance({compilers.begin(), compilers.end()}, labels, problems, winners).dump(1));
+  const std::string failure = writer.finish(text_of_provenance(
+      make_provenance({compilers.begin(), compilers.end()}, labels, problems, winners)));
   if (!failure.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", path, " cannot be written: ", failure);
 }
@@ -72,7 +77,7 @@ std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path) {
 
 ordered_json provenance_of(const cache::Bundle& bundle) {
   std::string flaw;
-  ordered_json json = ordered_json::parse(bundle.provenance(flaw), nullptr, false);
+  ordered_json json = parse_json<ordered_json>(bundle.provenance(flaw));
   return json.is_object() ? json : ordered_json::object();
 }
 

@@ -36,9 +36,12 @@ nlohmann::ordered_json make_provenance(const std::vector<std::string>& compilers
                                        const std::vector<std::string>& problems,
                                        const std::set<std::string>& winners);
 
+std::string text_of_provenance(const nlohmann::ordered_json& provenance);
+
 // Throws EXECUTION_FAILED with why it is no bundle.
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path);
-// An object, empty if the bundle's provenance is damaged or of another make.
+// An object, empty if the bundle's provenance is damaged or of another make. Its texts are whatever
+// the bundle's maker wrote: printable() is for those that are printed.
 nlohmann::ordered_json provenance_of(const cache::Bundle& bundle);
 // What a key's kernel was made for, "" if that is not known.
 std::string label_of(const nlohmann::ordered_json& provenance, const std::string& key);

@@ -13,6 +13,7 @@
 #include "cli/entries.hpp"
 #include "cli/format.hpp"
 #include "cli/operation.hpp"
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "core/quantity.hpp"
 #include "plan/kernel_cache.hpp"
@@ -60,8 +61,8 @@ int print_entries(const Options&) {
   for (const cache::Listing& listing : store.list()) used[listing.path] = listing.used;
   visit_entries(store, [&](const StoredEntry& entry) {
     std::cout << entry.key << "  " << date_text(used[entry.place]) << "  "
-              << padded(entry.flaw.empty() ? entry.architecture() : "(corrupt)", 8) << "  "
-              << bytes_text(entry.bytes) << '\n';
+              << padded(entry.flaw.empty() ? printable(entry.architecture()) : "(corrupt)", 8)
+              << "  " << bytes_text(entry.bytes) << '\n';
   });
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "cli/cache_commands.hpp"
 #include "cli/commands.hpp"
 #include "cli/entries.hpp"
+#include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "plan/kernel_cache.hpp"
 
@@ -45,7 +46,7 @@ Distance distance(const cache::Key& key, const std::multiset<std::string>& wante
 }
 
 void print_pair(const std::string& wanted, const std::string& there) {
-  std::cout << "  wanted       " << wanted << "\n  there        " << there << '\n';
+  std::cout << "  wanted       " << wanted << "\n  there        " << printable(there) << '\n';
 }
 
 void print_source_difference(const std::string& wanted, const std::string& there) {
@@ -89,7 +90,7 @@ int explain_problem(const std::string& problem, const std::string& arch) {
     std::cout << "hit            "
               << (found.origin == KILN_KERNEL_BUNDLE ? "in bundle " + found.lookup.detail
                                                      : "in the user's cache")
-              << ", made by " << found.lookup.producer << '\n';
+              << ", made by " << printable(found.lookup.producer) << '\n';
     return 0;
   }
   std::cout << "miss           " << cache::name_of(found.lookup.miss)

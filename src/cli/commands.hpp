@@ -4,9 +4,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace kiln::cli {
 
@@ -27,7 +29,12 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The whole text of a file. Throws UsageError.
+// The whole text of a file: a manifest, a device's description. Throws UsageError, also for more
+// than any of them has.
+inline constexpr std::size_t most_input_bytes = std::size_t{64} << 20;
 std::string read_file(const std::string& path);
+
+// Makes it the content of a file, which keeps its place and mode if it is there. "", or why not.
+std::string write_file(const std::string& path, std::string_view content);
 
 }  // namespace kiln::cli

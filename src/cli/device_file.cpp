@@ -1,9 +1,9 @@
 #include "cli/device_file.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.hpp"
+#include "cli/device_options.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -48,10 +48,10 @@ std::string describe_as_json(const DeviceDescription& device) {
 }
 
 DeviceDescription read_device_file(const std::string& path) {
-  const auto json = nlohmann::json::parse(read_file(path), nullptr, false);
+  const auto json = parse_json(read_file(path));
   const auto wrong = [&](const char* field, const std::string& expected) {
     fail(KILN_STATUS_BAD_PARAM, path, ": ", field, " is ",
-         json.contains(field) ? json[field].dump() : "missing", "; expected ", expected);
+         json.contains(field) ? text_of_json(json[field]) : "missing", "; expected ", expected);
   };
   if (!json.is_object())
     fail(KILN_STATUS_BAD_PARAM, path,
@@ -67,9 +67,13 @@ DeviceDescription read_device_file(const std::string& path) {
   }
   const auto name = json.find("name"), arch = json.find("architecture");
   if (name == json.end() || !name->is_string()) wrong("name", "a text");
-  if (arch == json.end() || !arch->is_string() ||
-      !arch->get<std::string>().starts_with(cat("sm_", device.compute_capability)))
-    wrong("architecture", cat("\"sm_", device.compute_capability, "\", perhaps with a suffix"));
+  const std::string plain = cat("sm_", device.compute_capability);
+  const auto is_of_chip = [&](const std::string& text) {
+    return is_architecture_name(text) &&
+           (text == plain || text.substr(0, text.size() - 1) == plain);
+  };
+  if (arch == json.end() || !arch->is_string() || !is_of_chip(arch->get<std::string>()))
+    wrong("architecture", cat("\"", plain, "\", perhaps with a letter after it"));
   device.name = name->get<std::string>();
   device.arch = arch->get<std::string>();
   return device;

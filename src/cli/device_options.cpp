@@ -1,5 +1,6 @@
 #include "cli/device_options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -49,6 +50,17 @@ std::string default_architecture() {
 
 DeviceDescription architecture_of(const std::string& arch) {
   return arch == "host" ? open_host_device()->description() : known_architecture(arch);
+}
+
+bool is_architecture_name(std::string_view text) {
+  if (text == "host") return true;
+  constexpr std::size_t most_digits = 4;
+  if (!text.starts_with("sm_")) return false;
+  text.remove_prefix(3);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(digits);
+  return digits > 0 && digits <= most_digits &&
+         (text.empty() || (text.size() == 1 && text[0] >= 'a' && text[0] <= 'z'));
 }
 
 void add_line_info_flag(CLI::App& app) {

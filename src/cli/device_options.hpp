@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "device/device.hpp"
 
@@ -21,6 +22,9 @@ std::string default_architecture();
 
 // The description behind --arch: "sm_80", a chip ("h100-pcie"), or "host". Throws BAD_PARAM.
 DeviceDescription architecture_of(const std::string& arch);
+
+// "host", or "sm_" with a number and perhaps a letter: what may be an option and part of a path.
+bool is_architecture_name(std::string_view text);
 
 // --lineinfo: the same as KILN_LINEINFO=1.
 void add_line_info_flag(CLI::App& app);

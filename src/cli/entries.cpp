@@ -1,9 +1,10 @@
 #include "cli/entries.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "cache/entry_format.hpp"
+#include "cli/commands.hpp"
+#include "cli/device_options.hpp"
 #include "core/error.hpp"
 #include "plan/kernel_cache.hpp"
 
@@ -13,13 +14,6 @@ namespace {
 std::string_view text_of(const cache::Section* section) {
   if (!section) return "";
   return {reinterpret_cast<const char*>(section->bytes.data()), section->bytes.size()};
-}
-
-void write_file(const std::string& path, std::string_view content) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (!file) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", path);
 }
 
 }  // namespace
@@ -78,6 +72,10 @@ void visit_all_entries(const Visit& visit) {
 }
 
 std::vector<std::string> extract_entry(const StoredEntry& entry, const std::string& folder) {
+  // The entry says it of itself; it becomes part of a path.
+  if (!is_architecture_name(entry.architecture()))
+    fail(KILN_STATUS_EXECUTION_FAILED, entry.place, ": the architecture of ", entry.key, " is ",
+         entry.architecture(), "; expected host, or sm_ with a number and perhaps a letter");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const bool host = entry.architecture() == "host";
@@ -86,7 +84,8 @@ std::vector<std::string> extract_entry(const StoredEntry& entry, const std::stri
   const auto write = [&](const char* suffix, std::string_view content) {
     if (content.empty()) return;
     paths.push_back(stem + suffix);
-    write_file(paths.back(), content);
+    if (const std::string why = write_file(paths.back(), content); !why.empty())
+      fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", paths.back(), ": ", why);
   };
   write(host ? ".so" : ".cubin", text_of(entry.entry.find("binary")));
   write(".ptx", text_of(entry.entry.find("ptx")));

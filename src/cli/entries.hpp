@@ -30,7 +30,8 @@ void visit_entries(const cache::Bundle& bundle, const Visit& visit, std::string&
 void visit_all_entries(const Visit& visit);
 
 // Writes what is kept of a kernel for other tools: KEY.ARCHITECTURE.cubin, .ptx, .cu (of the host
-// device .so and .cpp), .log. The paths. Throws EXECUTION_FAILED.
+// device .so and .cpp), .log. The paths. Throws EXECUTION_FAILED, also for an entry that does not
+// name an architecture: its word for it would become part of the paths.
 std::vector<std::string> extract_entry(const StoredEntry& entry, const std::string& folder);
 
 }  // namespace kiln::cli

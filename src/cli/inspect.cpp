@@ -2,7 +2,6 @@
 // Needs no GPU.
 #include <unistd.h>
 
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <utility>
@@ -99,10 +98,8 @@ int run(const Options& options) {
     if (!std::cout) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write to standard output");
     return 0;
   }
-  std::ofstream file(options.output, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", options.output);
+  if (const std::string why = write_file(options.output, text); !why.empty())
+    fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", options.output, ": ", why);
   return 0;
 }
 

@@ -109,10 +109,8 @@ std::string write_sources(const std::string& folder, const Problem& problem,
     const bool kept = std::filesystem::exists(path, error);
     if (!kept) {
       std::filesystem::create_directories(path.parent_path(), error);
-      std::ofstream file(path, std::ios::binary);
-      file << source.text;
-      file.close();
-      if (!file) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", path.string());
+      if (const std::string why = write_file(path.string(), source.text); !why.empty())
+        fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", path.string(), ": ", why);
     }
     report += cat(kept ? "kept     " : "written  ", path.string(), "\n");
   }

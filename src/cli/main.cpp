@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "cli/printable.hpp"
 #include "cli/version.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"
@@ -12,7 +13,7 @@ namespace {
 
 int complain(const std::string& sentence, int status) {
   std::cout.flush();
-  std::cerr << "kiln: " << sentence << '\n';
+  std::cerr << "kiln: " << printable_lines(sentence) << '\n';
   return status;
 }
 

@@ -1,12 +1,12 @@
 #include "cli/manifest.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/device_options.hpp"
 #include "cli/operation.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "engines/engine.hpp"
 #include "problem/problem_line.hpp"
 
@@ -24,7 +24,7 @@ struct Line {
 
 [[noreturn]] void wrong(const json& object, const char* field, const char* expected) {
   fail(KILN_STATUS_BAD_PARAM, field, " is ",
-       object.contains(field) ? object[field].dump() : "missing", "; expected ", expected);
+       object.contains(field) ? text_of_json(object[field]) : "missing", "; expected ", expected);
 }
 
 // The value of a field that may be one or a list; `fallback` if it is not there.
@@ -44,7 +44,7 @@ std::vector<Value> list_of(const json& object, const char* field, std::vector<Va
 }
 
 Line read_object(const std::string& text, const ManifestDefaults& defaults) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = parse_json(text);
   if (!object.is_object())
     fail(KILN_STATUS_BAD_PARAM, "no JSON object; expected {\"problem\":...}");
   Line line;
@@ -90,6 +90,10 @@ void add_problems(const std::string& place, const Line& line, Manifest& manifest
   for (const std::int64_t batch : line.choices.batches)
     texts.push_back(with_batch(operation->command(), text, batch));
   if (texts.empty()) texts.push_back(text);
+  constexpr std::size_t most = 100'000;
+  if (line.choices.types.size() > most || line.choices.layouts.size() > most ||
+      line.choices.types.size() * line.choices.layouts.size() > most / texts.size())
+    fail(KILN_STATUS_BAD_PARAM, "dt, layout and batch ask for more than ", most, " problems");
   for (const std::string& type : line.choices.types) {
     for (const std::string& layout : line.choices.layouts) {
       operation->type = type;
@@ -158,7 +162,9 @@ Manifest parse_manifest(const std::string& name, const std::string& lines,
           place, text.starts_with('{') ? read_object(text, defaults) : Line{text, defaults, {}, {}},
           manifest);
     } catch (const Error& error) {
-      manifest.flaws.push_back(cat(place, ": ", text, ": ", error.what()));
+      constexpr std::size_t most = 300;
+      const std::string shown = text.size() <= most ? text : text.substr(0, most) + "...";
+      manifest.flaws.push_back(cat(place, ": ", shown, ": ", error.what()));
     }
   }
   return manifest;

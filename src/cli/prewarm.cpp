@@ -13,6 +13,7 @@
 #include "cli/format.hpp"
 #include "cli/manifest.hpp"
 #include "cli/operation.hpp"
+#include "cli/printable.hpp"
 #include "cli/progress.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
@@ -74,7 +75,7 @@ Work work_of(const Options& options, Counts& counts) {
   const Manifest manifest = read_manifest(options.file, defaults);
   const auto complain = [&](const std::string& flaw) {
     ++counts.failed;
-    std::cout << "failed         " << flaw << std::endl;
+    std::cout << "failed         " << printable_lines(flaw) << std::endl;
   };
   for (const std::string& flaw : manifest.flaws) complain(flaw);
   Work work;

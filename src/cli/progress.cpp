@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/format.hpp"
+#include "cli/printable.hpp"
 #include "core/text.hpp"
 
 namespace kiln::cli {
@@ -20,7 +21,7 @@ void Progress::done(const std::string& line, bool remarkable) {
   latest_.push_back(std::chrono::steady_clock::now());
   if (latest_.size() > looked_at) latest_.pop_front();
   erase();
-  if (!terminal_ || remarkable) std::cout << line << std::endl;
+  if (!terminal_ || remarkable) std::cout << printable_lines(line) << std::endl;
   draw();
 }
 

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "cache/file_lock.hpp"
@@ -15,6 +14,7 @@
 #include "cache/private_directory.hpp"
 #include "codegen/embedded.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/per_process.hpp"
 #include "core/split.hpp"
@@ -73,7 +73,7 @@ Table read_bundles() {
     std::string flaw;
     const std::string provenance = bundle->provenance(flaw);
     if (provenance.find("\"tuning\"") == std::string::npos) continue;
-    const auto json = nlohmann::json::parse(provenance, nullptr, false);
+    const auto json = parse_json(provenance);
     if (!json.is_object() || !json.contains("tuning") || !json["tuning"].is_array()) continue;
     std::string lines;
     for (const auto& line : json["tuning"])

@@ -1,7 +1,6 @@
 // kiln bench: times beside those of the libraries that are installed, taken in the same run.
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 
 #include "cli/bench/runner.hpp"
@@ -98,10 +97,8 @@ void print(const std::vector<Row>& rows) {
 // Rewritten after each case, so that a run which ends early leaves what it had.
 void write(const std::string& path, const std::string& text) {
   if (path.empty()) return;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw UsageError(cat("cannot write ", path));
+  if (const std::string why = write_file(path, text); !why.empty())
+    throw UsageError(cat("cannot write ", path, ": ", why));
 }
 
 void write_all(const Options& options, const Machine& machine, const std::vector<Row>& rows) {

@@ -23,7 +23,8 @@ struct Attempt {
 struct Outcome {
   std::string problem;
   std::vector<Attempt> attempts;  // the least prediction first
-  std::string failure;            // "" if there is a winner to remember
+  std::string failure;            // "" if there is a winner, or but one candidate
+  bool kept = false;              // the winner was written down
 
   const Attempt* chosen() const;
   const Attempt* best() const;  // the fastest measured; null if none was

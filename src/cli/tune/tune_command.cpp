@@ -1,7 +1,6 @@
 // kiln tune: measures every candidate of given problems, and lets plans take the fastest from then
 // on.
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <set>
 #include <thread>
@@ -61,10 +60,8 @@ std::vector<bench::Case> cases_of(const Options& options) {
 // Rewritten after each problem, so that a run which ends early leaves what it had.
 void write_csv(const std::string& path, const std::vector<Outcome>& outcomes) {
   if (path.empty()) return;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << csv_text(outcomes);
-  file.close();
-  if (!file) throw UsageError(cat("cannot write ", path));
+  if (const std::string why = write_file(path, csv_text(outcomes)); !why.empty())
+    throw UsageError(cat("cannot write ", path, ": ", why));
 }
 
 int run(const Options& options) {
@@ -82,21 +79,23 @@ int run(const Options& options) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   std::vector<Outcome> outcomes;
-  int failures = 0;
+  int failures = 0, kept = 0;
   {
     Progress progress(static_cast<int>(cases.size()));
     for (const bench::Case& item : cases) {
       if (options.time_limit > 0 && seconds() > options.time_limit) break;
       outcomes.push_back(tuner.run(item));
       failures += !outcomes.back().failure.empty();
+      kept += outcomes.back().kept;
       progress.done(text_of(outcomes.back()), true);
       write_csv(options.csv, outcomes);
     }
   }
   std::cout << text_of(summary_of(outcomes)) << '\n'
             << outcomes.size() << " of " << cases.size() << " problems in "
-            << duration_text(seconds()) << ", " << failures << " failed; winners are in "
-            << tuning_file() << std::endl;
+            << duration_text(seconds()) << ", " << failures << " failed; "
+            << (kept == 0 ? "no winner is kept" : cat(kept, " winners are in ", tuning_file()))
+            << std::endl;
   return failures == 0 ? 0 : 1;
 }
 

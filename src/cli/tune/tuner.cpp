@@ -138,6 +138,7 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
   }
   remember_winners(
       {tuned_kernel(item.problem, device_->description(), winner->name, winner->times->median)});
+  outcome.kept = true;
 }
 
 }  // namespace kiln::cli::tune

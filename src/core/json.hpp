@@ -1,0 +1,39 @@
+// JSON of files that anybody may have written: device descriptions, manifests, provenances of
+// bundles. The only place where the library and the program parse any.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// What such files need is 4. Whoever copies or prints a value needs stack for each level of it.
+inline constexpr int most_json_levels = 64;
+
+// The value; a discarded one, which is of no type, where the text is no JSON or where its lists and
+// objects are nested deeper than most_json_levels.
+template <class Json = nlohmann::json>
+Json parse_json(std::string_view text) {
+  bool too_deep = false;
+  Json json = Json::parse(
+      text,
+      [&](int levels_around, typename Json::parse_event_t event, Json&) {
+        const bool opens =
+            event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+        too_deep = too_deep || (opens && levels_around >= most_json_levels);
+        return !too_deep;
+      },
+      false);
+  return too_deep ? Json(Json::value_t::discarded) : json;
+}
+
+// A value for a message: its text, cut where it is long.
+template <class Json>
+std::string text_of_json(const Json& json) {
+  constexpr std::size_t most = 120;
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() <= most ? text : text.substr(0, most) + "...";
+}
+
+}  // namespace kiln
