@@ -30,10 +30,13 @@ std::optional<std::string> edited_file(std::string_view path) {
          "; expected a folder like kernel_sources/, with the files to be taken from it");
   const std::string name = cat(folder, "/", path);
   if (!fs::exists(name, ignored)) return std::nullopt;
+  constexpr std::uintmax_t most_bytes = 16 << 20;
   std::ifstream file;
-  if (fs::is_regular_file(name, ignored)) file.open(name, std::ios::binary);
+  if (fs::is_regular_file(name, ignored) && fs::file_size(name, ignored) <= most_bytes)
+    file.open(name, std::ios::binary);
   if (!file.is_open())
-    fail(KILN_STATUS_BAD_PARAM, name, ", which KILN_KERNEL_SOURCE_DIR stands for, cannot be read");
+    fail(KILN_STATUS_BAD_PARAM, name, ", which KILN_KERNEL_SOURCE_DIR stands for, cannot be read; ",
+         "expected a regular file of at most ", most_bytes >> 20, " MiB");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!text.ends_with('\n')) text += '\n';
   return text;
@@ -49,6 +52,12 @@ std::string kernel_file(std::string_view path) {
   fail(KILN_STATUS_INTERNAL_ERROR, "kernel_sources/", path, " is not embedded in the library");
 }
 
+// Kernel files lie in kernel_sources/ or in the folder that stands for it, and nowhere else.
+bool leads_out(const fs::path& path) {
+  return path.is_absolute() ||
+         std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+}
+
 // The path in `#include "path"`, if that is what the line is.
 std::optional<std::string_view> included_path(std::string_view line) {
   constexpr std::string_view directive = "#include \"";
@@ -60,8 +69,9 @@ std::optional<std::string_view> included_path(std::string_view line) {
 // The text with each file in the place of its first #include; `files` are those taken, in order.
 struct Expansion {
   kilnDeviceKind_t kind;
-  std::string text;
-  std::vector<SourceFile> files;
+  std::string text{};
+  std::vector<SourceFile> files{};
+  int depth = 0;  // of files that are being taken
 
   void append(std::string_view rest) {
     while (!rest.empty()) {
@@ -80,10 +90,19 @@ struct Expansion {
     if (path.starts_with("target/")) path.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
     for (const SourceFile& file : files)
       if (file.path == path) return;
+    constexpr int most_depth = 200;  // as compilers have it
+    if (leads_out(path))
+      fail(KILN_STATUS_BAD_PARAM, "a kernel includes ", path,
+           "; expected a path below kernel_sources/, without \"..\"");
+    if (depth == most_depth)
+      fail(KILN_STATUS_BAD_PARAM, "kernel files include one another more than ", most_depth,
+           " deep, down to ", path);
     text += cat("// ---- ", path, "\n");
     const std::string content = kernel_file(path);
     files.push_back({path, content});
+    ++depth;
     append(content);
+    --depth;
   }
 };
 
@@ -180,13 +199,13 @@ TypeName kernel_type(DataType type) {
 }
 
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind) {
-  Expansion expansion{kind, "", {}};
+  Expansion expansion{kind};
   expansion.append(text);
   return std::move(expansion.text);
 }
 
 std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t kind) {
-  Expansion expansion{kind, "", {}};
+  Expansion expansion{kind};
   expansion.append_file(spec.file);
   return std::move(expansion.files);
 }

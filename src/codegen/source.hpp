@@ -11,7 +11,9 @@
 namespace kiln {
 
 // The text the compiler gets. `#include "..."` lines of kernel_sources/ are expanded in place, each
-// file once; "target/..." becomes cuda/... or host/... by the kind of device.
+// file once; "target/..." becomes cuda/... or host/... by the kind of device. Throws BAD_PARAM for
+// what KILN_KERNEL_SOURCE_DIR has wrong: a file that cannot be read, an include that leads out of
+// the folder or nests too deep.
 std::string generate_source(const KernelSpec& spec, kilnDeviceKind_t kind);
 
 // The kernel files that go into that text, in order.

@@ -4,7 +4,6 @@
 #include "core/log.hpp"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -13,7 +12,9 @@
 #include <string>
 #include <utility>
 
+#include "cache/quiet_writes.hpp"
 #include "core/config.hpp"
+#include "core/log_file.hpp"
 #include "core/per_process.hpp"
 
 namespace kiln::log {
@@ -69,11 +70,7 @@ void open(Log& log) {
   spdlog::sink_ptr sink;
   std::string complaint;
   if (!config.log_file.empty()) {
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(config.log_file);
-    } catch (const spdlog::spdlog_ex& error) {
-      complaint = error.what();
-    }
+    sink = open_log_file(config.log_file, complaint);
   }
   if (!sink) sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
   auto logger = std::make_unique<spdlog::logger>("kiln", sink);
@@ -83,7 +80,8 @@ void open(Log& log) {
   logger->flush_on(spdlog::level::warn);
   log.elsewhere = !complaint.empty();
   if (log.elsewhere && !std::exchange(log.complained, true))
-    logger->warn("KILN_LOG_FILE is unusable ({}); logging to stderr", complaint);
+    logger->warn("KILN_LOG_FILE is {}, which cannot be written ({}); the log goes to stderr",
+                 config.log_file, complaint);
   log.logger = std::move(logger);
 }
 
@@ -96,6 +94,7 @@ bool enabled(Level wanted) {
 
 void write(Level level, std::string_view message) {
   if (!enabled(level)) return;
+  const cache::QuietWrites quiet;  // standard error may be a pipe that nobody reads
   static constinit PerProcess<Log> state("log");
   const auto log = state.lock();
   if (log->logger == nullptr || log->elsewhere) open(*log);

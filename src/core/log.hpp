@@ -1,5 +1,5 @@
-// Logging, over spdlog (which stays inside log.cpp). Level from KILN_LOG (off, error, warn, info,
-// debug, trace; default warn), destination from KILN_LOG_FILE (default stderr).
+// Logging, over spdlog (which stays inside log.cpp and log_file.cpp). Level from KILN_LOG (off,
+// error, warn, info, debug, trace; default warn), destination from KILN_LOG_FILE (default stderr).
 #pragma once
 
 #include <string_view>

@@ -1,13 +1,12 @@
 #include "plan/dump.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <exception>
 #include <filesystem>
-#include <fstream>
+#include <span>
 #include <string_view>
 
+#include "cache/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -17,19 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Written beside its place, then renamed: several processes may share the folder.
-void write_file(const fs::path& path, const void* bytes, std::size_t size) {
-  static std::atomic<int> count{0};
-  const fs::path unfinished = cat(path.string(), ".", getpid(), "-", count++);
-  std::ofstream file(unfinished, std::ios::binary);
-  file.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
-  file.close();
-  if (!file) {
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
-    fail(KILN_STATUS_EXECUTION_FAILED, path.string(), " cannot be written");
-  }
-  fs::rename(unfinished, path);
+// Appears whole: several processes may share the folder.
+void write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  const int error = cache::publish_file(path.parent_path().string(), path.filename().string(),
+                                        bytes, cache::Access::by_umask);
+  if (error != 0)
+    fail(KILN_STATUS_EXECUTION_FAILED, path.string(),
+         " cannot be written: ", cache::error_text(error));
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
 }
 
 }  // namespace
@@ -51,12 +48,10 @@ void dump(const KernelImage& image) {
   try {
     fs::create_directories(folder);
     fs::path path = fs::path(folder) / source_name(image.spec, image.arch, image.key);
-    write_file(path, image.source.data(), image.source.size());
-    if (!image.ptx.empty())
-      write_file(path.replace_extension("ptx"), image.ptx.data(), image.ptx.size());
+    write_file(path, bytes_of(image.source));
+    if (!image.ptx.empty()) write_file(path.replace_extension("ptx"), bytes_of(image.ptx));
     if (!image.binary.empty())
-      write_file(path.replace_extension(image.arch == "host" ? "so" : "cubin"), image.binary.data(),
-                 image.binary.size());
+      write_file(path.replace_extension(image.arch == "host" ? "so" : "cubin"), image.binary);
   } catch (const std::exception& error) {
     static std::atomic<bool> warned{false};
     if (!warned.exchange(true)) log::warn(cat("KILN_DUMP_DIR is ", folder, ": ", error.what()));
