@@ -815,4 +815,16 @@ KILN_API kilnStatus_t kilnGetCacheStats(kilnCacheStats_t* stats);
 }
 #endif
 
+/* ---- whose kernels are run ----------------------------------------------------------------
+ *
+ * Kernels are machine code, and those of the host device are loaded into the process as a plug-in
+ * is. So treat a bundle like a shared library: take it only from somebody whose library you would
+ * link with. Bundles are the files that KILN_BUNDLE_PATH names and, without any variable, the file
+ * kiln.bundle in the folder of this library: whoever may put a file there gives kernels to every
+ * program that uses the library.
+ *
+ * A bundle has to belong to the effective user, to root or to the library's owner; the user's cache
+ * to the effective user alone. What others can have written costs one warning and is not used.
+ * cache/README.md has the rules. */
+
 #endif /* KILN_KILN_H */

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -72,6 +73,23 @@ bool is_out_of_reach_now(const std::string& path) {
   return !file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
 }
 
+// The file that this code is in: the library, or a program linked with it.
+std::filesystem::path library_file() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&library_file), &info) == 0 || !info.dli_fname)
+    return {};
+  std::error_code error;
+  return std::filesystem::canonical(info.dli_fname, error);
+}
+
+// Whose code runs here anyway may bring kernels, too.
+uid_t owner_of_library() {
+  struct stat status;
+  const std::filesystem::path file = library_file();
+  const bool known = !file.empty() && ::stat(file.c_str(), &status) == 0;
+  return known ? status.st_uid : cache::Bundle::nobody_else;
+}
+
 Bundles open_bundles() {
   std::vector<std::string> paths;
   for (const std::string_view path : split(config().bundle_path, ':'))
@@ -80,12 +98,13 @@ Bundles open_bundles() {
   if (const std::string beside = bundle_beside_library();
       !beside.empty() && std::filesystem::exists(beside, ignored))
     paths.push_back(beside);
+  const uid_t trusted = owner_of_library();
   Bundles bundles;
   for (const std::string& named : paths) {
     // Opened again for each hit, whatever the working directory is then.
     const std::string path = cache::settled_path(named);
     std::string why;
-    if (auto bundle = cache::Bundle::open(path, why))
+    if (auto bundle = cache::Bundle::open(path, why, trusted))
       bundles.push_back(std::move(bundle));
     else if (is_out_of_reach_now(path))
       fail(KILN_STATUS_ALLOC_FAILED, "the kernel bundle ", path, " ", why);
@@ -145,12 +164,8 @@ const Bundles& kernel_bundles() {
 }
 
 std::string bundle_beside_library() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&bundle_beside_library), &info) == 0 || !info.dli_fname)
-    return "";
-  std::error_code error;
-  const auto file = std::filesystem::canonical(info.dli_fname, error);
-  return error ? "" : file.parent_path() / "kiln.bundle";
+  const std::filesystem::path file = library_file();
+  return file.empty() ? "" : file.parent_path() / "kiln.bundle";
 }
 
 CachedKernel find_kernel(const cache::Key& key, Layers layers) {

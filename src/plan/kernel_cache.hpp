@@ -30,7 +30,8 @@ inline constexpr std::uint64_t default_cache_bytes = std::uint64_t{4} << 30;
 cache::DiskStore& kernel_cache();
 
 // Of KILN_BUNDLE_PATH, in its order, then kiln.bundle beside the library. One that cannot be used
-// costs a warning.
+// costs a warning. Kernels of a bundle are code that this process runs: it has to belong to the
+// effective user, to root, or to the owner of the library itself.
 using Bundles = std::vector<std::unique_ptr<const cache::Bundle>>;
 const Bundles& kernel_bundles();
 std::string bundle_beside_library();  // where it is looked for
