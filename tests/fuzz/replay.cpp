@@ -1,7 +1,7 @@
 // Drives a fuzz target without libFuzzer, the same way every time: each file of its corpus, then
 // `count` inputs that are random bytes or a corpus file with a few of its bytes changed.
 //
-//   replay_TARGET CORPUS count
+//   replay_TARGET CORPUS count [FULL]      FULL: the count with KILN_TEST_FULL=1
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +11,8 @@
 #include <iterator>
 #include <random>
 #include <vector>
+
+#include "support/counts.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -79,12 +81,12 @@ class Generator {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: %s CORPUS COUNT\n", argv[0]);
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: %s CORPUS COUNT [FULL]\n", argv[0]);
     return 2;
   }
   const std::vector<Bytes> corpus = read_corpus(argv[1]);
-  const long count = std::atol(argv[2]);
+  const long count = std::atol(argv[argc == 4 && kiln_test::full_counts() ? 3 : 2]);
   for (const Bytes& input : corpus) LLVMFuzzerTestOneInput(input.data(), input.size());
   Generator generator(corpus);
   for (long i = 0; i < count; ++i) {
