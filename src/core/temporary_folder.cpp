@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "cache/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/per_process.hpp"
@@ -81,13 +82,8 @@ TemporaryFolder::~TemporaryFolder() {
 std::string TemporaryFolder::write(std::string_view name, std::span<const std::byte> bytes) const {
   std::string path = cat(path_, "/", name);
   const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  ssize_t count = file ? 0 : -1;
-  while (!bytes.empty() && (count >= 0 || errno == EINTR)) {
-    count = ::write(file.get(), bytes.data(), bytes.size());
-    if (count > 0) bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  if (count < 0)
-    fail(KILN_STATUS_EXECUTION_FAILED, path, " cannot be written: ", std::strerror(errno));
+  if (const int error = file ? cache::write_all(file.get(), bytes) : errno)
+    fail(KILN_STATUS_EXECUTION_FAILED, path, " cannot be written: ", std::strerror(error));
   return path;
 }
 
