@@ -133,7 +133,7 @@ bool run(bool again, bool verbose) {
       format("AlexNet's third, %lld image%s: 3x3 convolution, 256 to 384 channels of 13x13, f32",
              static_cast<long long>(batch), batch == 1 ? "" : "s"));
   row("device", gpu ? format("the GPU, %s", std::string(plan.text(KILN_PLAN_ARCHITECTURE)).c_str())
-                    : format("the host device, because there is %s", no_gpu.c_str()));
+                    : format("the host device, for want of a GPU (%s)", no_gpu.c_str()));
   row("kernel",
       format("%s, %s", std::string(plan.text(KILN_PLAN_ENGINE)).c_str(), origin(info).c_str()));
   row("time",

@@ -20,7 +20,7 @@ if [[ -f $build/CMakeCache.txt ]]; then
 else
   configure "$build" -DKILN_BUILD_SAMPLES=ON -DKILN_BUILD_TESTS=OFF
 fi
-compile "$build" kiln kiln_cli samples/all
+compile "$build" src/all samples/all
 
 # A cache of its own, emptied, so that the first run shows a compilation.
 export KILN_CACHE_DIR=$build/quickstart-cache

@@ -43,7 +43,7 @@ std::string chosen_device(int argc, char** argv) {
     const kiln::Handle handle(KILN_DEVICE_CUDA);
     return "cuda";
   } catch (const std::exception& error) {
-    std::printf("on the host device, for %s\n", error.what());
+    std::printf("on the host device, for want of a GPU (%s)\n", error.what());
     return "host";
   }
 }

@@ -12,6 +12,7 @@
 #include "cli/device_options.hpp"
 #include "cli/entries.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation.hpp"
 #include "cli/printable.hpp"
 #include "core/error.hpp"
@@ -22,10 +23,12 @@
 namespace kiln::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct Options {
   std::string what, arch, folder = ".", max_size;
   int days = -1;
-  bool remove = false;
+  bool remove = false, json = false;
 };
 
 std::string date_text(std::int64_t seconds) {
@@ -45,29 +48,39 @@ const cache::DiskStore& usable_cache() {
   return store;
 }
 
-int print_path(const Options&) {
+// With --json the object alone, else the text.
+int answer(const Options& options, const ordered_json& json, const std::string& text) {
+  std::cout << (options.json ? json_line(json) : text);
+  return 0;
+}
+
+int print_path(const Options& options) {
   const std::string& directory = kernel_cache().directory();
   if (directory.empty()) {
     fail(KILN_STATUS_EXECUTION_FAILED,
          "there is no place for a kernel cache: set KILN_CACHE_DIR, XDG_CACHE_HOME or HOME");
   }
-  std::cout << directory << '\n';
-  return 0;
+  return answer(options, {{"directory", directory}}, directory + "\n");
 }
 
-int print_entries(const Options&) {
+int print_entries(const Options& options) {
   const cache::DiskStore& store = usable_cache();
   std::map<std::string, std::int64_t> used;
   for (const cache::Listing& listing : store.list()) used[listing.path] = listing.used;
   visit_entries(store, [&](const StoredEntry& entry) {
-    std::cout << entry.key << "  " << date_text(used[entry.place]) << "  "
-              << padded(entry.flaw.empty() ? printable(entry.architecture()) : "(corrupt)", 8)
-              << "  " << bytes_text(entry.bytes) << '\n';
+    const bool sound = entry.flaw.empty();
+    ordered_json json{{"key", entry.key}, {"used", used[entry.place]}, {"bytes", entry.bytes}};
+    if (sound) json["architecture"] = entry.architecture();
+    if (!sound) json["flaw"] = entry.flaw;
+    answer(options, json,
+           cat(entry.key, "  ", date_text(used[entry.place]), "  ",
+               padded(sound ? printable(entry.architecture()) : "(corrupt)", 8), "  ",
+               bytes_text(entry.bytes), "\n"));
   });
   return 0;
 }
 
-int print_statistics(const Options&) {
+int print_statistics(const Options& options) {
   const cache::DiskStore& store = usable_cache();
   const auto listings = store.list();
   std::uint64_t bytes = 0;
@@ -77,36 +90,51 @@ int print_statistics(const Options&) {
     oldest = oldest == 0 ? listing.used : std::min(oldest, listing.used);
     newest = std::max(newest, listing.used);
   }
-  std::cout << "directory  " << store.directory() << "\nentries    " << listings.size()
-            << "\nsize       " << bytes_text(bytes) << "\nlimit      "
-            << (store.limit() == 0 ? "none, for nothing is written" : bytes_text(store.limit()))
-            << '\n';
+  ordered_json json{{"directory", store.directory()},
+                    {"entries", listings.size()},
+                    {"bytes", bytes},
+                    {"limit_bytes", store.limit()}};
+  std::string text =
+      cat("directory  ", store.directory(), "\nentries    ", listings.size(), "\nsize       ",
+          bytes_text(bytes), "\nlimit      ",
+          store.limit() == 0 ? "none, for nothing is written" : bytes_text(store.limit()), "\n");
   if (!listings.empty()) {
-    std::cout << "last used  " << date_text(oldest) << " to " << date_text(newest) << '\n';
+    json["oldest_use"] = oldest;
+    json["newest_use"] = newest;
+    text += cat("last used  ", date_text(oldest), " to ", date_text(newest), "\n");
   }
   const cache::Uses uses = store.uses();
-  if (!uses.counts.empty()) std::cout << "counted    since " << date_text(uses.since) << '\n';
-  for (const auto& [name, value] : uses.counts)
-    std::cout << "  " << padded(name, 22) << ' ' << value << '\n';
-  return 0;
+  json["counted"] = ordered_json::object();
+  if (!uses.counts.empty()) {
+    json["counted_since"] = uses.since;
+    text += cat("counted    since ", date_text(uses.since), "\n");
+  }
+  for (const auto& [name, value] : uses.counts) {
+    json["counted"][name] = value;
+    text += cat("  ", padded(name, 22), " ", value, "\n");
+  }
+  return answer(options, json, text);
 }
 
 int verify(const Options& options) {
   const cache::DiskStore& store = usable_cache();
-  int sound = 0, damaged = 0;
+  int sound = 0;
+  ordered_json damaged = ordered_json::array();
   visit_entries(store, [&](const StoredEntry& entry) {
     if (entry.flaw.empty()) {
       ++sound;
       return;
     }
-    ++damaged;
-    std::cout << entry.flaw << '\n';
+    damaged.push_back({{"file", entry.place}, {"flaw", entry.flaw}});
+    if (!options.json) std::cout << entry.flaw << '\n';
     std::error_code ignored;
     if (options.remove) std::filesystem::remove(entry.place, ignored);
   });
-  std::cout << sound << " entries are sound, " << damaged << " are not"
-            << (options.remove && damaged > 0 ? " and were removed" : "") << '\n';
-  return damaged == 0 ? 0 : 1;
+  const bool removed = options.remove && !damaged.empty();
+  answer(options, {{"sound", sound}, {"damaged", damaged}, {"removed", removed}},
+         cat(sound, " entries are sound, ", damaged.size(), " are not",
+             removed ? " and were removed" : "", "\n"));
+  return damaged.empty() ? 0 : 1;
 }
 
 int prune(const Options& options) {
@@ -121,12 +149,18 @@ int prune(const Options& options) {
   constexpr std::int64_t day = 24 * 60 * 60;
   const std::int64_t since = options.days < 0 ? 0 : std::time(nullptr) - options.days * day;
   const cache::Pruned pruned = kernel_cache().prune(target, since);
-  std::cout << "removed " << pruned.entries << " entries, " << bytes_text(pruned.bytes) << "; left "
-            << pruned.entries_left << ", " << bytes_text(pruned.bytes_left) << '\n';
-  return 0;
+  return answer(options,
+                {{"removed", pruned.entries},
+                 {"removed_bytes", pruned.bytes},
+                 {"left", pruned.entries_left},
+                 {"left_bytes", pruned.bytes_left}},
+                cat("removed ", pruned.entries, " entries, ", bytes_text(pruned.bytes), "; left ",
+                    pruned.entries_left, ", ", bytes_text(pruned.bytes_left), "\n"));
 }
 
-int why(const Options& options) { return explain_problem(options.what, options.arch); }
+int why(const Options& options) {
+  return explain_problem(options.what, options.arch, options.json);
+}
 
 bool is_key(const std::string& text) {
   return text.size() >= 4 && text.find_first_not_of("0123456789abcdef-") == std::string::npos;
@@ -136,27 +170,29 @@ int extract(const Options& options) {
   const bool by_key = is_key(options.what);
   const std::string wanted =
       by_key ? options.what : kernel_of_problem(options.what, options.arch).text.key.content_hash();
-  int count = 0;
+  ordered_json files = ordered_json::array();
   visit_all_entries([&](const StoredEntry& entry) {
     if (!entry.key.starts_with(wanted)) return;
     if (!entry.flaw.empty()) {
       std::cerr << "kiln: " << entry.place << ": " << entry.flaw << '\n';
       return;
     }
-    ++count;
-    for (const std::string& path : extract_entry(entry, options.folder)) std::cout << path << '\n';
+    for (const std::string& path : extract_entry(entry, options.folder)) {
+      files.push_back(path);
+      if (!options.json) std::cout << path << '\n';
+    }
   });
-  if (count == 0)
+  if (files.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, "kernel ", wanted, by_key ? "..." : "",
          " is in no bundle and not in the user's cache",
          by_key ? "" : "; `kiln cache why` tells more");
-  return 0;
+  return answer(options, {{"files", files}}, "");
 }
 
-int clear(const Options&) {
+int clear(const Options& options) {
   usable_cache();
-  std::cout << "removed " << kernel_cache().clear() << " entries\n";
-  return 0;
+  const auto removed = kernel_cache().clear();
+  return answer(options, {{"removed", removed}}, cat("removed ", removed, " entries\n"));
 }
 
 }  // namespace
@@ -185,6 +221,7 @@ void add_cache_command(CLI::App& app, Run& run_command) {
   auto options = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
     CLI::App* const sub = command.add_subcommand(name, what);
+    sub->add_flag("--json", options->json, "JSON, an object a line");
     sub->callback([=, &run_command] { run_command = [=] { return body(*options); }; });
     return sub;
   };

@@ -16,6 +16,6 @@ struct AskedKernel {
 AskedKernel kernel_of_problem(const std::string& problem, const std::string& arch);
 
 // kiln cache why
-int explain_problem(const std::string& problem, const std::string& arch);
+int explain_problem(const std::string& problem, const std::string& arch, bool as_json);
 
 }  // namespace kiln::cli

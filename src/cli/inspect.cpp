@@ -21,6 +21,7 @@ struct Options {
   std::string line, stage = "spec", engine, output, sources;
   std::string architectures;                 // separated by ','
   std::pair<std::string, std::string> diff;  // empty: none
+  bool json = false;
 };
 
 std::vector<std::string> architectures_of(const Options& options) {
@@ -32,7 +33,7 @@ std::vector<std::string> architectures_of(const Options& options) {
 
 std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
   std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
-                                architecture_of(arch), options.engine);
+                                architecture_of(arch), options.engine, options.json);
   if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -40,7 +41,9 @@ std::string text_of(const Options& options, const std::string& line, const std::
 // `--diff A B`: two architectures for one problem, or two problems for one architecture.
 std::string difference(const Options& options) {
   if (options.stage == "cubin")
-    throw UsageError("--diff is for text; expected --emit spec, source, ptx, sass or resources");
+    throw UsageError(
+        "--diff is for text; expected --emit spec, candidates, source, ptx, sass or resources");
+  if (options.json) throw UsageError("--diff prints text; expected it without --json");
   const auto is_architecture = [](const std::string& word) {
     return word == "host" || word.starts_with("sm_");
   };
@@ -65,12 +68,14 @@ std::string stages(const Options& options) {
   if (options.line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
   const std::vector<std::string> given = architectures_of(options);
   if (given.empty()) return text_of(options, options.line, default_architecture());
-  if (given.size() > 1 && options.stage != "spec" && options.stage != "resources")
-    throw UsageError(cat("--arch is ", options.architectures, "; --emit ", options.stage,
-                         " takes one architecture, spec and resources take several"));
+  if (given.size() > 1 && options.stage != "spec" && options.stage != "candidates" &&
+      options.stage != "resources" && !options.json)
+    throw UsageError(
+        cat("--arch is ", options.architectures, "; --emit ", options.stage,
+            " takes one architecture; spec, candidates, resources and --json take several"));
   std::string text;
   for (const std::string& arch : given)
-    text += cat(text.empty() ? "" : "\n", text_of(options, options.line, arch));
+    text += cat(text.empty() || options.json ? "" : "\n", text_of(options, options.line, arch));
   return text;
 }
 
@@ -85,6 +90,9 @@ std::string sources(const Options& options) {
 
 int run(const Options& options) {
   check_engine(options.engine);
+  if (options.json && options.stage == "cubin")
+    throw UsageError(
+        "a cubin is not for JSON; expected --emit cubin without --json, or another stage");
   if (options.stage == "cubin" && options.output.empty() && isatty(STDOUT_FILENO)) {
     throw UsageError("a cubin is not for a terminal; expected -o FILE, or a pipe");
   }
@@ -110,16 +118,17 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
       *app.add_subcommand("inspect", "Show the kernel that a problem gets; needs no GPU");
   auto options = std::make_shared<Options>();
   command
-      .add_option(
-          "--emit", options->stage,
-          "spec: engine, tile, key, options, constants; source: the generated text; ptx; cubin; "
-          "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
-          "spills, occupancy")
+      .add_option("--emit", options->stage,
+                  "spec: engine, tile, key, options, constants; candidates: every kernel that was "
+                  "considered, with its estimated time, and every engine's refusal; source: the "
+                  "generated text; ptx; cubin; "
+                  "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
+                  "spills, occupancy")
       ->check(CLI::IsMember(stage_names))
       ->capture_default_str();
   command.add_option("--arch", options->architectures,
-                     "sm_XX or host (default: the first GPU's, else sm_90a); spec and resources "
-                     "take several separated by ','");
+                     "sm_XX or host (default: the first GPU's, else sm_90a); spec, candidates, "
+                     "resources and --json take several separated by ','");
   command
       .add_option("--diff", options->diff,
                   "What differs between two problems, or with a PROBLEM between two architectures")
@@ -130,6 +139,9 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
                   "by KILN_KERNEL_SOURCE_DIR")
       ->type_name("FOLDER");
   add_line_info_flag(command);
+  command.add_flag(
+      "--json", options->json,
+      "One object a line: the spec, the candidates, the refusals, and what --emit names");
   command.add_option("--engine", options->engine, "Use this engine alone");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       ->type_name("FILE");

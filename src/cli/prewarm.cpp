@@ -108,19 +108,21 @@ Work work_of(const Options& options, Counts& counts) {
 }
 
 void compile(const Job& job, Counts& counts, Progress& progress) {
+  progress.begin(job.label);
   try {
     const FoundImage found = make_image(job.kernel, job.kind, job.arch);
     if (found.origin != KILN_KERNEL_COMPILED) {
       ++counts.present;
-      progress.done(cat("already there  ", job.label), false);
+      progress.done(job.label, cat("already there  ", job.label), false);
     } else {
       ++counts.compiled;
-      progress.done(cat("compiled       ", job.label, "  ", fixed(found.times.compile, 0), " ms"),
+      progress.done(job.label,
+                    cat("compiled       ", job.label, "  ", fixed(found.times.compile, 0), " ms"),
                     false);
     }
   } catch (const std::exception& error) {
     ++counts.failed;
-    progress.done(cat("failed         ", job.label, ": ", error.what()), true);
+    progress.done(job.label, cat("failed         ", job.label, ": ", error.what()), true);
   }
 }
 

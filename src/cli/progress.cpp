@@ -1,7 +1,9 @@
 #include "cli/progress.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "cli/format.hpp"
@@ -9,14 +11,36 @@
 #include "core/text.hpp"
 
 namespace kiln::cli {
+namespace {
+
+// Of the terminal; a line that went on in the next one could not be erased.
+std::size_t columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+}  // namespace
 
 Progress::Progress(int total) : total_(total), terminal_(isatty(STDOUT_FILENO)) { draw(); }
 
 Progress::~Progress() { erase(); }
 
-void Progress::done(const std::string& line, bool remarkable) {
+void Progress::begin(const std::string& job) {
+  const std::lock_guard lock(mutex_);
+  under_way_.push_back(job);
+  erase();
+  draw();
+}
+
+void Progress::done(const std::string& job, const std::string& line, bool remarkable) {
   const std::lock_guard lock(mutex_);
   ++done_;
+  if (const auto at = std::find(under_way_.begin(), under_way_.end(), job); at != under_way_.end())
+    under_way_.erase(at);
   constexpr std::size_t looked_at = 32;
   latest_.push_back(std::chrono::steady_clock::now());
   if (latest_.size() > looked_at) latest_.pop_front();
@@ -27,7 +51,7 @@ void Progress::done(const std::string& line, bool remarkable) {
 
 void Progress::draw() {
   if (!terminal_ || total_ == 0) return;
-  constexpr int width = 40;
+  constexpr int width = 20;
   const int filled = width * done_ / total_;
   std::string text = cat('[', std::string(filled, '#'), std::string(width - filled, '.'), "] ",
                          done_, '/', total_);
@@ -36,7 +60,11 @@ void Progress::draw() {
     const double each = elapsed.count() / static_cast<double>(latest_.size() - 1);
     text += cat("  ", duration_text(each * (total_ - done_)), " left");
   }
-  std::cout << text << std::flush;
+  if (!under_way_.empty()) {
+    text += cat("  ", under_way_.front());
+    if (under_way_.size() > 1) text += cat(" (and ", under_way_.size() - 1, " more)");
+  }
+  std::cout << shortened(text, columns() - 1) << std::flush;
 }
 
 void Progress::erase() {

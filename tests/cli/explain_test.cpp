@@ -1,5 +1,7 @@
 // kiln cache verify, prune, why, extract; kiln bundle; manifests and descriptions of devices.
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "run_kiln.hpp"
 
@@ -113,6 +115,58 @@ BOOST_AUTO_TEST_CASE(damage_is_found_and_removed) {
   BOOST_TEST(contains(kiln({"cache", "prune", "--days", "1"}).out, "removed 0 entries"));
   BOOST_TEST(contains(kiln({"cache", "prune", "--max-size", "1K"}).out, "removed 1 entries"));
   BOOST_TEST(kiln({"cache", "prune", "--max-size", "much"}).status == 2);
+}
+
+// What the commands print, as objects: the same facts by names that do not change.
+BOOST_AUTO_TEST_CASE(the_cache_as_json) {
+  const auto json = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "cache");
+    arguments.emplace_back("--json");
+    const Finished finished = kiln(arguments);
+    BOOST_TEST_INFO(finished.out << finished.err);
+    BOOST_REQUIRE(!finished.out.empty());
+    return nlohmann::json::parse(finished.lines().back());
+  };
+  const std::string place = kiln.directory / "cache";
+  BOOST_TEST(json({"path"})["directory"] == place);
+  const auto missed = json({"why", tiny, "--arch", "host"});
+  BOOST_TEST(!missed["hit"].get<bool>());
+  BOOST_TEST(missed["miss"] == "absent");
+  BOOST_TEST(missed["nearest"].is_null());
+
+  bundle_of("one", tiny + "\nic4ih6oc4kh3\n");
+  const auto stat = json({"stat"});
+  BOOST_TEST(stat["directory"] == place);
+  BOOST_TEST(stat["entries"] == 2);
+  BOOST_TEST(stat["limit_bytes"] == std::int64_t{4} << 30);
+  BOOST_TEST(stat["counted"]["compiled"] == 2);
+  BOOST_TEST(kiln({"cache", "ls", "--json"}).lines().size() == 2u);
+  const auto entry = json({"ls"});
+  BOOST_TEST(entry["architecture"] == "host");
+  BOOST_TEST(entry["bytes"].get<int>() > 1000);
+  const auto hit = json({"why", tiny, "--arch", "host"});
+  BOOST_TEST(hit["hit"].get<bool>());
+  BOOST_TEST(hit["found_in"] == "cache");
+  const auto other = json({"why", "ic5ih6oc4kh3", "--arch", "host"});
+  BOOST_TEST(other["nearest"]["differences"][0]["field"] == "source");
+  BOOST_TEST(other["nearest"]["differences"][0]["wanted"] !=
+             other["nearest"]["differences"][0]["there"]);
+  const auto files = json({"extract", tiny, "--arch", "host", "-o", kiln.directory / "extracted"});
+  BOOST_TEST(files["files"].size() == 2u);
+  BOOST_TEST(std::filesystem::exists(files["files"][0].get<std::string>()));
+
+  std::string path;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(place))
+    if (file.path().extension() == ".kiln") path = file.path();
+  std::filesystem::resize_file(path, 5000);
+  const auto verified = json({"verify", "--remove"});
+  BOOST_TEST(verified["sound"] == 1);
+  BOOST_TEST(verified["damaged"][0]["file"] == path);
+  BOOST_TEST(verified["removed"].get<bool>());
+  const auto pruned = json({"prune", "--max-size", "1K"});
+  BOOST_TEST(pruned["removed"] == 1);
+  BOOST_TEST(pruned["left"] == 0);
+  BOOST_TEST(json({"clear"})["removed"] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(counts_of_all_processes) {

@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "run_kiln.hpp"
 
@@ -53,6 +55,51 @@ BOOST_AUTO_TEST_CASE(needs_no_gpu) {
 
   // A default architecture where there is no GPU.
   BOOST_TEST(contains(kiln({"inspect", tiny}).out, "architecture   sm_90a\n"));
+}
+
+// All that was considered, and all that was refused, each engine in one of the two.
+BOOST_AUTO_TEST_CASE(lists_candidates_and_refusals) {
+  const Kiln kiln;
+  const std::string line = "mb16_ic128ih13oc384oh11kh3ph0";
+  const Finished text = kiln({"inspect", line, "--emit", "candidates", "--arch", "sm_90a"});
+  BOOST_TEST_INFO(text.out << text.err);
+  BOOST_TEST(text.status == 0);
+  BOOST_TEST(contains(text.out, "\n> "));
+  BOOST_TEST(contains(text.out, "implicit_gemm_fma       "));
+  BOOST_TEST(contains(text.out, "refused by\n"));
+
+  const Finished objects = kiln({"inspect", line, "--arch", "sm_80,sm_90a", "--json"});
+  BOOST_TEST_INFO(objects.err);
+  BOOST_REQUIRE(objects.lines().size() == 2u);
+  const auto spec = nlohmann::json::parse(objects.lines()[1]);
+  BOOST_TEST(spec["architecture"] == "sm_90a");
+  BOOST_TEST(spec["constants"].size() > 20u);
+  int chosen = 0;
+  double least = 0;
+  std::set<std::string> taken, refused;
+  for (const auto& candidate : spec["candidates"]) {
+    BOOST_TEST(candidate["estimate_us"].get<double>() >= least);
+    least = candidate["estimate_us"];
+    taken.insert(candidate["engine"]);
+    if (!candidate["chosen"].get<bool>()) continue;
+    ++chosen;
+    BOOST_TEST(candidate["engine"] == spec["engine"]);
+    BOOST_TEST(candidate["tile"] == spec["tile"]);
+  }
+  BOOST_TEST(chosen == 1);
+  for (const auto& refusal : spec["refusals"]) {
+    BOOST_TEST(!refusal["reason"].get<std::string>().empty());
+    refused.insert(refusal["engine"]);
+  }
+  for (const std::string& engine : refused) BOOST_TEST(!taken.contains(engine));
+  BOOST_TEST(taken.contains("direct"));
+  BOOST_TEST(refused.contains("few_rows"));
+
+  const Finished source = kiln({"inspect", line, "--arch", "host", "--emit", "source", "--json"});
+  const std::string plain = kiln({"inspect", line, "--arch", "host", "--emit", "source"}).out;
+  BOOST_TEST(nlohmann::json::parse(source.out)["source"] == plain);
+  BOOST_TEST(kiln({"inspect", line, "--emit", "cubin", "--json"}).status == 2);
+  BOOST_TEST(kiln({"inspect", "--json", "--diff", tiny, line}).status == 2);
 }
 
 BOOST_AUTO_TEST_CASE(writes_machine_code_to_files_alone) {

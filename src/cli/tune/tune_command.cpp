@@ -84,10 +84,12 @@ int run(const Options& options) {
     Progress progress(static_cast<int>(cases.size()));
     for (const bench::Case& item : cases) {
       if (options.time_limit > 0 && seconds() > options.time_limit) break;
+      const std::string job = kiln::text_of(item.problem);
+      progress.begin(job);
       outcomes.push_back(tuner.run(item));
       failures += !outcomes.back().failure.empty();
       kept += outcomes.back().kept;
-      progress.done(text_of(outcomes.back()), true);
+      progress.done(job, text_of(outcomes.back()), true);
       write_csv(options.csv, outcomes);
     }
   }

@@ -1,0 +1,22 @@
+// Which kernels a problem could have, and which engines refuse it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engines/choice.hpp"
+
+namespace kiln::cli {
+
+// "candidates": each with engine, tile, parts, estimate_us and whether it is the one chosen, the
+// least estimate first; "refusals": each with engine and reason.
+nlohmann::ordered_json candidates_of(const Problem& problem, const DeviceDescription& device,
+                                     const Choice& choice);
+
+// The same as a table.
+std::string candidates_text(const nlohmann::ordered_json& candidates);
+
+// "37 candidates of 4 engines; 9 engines refuse (--emit candidates)".
+std::string candidates_summary(const nlohmann::ordered_json& candidates);
+
+}  // namespace kiln::cli
