@@ -133,7 +133,8 @@ typedef enum KILN_ENUM_BASE {
 
 typedef enum KILN_ENUM_BASE {
   KILN_POOLING_MAX = 600,
-  KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 601, /* the divisor is always the whole window */
+  KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 601, /* the divisor is the whole window,
+                                                       but for what ceil mode adds */
   KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 602  /* the divisor is what of it lies in x */
 } kilnPoolingMode_t;
 
@@ -179,8 +180,8 @@ typedef enum KILN_ENUM_BASE {
   KILN_REDUCE_NORM2 = 1104 /* the square root of the sum of squares */
 } kilnReduceTensorOp_t;
 
-/* The most dimensions a tensor or filter may have: batch, channels and three of space. */
-#define KILN_DIM_MAX 5
+/* The most dimensions a tensor may have. */
+#define KILN_DIM_MAX 8
 
 typedef struct kilnContext* kilnHandle_t;
 typedef struct kilnTensorStruct* kilnTensorDescriptor_t;
@@ -219,7 +220,11 @@ KILN_API kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream);
 KILN_API kilnStatus_t kilnCreateTensorDescriptor(kilnTensorDescriptor_t* descriptor);
 KILN_API kilnStatus_t kilnDestroyTensorDescriptor(kilnTensorDescriptor_t descriptor);
 
-/* dims = {N, C, spatial...}, strides in elements, in the same order; nbDims is 3, 4 or 5.
+/* dims = {N, C, spatial...}, strides in elements, in the same order; nbDims is 1 to KILN_DIM_MAX.
+ * Convolution and pooling take tensors of 3, 4 or 5 dimensions, softmax of 2 and more, the others
+ * any. More than five are folded: dimensions of one element are left out, and two that lie side by
+ * side in every tensor of the operation become one. If more than five are left even so, creating
+ * the plan fails (NOT_SUPPORTED).
  * N may be 0 (an empty batch); every other size is at least 1. A stride of 0 broadcasts that
  * dimension (inputs only). Any other stride at least 1, in any order: windows, padded rows,
  * channels last.
@@ -250,7 +255,8 @@ KILN_API kilnStatus_t kilnGetTensorNdDescriptor(kilnTensorDescriptor_t descripto
 KILN_API kilnStatus_t kilnCreateFilterDescriptor(kilnFilterDescriptor_t* descriptor);
 KILN_API kilnStatus_t kilnDestroyFilterDescriptor(kilnFilterDescriptor_t descriptor);
 
-/* dims = {K, C per group, filter's space...}: K output channels in all, C/groups input channels. */
+/* dims = {K, C per group, filter's space...}: K output channels in all, C/groups input channels.
+ * nbDims is 3, 4 or 5. */
 KILN_API kilnStatus_t kilnSetFilterNdDescriptor(kilnFilterDescriptor_t descriptor,
                                                 kilnDataType_t dataType, kilnTensorFormat_t format,
                                                 int nbDims, const int64_t dims[]);
@@ -337,8 +343,8 @@ KILN_API kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescri
 /* The sizes of y of the transposed convolution of x (N, K, space): dims[0] = N, dims[1] = C =
  * (second size of w) * groups, then per spatial dimension
  *   (in - 1) * stride + (filter - 1) * dilation + 1 - padBefore - padAfter + outputPadding.
- * outputPadding: 0 to stride - 1 each, which of the sizes whose convolution has x's is meant; null:
- * all 0. nbDims must be the rank of x. Errors: BAD_PARAM naming what does not fit. */
+ * outputPadding: at least 0 and below the stride or the dilation, elements that y has more at its
+ * end; null: all 0. nbDims must be the rank of x. Errors: BAD_PARAM naming what does not fit. */
 KILN_API kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescriptor_t convDesc,
                                                             kilnTensorDescriptor_t xDesc,
                                                             kilnFilterDescriptor_t wDesc,
@@ -351,8 +357,10 @@ KILN_API kilnStatus_t kilnCreatePoolingDescriptor(kilnPoolingDescriptor_t* descr
 KILN_API kilnStatus_t kilnDestroyPoolingDescriptor(kilnPoolingDescriptor_t descriptor);
 
 /* Per spatial dimension (arrayLength of them: 1, 2 or 3), outermost first: window and stride at
- * least 1; padBefore and padAfter from 0 to below the window's extent, (window - 1) * dilation + 1;
- * padAfter may be null: the same as padBefore; dilation may be null: all 1.
+ * least 1; padBefore and padAfter: places before the first and after the last element, a whole
+ * window of them or more if need be; negative values leave that many elements unread. padAfter may
+ * be null: the same as padBefore; dilation may be null: all 1. Every value is below 2^31 in
+ * magnitude. Ceil mode stays as it is.
  * Errors: BAD_PARAM (null, arrayLength, a value out of range, unknown mode). */
 KILN_API kilnStatus_t kilnSetPoolingNdDescriptor(
     kilnPoolingDescriptor_t descriptor, kilnPoolingMode_t mode, kilnNanPropagation_t nanPropagation,
@@ -372,9 +380,17 @@ KILN_API kilnStatus_t kilnGetPoolingNdDescriptor(kilnPoolingDescriptor_t descrip
                                                  int64_t padBefore[], int64_t padAfter[],
                                                  int64_t stride[], int64_t dilation[]);
 
+/* Whether the sizes of y are rounded down (0, what a new descriptor does) or up (1), as PyTorch's
+ * ceil_mode has it: a last window that begins in x or in the padding before it may reach beyond the
+ * padding after. What it reaches beyond that is never counted by an average: the divisor of
+ * AVERAGE_COUNT_INCLUDE_PADDING is what of the window lies in x and its padding.
+ * Errors: BAD_PARAM (null, another value). */
+KILN_API kilnStatus_t kilnSetPoolingCeilMode(kilnPoolingDescriptor_t descriptor, int ceilMode);
+KILN_API kilnStatus_t kilnGetPoolingCeilMode(kilnPoolingDescriptor_t descriptor, int* ceilMode);
+
 /* The sizes of y: N, C, then per spatial dimension
- *   (in + padBefore + padAfter - ((window - 1) * dilation + 1)) / stride + 1, rounded down.
- * nbDims must be the rank of x. */
+ *   (in + padBefore + padAfter - ((window - 1) * dilation + 1)) / stride + 1,
+ * rounded down, or by ceil mode. nbDims must be the rank of x. */
 KILN_API kilnStatus_t kilnGetPoolingForwardOutputDim(kilnPoolingDescriptor_t poolingDesc,
                                                      kilnTensorDescriptor_t xDesc, int nbDims,
                                                      int64_t dims[]);
@@ -384,8 +400,8 @@ KILN_API kilnStatus_t kilnGetPoolingForwardOutputDim(kilnPoolingDescriptor_t poo
 KILN_API kilnStatus_t kilnCreateActivationDescriptor(kilnActivationDescriptor_t* descriptor);
 KILN_API kilnStatus_t kilnDestroyActivationDescriptor(kilnActivationDescriptor_t descriptor);
 
-/* coef: the ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; finite and at least
- * 0. Other modes do not look at it. */
+/* coef: the ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; finite, and but for
+ * the slope at least 0. Other modes do not look at it. */
 KILN_API kilnStatus_t kilnSetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                                   kilnActivationMode_t mode, double coef);
 KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
@@ -667,9 +683,10 @@ KILN_API kilnStatus_t kilnActivationForward(kilnHandle_t handle,
                                             kilnTensorDescriptor_t yDesc, void* y);
 
 /* dx = alpha * f'(x) * dy + beta * dx. f' is taken from y for IDENTITY, SIGMOID, RELU, TANH,
- * CLIPPED_RELU, LEAKY_RELU and ELU, whose forward pass may thus have been in place, and from x for
- * the others: the one not needed, descriptor and pointer, may be null. At a corner of f the
- * derivative is that of the left side. In place: dx may be dy, or the one of y and x needed. */
+ * CLIPPED_RELU, LEAKY_RELU (of a slope of at least 0: a negative one makes y positive on both
+ * sides) and ELU, whose forward pass may thus have been in place, and from x for the others: the
+ * one not needed, descriptor and pointer, may be null. At a corner of f the derivative is that of
+ * the left side. In place: dx may be dy, or the one of y and x needed. */
 KILN_API kilnStatus_t kilnCreateActivationBackwardPlan(
     kilnHandle_t handle, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
     kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc,

@@ -195,6 +195,7 @@ struct PoolingFields {
   Sizes window{2, 2}, pad_before{}, pad_after{}, stride{}, dilation{};
   kilnPoolingMode_t mode = KILN_POOLING_MAX;
   kilnNanPropagation_t nan_propagation = KILN_PROPAGATE_NAN;
+  bool ceil_mode = false;  // kilnSetPoolingCeilMode()
 };
 
 class PoolingDescriptor : public Owner<kilnPoolingDescriptor_t, kilnDestroyPoolingDescriptor> {
@@ -214,6 +215,7 @@ class PoolingDescriptor : public Owner<kilnPoolingDescriptor_t, kilnDestroyPooli
                                      static_cast<int>(spatial), fields.window.data(),
                                      fields.pad_before.data(), fields.pad_after.data(),
                                      fields.stride.data(), fields.dilation.data()));
+    check(kilnSetPoolingCeilMode(get(), fields.ceil_mode ? 1 : 0));
   }
 
   // The sizes of y.

@@ -9,7 +9,7 @@ struct Holders {
   device_inline Holders(int at, int stride, int pad, int dilation, int window, int outputs) {
     const int low = at + pad - (window - 1) * dilation;
     first = low <= 0 ? 0 : (low + stride - 1) / stride;
-    last = (at + pad) / stride;
+    last = at + pad < 0 ? -1 : (at + pad) / stride;
     if (last >= outputs) last = outputs - 1;
   }
 };

@@ -27,6 +27,19 @@ constexpr int PHASES_W = BLOCK_W % STRIDE_W == 0 ? 1 : STRIDE_W;
 constexpr int HOLDERS_H = count_windows(BLOCK_H, PHASES_H, STRIDE_H, PAD_H, WINDOW_H);
 constexpr int HOLDERS_W = count_windows(BLOCK_W, PHASES_W, STRIDE_W, PAD_W, WINDOW_W);
 
+// The outputs whose window has a tap in x; those of the others hand on nothing.
+device_inline constexpr int first_output(int stride, int pad, int window) {
+  return pad >= window ? (pad - window) / stride + 1 : 0;
+}
+device_inline constexpr int end_of_outputs(int stride, int pad, int size, int outputs) {
+  const int end = size - 1 + pad < 0 ? 0 : (size - 1 + pad) / stride + 1;
+  return end < outputs ? end : outputs;
+}
+constexpr int BEGIN_P = first_output(STRIDE_H, PAD_H, WINDOW_H);
+constexpr int BEGIN_Q = first_output(STRIDE_W, PAD_W, WINDOW_W);
+constexpr int END_P = end_of_outputs(STRIDE_H, PAD_H, IN_H, OUT_H);
+constexpr int END_Q = end_of_outputs(STRIDE_W, PAD_W, IN_W, OUT_W);
+
 // Windows of a block in one piece, as far as the text does not grow too long.
 constexpr int HOLDERS_UNROLL =
     HOLDERS_H * HOLDERS_W * BLOCK_H * BLOCK_W * VECTOR <= 600 ? HOLDERS_H : 1;
@@ -34,12 +47,11 @@ constexpr int HOLDERS_UNROLL =
 using Gradient = Pack<element_t, VECTOR>;
 using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
 constexpr unsigned char NO_TAP = 255;
-// An average's divisor differs from window to window.
-constexpr bool SHARES = MODE == AVERAGE_EXCLUDE && !INSIDE;
 
 // Shared memory: gradients, then what a maximum chose, or an average's shares.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
-constexpr int CHOICES = MODE == MAX ? WINDOWS : 0, SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
+constexpr int CHOICES = MODE == MAX ? WINDOWS : 0,
+              SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
 constexpr u32 SECOND_OFFSET = (WINDOWS * sizeof(Gradient) + 15) / 16 * 16;
 static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(compute_t) ==
                   SHARED_BYTES,
@@ -138,7 +150,7 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
   const int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
   const auto output = [&](int at, int& p, int& q) {
     p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
-    return p >= 0 && p < OUT_H && q >= 0 && q < OUT_W;
+    return p >= BEGIN_P && p < END_P && q >= BEGIN_Q && q < END_Q;
   };
   // A maximum's taps are many loads at a time; an average has but the gradient's own.
   constexpr int BATCH = MODE == MAX ? 1 : 4;

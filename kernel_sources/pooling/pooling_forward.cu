@@ -8,7 +8,9 @@ static_assert(ROWS == 1 || DILATION_H == 1);
 constexpr int UNROLL_H = UNION_H * WINDOW_W <= 64 ? UNION_H : 1;
 constexpr int UNROLL_W = WINDOW_W <= 8 ? WINDOW_W : 4;
 
-device_inline compute_t nothing() { return MODE == MAX ? -math_infinity<compute_t>() : compute_t(0); }
+device_inline compute_t nothing() {
+  return MODE == MAX ? -math_infinity<compute_t>() : compute_t(0);
+}
 
 device_inline compute_t combine(compute_t a, compute_t b) {
   if constexpr (MODE != MAX) return a + b;

@@ -58,6 +58,12 @@ struct Taps {
     end = inside < window ? inside : window;
     if (begin > end) begin = end;
   }
+
+  // The taps before the place `until`.
+  device_inline int counted(int window, int dilation, int until) const {
+    const int taps = first < until ? (until - 1 - first) / dilation + 1 : 0;
+    return taps < window ? taps : window;
+  }
 };
 struct Window {
   Taps d, h, w;
@@ -68,7 +74,11 @@ struct Window {
 
   // What an average divides by; 0 if nothing counts.
   device_inline int divisor() const {
-    if constexpr (MODE == AVERAGE_INCLUDE) return WINDOW_D * WINDOW_H * WINDOW_W;
+    if constexpr (MODE == AVERAGE_INCLUDE && !SHARES) return WINDOW_D * WINDOW_H * WINDOW_W;
+    if constexpr (MODE == AVERAGE_INCLUDE)
+      return d.counted(WINDOW_D, DILATION_D, COUNTED_D) *
+             h.counted(WINDOW_H, DILATION_H, COUNTED_H) *
+             w.counted(WINDOW_W, DILATION_W, COUNTED_W);
     return (d.end - d.begin) * (h.end - h.begin) * (w.end - w.begin);
   }
 };

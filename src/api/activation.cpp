@@ -85,7 +85,7 @@ kiln::PointwiseProblem make_backward(kilnActivationDescriptor_t activationDesc,
                                      kilnTensorDescriptor_t yDesc, kilnTensorDescriptor_t dyDesc,
                                      kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc) {
   const kiln::Activation& activation = activation_of(activationDesc);
-  const bool from_y = kiln::gradient_from_output(activation.mode);
+  const bool from_y = kiln::gradient_from_output(activation);
   const char* const name = from_y ? "yDesc" : "xDesc";
   return kiln::make_activation_backward(activation, tensor_of(from_y ? yDesc : xDesc, name), name,
                                         tensor_of(dyDesc, "dyDesc"), tensor_of(dxDesc, "dxDesc"));
@@ -111,7 +111,7 @@ kilnStatus_t kilnExecuteActivationBackward(kilnHandle_t handle, kilnPlan_t plan,
   bool from_y = true;
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
     if (const auto* problem = std::get_if<kiln::PointwiseProblem>(&plan->plan.problem()))
-      from_y = kiln::gradient_from_output(problem->activation.mode);
+      from_y = kiln::gradient_from_output(problem->activation);
   }
   const Argument saved = from_y ? Argument{"y", y} : Argument{"x", x};
   return execute_plan("ActivationBackward", handle, plan, {.alpha = alpha, .beta = beta},
@@ -126,7 +126,7 @@ kilnStatus_t kilnActivationBackward(kilnHandle_t handle, kilnActivationDescripto
   // Of what is no descriptor, the call below will say so.
   bool from_y = true;
   if (activationDesc != nullptr && activationDesc->mark.is(kilnActivationStruct::mark_value))
-    from_y = kiln::gradient_from_output(activationDesc->activation.mode);
+    from_y = kiln::gradient_from_output(activationDesc->activation);
   const Argument saved = from_y ? Argument{"y", y} : Argument{"x", x};
   return run_at_once(handle, {.alpha = alpha, .beta = beta}, {saved, {"dy", dy}, {"dx", dx}},
                      [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); });

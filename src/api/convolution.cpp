@@ -201,9 +201,9 @@ kilnStatus_t kilnCreateConvolutionTransposedPlan(kilnHandle_t handle, kilnTensor
                                                  kilnConvolutionDescriptor_t convDesc,
                                                  kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
   return create_plan("ConvolutionTransposed", handle, plan, [&] {
-    return kiln::make_convolution_dgrad(checked(convDesc, "convDesc").spec,
-                                        tensor_of(wDesc, "wDesc"), tensor_of(xDesc, "xDesc"),
-                                        tensor_of(yDesc, "yDesc"), kiln::transposed_names);
+    return kiln::make_convolution_transposed(checked(convDesc, "convDesc").spec,
+                                             tensor_of(xDesc, "xDesc"), tensor_of(wDesc, "wDesc"),
+                                             tensor_of(yDesc, "yDesc"));
   });
 }
 
@@ -220,8 +220,8 @@ kilnStatus_t kilnConvolutionTransposed(kilnHandle_t handle, const void* alpha,
                                        kilnConvolutionDescriptor_t convDesc, const void* beta,
                                        kilnTensorDescriptor_t yDesc, void* y) {
   return run_at_once(handle, {.alpha = alpha, .beta = beta}, {{"w", w}, {"x", x}, {"y", y}}, [&] {
-    return kiln::make_convolution_dgrad(checked(convDesc, "convDesc").spec,
-                                        tensor_of(wDesc, "wDesc"), tensor_of(xDesc, "xDesc"),
-                                        tensor_of(yDesc, "yDesc"), kiln::transposed_names);
+    return kiln::make_convolution_transposed(checked(convDesc, "convDesc").spec,
+                                             tensor_of(xDesc, "xDesc"), tensor_of(wDesc, "wDesc"),
+                                             tensor_of(yDesc, "yDesc"));
   });
 }

@@ -38,11 +38,12 @@ void set(kilnConvolutionStruct& target, int count, const int64_t* pad_before,
   target.spec = spec;
 }
 
-kiln::Dims output_dims(kilnConvolutionDescriptor_t convolution, kilnTensorDescriptor_t x,
-                       kilnFilterDescriptor_t w, int rank) {
+kiln::TensorDims output_dims(kilnConvolutionDescriptor_t convolution, kilnTensorDescriptor_t x,
+                             kilnFilterDescriptor_t w, int rank) {
   const kiln::ConvolutionSpec& spec = checked(convolution, "convDesc").spec;
   const kiln::Tensor& x_tensor = checked(x, "xDesc").tensor;
-  const kiln::Dims dims = kiln::forward_output_dims(spec, x_tensor, checked(w, "wDesc").tensor);
+  const kiln::TensorDims dims =
+      kiln::forward_output_dims(spec, x_tensor, checked(w, "wDesc").tensor);
   if (rank != x_tensor.rank) {
     kiln::fail(KILN_STATUS_BAD_PARAM, "nbDims is ", rank, "; expected ", x_tensor.rank,
                ", as xDesc has");
@@ -177,7 +178,7 @@ kilnStatus_t kilnGetConvolutionForwardOutputDim(kilnConvolutionDescriptor_t conv
                                                 kilnFilterDescriptor_t wDesc, int nbDims,
                                                 int64_t dims[]) {
   return guarded([&] {
-    const kiln::Dims sizes = output_dims(convDesc, xDesc, wDesc, nbDims);
+    const kiln::TensorDims sizes = output_dims(convDesc, xDesc, wDesc, nbDims);
     check_pointer(dims, "dims", "an array of nbDims sizes");
     std::copy_n(sizes.begin(), nbDims, dims);
   });
@@ -193,7 +194,7 @@ kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescriptor_t co
       kiln::fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.rank,
                  " dimensions; expected 4, for a convolution in two dimensions of space");
     }
-    const kiln::Dims sizes = output_dims(convDesc, xDesc, wDesc, 4);
+    const kiln::TensorDims sizes = output_dims(convDesc, xDesc, wDesc, 4);
     check_pointer(n, "n", "where to store the size");
     check_pointer(k, "k", "where to store the size");
     check_pointer(p, "p", "where to store the size");
@@ -212,7 +213,7 @@ kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescriptor_t c
                                                    int64_t dims[]) {
   return guarded([&] {
     const kiln::Tensor& x = checked(xDesc, "xDesc").tensor;
-    const kiln::Dims sizes = kiln::transposed_output_dims(
+    const kiln::TensorDims sizes = kiln::transposed_output_dims(
         checked(convDesc, "convDesc").spec, x, checked(wDesc, "wDesc").tensor, outputPadding);
     if (nbDims != x.rank) {
       kiln::fail(KILN_STATUS_BAD_PARAM, "nbDims is ", nbDims, "; expected ", x.rank,

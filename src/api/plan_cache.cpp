@@ -46,7 +46,8 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
 void add(Mixer& mixer, const PoolingProblem& p) {
   const std::int64_t scalars[] = {p.type, p.backward, p.rank, p.batch, p.channels, p.mode, p.nan};
   mixer.add_all(scalars);
-  for (const Spatial* space : {&p.in, &p.out, &p.window, &p.pad, &p.stride, &p.dilation})
+  for (const Spatial* space :
+       {&p.in, &p.out, &p.window, &p.pad, &p.stride, &p.dilation, &p.overhang})
     mixer.add_all(*space);
   for (const Dims* strides : {&p.x_strides, &p.y_strides, &p.dx_strides}) mixer.add_all(*strides);
 }

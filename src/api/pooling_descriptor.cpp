@@ -30,6 +30,7 @@ void set(kilnPoolingStruct& target, kilnPoolingMode_t mode, kilnNanPropagation_t
   std::copy_n(pad_after != nullptr ? pad_after : pad_before, count, spec.pad_after.begin());
   std::copy_n(stride, count, spec.stride.begin());
   if (dilation != nullptr) std::copy_n(dilation, count, spec.dilation.begin());
+  spec.ceil = target.spec.ceil;
   kiln::check_pooling(spec);
   target.spec = spec;
 }
@@ -63,8 +64,8 @@ kilnStatus_t kilnSetPooling2dDescriptor(kilnPoolingDescriptor_t descriptor, kiln
     auto& target = checked(descriptor, "descriptor");
     check_range("windowH", windowH, 1);
     check_range("windowW", windowW, 1);
-    check_range("padH", padH, 0);
-    check_range("padW", padW, 0);
+    check_range("padH", padH, -kiln::most_of_field);
+    check_range("padW", padW, -kiln::most_of_field);
     check_range("strideH", strideH, 1);
     check_range("strideW", strideW, 1);
     const int64_t window[] = {windowH, windowW}, pad[] = {padH, padW},
@@ -99,12 +100,31 @@ kilnStatus_t kilnGetPoolingNdDescriptor(kilnPoolingDescriptor_t descriptor,
   });
 }
 
+kilnStatus_t kilnSetPoolingCeilMode(kilnPoolingDescriptor_t descriptor, int ceilMode) {
+  return guarded([&] {
+    auto& target = checked(descriptor, "descriptor");
+    if (ceilMode != 0 && ceilMode != 1)
+      kiln::fail(KILN_STATUS_BAD_PARAM, "ceilMode is ", ceilMode,
+                 "; expected 0 (sizes rounded down) or 1 (up)");
+    target.spec.ceil = ceilMode == 1;
+  });
+}
+
+kilnStatus_t kilnGetPoolingCeilMode(kilnPoolingDescriptor_t descriptor, int* ceilMode) {
+  return guarded([&] {
+    const bool ceil = checked(descriptor, "descriptor").spec.ceil;
+    check_pointer(ceilMode, "ceilMode", "where to store it");
+    *ceilMode = ceil ? 1 : 0;
+  });
+}
+
 kilnStatus_t kilnGetPoolingForwardOutputDim(kilnPoolingDescriptor_t poolingDesc,
                                             kilnTensorDescriptor_t xDesc, int nbDims,
                                             int64_t dims[]) {
   return guarded([&] {
     const kiln::Tensor& x = checked(xDesc, "xDesc").tensor;
-    const kiln::Dims sizes = kiln::pooling_output_dims(checked(poolingDesc, "poolingDesc").spec, x);
+    const kiln::TensorDims sizes =
+        kiln::pooling_output_dims(checked(poolingDesc, "poolingDesc").spec, x);
     if (nbDims != x.rank)
       kiln::fail(KILN_STATUS_BAD_PARAM, "nbDims is ", nbDims, "; expected ", x.rank,
                  ", as xDesc has");

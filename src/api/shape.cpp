@@ -7,10 +7,12 @@ namespace kiln::api {
 
 namespace {
 
-Tensor read_sizes(kilnDataType_t type, int rank, const std::int64_t* dims) {
-  if (rank < 3 || rank > KILN_DIM_MAX) {
-    fail(KILN_STATUS_BAD_PARAM, "nbDims is ", rank, "; expected 3, 4 or ", KILN_DIM_MAX);
-  }
+// Filters have the dimensions that convolutions have.
+Tensor read_sizes(Role role, kilnDataType_t type, int rank, const std::int64_t* dims) {
+  if (role == Role::filter && (rank < 3 || rank > 5))
+    fail(KILN_STATUS_BAD_PARAM, "nbDims is ", rank, "; expected 3, 4 or 5");
+  if (rank < 1 || rank > KILN_DIM_MAX)
+    fail(KILN_STATUS_BAD_PARAM, "nbDims is ", rank, "; expected 1 to ", KILN_DIM_MAX);
   check_pointer(dims, "dims", "an array of nbDims sizes");
   Tensor tensor;
   tensor.type = type;
@@ -23,7 +25,7 @@ Tensor read_sizes(kilnDataType_t type, int rank, const std::int64_t* dims) {
 
 Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
                     const std::int64_t* strides) {
-  Tensor tensor = read_sizes(type, rank, dims);
+  Tensor tensor = read_sizes(role, type, rank, dims);
   check_pointer(strides, "strides", "an array of nbDims strides");
   std::copy_n(strides, rank, tensor.strides.begin());
   check_tensor(tensor, "descriptor", role == Role::tensor);
@@ -32,7 +34,7 @@ Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t
 
 Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
                   kilnTensorFormat_t format) {
-  Tensor tensor = read_sizes(type, rank, dims);
+  Tensor tensor = read_sizes(role, type, rank, dims);
   check_enumerator("format", format);
   check_tensor(tensor, "descriptor", role == Role::tensor);  // so that the products below fit
   tensor.strides = dense_strides(format, rank, tensor.dims);

@@ -37,7 +37,7 @@ std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& 
   }
   const auto flat = [&](auto&& coordinate) {
     std::int64_t index = 0;
-    for (int axis = 0; axis < KILN_DIM_MAX; ++axis)
+    for (int axis = 0; axis < operand_rank; ++axis)
       index = index * result.dims[axis] + coordinate(axis);
     return index;
   };

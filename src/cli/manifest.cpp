@@ -118,7 +118,9 @@ std::string replace_batch_entry(const std::string& line, const std::string& batc
 }
 
 // The first size of each shape of "16x64x28x28:1x64x1x1" that is the first shape's.
-std::string replace_first_sizes(const std::string& line, const std::string& batch) {
+std::string replace_first_sizes(const std::string& shapes_and_name, const std::string& batch) {
+  const std::size_t name = std::min(shapes_and_name.find_first_of("_n"), shapes_and_name.size());
+  const std::string line = shapes_and_name.substr(0, name);
   const std::string old = line.substr(0, line.find_first_not_of("0123456789"));
   std::string out;
   for (std::size_t at = 0; at <= line.size();) {
@@ -129,7 +131,7 @@ std::string replace_first_sizes(const std::string& line, const std::string& batc
     out += (at == 0 ? "" : ":") + shape;
     at = end + 1;
   }
-  return out;
+  return out + shapes_and_name.substr(name);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/operations.hpp"
 #include "core/error.hpp"
+#include "problem/problem_line.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -51,7 +52,8 @@ std::vector<std::unique_ptr<Operation>> operations() {
   return all;
 }
 
-Parsed parse_line(const Operation& defaults, const std::string& text) {
+Parsed parse_line(const Operation& defaults, const std::string& line_and_comment) {
+  const std::string text(without_comment(line_and_comment));
   if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
   const std::unique_ptr<Operation> own = defaults.clone();
   CLI::App app;
@@ -96,41 +98,65 @@ kilnTensorFormat_t layout_of(const std::string& list, std::size_t i, std::size_t
   return layout;
 }
 
-void set_strides(Tensor& tensor, const std::string& option, const std::string& text) {
-  if (text.empty()) return;
+void parse_numbers(const std::string& option, const std::string& text,
+                   std::span<std::int64_t> out) {
   const auto wrong = [&](const std::string& found) {
-    fail(KILN_STATUS_BAD_PARAM, option, " is ", text, " (", found, "); expected ", tensor.rank,
+    fail(KILN_STATUS_BAD_PARAM, option, " is ", text, " (", found, "); expected ", out.size(),
          " whole numbers separated by ':', outermost dimension first");
   };
   const char* at = text.data();
   const char* const end = at + text.size();
-  for (int i = 0; i < tensor.rank; ++i) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
     if (i > 0) {
       if (at == end || *at != ':') wrong(cat("only ", i, " at character ", at - text.data() + 1));
       ++at;
     }
-    const auto [stop, error] = std::from_chars(at, end, tensor.strides[i]);
+    const auto [stop, error] = std::from_chars(at, end, out[i]);
     if (error != std::errc()) wrong(cat("no number at character ", at - text.data() + 1));
     at = stop;
   }
   if (at != end) wrong(cat("more at character ", at - text.data() + 1));
 }
 
-void add_type_and_layout(CLI::App& app, Operation& operation, bool lists) {
+void set_strides(Tensor& tensor, const std::string& option, const std::string& text) {
+  if (text.empty()) return;
+  parse_numbers(option, text,
+                std::span(tensor.strides).first(static_cast<std::size_t>(tensor.rank)));
+}
+
+void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists) {
+  const bool types = lists == Lists::of_both, layouts = lists != Lists::none;
   CLI::Option* const type = app.add_option(
       "--dt", operation.type,
-      lists ? "Data type f32, f64, f16 or bf16: of all operands, or one each, as in f32:f16"
+      types ? "Data type f32, f64, f16 or bf16 of all operands; of --op copy also one each for x "
+              "and y, as in f32:f16"
             : "Data type of all operands");
   CLI::Option* const layout =
       app.add_option("--layout", operation.layout,
-                     lists ? "Layout nchw or nhwc: of all operands, or one each, as in nchw:nhwc"
-                           : "Layout of all operands");
-  if (!lists) {
-    type->check(CLI::IsMember(type_names));
-    layout->check(CLI::IsMember(layout_names));
-  }
+                     layouts ? "Layout nchw or nhwc: of all operands, or one each, as in nchw:nhwc"
+                             : "Layout of all operands");
+  if (!types) type->check(CLI::IsMember(type_names));
+  if (!layouts) layout->check(CLI::IsMember(layout_names));
   type->capture_default_str();
   layout->capture_default_str();
+}
+
+void ActivationOptions::add_to(CLI::App& app, const std::string& help) {
+  app.add_option("--act", mode, cat(help, ": ", alternatives(names_of<kilnActivationMode_t>())))
+      ->capture_default_str();
+  app.add_option(
+      "--coef", coefficient,
+      "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), alpha of elu "
+      "(1)");
+}
+
+Activation ActivationOptions::make() const {
+  Activation out;
+  if (!parse_name(mode, out.mode))
+    fail(KILN_STATUS_BAD_PARAM, "--act is ", mode, "; expected ",
+         alternatives(names_of<kilnActivationMode_t>()));
+  out.coefficient = coefficient.value_or(default_coefficient(out.mode));
+  return out;
 }
 
 StrideOptions::StrideOptions(const std::vector<std::string>& names) {

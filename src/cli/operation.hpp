@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,11 +51,23 @@ std::unique_ptr<Operation> take_operation(std::string& text);
 DataType type_of(const std::string& list, std::size_t i, std::size_t count);
 kilnTensorFormat_t layout_of(const std::string& list, std::size_t i, std::size_t count);
 
+// "1:2:3", as many numbers as `out` has. Throws BAD_PARAM.
+void parse_numbers(const std::string& option, const std::string& text, std::span<std::int64_t> out);
+
 // Replaces the strides of `tensor` by those of an option's text, unless that is empty.
 void set_strides(Tensor& tensor, const std::string& option, const std::string& text);
 
 // --dt and --layout, of which operations whose operands may differ take lists.
-void add_type_and_layout(CLI::App& app, Operation& operation, bool lists);
+enum class Lists { none, of_layouts, of_both };
+void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists);
+
+// --act and --coef.
+struct ActivationOptions {
+  std::string mode;  // before any is given
+  std::optional<double> coefficient{};
+  void add_to(CLI::App& app, const std::string& help);
+  Activation make() const;  // throws BAD_PARAM
+};
 
 // --NAME-strides of each name.
 struct StrideOptions {

@@ -33,7 +33,7 @@ class ConvOperation final : public Operation {
                    "fwd: y; dgrad: the gradient of x; wgrad: of w; bgrad: of the bias")
         ->check(CLI::IsMember({"fwd", "dgrad", "wgrad", "bgrad"}))
         ->capture_default_str();
-    add_type_and_layout(app, *this, false);
+    add_type_and_layout(app, *this, Lists::none);
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
         ->check(CLI::IsMember({"xcorr", "conv"}))
         ->capture_default_str();
@@ -48,8 +48,7 @@ class ConvOperation final : public Operation {
         ->capture_default_str();
     app.add_flag("--bias", bias_, "Add a bias (fwd)");
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd)");
-    app.add_option("--act", activation_, "Activation of the sum (fwd), such as relu");
-    app.add_option("--coef", coefficient_, "Coefficient of the activation")->capture_default_str();
+    activation_.add_to(app, "Activation of the sum (fwd)");
     strides_.add_to(app);
   }
 
@@ -67,19 +66,15 @@ class ConvOperation final : public Operation {
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
     strides_.apply(z, "z");
-    const bool fused = bias_ || residual_ || activation_ != "identity";
+    const bool fused = bias_ || residual_ || activation_.mode != "identity";
     if (direction_ != "fwd" && fused)
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
            "; expected fwd with --bias, --residual or --act");
     if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
     if (direction_ == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
-    Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};
-    if (!parse_name(activation_, activation.mode))
-      fail(KILN_STATUS_BAD_PARAM, "--act is ", activation_, "; expected ",
-           alternatives(names_of<kilnActivationMode_t>()));
     return make_convolution_fused(o.spec, o.x, o.w, residual_ ? &z : nullptr,
-                                  bias_ ? &bias : nullptr, activation, o.y);
+                                  bias_ ? &bias : nullptr, activation_.make(), o.y);
   }
 
   std::string name_in(const std::string& line) const override {
@@ -88,9 +83,9 @@ class ConvOperation final : public Operation {
 
  private:
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
-  std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default", activation_ = "identity";
+  std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
   bool bias_ = false, residual_ = false;
-  double coefficient_ = 0;
+  ActivationOptions activation_{"identity"};
   StrideOptions strides_{{"x", "w", "y", "z"}};
 };
 

@@ -29,7 +29,12 @@ class PoolOperation final : public Operation {
     app.add_option("--nan", nan_, "Whether a NaN is the maximum, or passed over")
         ->check(CLI::IsMember(names_of<kilnNanPropagation_t>()))
         ->capture_default_str();
-    add_type_and_layout(app, *this, true);
+    app.add_option("--overhang", overhang_,
+                   "Places beyond the padding that avg_include counts, of each dimension, into "
+                   "which the last window reaches: ceil mode, in which padding after is as before, "
+                   "has what oh needs beyond that")
+        ->type_name("A:B:...");
+    add_type_and_layout(app, *this, Lists::of_layouts);
     strides_.add_to(app);
   }
 
@@ -39,12 +44,13 @@ class PoolOperation final : public Operation {
     spec.spatial = line.rank;
     parse_name(mode_, spec.mode);
     parse_name(nan_, spec.nan);
-    Dims in{line.batch, line.in_channels}, out{line.batch, line.in_channels};
+    const std::vector<std::int64_t> overhang = overhangs(line.rank);
+    TensorDims in{line.batch, line.in_channels}, out{line.batch, line.in_channels};
     for (int i = 0, axis = 3 - line.rank; i < line.rank; ++i, ++axis) {
       spec.window[i] = line.filter[axis];
       spec.pad_before[i] = line.pad_before[axis];
-      // What the output leaves unread after the last window is no padding.
-      spec.pad_after[i] = std::max<std::int64_t>(line.pad_after[axis], 0);
+      spec.overhang[i] = overhang[i];
+      spec.pad_after[i] = line.pad_after[axis] - overhang[i];
       spec.stride[i] = line.stride[axis];
       spec.dilation[i] = line.dilation[axis];
       in[i + 2] = line.in[axis];
@@ -77,7 +83,13 @@ class PoolOperation final : public Operation {
   }
 
  private:
-  std::string direction_ = "fwd", mode_ = "max", nan_ = "propagate";
+  std::vector<std::int64_t> overhangs(int rank) const {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(rank));
+    if (!overhang_.empty()) parse_numbers("--overhang", overhang_, out);
+    return out;
+  }
+
+  std::string direction_ = "fwd", mode_ = "max", nan_ = "propagate", overhang_;
   StrideOptions strides_{{"x", "y", "dy", "dx"}};
 };
 

@@ -7,9 +7,10 @@ namespace kiln::cli {
 namespace {
 
 constexpr const char* shape_help =
-    "A PROBLEM is a shape, sizes from the batch on, or one for each operand:\n"
+    "A PROBLEM is a shape, 1 to 8 sizes from the batch on, or one for each operand, and perhaps a\n"
+    "name:\n"
     "  16x64x112x112\n"
-    "  16x64x112x112:1x64x1x1";
+    "  16x64x112x112:1x64x1x1_n\"bias\"";
 
 // An input of which some sizes are 1 where the result's are not, as one of the result's sizes: how
 // text_of() writes strides of 0.
@@ -28,10 +29,14 @@ class ShapeOperation : public Operation {
   explicit ShapeOperation(const std::vector<std::string>& names) : strides_(names) {}
 
  protected:
+  std::string name_in(const std::string& line) const override {
+    return parse_shape_line(line, 3).name;
+  }
+
   // The operands of `names`, in order.
   std::vector<Tensor> tensors(const std::string& line,
                               const std::vector<std::string>& names) const {
-    const auto shapes = parse_shapes(line, names.size());
+    const auto shapes = parse_shape_line(line, names.size()).shapes;
     if (shapes.size() != 1 && shapes.size() != names.size())
       fail(KILN_STATUS_BAD_PARAM, "the line has ", shapes.size(), " shapes; expected 1, or ",
            names.size(), ": ", join(names, ", "));
@@ -55,8 +60,8 @@ class ShapeOperation : public Operation {
         ->check(CLI::IsMember({"fwd", "bwd"}))
         ->capture_default_str();
   }
-  void add_operands(CLI::App& app) {
-    add_type_and_layout(app, *this, true);
+  void add_operands(CLI::App& app, Lists lists = Lists::of_layouts) {
+    add_type_and_layout(app, *this, lists);
     strides_.add_to(app);
   }
   bool backward() const { return direction_ == "bwd"; }
@@ -78,34 +83,24 @@ class ActOperation final : public ShapeOperation {
 
   void add_flags(CLI::App& app) override {
     add_direction(app);
-    app.add_option("--act", mode_,
-                   "sigmoid, relu, tanh, clipped_relu, leaky_relu, elu, gelu_erf, gelu_tanh, "
-                   "silu, softplus, hard_swish or identity")
-        ->capture_default_str();
-    app.add_option("--coef", coefficient_,
-                   "Ceiling of clipped_relu, slope of leaky_relu, alpha of elu")
-        ->capture_default_str();
+    activation_.add_to(app, "The function");
     add_operands(app);
   }
 
   Problem make(const std::string& line) const override {
-    Activation activation{KILN_ACTIVATION_IDENTITY, coefficient_};
-    if (!parse_name(mode_, activation.mode))
-      fail(KILN_STATUS_BAD_PARAM, "--act is ", mode_, "; expected ",
-           alternatives(names_of<kilnActivationMode_t>()));
+    const Activation activation = activation_.make();
     if (!backward()) {
       const std::vector<Tensor> t = tensors(line, {"x", "y"});
       return make_activation_forward(activation, broadcast(t[0], t[1]), t[1]);
     }
-    const bool from_output = gradient_from_output(activation.mode);
+    const bool from_output = gradient_from_output(activation);
     const std::vector<Tensor> t = tensors(line, {from_output ? "y" : "x", "dy", "dx"});
     return make_activation_backward(activation, broadcast(t[0], t[2]),
                                     from_output ? "yDesc" : "xDesc", broadcast(t[1], t[2]), t[2]);
   }
 
  private:
-  std::string mode_ = "relu";
-  double coefficient_ = 1;
+  ActivationOptions activation_{"relu"};
 };
 
 class SoftmaxOperation final : public ShapeOperation {
@@ -166,7 +161,7 @@ class TensorOperation final : public ShapeOperation {
                    "reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_norm2 of a into c")
         ->check(CLI::IsMember(operations()))
         ->capture_default_str();
-    add_operands(app);
+    add_operands(app, Lists::of_both);
   }
 
   Problem make(const std::string& line) const override {

@@ -16,9 +16,9 @@ bool continues(const Axis& outer, const Axis& inner) {
 }  // namespace
 
 std::vector<Axis> image_axes(const Dims& dims, const std::vector<Dims>& strides,
-                             std::size_t leading, const std::array<bool, KILN_DIM_MAX>& reduced) {
+                             std::size_t leading, const std::array<bool, operand_rank>& reduced) {
   std::vector<Axis> axes;
-  for (int i = 1; i < KILN_DIM_MAX; ++i) {
+  for (int i = 1; i < operand_rank; ++i) {
     if (dims[i] == 1) continue;
     Axis axis{dims[i], {}, reduced[i]};
     for (const Dims& tensor : strides) axis.strides.push_back(tensor[i]);

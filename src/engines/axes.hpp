@@ -20,7 +20,7 @@ struct Axis {
 // like.
 std::vector<Axis> image_axes(const Dims& dims, const std::vector<Dims>& strides,
                              std::size_t leading,
-                             const std::array<bool, KILN_DIM_MAX>& reduced = {});
+                             const std::array<bool, operand_rank>& reduced = {});
 
 // The same, with axes of one element in front until there are `count`.
 std::vector<Axis> padded(std::vector<Axis> axes, std::size_t count);

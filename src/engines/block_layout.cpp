@@ -47,7 +47,7 @@ std::int64_t Combining::combined_vectors() const {
 }
 
 Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
-                         const std::array<bool, KILN_DIM_MAX>& combined, std::size_t leading,
+                         const std::array<bool, operand_rank>& combined, std::size_t leading,
                          std::size_t vectored, int most) {
   Combining out;
   const std::vector<Axis> axes = image_axes(dims, strides, leading, combined);

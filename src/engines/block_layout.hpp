@@ -28,7 +28,7 @@ struct Combining {
 // `leading`: the tensor whose memory decides; `vectored`: how many tensors, from the first, are
 // accessed in vectors; `most`: the elements of 16 bytes.
 Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
-                         const std::array<bool, KILN_DIM_MAX>& combined, std::size_t leading,
+                         const std::array<bool, operand_rank>& combined, std::size_t leading,
                          std::size_t vectored, int most);
 
 struct BlockLayout {

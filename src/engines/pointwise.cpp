@@ -55,7 +55,7 @@ bool vectors_fit(const PointwiseProblem& problem, const std::vector<Axis>& axes,
 Walk choose_walk(const PointwiseProblem& problem) {
   Walk walk;
   walk.axes = image_axes(problem.dims, strides_of(problem), problem.inputs());
-  for (int i = 1; i < KILN_DIM_MAX; ++i) walk.image_elements *= problem.dims[i];
+  for (int i = 1; i < operand_rank; ++i) walk.image_elements *= problem.dims[i];
   walk.linear = true;
   std::size_t widest = 1;
   for (std::size_t i = 0; i < problem.views.size(); ++i) {

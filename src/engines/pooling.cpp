@@ -33,11 +33,10 @@ std::variant<Proposal, Refusal> PoolingEngine::propose(const Problem& any,
   const auto& problem = std::get<PoolingProblem>(any);
   // Places are counted in 32 bits, padding and the window's reach included.
   for (int i = 0; i < 3; ++i) {
-    const std::int64_t reach =
-        problem.in[i] + problem.window[i] * problem.dilation[i] + 2 * problem.stride[i];
+    const std::int64_t reach = places_counted(problem, i);
     if (reach > limit32 / 2)
-      return Refusal{cat("a window reaches over ", reach, " places; at most ", limit32 / 2,
-                         " can be counted in 32 bits")};
+      return Refusal{cat("x, its padding and the windows take ", reach, " places; at most ",
+                         limit32 / 2, " can be counted in 32 bits")};
   }
   const std::vector<Operand> operands = operands_of(problem);
   const Operand& result = operands.back();

@@ -13,7 +13,7 @@ constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
 
 // Why the kernel does not take a gradient; "" if it does.
 std::string refusal(const PoolingProblem& problem) {
-  if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0)
+  if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0 || problem.out[0] != 1)
     return "three dimensions";
   constexpr std::int64_t most_window = 8;
   for (int i = 1; i < 3; ++i) {
@@ -22,6 +22,9 @@ std::string refusal(const PoolingProblem& problem) {
       return cat("a window of ", problem.window[i], "; at most ", most_window,
                  " has a tile large against it");
     if (problem.stride[i] > 2 * most_window) return cat("a stride of ", problem.stride[i]);
+    if (const std::int64_t reach = places_counted(problem, i); reach > limit32 / 2)
+      return cat("x, its padding and the windows take ", reach, " places; at most ", limit32 / 2,
+                 " can be counted in 32 bits");
   }
   if (problem.in[1] * problem.in[2] > limit32 / 2) return "more than 2^30 places in a plane";
   return "";
@@ -44,7 +47,7 @@ std::int64_t block_of(const PoolingProblem& problem, int vector, int i) {
 }
 
 Tile make_tile(const PoolingProblem& problem, int vector, std::int64_t h, std::int64_t w,
-               std::int64_t lanes, bool inside) {
+               std::int64_t lanes) {
   Tile tile{h, w, block_of(problem, vector, 1), block_of(problem, vector, 2), lanes};
   const auto windows = [&](int i, std::int64_t places) {
     const std::int64_t before = (problem.window[i] - 1 - problem.pad[i]) / problem.stride[i];
@@ -57,7 +60,7 @@ Tile make_tile(const PoolingProblem& problem, int vector, std::int64_t h, std::i
   tile.shared_bytes = (count * lanes * vector * size + 15) / 16 * 16;
   if (problem.mode == KILN_POOLING_MAX)
     tile.shared_bytes += count * lanes * vector;
-  else if (problem.mode == KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING && !inside)
+  else if (divisors_differ(problem))
     tile.shared_bytes += count * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
   return tile;
 }
@@ -92,8 +95,7 @@ double cost(const PoolingProblem& problem, int vector, const Tile& tile,
   return waves * of_tile * lines;
 }
 
-Tile choose_tile(const PoolingProblem& problem, int vector, bool inside,
-                 const DeviceDescription& device) {
+Tile choose_tile(const PoolingProblem& problem, int vector, const DeviceDescription& device) {
   // Tiles begin at multiples of the stride, and end with a block.
   const auto unit = [&](int i) {
     return problem.stride[i] <= 2 ? block_of(problem, vector, i) : problem.stride[i];
@@ -117,7 +119,7 @@ Tile choose_tile(const PoolingProblem& problem, int vector, bool inside,
     if (vector == 1 ? lanes > 1 : lanes > vectors && lanes > 1) continue;
     for (const std::int64_t h : sizes(1, 64))
       for (const std::int64_t w : sizes(2, vector == 1 ? 256 : 64)) {
-        const Tile tile = make_tile(problem, vector, h, w, lanes, inside);
+        const Tile tile = make_tile(problem, vector, h, w, lanes);
         if (tile.shared_bytes > most_shared) continue;
         const double now = cost(problem, vector, tile, device);
         if (best.h == 0 || now < least) best = tile, least = now;
@@ -143,7 +145,7 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   const bool channels_inner = result.strides[1] == 1 && vector > 1;
   KernelSpec spec = pooling_kernel(problem, result, vector, channels_inner, 1, 1);
   const bool inside = every_tap_inside(problem);
-  const Tile tile = choose_tile(problem, vector, inside, device);
+  const Tile tile = choose_tile(problem, vector, device);
   if (tile.h == 0) return Refusal{"the windows of no tile fit into shared memory"};
 
   spec.engine = "pooling_backward_tiled";

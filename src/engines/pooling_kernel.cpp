@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -24,11 +25,19 @@ int pooling_channel_vector(const PoolingProblem& problem, const std::vector<Oper
 bool every_tap_inside(const PoolingProblem& problem) {
   bool inside = true;
   for (int i = 0; i < 3; ++i)
-    inside =
-        inside && problem.pad[i] == 0 &&
-        (problem.out[i] - 1) * problem.stride[i] + (problem.window[i] - 1) * problem.dilation[i] <
-            problem.in[i];
+    inside = inside && problem.pad[i] <= 0 && problem.end(i) <= problem.in[i];
   return inside;
+}
+
+bool divisors_differ(const PoolingProblem& problem) {
+  return problem.overhang != Spatial{} ||
+         (problem.mode == KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING && !every_tap_inside(problem));
+}
+
+std::int64_t places_counted(const PoolingProblem& problem, int i) {
+  if (problem.in[i] > limit32 || problem.extent(i) > limit32) return 2 * limit32;
+  return problem.in[i] + std::abs(problem.pad[i]) + problem.out[i] * problem.stride[i] +
+         problem.window[i] * problem.dilation[i] + problem.stride[i];
 }
 
 KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, int vector,
@@ -51,23 +60,29 @@ KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, 
     add(cat("STRIDE_", axes[i]), problem.stride[i]);
     add(cat("PAD_", axes[i]), problem.pad[i]);
     add(cat("DILATION_", axes[i]), problem.dilation[i]);
+    // The place up to which AVERAGE_COUNT_INCLUDE_PADDING counts.
+    add(cat("COUNTED_", axes[i]), problem.end(i) - problem.overhang[i]);
   }
   const auto add_strides = [&](const char* tensor, const Dims& strides) {
     constexpr const char* names[] = {"N", "C", "D", "H", "W"};
-    for (int i = 0; i < KILN_DIM_MAX; ++i) add(cat(tensor, "_STRIDE_", names[i]), strides[i]);
+    for (int i = 0; i < operand_rank; ++i) add(cat(tensor, "_STRIDE_", names[i]), strides[i]);
   };
   add_strides("X", problem.x_strides);
   add_strides("Y", problem.y_strides);
   add_strides("OUT", result.strides);
 
   add("INSIDE", every_tap_inside(problem));
+  add("SHARES", divisors_differ(problem));
   // Offsets within an image.
   std::int64_t reach = 0;
   for (const Dims* strides : {&problem.x_strides, &problem.y_strides, &result.strides})
-    for (int i = 1; i < KILN_DIM_MAX; ++i)
-      reach = std::max(reach, (*strides)[i] * (2 * std::max({problem.channels, problem.in[0],
-                                                             problem.in[1], problem.in[2]}) +
-                                               problem.window[2] * problem.dilation[2]));
+    for (int i = 1; i < operand_rank; ++i) {
+      const std::int64_t most = std::max({2 * problem.channels, places_counted(problem, 0),
+                                          places_counted(problem, 1), places_counted(problem, 2)});
+      std::int64_t offset;
+      if (__builtin_mul_overflow((*strides)[i], most, &offset)) offset = limit32;
+      reach = std::max(reach, std::min(offset, limit32));
+    }
   add("offset_t", TypeName{4 * reach > limit32 ? "long long" : "int"});
 
   const bool wide = image + pooling_threads > limit32;

@@ -16,6 +16,13 @@ int pooling_channel_vector(const PoolingProblem& problem, const std::vector<Oper
 // Whether every tap of every window lies in x.
 bool every_tap_inside(const PoolingProblem& problem);
 
+// Whether an average's divisor differs from window to window.
+bool divisors_differ(const PoolingProblem& problem);
+
+// Places that the kernels count along a dimension of space: those of x, of its padding, and those
+// that windows and strides reach beyond.
+std::int64_t places_counted(const PoolingProblem& problem, int i);
+
 // `image`: the threads that take one image, which are counted plane by plane, each of them
 // `places_h` rows high.
 KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, int vector,

@@ -22,8 +22,8 @@ struct Reduction {
   int unroll;       // vectors that a thread loads at a time: 64 bytes, if it can
 
   explicit Reduction(const ReductionProblem& p) : problem(p), batch_kept(p.out_dims[0] != 1) {
-    std::array<bool, KILN_DIM_MAX> reduced{};
-    for (int i = 1; i < KILN_DIM_MAX; ++i) reduced[i] = p.out_dims[i] == 1 && p.dims[i] != 1;
+    std::array<bool, operand_rank> reduced{};
+    for (int i = 1; i < operand_rank; ++i) reduced[i] = p.out_dims[i] == 1 && p.dims[i] != 1;
     const int size = static_cast<int>(size_of(p.type));
     combining = make_combining(p.dims, {p.a_strides, p.c_strides}, reduced, 0, 1, 16 / size);
     unroll = std::min(64 / (combining.vector * size), 16);

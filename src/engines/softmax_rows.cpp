@@ -12,8 +12,8 @@ namespace {
 Combining combining_of(const SoftmaxProblem& problem, const std::vector<Operand>& operands) {
   std::vector<Dims> strides;
   for (const Operand& operand : operands) strides.push_back(operand.strides);
-  std::array<bool, KILN_DIM_MAX> in_row{};
-  for (int i = 1; i < KILN_DIM_MAX; ++i)
+  std::array<bool, operand_rank> in_row{};
+  for (int i = 1; i < operand_rank; ++i)
     in_row[i] = i == 1 || problem.mode == KILN_SOFTMAX_MODE_INSTANCE;
   return make_combining(problem.dims, strides, in_row, strides.size() - 1, strides.size(),
                         static_cast<int>(16 / size_of(problem.type)));

@@ -58,7 +58,7 @@ Axes dense_axes(const ConvolutionProblem& problem, kilnTensorFormat_t format) {
 // The problem of three tensors that fit, whichever of them is computed.
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
-  const Dims out = forward_output_dims(spec, x, w, names);
+  const TensorDims out = forward_output_dims(spec, x, w, names);
   check_given(y, names.y);
   check_same_type(y, names.y, x, names.x);
   if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
@@ -155,10 +155,10 @@ void check_alignment(std::int64_t alignment) {
   }
 }
 
-Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                         const ConvolutionNames& names) {
+TensorDims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                               const ConvolutionNames& names) {
   check_inputs(spec, x, w, names);
-  Dims dims{x.dims[0], w.dims[0]};
+  TensorDims dims{x.dims[0], w.dims[0]};
   for (int i = 0; i < spec.spatial; ++i) {
     const std::int64_t in = x.dims[i + 2], filter = w.dims[i + 2];
     dims[i + 2] = output_size(in, spec.pad_before[i], spec.pad_after[i], filter, spec.stride[i],
@@ -174,8 +174,8 @@ Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Ten
   return dims;
 }
 
-Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                            const std::int64_t* extra) {
+TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                                  const std::int64_t* extra) {
   check_convolution(spec);
   check_given(x, "xDesc");
   check_given(w, "wDesc", Role::filter);
@@ -187,12 +187,13 @@ Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const 
     fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.dims[1], " channels (dims[1]); expected ",
          w.dims[0], ", the first size of wDesc");
   }
-  Dims dims{x.dims[0], w.dims[1] * spec.groups};
+  TensorDims dims{x.dims[0], w.dims[1] * spec.groups};
   for (int i = 0; i < spec.spatial; ++i) {
     const std::int64_t more = extra == nullptr ? 0 : extra[i];
-    if (more < 0 || more >= spec.stride[i]) {
-      fail(KILN_STATUS_BAD_PARAM, "outputPadding[", i, "] is ", more, "; expected 0 to ",
-           spec.stride[i] - 1, ", below the stride");
+    const std::int64_t below = std::max(spec.stride[i], spec.dilation[i]);
+    if (more < 0 || more >= below) {
+      fail(KILN_STATUS_BAD_PARAM, "outputPadding[", i, "] is ", more, "; expected 0 to ", below - 1,
+           ", below the stride or the dilation");
     }
     std::int64_t extent, steps, size;
     if (__builtin_mul_overflow(w.dims[i + 2] - 1, spec.dilation[i], &extent) ||
@@ -238,6 +239,25 @@ ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Ten
                                           const Tensor& dy, const Tensor& dx,
                                           const ConvolutionNames& names) {
   return make_pass(ConvolutionPass::dgrad, spec, dx, w, dy, names);
+}
+
+ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, const Tensor& x,
+                                               const Tensor& w, const Tensor& y) {
+  ConvolutionSpec reading = spec;
+  const int rank = spec.spatial + 2;
+  const bool alike = x.rank == rank && w.rank == rank && y.rank == rank;
+  // An output padding of whole strides, below the dilation: the convolution of y leaves them
+  // unread.
+  for (int i = 0; i < spec.spatial && alike; ++i) {
+    const std::int64_t out = output_size(y.dims[i + 2], spec.pad_before[i], spec.pad_after[i],
+                                         w.dims[i + 2], spec.stride[i], spec.dilation[i]);
+    if (out <= x.dims[i + 2]) continue;
+    const std::int64_t room = y.dims[i + 2] + spec.pad_before[i] + spec.pad_after[i] -
+                              ((w.dims[i + 2] - 1) * spec.dilation[i] + 1);
+    if (room - (x.dims[i + 2] - 1) * spec.stride[i] < spec.dilation[i])
+      reading.pad_after[i] -= (out - x.dims[i + 2]) * spec.stride[i];
+  }
+  return make_convolution_dgrad(reading, w, x, y, transposed_names);
 }
 
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,

@@ -104,14 +104,14 @@ inline constexpr ConvolutionNames wgrad_names{"xDesc", "dwDesc", "dyDesc"};
 inline constexpr ConvolutionNames transposed_names{"yDesc", "wDesc", "xDesc"};
 
 // The sizes of y: {N, K, space...}. Throws BAD_PARAM naming the field that does not fit.
-Dims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                         const ConvolutionNames& names = {});
+TensorDims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                               const ConvolutionNames& names = {});
 
 // The sizes of the transposed convolution's output, for an input of K channels: the smallest tensor
 // whose convolution has x's sizes, plus `extra` elements in each dimension of space, less than the
-// stride (extra may be null). Throws BAD_PARAM.
-Dims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                            const std::int64_t* extra);
+// stride or than the dilation (extra may be null). Throws BAD_PARAM.
+TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                                  const std::int64_t* extra);
 
 // All check everything against everything and make the canonical value, or throw BAD_PARAM.
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
@@ -123,6 +123,9 @@ ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Ten
 ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
                                           const Tensor& dy, const Tensor& dx,
                                           const ConvolutionNames& names = dgrad_names);
+// y = the transposed convolution of x: a data gradient, y of transposed_output_dims().
+ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, const Tensor& x,
+                                               const Tensor& w, const Tensor& y);
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
                                           const Tensor& dy, const Tensor& dw);
 

@@ -10,7 +10,7 @@ namespace kiln {
 namespace {
 
 void clear_idle_strides(const Dims& dims, Dims& strides) {
-  for (int i = 1; i < KILN_DIM_MAX; ++i)
+  for (int i = 1; i < operand_rank; ++i)
     if (dims[i] < 2) strides[i] = 0;
 }
 
@@ -24,7 +24,7 @@ std::int64_t Operand::count() const {
 
 std::int64_t Operand::span() const {
   std::int64_t last = 0;
-  for (int i = 0; i < KILN_DIM_MAX; ++i) {
+  for (int i = 0; i < operand_rank; ++i) {
     if (dims[i] == 0) return 0;
     last += (dims[i] - 1) * strides[i];
   }
@@ -33,19 +33,19 @@ std::int64_t Operand::span() const {
 
 std::int64_t Operand::offset(std::int64_t index) const {
   std::int64_t offset = 0;
-  for (int i = KILN_DIM_MAX; i-- > 0; index /= dims[i]) offset += index % dims[i] * strides[i];
+  for (int i = operand_rank; i-- > 0; index /= dims[i]) offset += index % dims[i] * strides[i];
   return offset;
 }
 
 std::string Operand::coordinates(std::int64_t index) const {
   Dims at;
-  for (int i = KILN_DIM_MAX; i-- > 0; index /= dims[i]) at[i] = index % dims[i];
+  for (int i = operand_rank; i-- > 0; index /= dims[i]) at[i] = index % dims[i];
   return join(at, ",");
 }
 
 bool Operand::contiguous() const {
-  std::array<std::pair<std::int64_t, std::int64_t>, KILN_DIM_MAX> axes;  // stride, size
-  for (int i = 0; i < KILN_DIM_MAX; ++i) axes[i] = {dims[i] > 1 ? strides[i] : 0, dims[i]};
+  std::array<std::pair<std::int64_t, std::int64_t>, operand_rank> axes;  // stride, size
+  for (int i = 0; i < operand_rank; ++i) axes[i] = {dims[i] > 1 ? strides[i] : 0, dims[i]};
   std::sort(axes.begin(), axes.end());
   std::int64_t next = 1;
   for (const auto& [stride, size] : axes) {
@@ -58,7 +58,7 @@ bool Operand::contiguous() const {
 
 bool Operand::same_places(const Operand& other) const {
   if (type != other.type || dims != other.dims) return false;
-  for (int i = 0; i < KILN_DIM_MAX; ++i)
+  for (int i = 0; i < operand_rank; ++i)
     if (dims[i] > 1 && strides[i] != other.strides[i]) return false;
   return true;
 }
@@ -74,7 +74,7 @@ std::vector<bool> Operand::members() const {
 
 Operand make_operand(const char* name, const Tensor& tensor, bool written) {
   Operand operand{name, tensor.type, {1, 1, 1, 1, 1}, {}, written};
-  const int missing = KILN_DIM_MAX - tensor.rank;
+  const int missing = std::max(operand_rank - tensor.rank, 0);
   for (int i = 0; i < tensor.rank; ++i) {
     const int axis = i < 2 ? i : i + missing;
     operand.dims[axis] = tensor.dims[i];
@@ -85,7 +85,11 @@ Operand make_operand(const char* name, const Tensor& tensor, bool written) {
 }
 
 Dims dense_operand_strides(kilnTensorFormat_t format, const Dims& dims) {
-  Dims strides = dense_strides(format, KILN_DIM_MAX, dims);
+  TensorDims sizes{};
+  std::copy(dims.begin(), dims.end(), sizes.begin());
+  const TensorDims dense = dense_strides(format, operand_rank, sizes);
+  Dims strides;
+  std::copy_n(dense.begin(), operand_rank, strides.begin());
   clear_idle_strides(dims, strides);
   return strides;
 }

@@ -31,9 +31,9 @@ struct Operand {
   std::vector<bool> members() const;
 };
 
-// A caller's tensor in five dimensions: missing ones of space come before the others, of size 1.
-// Strides of dimensions of fewer than two elements become 0, since nothing but 0 is ever multiplied
-// by them; the batch's stays, for the kernel of one image is the kernel of many.
+// A tensor of at most five dimensions in five: missing ones of space come before the others, of
+// size 1. Strides of dimensions of fewer than two elements become 0, since nothing but 0 is ever
+// multiplied by them; the batch's stays, for the kernel of one image is the kernel of many.
 Operand make_operand(const char* name, const Tensor& tensor, bool written = false);
 
 // The dense strides of five sizes in a format, with those of dimensions of one element 0 likewise.

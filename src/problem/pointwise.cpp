@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "problem/fit.hpp"
+#include "problem/fold.hpp"
 #include "problem/shape_line.hpp"
 
 namespace kiln {
@@ -13,18 +14,19 @@ namespace {
 PointwiseProblem::View view_of(const Tensor& tensor, const Dims& out) {
   const Operand operand = make_operand("", tensor);
   PointwiseProblem::View view{tensor.type, operand.strides};
-  for (int i = 0; i < KILN_DIM_MAX; ++i)
+  for (int i = 0; i < operand_rank; ++i)
     if (operand.dims[i] == 1 && out[i] != 1) view.strides[i] = 0;
   return view;
 }
 
-PointwiseProblem make(PointwiseOp op, const std::vector<const Tensor*>& inputs, const Tensor& out) {
+PointwiseProblem make(PointwiseOp op, std::vector<Tensor> tensors) {
+  tensors = folded(tensors, tensors.size() - 1, Fold::any);
+  const Tensor& out = tensors.back();
   PointwiseProblem problem;
   problem.op = op;
   problem.rank = out.rank - 2;
   problem.dims = make_operand("", out).dims;
-  for (const Tensor* input : inputs) problem.views.push_back(view_of(*input, problem.dims));
-  problem.views.push_back(view_of(out, problem.dims));
+  for (const Tensor& tensor : tensors) problem.views.push_back(view_of(tensor, problem.dims));
   return problem;
 }
 
@@ -59,14 +61,14 @@ DataType PointwiseProblem::compute_type() const {
 
 PointwiseProblem make_fill(const Tensor& y) {
   check_output(y, "yDesc");
-  return make(PointwiseOp::fill, {}, y);
+  return make(PointwiseOp::fill, {y});
 }
 
 PointwiseProblem make_transform(const Tensor& x, const Tensor& y) {
   check_output(y, "yDesc");
   check_given(x, "xDesc");
   check_same_sizes(x, "xDesc", y, "yDesc");
-  return make(PointwiseOp::copy, {&x}, y);
+  return make(PointwiseOp::copy, {x, y});
 }
 
 PointwiseProblem make_add(const Tensor& x, const Tensor& y) {
@@ -74,7 +76,7 @@ PointwiseProblem make_add(const Tensor& x, const Tensor& y) {
   check_given(x, "xDesc");
   check_same_type(x, "xDesc", y, "yDesc");
   check_broadcasts(x, "xDesc", y, "yDesc");
-  return make(PointwiseOp::copy, {&x}, y);
+  return make(PointwiseOp::copy, {x, y});
 }
 
 PointwiseProblem make_binary(kilnOpTensorOp_t op, const Tensor& a, const Tensor& b,
@@ -87,7 +89,7 @@ PointwiseProblem make_binary(kilnOpTensorOp_t op, const Tensor& a, const Tensor&
   check_given(b, "bDesc");
   check_same_type(b, "bDesc", c, "cDesc");
   check_broadcasts(b, "bDesc", c, "cDesc");
-  return make(which, {&a, &b}, c);
+  return make(which, {a, b, c});
 }
 
 PointwiseProblem make_activation_forward(const Activation& activation, const Tensor& x,
@@ -95,7 +97,7 @@ PointwiseProblem make_activation_forward(const Activation& activation, const Ten
   const Activation checked = make_activation(activation.mode, activation.coefficient);
   check_output(y, "yDesc");
   check_input(x, "xDesc", y, "yDesc");
-  PointwiseProblem problem = make(PointwiseOp::activation, {&x}, y);
+  PointwiseProblem problem = make(PointwiseOp::activation, {x, y});
   problem.activation = checked;
   return problem;
 }
@@ -107,7 +109,7 @@ PointwiseProblem make_activation_backward(const Activation& activation, const Te
   check_output(dx, "dxDesc");
   check_input(saved, saved_name, dx, "dxDesc");
   check_input(dy, "dyDesc", dx, "dxDesc");
-  PointwiseProblem problem = make(PointwiseOp::activation_backward, {&saved, &dy}, dx);
+  PointwiseProblem problem = make(PointwiseOp::activation_backward, {saved, dy, dx});
   problem.activation = checked;
   return problem;
 }
@@ -119,7 +121,7 @@ std::vector<Operand> operands_of(const PointwiseProblem& problem) {
     case PointwiseOp::copy:
     case PointwiseOp::activation: names = {"x", "y"}; break;
     case PointwiseOp::activation_backward:
-      names = {gradient_from_output(problem.activation.mode) ? "y" : "x", "dy", "dx"};
+      names = {gradient_from_output(problem.activation) ? "y" : "x", "dy", "dx"};
       break;
     default: names = {"a", "b", "c"};
   }
@@ -128,7 +130,7 @@ std::vector<Operand> operands_of(const PointwiseProblem& problem) {
     const PointwiseProblem::View& view = problem.views[i];
     const bool written = i + 1 == names.size();
     Operand operand{names[i], view.type, problem.dims, view.strides, written, !written};
-    for (int axis = 0; axis < KILN_DIM_MAX; ++axis)
+    for (int axis = 0; axis < operand_rank; ++axis)
       if (!written && view.strides[axis] == 0 && operand.dims[axis] != 0) operand.dims[axis] = 1;
     operands.push_back(operand);
   }

@@ -27,7 +27,7 @@ enum class PointwiseOp {
 struct PointwiseProblem {
   PointwiseOp op = PointwiseOp::copy;
   Activation activation;
-  int rank = 2;  // the caller's number of spatial dimensions
+  int rank = 2;  // dimensions of space, after folding: -1 and 0 of tensors {N} and {N, C}
   Dims dims{};   // of the output: {N, C, depth, height, width}; N may be 0
   // Inputs in order, then the output, which no two of whose elements share an address. An input's
   // stride is 0 along a dimension in which it is broadcast.

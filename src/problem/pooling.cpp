@@ -1,6 +1,7 @@
 #include "problem/pooling.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "core/error.hpp"
 #include "problem/fit.hpp"
@@ -10,8 +11,15 @@
 namespace kiln {
 namespace {
 
-std::int64_t extent(const PoolingSpec& spec, int i) {
-  return (spec.window[i] - 1) * spec.dilation[i] + 1;
+// The outputs along a dimension of `in` elements; below 1 if the window does not fit.
+std::int64_t outputs(const PoolingSpec& spec, int i, std::int64_t in) {
+  const std::int64_t before = spec.pad_before[i], after = spec.pad_after[i];
+  const std::int64_t stride = spec.stride[i], window = spec.window[i], dilation = spec.dilation[i];
+  if (!spec.ceil)
+    return output_size(in, before, after + spec.overhang[i], window, stride, dilation);
+  // Rounded up, unless the last window would begin beyond x and the padding before it.
+  const std::int64_t up = output_size(in, before, after + stride - 1, window, stride, dilation);
+  return up > 1 && (up - 1) * stride >= in + before ? up - 1 : up;
 }
 
 // What a problem of x's (dx's) and y's (dy's) shapes says, without strides.
@@ -20,7 +28,7 @@ PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name
   check_given(x, x_name);
   check_given(y, y_name);
   check_same_type(y, y_name, x, x_name);
-  const Dims out = pooling_output_dims(spec, x, x_name);
+  const TensorDims out = pooling_output_dims(spec, x, x_name);
   Tensor expected = x;
   expected.dims = out;
   if (y.rank != x.rank || y.dims != expected.dims)
@@ -42,6 +50,9 @@ PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name
     problem.pad[i + missing] = spec.pad_before[i];
     problem.stride[i + missing] = spec.stride[i];
     problem.dilation[i + missing] = spec.dilation[i];
+    if (spec.mode == KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING)
+      problem.overhang[i + missing] =
+          std::max<std::int64_t>(problem.end(i + missing) - (x.dims[i + 2] + spec.pad_after[i]), 0);
   }
   return problem;
 }
@@ -62,20 +73,19 @@ void check_pooling(const PoolingSpec& spec) {
     check_field("window", i, spec.window[i], 1);
     check_field("stride", i, spec.stride[i], 1);
     check_field("dilation", i, spec.dilation[i], 1);
-    const std::int64_t most_pad = std::min(extent(spec, i) - 1, most_of_field);
-    check_field("padBefore", i, spec.pad_before[i], 0, most_pad);
-    check_field("padAfter", i, spec.pad_after[i], 0, most_pad);
+    check_field("padBefore", i, spec.pad_before[i], -most_of_field);
+    check_field("padAfter", i, spec.pad_after[i], -most_of_field);
+    check_field("overhang", i, spec.overhang[i], 0);
   }
 }
 
-Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x, const char* x_name) {
+TensorDims pooling_output_dims(const PoolingSpec& spec, const Tensor& x, const char* x_name) {
   check_pooling(spec);
   check_given(x, x_name);
   check_space(x, x_name, spec.spatial, "poolingDesc");
-  Dims dims{x.dims[0], x.dims[1]};
+  TensorDims dims{x.dims[0], x.dims[1]};
   for (int i = 0; i < spec.spatial; ++i) {
-    dims[i + 2] = output_size(x.dims[i + 2], spec.pad_before[i], spec.pad_after[i], spec.window[i],
-                              spec.stride[i], spec.dilation[i]);
+    dims[i + 2] = outputs(spec, i, x.dims[i + 2]);
     if (dims[i + 2] < 1)
       fail(KILN_STATUS_BAD_PARAM, "window[", i, "] is ", spec.window[i], " with dilation ",
            spec.dilation[i], "; expected one that fits into ", x_name, "'s dims[", i + 2, "] ",
@@ -131,9 +141,14 @@ std::string to_line(const PoolingProblem& problem) {
   line.pad_before = problem.pad;
   line.stride = problem.stride;
   line.dilation = problem.dilation;
+  std::string overhang;
+  if (problem.overhang != Spatial{}) {
+    const auto shown = std::span(problem.overhang).last(static_cast<std::size_t>(problem.rank));
+    overhang = cat("--overhang ", join(shown, ":"), " ");
+  }
   return cat(problem.backward ? "--dir bwd " : "",
              problem.mode == KILN_POOLING_MAX ? "" : cat("--mode ", name_of(problem.mode), " "),
-             problem.nan == KILN_NOT_PROPAGATE_NAN ? "--nan ignore " : "",
+             problem.nan == KILN_NOT_PROPAGATE_NAN ? "--nan ignore " : "", overhang,
              print_operand_flags(operands_of(problem), problem.rank), print_pooling_line(line));
 }
 

@@ -15,6 +15,10 @@ struct PoolingSpec {
   kilnPoolingMode_t mode = KILN_POOLING_MAX;
   kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;
   Spatial window{1, 1, 1}, pad_before{}, pad_after{}, stride{1, 1, 1}, dilation{1, 1, 1};
+  // Places after the padding after that windows may reach into and no average counts; with `ceil`
+  // as many as the last window needs.
+  Spatial overhang{};
+  bool ceil = false;  // output sizes are rounded up: kilnSetPoolingCeilMode()
 
   friend bool operator==(const PoolingSpec&, const PoolingSpec&) = default;
 };
@@ -22,9 +26,10 @@ struct PoolingSpec {
 // Forward: y[n,c,o] = alpha * pool over taps t of x[n, c, o * stride - pad + t * dilation] + beta
 // y. Backward: dx = alpha * (gradient of that with respect to x, given dy) + beta * dx. Taps
 // outside x: of a maximum, as if they were not there (no tap inside: -infinity); of an average,
-// they count in the divisor (AVERAGE_COUNT_INCLUDE_PADDING, always the whole window) or do not
-// (AVERAGE_COUNT_EXCLUDE_PADDING; no tap inside: 0). A maximum's gradient goes to its first maximal
-// tap, in the order depth, height, width; overlapping windows add up in the order of the outputs.
+// they count in the divisor (AVERAGE_COUNT_INCLUDE_PADDING, the whole window but for the overhang)
+// or do not (AVERAGE_COUNT_EXCLUDE_PADDING); nothing to count: 0. A maximum's gradient goes to its
+// first maximal tap, in the order depth, height, width; overlapping windows add up in the order of
+// the outputs.
 //
 // Always three spatial dimensions, as ConvolutionProblem has them.
 struct PoolingProblem {
@@ -35,21 +40,29 @@ struct PoolingProblem {
   std::int64_t channels = 0;
   kilnPoolingMode_t mode = KILN_POOLING_MAX;
   kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;  // PROPAGATE for averages, which always do
-  Spatial in{}, out{}, window{}, pad{};           // pad: before; after is what `out` implies
+  Spatial in{}, out{}, window{};
+  Spatial pad{};  // before, negative where elements are left unread; after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
+  // How many places the last window reaches beyond the padding that AVERAGE_COUNT_INCLUDE_PADDING
+  // counts; 0 for the other modes.
+  Spatial overhang{};
   // {N, C, depth, height, width}. Backward: y's are dy's; a maximum reads x and dy and writes dx,
   // an average reads dy alone, and x_strides are all 0.
   Dims x_strides{}, y_strides{}, dx_strides{};
 
+  std::int64_t extent(int i) const { return (window[i] - 1) * dilation[i] + 1; }
+  // The place after the last tap of the last window: in[i] and less where all lie in x.
+  std::int64_t end(int i) const { return (out[i] - 1) * stride[i] - pad[i] + extent(i); }
+
   friend bool operator==(const PoolingProblem&, const PoolingProblem&) = default;
 };
 
-// Checks a pooling descriptor's own fields: padding from 0 to below the window's extent. Throws
-// BAD_PARAM naming the field.
+// Checks a pooling descriptor's own fields. Throws BAD_PARAM naming the field.
 void check_pooling(const PoolingSpec& spec);
 
 // The sizes of y: {N, C, space...}. Throws BAD_PARAM naming the field that does not fit.
-Dims pooling_output_dims(const PoolingSpec& spec, const Tensor& x, const char* x_name = "xDesc");
+TensorDims pooling_output_dims(const PoolingSpec& spec, const Tensor& x,
+                               const char* x_name = "xDesc");
 
 // Check everything against everything and make the canonical value. Throw BAD_PARAM. x is looked
 // at, and may be given, for a maximum alone.

@@ -28,7 +28,7 @@ struct ScalarType {
 // Broadcast elements count once: a tensor of stride 0 is read from as many bytes as it has.
 double bytes_of(const Operand& operand) {
   double elements = 1;
-  for (int i = 0; i < KILN_DIM_MAX; ++i)
+  for (int i = 0; i < operand_rank; ++i)
     if (operand.strides[i] != 0 || operand.dims[i] == 0)
       elements *= static_cast<double>(operand.dims[i]);
   return elements * static_cast<double>(size_of(operand.type));

@@ -136,13 +136,6 @@ class Reader {
     return line_.substr(at_, end - at_);
   }
 
-  static std::string unquoted(std::string_view name) {
-    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
-      name = name.substr(1, name.size() - 2);
-    }
-    return std::string(name);
-  }
-
   std::string_view line_;
   std::size_t at_ = 0;
 };
@@ -363,6 +356,23 @@ std::string print_line(const ConvolutionLine& line, bool pooling) {
 std::string print_convolution_line(const ConvolutionLine& line) { return print_line(line, false); }
 std::string print_pooling_line(const ConvolutionLine& line) { return print_line(line, true); }
 
+std::string unquoted(std::string_view name) {
+  if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
+    name = name.substr(1, name.size() - 2);
+  }
+  return std::string(name);
+}
+
+std::string_view without_comment(std::string_view line) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted && (i == 0 || is_space(line[i - 1])))
+      return trim_end(line.substr(0, i));
+  }
+  return line;
+}
+
 std::vector<NumberedLine> problem_lines(std::string_view text) {
   std::vector<NumberedLine> lines;
   for (int number = 1; !text.empty(); ++number) {
@@ -371,10 +381,15 @@ std::vector<NumberedLine> problem_lines(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     std::size_t start = 0;
     while (start < line.size() && is_space(line[start])) ++start;
-    const std::string_view content = line.substr(start);
-    if (content.empty() || content.starts_with('#')) continue;
+    std::string_view content = line.substr(start);
+    const bool object = content.starts_with('{');
+    if (!object) content = without_comment(content);
+    if (content.empty()) continue;
     if (content.starts_with("--") && content.find_first_of(" \t") == content.npos) continue;
-    lines.push_back({number, std::string(content.starts_with("--") ? content : line)});
+    // Blanks in front count in the columns of messages.
+    const std::size_t length = start + content.size();
+    lines.push_back(
+        {number, std::string(content.starts_with("--") ? content : line.substr(0, length))});
   }
   return lines;
 }

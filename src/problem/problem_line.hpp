@@ -39,8 +39,15 @@ std::string print_convolution_line(const ConvolutionLine& line);
 ConvolutionLine parse_pooling_line(std::string_view line);
 std::string print_pooling_line(const ConvolutionLine& line);
 
+// What a line's n"..." names: the text after the n, without the quotes around it.
+std::string unquoted(std::string_view name);
+
+// The line up to a comment: a '#' that begins it or comes after a blank, outside double quotes.
+std::string_view without_comment(std::string_view line);
+
 // The lines of a batch text that are problems, with their line numbers (from 1): blank lines,
-// `#` comments and lines that are one word beginning with `--` (benchdnn's options) are skipped.
+// `#` comments and lines that are one word beginning with `--` (benchdnn's options) are skipped,
+// and comments behind a problem (not a JSON object) left out.
 struct NumberedLine {
   int number;
   std::string text;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "problem/fit.hpp"
+#include "problem/fold.hpp"
 #include "problem/shape_line.hpp"
 
 namespace kiln {
@@ -19,11 +20,12 @@ ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_na
   if (a.dims[0] == 0 && c.dims[0] == 1 && !summing)
     fail(KILN_STATUS_BAD_PARAM, a_name, ": dims[0] is 0; expected at least 1, for ", name_of(op),
          " over nothing has no value");
-  const Operand from = make_operand("a", a), to = make_operand("c", c);
+  const std::vector<Tensor> tensors = folded({a, c}, 0, Fold::any);
+  const Operand from = make_operand("a", tensors[0]), to = make_operand("c", tensors[1]);
   ReductionProblem problem;
   problem.type = a.type;
   problem.op = op;
-  problem.rank = a.rank - 2;
+  problem.rank = tensors[0].rank - 2;
   problem.dims = from.dims;
   problem.out_dims = to.dims;
   problem.a_strides = from.strides;
@@ -35,7 +37,7 @@ ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_na
 
 std::int64_t ReductionProblem::reduced() const {
   std::int64_t count = 1;
-  for (int i = 0; i < KILN_DIM_MAX; ++i)
+  for (int i = 0; i < operand_rank; ++i)
     if (out_dims[i] == 1) count *= dims[i];
   return count;
 }
@@ -47,6 +49,9 @@ ReductionProblem make_reduction(kilnReduceTensorOp_t op, const Tensor& a, const 
 ReductionProblem make_bias_gradient(const Tensor& dy, const Tensor& db) {
   check_given(dy, "dyDesc");
   check_given(db, "dbDesc");
+  if (dy.rank < 2)
+    fail(KILN_STATUS_BAD_PARAM, "dyDesc has 1 dimension; expected at least 2, of which the second ",
+         "is the channels");
   check_one_a_channel(db, "dbDesc", dy, "dyDesc");
   return make(KILN_REDUCE_SUM, dy, "dyDesc", db, "dbDesc");
 }

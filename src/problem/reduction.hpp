@@ -17,7 +17,7 @@ namespace kiln {
 struct ReductionProblem {
   DataType type = KILN_DATA_FLOAT;
   kilnReduceTensorOp_t op = KILN_REDUCE_SUM;
-  int rank = 2;     // the caller's number of spatial dimensions
+  int rank = 2;     // dimensions of space, after folding: -1 and 0 of tensors {N} and {N, C}
   Dims dims{};      // of a: {N, C, depth, height, width}; N may be 0
   Dims out_dims{};  // of c: each equal to a's, or 1
   Dims a_strides{}, c_strides{};

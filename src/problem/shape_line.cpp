@@ -4,20 +4,17 @@
 #include <charconv>
 
 #include "core/error.hpp"
+#include "problem/problem_line.hpp"
 
 namespace kiln {
 namespace {
 
-Dims of_rank(const Dims& dims, int rank) {
-  Dims out{dims[0], dims[1]};
-  std::copy(dims.end() - rank, dims.end(), out.begin() + 2);
-  return out;
-}
-
+// Of tensors of `rank` dimensions of space: -1 of {N}, 0 of {N, C}.
 std::string print(const Dims& values, int rank, const char* separator) {
-  const Dims shown = of_rank(values, rank);
-  std::string text;
-  for (int i = 0; i < rank + 2; ++i) text += cat(i > 0 ? separator : "", shown[i]);
+  std::string text = cat(values[0]);
+  if (rank >= 0) text += cat(separator, values[1]);
+  for (int i = operand_rank - std::max(rank, 0); i < operand_rank; ++i)
+    text += cat(separator, values[i]);
   return text;
 }
 
@@ -34,8 +31,10 @@ std::string join_values(const std::vector<std::string>& values) {
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> parse_shapes(std::string_view line, std::size_t most) {
-  std::vector<std::vector<std::int64_t>> shapes(1);
+ShapeLine parse_shape_line(std::string_view line, std::size_t most) {
+  ShapeLine out;
+  auto& shapes = out.shapes;
+  shapes.emplace_back();
   const char* const begin = line.data();
   const char* const end = begin + line.size();
   const char* at = begin;
@@ -52,17 +51,20 @@ std::vector<std::vector<std::int64_t>> parse_shapes(std::string_view line, std::
     at = stop;
     const bool more_sizes = at != end && *at == 'x';
     if (more_sizes) {
-      if (shapes.back().size() == KILN_DIM_MAX) wrong("at most 5 sizes");
+      if (shapes.back().size() == KILN_DIM_MAX) wrong(cat("at most ", KILN_DIM_MAX, " sizes"));
       ++at;
       continue;
     }
-    if (shapes.back().size() < 3) wrong("'x' and another size: a shape has 3 to 5");
     if (shapes.back().size() != shapes.front().size())
       fail(KILN_STATUS_BAD_PARAM, "column ", at - begin + 1, ": the shape has ",
            shapes.back().size(), " sizes; expected ", shapes.front().size(),
            ", as the first shape has");
-    if (at == end) return shapes;
-    if (*at != ':') wrong("'x' and another size, ':' and another shape, or the end");
+    if (at == end) return out;
+    if (const std::string_view rest(at, end); rest.starts_with("_n") || rest.starts_with('n')) {
+      out.name = unquoted(rest.substr(rest.find('n') + 1));
+      return out;
+    }
+    if (*at != ':') wrong("'x' and another size, ':' and another shape, _n\"name\", or the end");
     if (shapes.size() == most) wrong(cat("at most ", most, most == 1 ? " shape" : " shapes"));
     shapes.emplace_back();
     ++at;

@@ -1,5 +1,6 @@
 // Problem lines of dimension-wise operations, as benchdnn writes them: a shape an operand,
-// "16x64x112x112:1x64x1x1", or one for all; and the flags in front that tell the operands apart.
+// "16x64x112x112:1x64x1x1", or one for all, and perhaps a name, "16x64_n"mine""; and the flags in
+// front that tell the operands apart.
 #pragma once
 
 #include <string>
@@ -10,9 +11,14 @@
 
 namespace kiln {
 
-// One to `most` shapes of three to five sizes each. Throws BAD_PARAM whose sentence names the
+struct ShapeLine {
+  std::vector<std::vector<std::int64_t>> shapes;
+  std::string name;
+};
+
+// One to `most` shapes of 1 to KILN_DIM_MAX sizes each. Throws BAD_PARAM whose sentence names the
 // column (from 1), what stands there and what was expected.
-std::vector<std::vector<std::int64_t>> parse_shapes(std::string_view line, std::size_t most);
+ShapeLine parse_shape_line(std::string_view line, std::size_t most);
 
 // The shapes of operands of `rank` dimensions of space; one alone if all have it.
 std::string print_shapes(const std::vector<Operand>& operands, int rank);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "problem/fit.hpp"
+#include "problem/fold.hpp"
 #include "problem/shape_line.hpp"
 
 namespace kiln {
@@ -12,6 +13,11 @@ void check_kinds(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode) {
   check_enumerator("mode", mode);
 }
 
+std::vector<Tensor> fold(kilnSoftmaxMode_t mode, const std::vector<Tensor>& tensors) {
+  return folded(tensors, tensors.size() - 1,
+                mode == KILN_SOFTMAX_MODE_CHANNEL ? Fold::space : Fold::image);
+}
+
 SoftmaxProblem make(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode, const Tensor& out) {
   SoftmaxProblem problem;
   problem.type = out.type;
@@ -20,6 +26,14 @@ SoftmaxProblem make(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode, co
   problem.mode = mode;
   problem.dims = make_operand("", out).dims;
   return problem;
+}
+
+void check_output(const Tensor& tensor, const char* name) {
+  check_given(tensor, name);
+  if (tensor.rank < 2)
+    fail(KILN_STATUS_BAD_PARAM, name, " has 1 dimension; expected at least 2, of which the second ",
+         "is the channels");
+  check_writable(tensor, name);
 }
 
 void check_pair(const Tensor& in, const char* name, const Tensor& out, const char* out_name) {
@@ -35,27 +49,27 @@ Dims strides_of(const Tensor& tensor) { return make_operand("", tensor).strides;
 SoftmaxProblem make_softmax_forward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
                                     const Tensor& x, const Tensor& y) {
   check_kinds(algorithm, mode);
-  check_given(y, "yDesc");
-  check_writable(y, "yDesc");
+  check_output(y, "yDesc");
   check_pair(x, "xDesc", y, "yDesc");
-  SoftmaxProblem problem = make(algorithm, mode, y);
-  problem.x_strides = strides_of(x);
-  problem.y_strides = strides_of(y);
+  const std::vector<Tensor> tensors = fold(mode, {x, y});
+  SoftmaxProblem problem = make(algorithm, mode, tensors[1]);
+  problem.x_strides = strides_of(tensors[0]);
+  problem.y_strides = strides_of(tensors[1]);
   return problem;
 }
 
 SoftmaxProblem make_softmax_backward(kilnSoftmaxAlgorithm_t algorithm, kilnSoftmaxMode_t mode,
                                      const Tensor& y, const Tensor& dy, const Tensor& dx) {
   check_kinds(algorithm, mode);
-  check_given(dx, "dxDesc");
-  check_writable(dx, "dxDesc");
+  check_output(dx, "dxDesc");
   check_pair(y, "yDesc", dx, "dxDesc");
   check_pair(dy, "dyDesc", dx, "dxDesc");
-  SoftmaxProblem problem = make(algorithm, mode, dx);
+  const std::vector<Tensor> tensors = fold(mode, {y, dy, dx});
+  SoftmaxProblem problem = make(algorithm, mode, tensors[2]);
   problem.backward = true;
-  problem.y_strides = strides_of(y);
-  problem.dy_strides = strides_of(dy);
-  problem.dx_strides = strides_of(dx);
+  problem.y_strides = strides_of(tensors[0]);
+  problem.dy_strides = strides_of(tensors[1]);
+  problem.dx_strides = strides_of(tensors[2]);
   return problem;
 }
 

@@ -23,7 +23,7 @@ namespace kiln {
 struct SoftmaxProblem {
   DataType type = KILN_DATA_FLOAT;
   bool backward = false;
-  int rank = 2;  // the caller's number of spatial dimensions
+  int rank = 2;  // dimensions of space, after folding; 0 of tensors {N, C}
   kilnSoftmaxAlgorithm_t algorithm = KILN_SOFTMAX_ACCURATE;
   kilnSoftmaxMode_t mode = KILN_SOFTMAX_MODE_CHANNEL;
   Dims dims{};  // {N, C, depth, height, width}; N may be 0

@@ -60,8 +60,8 @@ class CollisionSearch {
 
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero) {
   check_enumerator(cat(name, ": dataType"), tensor.type);
-  if (tensor.rank < 3 || tensor.rank > KILN_DIM_MAX) {
-    fail(KILN_STATUS_BAD_PARAM, name, ": nbDims is ", tensor.rank, "; expected 3, 4 or ",
+  if (tensor.rank < 1 || tensor.rank > KILN_DIM_MAX) {
+    fail(KILN_STATUS_BAD_PARAM, name, ": nbDims is ", tensor.rank, "; expected 1 to ",
          KILN_DIM_MAX);
   }
   // All in bytes. The product of the sizes is bounded as well as the last offset: broadcast
@@ -93,14 +93,14 @@ void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero
   }
 }
 
-Dims dense_strides(kilnTensorFormat_t format, int rank, const Dims& dims) {
-  Dims strides{};
+TensorDims dense_strides(kilnTensorFormat_t format, int rank, const TensorDims& dims) {
+  TensorDims strides{};
   std::int64_t next = 1;
   const auto place = [&](int i) {
     strides[i] = next;
     next *= dims[i];
   };
-  if (format == KILN_TENSOR_NHWC) {
+  if (format == KILN_TENSOR_NHWC && rank > 1) {
     place(1);
     for (int i = rank - 1; i > 1; --i) place(i);
     place(0);

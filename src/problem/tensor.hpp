@@ -8,13 +8,18 @@
 
 namespace kiln {
 
-using Dims = std::array<std::int64_t, KILN_DIM_MAX>;
+using TensorDims = std::array<std::int64_t, KILN_DIM_MAX>;
+
+// What problems and kernels know of a tensor: batch, channels, depth, height, width. Tensors of
+// fewer dimensions fill up with sizes of 1, those of more are folded (problem/fold.hpp).
+inline constexpr int operand_rank = 5;
+using Dims = std::array<std::int64_t, operand_rank>;
 
 struct Tensor {
   DataType type = KILN_DATA_FLOAT;
-  int rank = 0;    // 3, 4 or 5; 0: never set
-  Dims dims{};     // tensors {N, C, space...}; filters {K, C per group, space...}
-  Dims strides{};  // in elements
+  int rank = 0;          // 1 to KILN_DIM_MAX; 0: never set
+  TensorDims dims{};     // tensors {N, C, space...}; filters {K, C per group, space...}
+  TensorDims strides{};  // in elements
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
@@ -23,7 +28,7 @@ struct Tensor {
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero);
 
 // The dense strides of a format, for sizes whose product fits.
-Dims dense_strides(kilnTensorFormat_t format, int rank, const Dims& dims);
+TensorDims dense_strides(kilnTensorFormat_t format, int rank, const TensorDims& dims);
 
 // Elements from the first to the last one addressed, both included; 0 for an empty tensor.
 std::int64_t span_elements(const Tensor& tensor);

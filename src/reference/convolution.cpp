@@ -199,7 +199,7 @@ std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& r
       std::int64_t rest = request.indices[i];
       Dims at;
       std::int64_t z_offset = 0;
-      for (int axis = KILN_DIM_MAX; axis-- > 0; rest /= result.dims[axis]) {
+      for (int axis = operand_rank; axis-- > 0; rest /= result.dims[axis]) {
         at[axis] = rest % result.dims[axis];
         z_offset += at[axis] * z_strides[axis];
       }

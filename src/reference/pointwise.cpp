@@ -37,7 +37,7 @@ Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2]
       return {value, error + std::fabs(s.alpha) * 0x1p-120, std::fabs(value)};
     }
     case PointwiseOp::activation_backward: {
-      const double slope = gradient_from_output(p.activation.mode)
+      const double slope = gradient_from_output(p.activation)
                                ? activation_gradient_from_output(p.activation, in[0])
                                : activation_gradient(p.activation, in[0]);
       const double dy = s.alpha * in[1], value = slope * dy;

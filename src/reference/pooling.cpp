@@ -44,7 +44,8 @@ class Pooling {
       const std::int64_t reach = (p_.window[i] - 1) * p_.dilation[i];
       const std::int64_t low = in[i] + p_.pad[i] - reach;
       first[i] = low <= 0 ? 0 : (low + p_.stride[i] - 1) / p_.stride[i];
-      last[i] = std::min(p_.out[i] - 1, (in[i] + p_.pad[i]) / p_.stride[i]);
+      const std::int64_t high = in[i] + p_.pad[i];
+      last[i] = high < 0 ? -1 : std::min(p_.out[i] - 1, high / p_.stride[i]);
     }
     Spatial out;
     for (out[0] = first[0]; out[0] <= last[0]; ++out[0])
@@ -94,9 +95,18 @@ class Pooling {
           if (inside(0) && inside(1) && inside(2)) body(place);
   }
 
+  // The taps of a window along a dimension that lie in x and its padding, the overhang left out.
+  double counted_taps(const Spatial& out, int i) const {
+    double count = 0;
+    for (std::int64_t tap = 0; tap < p_.window[i]; ++tap)
+      if (out[i] * p_.stride[i] - p_.pad[i] + tap * p_.dilation[i] < p_.end(i) - p_.overhang[i])
+        ++count;
+    return count;
+  }
+
   double divisor_of(const Spatial& out) const {
     if (p_.mode == KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING)
-      return static_cast<double>(p_.window[0] * p_.window[1] * p_.window[2]);
+      return counted_taps(out, 0) * counted_taps(out, 1) * counted_taps(out, 2);
     double count = 0;
     for_taps(out, [&](const Spatial&) { ++count; });
     return count;
@@ -137,7 +147,7 @@ std::vector<Expected> expect(const PoolingProblem& problem, const Request& reque
   parallel(static_cast<std::int64_t>(out.size()), request.threads, [&](std::int64_t i) {
     std::int64_t rest = request.indices[i];
     Dims at;
-    for (int axis = KILN_DIM_MAX; axis-- > 0; rest /= result.dims[axis])
+    for (int axis = operand_rank; axis-- > 0; rest /= result.dims[axis])
       at[axis] = rest % result.dims[axis];
     const Spatial place{at[2], at[3], at[4]};
     const Pooled pooled = problem.backward ? pooling.backward(at[0], at[1], place)

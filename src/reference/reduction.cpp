@@ -21,7 +21,7 @@ struct Reduced {
 
 Reduced reduce(const ReductionProblem& p, const void* a, std::int64_t base) {
   Operand row{"", p.type, p.dims, p.a_strides};
-  for (int i = 0; i < KILN_DIM_MAX; ++i)
+  for (int i = 0; i < operand_rank; ++i)
     if (p.out_dims[i] != 1) row.dims[i] = 1;
   const std::int64_t count = row.count();
   Reduced out;

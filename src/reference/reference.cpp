@@ -90,6 +90,8 @@ double activation_gradient(const Activation& activation, double x) {
       if (std::isnan(x)) return x;
       return x <= -3 ? 0 : x >= 3 ? 1 : (2 * x + 3) / 6;
     }
+    case KILN_ACTIVATION_LEAKY_RELU:  // a negative slope makes y positive on both sides
+      return std::isnan(x) ? x : x > 0 ? 1 : activation.coefficient;
     default: return activation_gradient_from_output(activation, activate(activation, x));
   }
 }

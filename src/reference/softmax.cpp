@@ -26,7 +26,7 @@ struct Rows {
   Dims along = p.dims, apart = p.dims;
 
   explicit Rows(const SoftmaxProblem& problem) : p(problem) {
-    for (int i = 0; i < KILN_DIM_MAX; ++i) {
+    for (int i = 0; i < operand_rank; ++i) {
       const bool in_row = i == 1 || (i > 1 && p.mode == KILN_SOFTMAX_MODE_INSTANCE);
       (in_row ? apart : along)[i] = 1;
     }
@@ -35,9 +35,9 @@ struct Rows {
   // The number of the row that an element belongs to.
   std::int64_t of(std::int64_t element) const {
     Dims at;
-    for (int i = KILN_DIM_MAX; i-- > 0; element /= p.dims[i]) at[i] = element % p.dims[i];
+    for (int i = operand_rank; i-- > 0; element /= p.dims[i]) at[i] = element % p.dims[i];
     std::int64_t row = 0;
-    for (int i = 0; i < KILN_DIM_MAX; ++i) row = row * apart[i] + at[i] % apart[i];
+    for (int i = 0; i < operand_rank; ++i) row = row * apart[i] + at[i] % apart[i];
     return row;
   }
 };

@@ -31,7 +31,7 @@ void check_forward(const Activation& activation, const Tensor& from, const Tenso
 
 // With the one of y and x that the mode looks at, the other null.
 void check_backward(const Activation& activation, const Tensor& t) {
-  const bool from_y = gradient_from_output(activation.mode);
+  const bool from_y = gradient_from_output(activation);
   const auto f = describe(activation);
   const auto d = describe(t);
   const kilnTensorDescriptor_t y = from_y ? static_cast<kilnTensorDescriptor_t>(*d) : nullptr;
@@ -61,6 +61,27 @@ void check_backward(const Activation& activation, const Tensor& t) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(activation)
+
+// A negative slope: y is positive on both sides of 0, so the gradient is taken from x.
+BOOST_AUTO_TEST_CASE(negative_slopes_of_leaky_relu) {
+  const ActivationDesc leaky(KILN_ACTIVATION_LEAKY_RELU, -0.5);
+  const TensorDesc t(KILN_DATA_FLOAT, {5});
+  const TestHandle handle;
+  const float one = 1, zero = 0;
+  const Buffer<float> x({-4, -1, 0, 1, 4}), dy({1, 2, 3, 4, 5}), y({9, 9, 9, 9, 9}),
+      dx({9, 9, 9, 9, 9});
+  succeeds(kilnActivationForward(handle, leaky, &one, t, x.data(), &zero, t, y.data()));
+  BOOST_TEST((y.read() == std::vector<float>{2, 0.5, 0, 1, 4}));
+  succeeds(kilnActivationBackward(handle, leaky, &one, nullptr, nullptr, t, dy.data(), t, x.data(),
+                                  &zero, t, dx.data()));
+  BOOST_TEST((dx.read() == std::vector<float>{-0.5, -1, -1.5, 4, 5}));
+  bad_param(kilnActivationBackward(handle, leaky, &one, t, y.data(), t, dy.data(), nullptr, nullptr,
+                                   &zero, t, dx.data()),
+            {"xDesc is null"});
+  const Tensor wide = tensor(KILN_DATA_FLOAT, {2, 3, 5, 7});
+  check_forward({KILN_ACTIVATION_LEAKY_RELU, -0.5}, wide, wide);
+  check_backward({KILN_ACTIVATION_LEAKY_RELU, -0.5}, wide);
+}
 
 BOOST_AUTO_TEST_CASE(descriptors) {
   bad_param(kilnCreateActivationDescriptor(nullptr), {"descriptor is null"});

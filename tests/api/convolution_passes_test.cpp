@@ -225,6 +225,31 @@ BOOST_AUTO_TEST_CASE(fused_with_and_without_residual_and_bias) {
   check_fused(f64, wide, {KILN_ACTIVATION_GELU_ERF, 0}, &z, true);
 }
 
+// torch.nn.functional.conv_transpose1d(x, w, stride=2, dilation=4, output_padding=3), w {1, 10,
+// 100}: taps 4 apart add x into y[2 i + 4 t] of (3 - 1) * 2 + 2 * 4 + 1 + 3 = 16 elements.
+BOOST_AUTO_TEST_CASE(output_padding_of_the_stride_and_more) {
+  constexpr auto f32 = KILN_DATA_FLOAT;
+  const TestHandle handle;
+  const TensorDesc x(f32, {1, 1, 3}), y(f32, {1, 1, 16}), longer(f32, {1, 1, 17});
+  const FilterDesc w(f32, {1, 1, 3});
+  const ConvolutionDesc convolution({0}, {0}, {2}, {4});
+  const std::int64_t extra[] = {3}, more[] = {4};
+  std::int64_t dims[3];
+  succeeds(kilnGetConvolutionTransposedOutputDim(convolution, x, w, extra, 3, dims));
+  BOOST_TEST(Sizes(dims, dims + 3) == (Sizes{1, 1, 16}));
+  bad_param(kilnGetConvolutionTransposedOutputDim(convolution, x, w, more, 3, dims),
+            {"outputPadding[0] is 4; expected 0 to 3, below the stride or the dilation"});
+  const float one = 1, zero = 0;
+  const Buffer<float> from({1, 2, 3}), filter({1, 10, 100}), to(std::vector<float>(16, 9));
+  succeeds(kilnConvolutionTransposed(handle, &one, x, from.data(), w, filter.data(), convolution,
+                                     &zero, y, to.data()));
+  BOOST_TEST(
+      (to.read() == std::vector<float>{1, 0, 2, 0, 13, 0, 20, 0, 130, 0, 200, 0, 300, 0, 0, 0}));
+  kilnPlan_t plan = nullptr;
+  bad_param(kilnCreateConvolutionTransposedPlan(handle, x, w, convolution, longer, &plan),
+            {"xDesc has sizes 1x1x3; the convolution of yDesc gives 1x1x5"});
+}
+
 BOOST_AUTO_TEST_CASE(output_sizes_of_the_transposed_convolution) {
   const Scene scene;
   std::int64_t dims[5];
@@ -242,7 +267,7 @@ BOOST_AUTO_TEST_CASE(output_sizes_of_the_transposed_convolution) {
 
   const TensorDesc unset;
   const ConvolutionDesc unset_convolution;
-  const std::int64_t too_much[] = {0, 1}, negative[] = {-1, 0};
+  const std::int64_t too_much[] = {0, 2}, negative[] = {-1, 0};
   bad_param(ask(nullptr, *scene.w, *scene.c, nullptr), {"xDesc is null"});
   bad_param(ask(*scene.y, nullptr, *scene.c, nullptr), {"wDesc is null"});
   bad_param(ask(*scene.y, *scene.w, nullptr, nullptr), {"convDesc is null"});
@@ -251,7 +276,7 @@ BOOST_AUTO_TEST_CASE(output_sizes_of_the_transposed_convolution) {
   fails(ask(*scene.y, *scene.w, unset_convolution, nullptr), KILN_STATUS_NOT_INITIALIZED,
         {"convDesc", "never set"});
   bad_param(ask(*scene.y, *scene.w, *scene.c, too_much),
-            {"outputPadding[1] is 1; expected 0 to 0, below the stride"});
+            {"outputPadding[1] is 2; expected 0 to 1, below the stride or the dilation"});
   bad_param(ask(*scene.y, *scene.w, *scene.c, negative),
             {"outputPadding[0] is -1; expected 0 to 1"});
   bad_param(ask(*scene.y, *scene.w, *scene.c, nullptr, 3), {"nbDims is 3; expected 4"});

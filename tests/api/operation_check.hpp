@@ -54,6 +54,7 @@ struct PoolingDesc : Object<kilnPoolingDescriptor_t, kilnDestroyPoolingDescripto
     succeeds(kilnSetPoolingNdDescriptor(*this, s.mode, s.nan, s.spatial, s.window.data(),
                                         s.pad_before.data(), s.pad_after.data(), s.stride.data(),
                                         s.dilation.data()));
+    succeeds(kilnSetPoolingCeilMode(*this, s.ceil ? 1 : 0));
   }
 };
 inline std::shared_ptr<const PoolingDesc> describe(const PoolingSpec& s) {

@@ -155,11 +155,10 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named_and_change_nothing) {
       {max, nan, 2, three, none, {}, {-1, 1}, {}, {"stride[0] is -1; expected 1"}},
       {max, nan, 2, three, none, {}, one, {1, 0}, {"dilation[1] is 0; expected 1"}},
       {max, nan, 2, three, none, {}, one, {far, 1}, {"dilation[0] is 1099511627776"}},
-      {max, nan, 2, three, {3, 0}, {}, one, {}, {"padBefore[0] is 3; expected 0 to 2"}},
-      {max, nan, 2, three, {0, -1}, {}, one, {}, {"padBefore[1] is -1; expected 0 to 2"}},
-      {max, nan, 2, three, {5, 0}, {4, 0}, one, {2, 1}, {"padBefore[0] is 5; expected 0 to 4"}},
-      {max, nan, 2, three, none, {0, 3}, one, {}, {"padAfter[1] is 3; expected 0 to 2"}},
-      {max, nan, 2, three, none, {-4, 0}, one, {}, {"padAfter[0] is -4; expected 0 to 2"}},
+      {max, nan, 2, three, {far, 0}, {}, one, {}, {"padBefore[0] is 1099511627776; expected -21"}},
+      {max, nan, 2, three, {0, -far}, {}, one, {}, {"padBefore[1] is -1099511627776"}},
+      {max, nan, 2, three, none, {0, far}, one, {}, {"padAfter[1] is 1099511627776"}},
+      {max, nan, 2, three, none, {-far, 0}, one, {}, {"padAfter[0] is -1099511627776"}},
   };
   const auto data = [](const Sizes& sizes) { return sizes.empty() ? nullptr : sizes.data(); };
   for (const Row& row : rows) {
@@ -177,13 +176,62 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named_and_change_nothing) {
   };
   bad_param(set2d(0, 2, 0, 0, 1, 1), {"windowH is 0; expected 1 to 2147483647"});
   bad_param(set2d(2, far, 0, 0, 1, 1), {"windowW is 1099511627776"});
-  bad_param(set2d(2, 2, -1, 0, 1, 1), {"padH is -1; expected 0"});
-  bad_param(set2d(2, 2, 0, -1, 1, 1), {"padW is -1"});
-  bad_param(set2d(2, 2, 0, 2, 1, 1), {"padBefore[1] is 2; expected 0 to 1"});
+  bad_param(set2d(2, 2, -far, 0, 1, 1), {"padH is -1099511627776; expected -2147483647"});
+  bad_param(set2d(2, 2, 0, far, 1, 1), {"padW is 1099511627776"});
   bad_param(set2d(2, 2, 0, 0, 0, 1), {"strideH is 0"});
   bad_param(set2d(2, 2, 0, 0, 1, -1), {"strideW is -1"});
   BOOST_TEST(read(pooling).window == (Sizes{3, 2, -7}));
   BOOST_TEST(read(pooling).stride == (Sizes{2, 1, -7}));
+}
+
+BOOST_AUTO_TEST_CASE(ceil_mode_reads_back_and_stays) {
+  PoolingDesc pooling(spec_of(KILN_POOLING_MAX));
+  int ceil = -7;
+  succeeds(kilnGetPoolingCeilMode(pooling, &ceil));
+  BOOST_TEST(ceil == 0);
+  succeeds(kilnSetPoolingCeilMode(pooling, 1));
+  succeeds(
+      kilnSetPooling2dDescriptor(pooling, KILN_POOLING_MAX, KILN_PROPAGATE_NAN, 3, 3, 1, 1, 2, 2));
+  succeeds(kilnGetPoolingCeilMode(pooling, &ceil));
+  BOOST_TEST(ceil == 1);
+  std::int64_t dims[4];
+  succeeds(kilnGetPoolingForwardOutputDim(pooling, TensorDesc(f32, {1, 1, 4, 5}), 4, dims));
+  BOOST_TEST(Sizes(dims, dims + 4) == (Sizes{1, 1, 3, 3}));
+  bad_param(kilnSetPoolingCeilMode(pooling, 2), {"ceilMode is 2; expected 0", "or 1 (up)"});
+  bad_param(kilnSetPoolingCeilMode(nullptr, 1), {"descriptor is null"});
+  bad_param(kilnGetPoolingCeilMode(pooling, nullptr), {"ceilMode is null"});
+}
+
+// torch.nn.functional.avg_pool2d(x, (1, 3), (1, 2), (0, 1), ceil_mode=True), worked out by its
+// definition: windows begin at -1, 1 and 3, and of the last one, 3 to 6, only 3 and the place of
+// the padding after, 4, count. Without ceil mode the same output, a padding of 2 after, divides
+// by 3.
+BOOST_AUTO_TEST_CASE(the_divisor_of_an_overhang) {
+  const float x[] = {1, 2, 3, 4}, dy[] = {3, 6, 8}, one = 1, zero = 0;
+  const std::pair<int, std::vector<float>> cases[] = {{1, {1, 3, 2, 1, 3, 2, 6}},
+                                                      {0, {1, 3, 4.f / 3, 1, 3, 2, 14.f / 3}}};
+  const TestHandle handle;
+  const TensorDesc x_desc(f32, {1, 1, 1, 4}), y_desc(f32, {1, 1, 1, 3});
+  for (const auto& [ceil, expected] : cases) {
+    PoolingDesc pooling;
+    const std::int64_t window[] = {1, 3}, before[] = {0, 1}, after[] = {0, ceil == 1 ? 1 : 2},
+                       stride[] = {1, 2};
+    succeeds(kilnSetPoolingNdDescriptor(pooling, KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+                                        KILN_PROPAGATE_NAN, 2, window, before, after, stride,
+                                        nullptr));
+    succeeds(kilnSetPoolingCeilMode(pooling, ceil));
+    const Buffer<float> in({x, x + 4}), out({9, 9, 9}), out_gradient({dy, dy + 3}),
+        in_gradient({9, 9, 9, 9});
+    succeeds(
+        kilnPoolingForward(handle, pooling, &one, x_desc, in.data(), &zero, y_desc, out.data()));
+    succeeds(kilnPoolingBackward(handle, pooling, &one, y_desc, out_gradient.data(), nullptr,
+                                 nullptr, &zero, x_desc, in_gradient.data()));
+    std::vector<float> got = out.read();
+    for (const float value : in_gradient.read()) got.push_back(value);
+    BOOST_TEST_REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      BOOST_TEST(got[i] == expected[i], boost::test_tools::tolerance(1e-6f));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(output_sizes) {

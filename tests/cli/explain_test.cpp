@@ -275,9 +275,13 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
   const Finished json = kiln({"conv", "--json", "--device", "host", tiny});
   BOOST_TEST(prewarm(json.out, {}).lines().back() == "0 compiled, 1 already there, 0 failed");
   const Finished sizes =
-      prewarm(tiny + "_n\"mb n 7\"\npool ic4ih8kh2sh2ph0\n", {"--arch", "host", "--mb", "3,9"});
+      prewarm(tiny +
+                  "_n\"mb n 7\"\npool ic4ih8kh2sh2ph0\n"
+                  "softmax 2x8x3x3_n\"2x8:2x8\"  # what follows a '#' is a comment\n",
+              {"--arch", "host", "--mb", "3,9"});
   BOOST_TEST(sizes.status == 0, sizes.out);
   BOOST_TEST(contains(sizes.out, "pool mb3ic4"), sizes.out);
+  BOOST_TEST(contains(sizes.out, "softmax 9x8x3x3"), sizes.out);
 
   const std::pair<const char*, const char*> flaws[] = {
       {"{\"problem\":1,\"architecture\":\"host\"}", "problem is 1; expected a problem line"},

@@ -2,6 +2,7 @@
 // and prewarm of them.
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "run_kiln.hpp"
 
@@ -74,7 +75,8 @@ BOOST_AUTO_TEST_CASE(help) {
                                                  {{"softmax", "--help"}, "accurate"},
                                                  {{"tensor", "--help"}, "reduce_norm2"},
                                                  {{"inspect", "pool", "--help"}, "avg_include"},
-                                                 {{"prewarm", "--help"}, "pool --dir bwd"}};
+                                                 {{"prewarm", "--help"}, "pool --dir bwd"},
+                                                 {{"tensor", "--help"}, "f32:f16"}};
   for (const auto& [arguments, expected] : cases) {
     const Finished finished = kiln(arguments);
     BOOST_TEST(finished.status == 0);
@@ -91,6 +93,9 @@ BOOST_AUTO_TEST_CASE(wrong_flags_are_usage_errors) {
       {{"pool", "--nan", "keep", "mb1ic1_ih4_kh2"}, "keep"},
       {{"act", "--dir", "both", "1x1x1"}, "both"},
       {{"act", "--coef", "much", "1x1x1"}, "much"},
+      {{"pool", "--dt", "f32:f16", "mb1ic1_ih4_kh2"}, "f32:f16"},
+      {{"act", "--dt", "f32:f16", "1x1x1"}, "f32:f16"},
+      {{"softmax", "--dt", "f32:f16", "1x1x1"}, "f32:f16"},
       {{"softmax", "--algorithm", "exact", "1x1x1"}, "exact"},
       {{"softmax", "--over", "space", "1x1x1"}, "space"},
       {{"tensor", "--op", "divide", "1x1x1"}, "divide"},
@@ -108,6 +113,31 @@ BOOST_AUTO_TEST_CASE(wrong_flags_are_usage_errors) {
   }
 }
 
+// One default of --coef for every command, and what is said of types is so.
+BOOST_AUTO_TEST_CASE(help_says_what_is_taken) {
+  const Kiln kiln;
+  for (const char* command : {"conv", "act"}) {
+    std::istringstream words(kiln({command, "--help"}).out);
+    std::string help;
+    for (std::string word; words >> word;) help += word + " ";
+    BOOST_TEST(contains(help,
+                        "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), "
+                        "alpha of elu (1)"),
+               help);
+  }
+  for (const char* command : {"conv", "pool", "act", "softmax"})
+    BOOST_TEST(!contains(kiln({command, "--help"}).out, "f32:f16"), command);
+  const std::pair<Words, const char*> lines[] = {
+      {{"act", "--act", "leaky_relu", "3x4"}, "act --act leaky_relu --coef 0.01 3x4"},
+      {{"conv", "--act", "leaky_relu", "mb1_ic1iw4_oc1_kw1"},
+       "--act leaky_relu --coef 0.01 g1mb1"}};
+  for (const auto& [words, line] : lines) {
+    Words inspect{"inspect", words[0], "--emit", "spec", "--arch", "sm_90a"};
+    inspect.insert(inspect.end(), words.begin() + 1, words.end());
+    BOOST_TEST(contains(kiln(inspect).out, line), kiln(inspect).out);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(problems_that_are_wrong_are_refused_in_a_sentence) {
   const Kiln kiln;
   struct Wrong {
@@ -120,12 +150,13 @@ BOOST_AUTO_TEST_CASE(problems_that_are_wrong_are_refused_in_a_sentence) {
       {"pool", {"g2mb1ic2_ih4_kh2"}, "g is given; pooling has no groups"},
       {"pool", {"mb1_ih4_kh2"}, "no input channels; expected an entry ic"},
       {"pool", {"mb1ic1_ih4_kh9"}, "the filter spans 9 in height"},
-      {"pool", {"mb1ic1_ih4_kh2ph2"}, "padBefore[0] is 2; expected 0 to 1"},
-      {"pool", {"--dt", "f32:f16", "mb1ic1_ih4_kh2"}, "yDesc has data type f16; expected f32"},
+      {"pool", {"mb1ic1_ih4_kh2ph3000000000"}, "padBefore[0] is 3000000000; expected -2147483647"},
+      {"pool", {"--overhang", "1", "mb1ic1_ih4_kh2"}, "--overhang is 1 (only 1 at character 2)"},
       {"pool",
-       {"--dt", "f32:f16:f32", "mb1ic1_ih4_kh2"},
-       "--dt is f32:f16:f32; expected one value, or 2"},
-      {"pool", {"--dt", "f31", "mb1ic1_ih4_kh2"}, "--dt is f31; expected f32, f64, f16 or bf16"},
+       {"--layout", "nchw:nhwc:nchw", "mb1ic1_ih4_kh2"},
+       "--layout is nchw:nhwc:nchw; expected one value, or 2"},
+      {"tensor", {"--op", "add", "--dt", "f32:f16:f16", "1x2"}, "aDesc has data type f32"},
+      {"tensor", {"--dt", "f31", "1x2"}, "--dt is f31; expected f32, f64, f16 or bf16"},
       {"act", {"--act", "mish", "1x2x3"}, "--act is mish; expected identity, sigmoid, relu"},
       {"act", {"--act", "elu", "--coef", "-1", "1x2x3"}, "coef is -1; expected a finite value"},
       {"act", {"1x2"}, "column 4: the line ends; expected 'x' and another size"},

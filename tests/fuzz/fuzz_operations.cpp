@@ -132,7 +132,8 @@ class Scene {
     auto before = in.numbers(), after = in.numbers();
     const auto stride = in.numbers(), dilation = in.numbers();
     const std::uint8_t how = in.byte();
-    // Padding is below the window's extent, or the setter goes no further.
+    succeeded(kilnSetPoolingCeilMode(pooling_, how / 64 % 4));
+    // Mostly padding below the window's extent.
     for (std::size_t i = 0; how % 4 != 0 && i < 3; ++i)
       if (window[i] > 0) before[i] %= window[i], after[i] %= window[i];
     if (!succeeded(kilnSetPoolingNdDescriptor(pooling_, mode, nan, count, window.data(),

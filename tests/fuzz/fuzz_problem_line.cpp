@@ -49,10 +49,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(kiln::parse_pooling_line(kiln::print_pooling_line(line)) == line);
   });
   expect_bad_param_alone([&] {
-    const auto shapes = kiln::parse_shapes(text, 3);
+    const auto shapes = kiln::parse_shape_line(text, 3).shapes;
     require(!shapes.empty() && shapes.size() <= 3);
     for (const auto& shape : shapes) {
-      require(shape.size() == shapes[0].size() && shape.size() >= 3 && shape.size() <= 5);
+      require(shape.size() == shapes[0].size() && shape.size() >= 1 &&
+              shape.size() <= KILN_DIM_MAX);
       for (const std::int64_t extent : shape) require(extent >= 0);
     }
   });

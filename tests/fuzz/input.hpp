@@ -54,13 +54,14 @@ class Input {
 
   int rank() {
     const int value = byte();
-    return value < 250 ? 3 + value % 3 : value - 252;
+    return value < 200 ? 3 + value % 3 : value < 250 ? 1 + value % KILN_DIM_MAX : value - 252;
   }
 
-  using Array = std::array<std::int64_t, 8>;
-  Array numbers() {
+  // Of `rank` dimensions, but five at least.
+  using Array = std::array<std::int64_t, KILN_DIM_MAX>;
+  Array numbers(int rank = 5) {
     Array out{};
-    for (int i = 0; i < KILN_DIM_MAX; ++i) out[i] = number();
+    for (int i = 0; i < std::clamp(rank, 5, KILN_DIM_MAX); ++i) out[i] = number();
     return out;
   }
 
@@ -71,7 +72,7 @@ class Input {
 
 inline bool succeeded(kilnStatus_t status) {
   require(status == KILN_STATUS_SUCCESS || status == KILN_STATUS_BAD_PARAM ||
-          status == KILN_STATUS_NOT_INITIALIZED);
+          status == KILN_STATUS_NOT_INITIALIZED || status == KILN_STATUS_NOT_SUPPORTED);
   require(status == KILN_STATUS_SUCCESS || std::strlen(kilnGetLastErrorMessage()) > 10);
   return status == KILN_STATUS_SUCCESS;
 }
@@ -120,13 +121,13 @@ inline void ask_engines(kilnPlan_t plan) {
 inline void set_tensor(Input& in, kilnTensorDescriptor_t tensor) {
   const int rank = in.rank();
   const auto type = in.enumerator<kilnDataType_t>();
-  const Input::Array dims = in.numbers();
+  const Input::Array dims = in.numbers(rank);
   const std::uint8_t how = in.byte();
   if (how % 2 == 0) {
     const auto format = in.enumerator<kilnTensorFormat_t>();
     if (!succeeded(kilnSetTensorNdDescriptorEx(tensor, format, type, rank, dims.data()))) return;
   } else {
-    const Input::Array strides = in.numbers();
+    const Input::Array strides = in.numbers(rank);
     if (!succeeded(kilnSetTensorNdDescriptor(tensor, type, rank, dims.data(), strides.data()))) {
       return;
     }

@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(the_epilogue_adds_and_activates) {
     for (int kind = 0; kind < 4; ++kind) {
       const ConvolutionOperands o = random_operands(random, random.type());
       const int rank = o.y.rank;
-      Dims one_a_filter{1, o.y.dims[1], 1, 1, 1};
+      TensorDims one_a_filter{1, o.y.dims[1], 1, 1, 1};
       const Tensor bias = random.tensor(o.y.type, rank, one_a_filter);
       const Tensor z = random.tensor(o.y.type, rank, o.y.dims);
       OperationCase item(make_convolution_fused(o.spec, o.x, o.w, kind & 1 ? &z : nullptr,

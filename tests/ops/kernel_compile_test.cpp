@@ -62,6 +62,14 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
       dense_strides(layout == KILN_TENSOR_NCHW ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW, 4, x.dims);
   out.emplace_back(make_pooling_forward(pool, x, y));
   out.emplace_back(make_pooling_backward(pool, y, &x, x));
+  // A divisor for each window: the last ones reach over the padding.
+  pool.mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+  pool.ceil = true;
+  Tensor averages = x;
+  averages.dims = pooling_output_dims(pool, x);
+  averages.strides = dense_strides(layout, 4, averages.dims);
+  out.emplace_back(make_pooling_forward(pool, x, averages));
+  out.emplace_back(make_pooling_backward(pool, averages, nullptr, x));
   for (kilnSoftmaxMode_t mode : {KILN_SOFTMAX_MODE_CHANNEL, KILN_SOFTMAX_MODE_INSTANCE}) {
     out.emplace_back(make_softmax_forward(KILN_SOFTMAX_ACCURATE, mode, x, x));
     out.emplace_back(make_softmax_backward(KILN_SOFTMAX_LOG, mode, x, x, x));

@@ -8,13 +8,13 @@ namespace {
 
 using namespace test;
 
-Dims broadcast(RandomProblems& random, Dims dims, int rank) {
+TensorDims broadcast(RandomProblems& random, TensorDims dims, int rank) {
   for (int i = 0; i < rank; ++i)
     if (random.among(0, 2) == 0) dims[i] = 1;
   return dims;
 }
 
-Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
   out.type = type;
   out.rank = 4;
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(transforms_between_all_types_and_layouts) {
     for (DataType to : all_types)
       for (int turn = 0; turn < 6; ++turn) {
         const int rank = static_cast<int>(random.among(3, 5));
-        const Dims dims = random.sizes(rank);
+        const TensorDims dims = random.sizes(rank);
         const auto problem =
             make_transform(random.tensor(from, rank, dims), random.tensor(to, rank, dims));
         BOOST_TEST(check(filled(problem, random.scalars(), random.seed())) == "");
@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(transforms_between_all_types_and_layouts) {
 // Planes large enough for tiles in shared memory, whole and ragged.
 BOOST_AUTO_TEST_CASE(transposes) {
   for (DataType type : all_types)
-    for (const Dims& dims : {Dims{2, 96, 10, 12}, Dims{1, 37, 9, 15}, Dims{2, 8, 3, 5}})
+    for (const TensorDims& dims :
+         {TensorDims{2, 96, 10, 12}, TensorDims{1, 37, 9, 15}, TensorDims{2, 8, 3, 5}})
       for (kilnTensorFormat_t from : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
         for (double beta : {0.0, 2.0}) {
           const kilnTensorFormat_t to =
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(broadcast_addition_and_binary_operations) {
   const std::vector<kilnOpTensorOp_t> operations = all_of<kilnOpTensorOp_t>();
   for (std::size_t turn = 0; turn < 150; ++turn) {
     const int rank = static_cast<int>(random.among(3, 5));
-    const Dims dims = random.sizes(rank);
+    const TensorDims dims = random.sizes(rank);
     const DataType type = random.type();
     const Tensor a = random.tensor(type, rank, broadcast(random, dims, rank));
     const Tensor b = random.tensor(type, rank, broadcast(random, dims, rank));
@@ -95,13 +96,13 @@ BOOST_AUTO_TEST_CASE(activations) {
       for (int turn = 0; turn < 2; ++turn) {
         const Activation activation{mode, 0.5};
         const int rank = static_cast<int>(random.among(3, 5));
-        const Dims dims = random.sizes(rank);
+        const TensorDims dims = random.sizes(rank);
         const Tensor x = random.tensor(type, rank, dims), y = random.tensor(type, rank, dims),
                      dy = random.tensor(type, rank, dims);
         const Problem forward = make_activation_forward(activation, x, y);
         BOOST_TEST(check(filled(forward, random.scalars(), random.seed(), 12)) == "");
         const Problem backward = make_activation_backward(activation, x, "xDesc", dy, y);
-        const double reach = gradient_from_output(activation.mode) ? 1 : 12;
+        const double reach = gradient_from_output(activation) ? 1 : 12;
         BOOST_TEST(check(filled(backward, random.scalars(), random.seed(), reach)) == "");
       }
 }
@@ -123,7 +124,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
     const HostTensor below = forward.run_plan();
 
     OperationCase backward(make_activation_backward(activation, t, "saved", t, t));
-    backward.tensors[0].values = gradient_from_output(activation.mode) ? y.values : center.values;
+    backward.tensors[0].values = gradient_from_output(activation) ? y.values : center.values;
     std::fill(backward["dy"].values.begin(), backward["dy"].values.end(), 1.0);
     const HostTensor dx = backward.run_plan();
     for (std::size_t i = 0; i < dx.values.size(); ++i) {
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
 BOOST_AUTO_TEST_CASE(in_place) {
   const std::shared_ptr<Device> on = device();
   for (DataType type : all_types)
-    for (const Dims& dims : {Dims{2, 16, 6, 8}, Dims{3, 5, 7, 3}}) {
+    for (const TensorDims& dims : {TensorDims{2, 16, 6, 8}, TensorDims{3, 5, 7, 3}}) {
       const Tensor t = dense(type, dims);
       OperationCase item(make_activation_forward({KILN_ACTIVATION_SIGMOID, 0}, t, t));
       item.fill_uniform(1);
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(any_alignment) {
   const std::shared_ptr<Device> on = device();
   for (DataType type : all_types)
     for (kilnTensorFormat_t to : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
-      const Dims dims{2, 16, 6, 8};
+      const TensorDims dims{2, 16, 6, 8};
       OperationCase item(make_transform(dense(type, dims), dense(type, dims, to)));
       item.fill_uniform(1);
       Plan plan(on, item.problem);
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
   const DeviceDescription& on = device()->description();
   for (kilnTensorFormat_t to : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
     const auto kernel = [&](std::int64_t n) {
-      const Dims dims{n, 16, 9, 8};
+      const TensorDims dims{n, 16, 9, 8};
       return choose(make_transform(dense(KILN_DATA_FLOAT, dims), dense(KILN_DATA_FLOAT, dims, to)),
                     on, "", refusals)
           .kernel;

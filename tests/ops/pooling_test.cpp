@@ -22,7 +22,11 @@ PoolingSpec random_spec(RandomProblems& random, int spatial, kilnPoolingMode_t m
     const std::int64_t extent = (spec.window[i] - 1) * spec.dilation[i] + 1;
     spec.pad_before[i] = random.among(0, extent - 1);
     spec.pad_after[i] = random.among(0, extent - 1);
+    // Now and then windows that lie in the padding altogether, or elements left unread.
+    if (random.among(0, 3) == 0) spec.pad_before[i] = random.among(-2, 2 * extent + 1);
+    if (random.among(0, 3) == 0) spec.pad_after[i] = random.among(-5, 2 * extent + 1);
   }
+  spec.ceil = random.coin();
   return spec;
 }
 
@@ -37,7 +41,7 @@ PoolingSpec square(kilnPoolingMode_t mode, std::int64_t window, std::int64_t str
   return spec;
 }
 
-Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
   out.type = type;
   out.rank = 4;
@@ -63,7 +67,7 @@ BOOST_AUTO_TEST_CASE(random_problems) {
     const PoolingSpec spec = random_spec(random, rank - 2, modes[compared % 3]);
     const DataType type = random.type();
     const Tensor x = random.tensor(type, rank, random.sizes(rank));
-    Dims out{};
+    TensorDims out{};
     try {
       out = pooling_output_dims(spec, x);
     } catch (const Error&) {
@@ -143,6 +147,47 @@ BOOST_AUTO_TEST_CASE(windows_without_taps) {
     backward.fill_uniform(1);
     BOOST_TEST(check(backward) == "");
   }
+}
+
+// Padding of more than a window on every side, and whole strides left unread, in both kernels of
+// the gradient; windows in the padding hand on nothing.
+BOOST_AUTO_TEST_CASE(wide_padding_and_elements_unread) {
+  for (kilnPoolingMode_t mode : modes)
+    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+      for (const std::array<std::int64_t, 4>& pad :
+           {std::array<std::int64_t, 4>{5, 4, 7, 0}, {-4, -5, 2, -3}, {3, -6, 0, 6}}) {
+        PoolingSpec spec = square(mode, 3, 2, 0);
+        spec.pad_before = {pad[0], pad[1]};
+        spec.pad_after = {pad[2], pad[3]};
+        const Tensor x = dense(KILN_DATA_FLOAT, {2, 8, 13, 17}, layout);
+        const Tensor y = dense(KILN_DATA_FLOAT, pooling_output_dims(spec, x), layout);
+        OperationCase forward(make_pooling_forward(spec, x, y));
+        forward.fill_integers(3, 2);
+        BOOST_TEST(check(forward) == "");
+        OperationCase backward(make_pooling_backward(spec, y, &x, x));
+        backward.fill_integers(4, 2);
+        BOOST_TEST(check(backward, "pooling_backward_tiled") == "");
+        BOOST_TEST(check(backward, "pooling") == "");
+      }
+}
+
+BOOST_AUTO_TEST_CASE(overhangs_of_ceil_mode) {
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+      PoolingSpec spec = square(KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 3, 2, 1);
+      spec.ceil = true;
+      const Tensor x = dense(type, {2, 8, 10, 16}, layout);
+      const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
+      const PoolingProblem problem = make_pooling_forward(spec, x, y);
+      BOOST_TEST((problem.overhang == Spatial{0, 1, 1}));
+      OperationCase forward(problem);
+      forward.fill_uniform(3);
+      BOOST_TEST(check(forward) == "");
+      OperationCase backward(make_pooling_backward(spec, y, nullptr, x));
+      backward.fill_uniform(4);
+      BOOST_TEST(check(backward, "pooling_backward_tiled") == "");
+      BOOST_TEST(check(backward, "pooling") == "");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(gradients_are_differences) {

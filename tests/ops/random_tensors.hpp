@@ -23,8 +23,8 @@ class RandomProblems {
   unsigned seed() { return static_cast<unsigned>(among(0, 1 << 30)); }
 
   // Sizes of `rank` dimensions, {N, C, space...}.
-  Dims sizes(int rank, std::int64_t most = 9) {
-    Dims dims{};
+  TensorDims sizes(int rank, std::int64_t most = 9) {
+    TensorDims dims{};
     for (int i = 0; i < rank; ++i) dims[i] = among(1, i == 1 ? 2 * most : most);
     if (coin()) dims[1] = 8 * among(1, 4);         // whole vectors of channels
     if (coin()) dims[rank - 1] = 4 * among(1, 4);  // whole vectors of a row
@@ -33,7 +33,7 @@ class RandomProblems {
   }
 
   // Dense NCHW or NHWC as a rule, else any order of dimensions, with gaps or without.
-  Tensor tensor(DataType type, int rank, const Dims& dims) {
+  Tensor tensor(DataType type, int rank, const TensorDims& dims) {
     Tensor out;
     out.type = type;
     out.rank = rank;

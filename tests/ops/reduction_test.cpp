@@ -12,7 +12,7 @@ constexpr kilnReduceTensorOp_t operations[] = {KILN_REDUCE_SUM, KILN_REDUCE_MEAN
                                                KILN_REDUCE_MIN, KILN_REDUCE_NORM2};
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
-Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
   out.type = type;
   out.rank = 4;
@@ -21,7 +21,7 @@ Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_T
   return out;
 }
 
-OperationCase bias_case(DataType type, const Dims& dims,
+OperationCase bias_case(DataType type, const TensorDims& dims,
                         kilnTensorFormat_t layout = KILN_TENSOR_NCHW) {
   return OperationCase(
       make_bias_gradient(dense(type, dims, layout), dense(type, {1, dims[1], 1, 1})));
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(any_dimensions) {
   RandomProblems random(1);
   for (int turn = 0; turn < 250; ++turn) {
     const int rank = static_cast<int>(random.among(3, 5));
-    const Dims dims = random.sizes(rank);
-    Dims kept = dims;
+    const TensorDims dims = random.sizes(rank);
+    TensorDims kept = dims;
     for (int i = 0; i < rank; ++i)
       if (random.coin()) kept[i] = 1;
     const DataType type = random.type();
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(any_dimensions) {
 BOOST_AUTO_TEST_CASE(every_choice_of_dimensions) {
   for (kilnTensorFormat_t layout : layouts)
     for (int choice = 0; choice < 16; ++choice) {
-      const Dims dims{3, 8, 5, 12};
-      Dims kept = dims;
+      const TensorDims dims{3, 8, 5, 12};
+      TensorDims kept = dims;
       for (int i = 0; i < 4; ++i)
         if (choice >> i & 1) kept[i] = 1;
       OperationCase item(make_reduction(KILN_REDUCE_SUM, dense(KILN_DATA_FLOAT, dims, layout),
@@ -97,8 +97,9 @@ BOOST_AUTO_TEST_CASE(any_number_of_terms) {
 BOOST_AUTO_TEST_CASE(bias_gradients) {
   for (DataType type : all_types)
     for (kilnTensorFormat_t layout : layouts)
-      for (const Dims& dims : {Dims{4, 96, 24, 26}, Dims{16, 10, 31, 7}, Dims{3, 1, 5, 5},
-                               Dims{1, 64, 9, 9}, Dims{200, 3, 2, 2}})
+      for (const TensorDims& dims :
+           {TensorDims{4, 96, 24, 26}, TensorDims{16, 10, 31, 7}, TensorDims{3, 1, 5, 5},
+            TensorDims{1, 64, 9, 9}, TensorDims{200, 3, 2, 2}})
         for (double beta : {0.0, 1.0}) {
           OperationCase item = bias_case(type, dims, layout);
           item.scalars.beta = beta;

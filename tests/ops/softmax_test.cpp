@@ -15,7 +15,7 @@ constexpr kilnSoftmaxMode_t modes[] = {KILN_SOFTMAX_MODE_CHANNEL, KILN_SOFTMAX_M
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr const char* both_engines[] = {"softmax", "softmax_online"};
 
-Tensor dense(DataType type, const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
   out.type = type;
   out.rank = 4;
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(every_kind) {
     for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
       for (kilnSoftmaxMode_t mode : modes) {
         const int rank = static_cast<int>(random.among(3, 5));
-        const Dims dims = random.sizes(rank);
+        const TensorDims dims = random.sizes(rank);
         const DataType type = random.type();
         const Tensor x = random.tensor(type, rank, dims), y = random.tensor(type, rank, dims),
                      z = random.tensor(type, rank, dims);
@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(rows_of_any_length) {
 
 // Rows that a cluster shares, within what its shared memory keeps and beyond.
 BOOST_AUTO_TEST_CASE(rows_of_a_whole_image) {
-  for (const Dims& dims : {Dims{2, 40, 32, 33}, Dims{1, 1000, 30, 31}, Dims{3, 7, 41, 43}}) {
+  for (const TensorDims& dims :
+       {TensorDims{2, 40, 32, 33}, TensorDims{1, 1000, 30, 31}, TensorDims{3, 7, 41, 43}}) {
     const Tensor t = dense(KILN_DATA_FLOAT, dims);
     for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_LOG}) {
       OperationCase forward = forward_case(t, t, algorithm, KILN_SOFTMAX_MODE_INSTANCE);
@@ -227,7 +228,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
 BOOST_AUTO_TEST_CASE(in_place_and_empty) {
   const std::shared_ptr<Device> on = device();
   for (const char* engine : both_engines)
-    for (const Dims& dims : {Dims{2, 10, 3, 4}, Dims{1, 3000, 1, 2}, Dims{0, 4, 2, 2}}) {
+    for (const TensorDims& dims :
+         {TensorDims{2, 10, 3, 4}, TensorDims{1, 3000, 1, 2}, TensorDims{0, 4, 2, 2}}) {
       if (dims[1] > 1000 && std::string(engine) == "softmax") continue;
       const Tensor t = dense(KILN_DATA_FLOAT, dims);
       OperationCase item = forward_case(t, t);
@@ -278,7 +280,7 @@ BOOST_AUTO_TEST_CASE(elements_far_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
-  for (const Dims& dims : {Dims{2, 96, 10, 10}, Dims{1, 64, 60, 60}}) {
+  for (const TensorDims& dims : {TensorDims{2, 96, 10, 10}, TensorDims{1, 64, 60, 60}}) {
     const Tensor t = dense(KILN_DATA_FLOAT, dims);
     OperationCase item =
         forward_case(t, t, KILN_SOFTMAX_ACCURATE,

@@ -14,7 +14,7 @@ constexpr std::int64_t beyond = (std::int64_t{1} << 31) + 640;  // elements
 using Tensors = std::vector<Tensor>;
 using Make = std::function<Problem(const Tensors&)>;
 
-Tensor dense(const Dims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
+Tensor dense(const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
   out.type = KILN_DATA_HALF;
   out.rank = 4;

@@ -24,7 +24,7 @@ bool has_gaps(const Operand& operand) {
 BOOST_AUTO_TEST_SUITE(operands)
 
 BOOST_AUTO_TEST_CASE(contiguous_tensors_have_no_gaps) {
-  const auto contiguous = [](const Dims& strides) {
+  const auto contiguous = [](const TensorDims& strides) {
     Tensor t = tensor(4, {2, 3, 4, 5});
     t.strides = strides;
     return make_operand("", t).contiguous();

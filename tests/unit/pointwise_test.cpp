@@ -63,14 +63,19 @@ BOOST_AUTO_TEST_CASE(operands_in_the_order_of_execution) {
   BOOST_TEST(names_of(operands_of(make_binary(KILN_OP_TENSOR_MUL, t, t, t))) == "a b c!");
   BOOST_TEST(backward(KILN_ACTIVATION_TANH) == "y dy dx!");
   BOOST_TEST(backward(KILN_ACTIVATION_SILU) == "x dy dx!");
+  BOOST_TEST(names_of(operands_of(make_activation_backward({KILN_ACTIVATION_LEAKY_RELU, -0.5}, t,
+                                                           "xDesc", t, t))) == "x dy dx!");
 }
 
 BOOST_AUTO_TEST_CASE(what_gradients_of_activations_look_at) {
   for (const auto from_x :
        {KILN_ACTIVATION_GELU_ERF, KILN_ACTIVATION_GELU_TANH, KILN_ACTIVATION_SILU,
         KILN_ACTIVATION_SOFTPLUS, KILN_ACTIVATION_HARD_SWISH})
-    BOOST_TEST(!gradient_from_output(from_x));
-  BOOST_TEST(gradient_from_output(KILN_ACTIVATION_ELU));
+    BOOST_TEST(!gradient_from_output({from_x, 0}));
+  BOOST_TEST(gradient_from_output({KILN_ACTIVATION_ELU, 1}));
+  BOOST_TEST(gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, 0.1}));
+  BOOST_TEST(gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, 0}));
+  BOOST_TEST(!gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, -0.1}));
 }
 
 BOOST_AUTO_TEST_CASE(lines_say_what_is_not_usual) {

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "problem/fit.hpp"
 #include "problem/problem_line.hpp"
 #include "problem_support.hpp"
 
@@ -47,12 +48,66 @@ BOOST_AUTO_TEST_CASE(output_sizes_round_down) {
   };
   BOOST_TEST(out(112, line_spec(3, 0, 0, 2, 1)) == 55);
   BOOST_TEST(out(112, line_spec(3, 0, 1, 2, 1)) == 56);
-  BOOST_TEST(out(7, line_spec(7, 0, 0, 1, 1)) == 1);    // global
-  BOOST_TEST(out(7, line_spec(3, 2, 2, 1, 1)) == 9);    // more than the input
-  BOOST_TEST(out(9, line_spec(3, 0, 0, 1, 4)) == 1);    // extent 9
-  BOOST_TEST(out(9, line_spec(3, 8, 8, 1, 4)) == 17);   // padding below the extent
+  BOOST_TEST(out(7, line_spec(7, 0, 0, 1, 1)) == 1);  // global
+  BOOST_TEST(out(7, line_spec(3, 2, 2, 1, 1)) == 9);  // more than the input
+  BOOST_TEST(out(9, line_spec(3, 0, 0, 1, 4)) == 1);  // extent 9
+  BOOST_TEST(out(9, line_spec(3, 8, 8, 1, 4)) == 17);
   BOOST_TEST(out(5, line_spec(2, 0, 0, 100, 1)) == 1);  // a stride that leaves the rest out
-  BOOST_TEST((pooling_output_dims(spec(), tensor(4, {0, 3, 9, 8})) == Dims{0, 3, 5, 8}));
+  BOOST_TEST((pooling_output_dims(spec(), tensor(4, {0, 3, 9, 8})) == TensorDims{0, 3, 5, 8}));
+}
+
+// As PyTorch's pooling_output_shape() has them: rounded up, unless the last window would begin past
+// the input and the padding before it.
+BOOST_AUTO_TEST_CASE(output_sizes_of_ceil_mode) {
+  const auto out = [](std::int64_t in, PoolingSpec pooling) {
+    pooling.ceil = true;
+    return pooling_output_dims(pooling, tensor(3, {2, 5, in}))[2];
+  };
+  BOOST_TEST(out(112, line_spec(3, 0, 0, 2, 1)) == 56);  // ResNet's pool
+  BOOST_TEST(out(4, line_spec(3, 1, 1, 2, 1)) == 3);
+  BOOST_TEST(out(5, line_spec(1, 0, 0, 3, 1)) == 2);   // the third would begin at 6
+  BOOST_TEST(out(5, line_spec(2, 1, 1, 3, 1)) == 2);   // the third would begin at 5
+  BOOST_TEST(out(4, line_spec(2, 1, 1, 5, 1)) == 1);   // would begin in the padding after
+  BOOST_TEST(out(2, line_spec(3, 0, 0, 2, 1)) == 1);   // wider than x, and rounded up to fit
+  BOOST_TEST(out(12, line_spec(2, 0, 0, 2, 1)) == 6);  // nothing to round
+}
+
+// What the last windows reach beyond the counted padding is part of the problem of an average that
+// counts padding, and of no other.
+BOOST_AUTO_TEST_CASE(overhangs) {
+  const Tensor x = tensor(4, {2, 3, 4, 7}), y = tensor(4, {2, 3, 3, 4});
+  PoolingSpec average = spec(KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING);
+  average.window = {3, 3, 1};
+  average.pad_before = average.pad_after = {1, 0};
+  average.stride = {2, 2, 1};
+  average.ceil = true;  // (4 + 2 - 3) / 2 = 1.5; (7 - 3) / 2 = 2
+  const Tensor narrow = tensor(4, {2, 3, 3, 3});
+  const PoolingProblem problem = make_pooling_forward(average, x, narrow);
+  BOOST_TEST((problem.overhang == Spatial{0, 1, 0}));
+  BOOST_TEST(to_line(problem) ==
+             "--mode avg_include --overhang 1:0 mb2ic3_ih4iw7oh3ow3_kh3kw3_sh2sw2_ph1pw0_dh0dw0");
+  average.mode = KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+  BOOST_TEST((make_pooling_forward(average, x, narrow).overhang == Spatial{}));
+  average.mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+  average.ceil = false;
+  average.pad_after[0] = 2;  // counted: another problem
+  BOOST_TEST((make_pooling_forward(average, x, narrow).overhang == Spatial{}));
+  BOOST_TEST(fault_of([&] { make_pooling_forward(average, x, y); }) ==
+             "yDesc has sizes 2x3x3x4; the pooling of xDesc gives 2x3x3x3");
+}
+
+BOOST_AUTO_TEST_CASE(padding_of_windows_and_elements_unread) {
+  const auto out = [](std::int64_t in, const PoolingSpec& pooling) {
+    return pooling_output_dims(pooling, tensor(3, {2, 5, in}))[2];
+  };
+  BOOST_TEST(out(5, line_spec(2, 4, 3, 1, 1)) == 11);   // 5 + 7 - 2 + 1
+  BOOST_TEST(out(10, line_spec(2, 0, -4, 2, 1)) == 3);  // four elements unread
+  BOOST_TEST(out(10, line_spec(2, -3, 0, 2, 1)) == 3);
+  PoolingSpec none = line_spec(2, 0, -9, 1, 1);
+  BOOST_TEST(fault_of([&] { out(10, none); }).starts_with("window[0] is 2 with dilation 1"));
+  const PoolingProblem problem =
+      make_pooling_forward(line_spec(2, 0, -4, 2, 1), tensor(3, {2, 5, 10}), tensor(3, {2, 5, 3}));
+  BOOST_TEST(to_line(problem) == "mb2ic5_iw10ow3_kw2_sw2_pw0_dw0");
 }
 
 BOOST_AUTO_TEST_CASE(fewer_dimensions_become_three) {
@@ -136,8 +191,10 @@ BOOST_AUTO_TEST_CASE(faults_name_the_field) {
   BOOST_TEST(with([](auto&) {}) == "no fault");
   BOOST_TEST(with([](auto& s) { s.window[0] = 0; }) == "window[0] is 0; expected 1 to 2147483647");
   BOOST_TEST(with([](auto& s) { s.stride[1] = 0; }) == "stride[1] is 0; expected 1 to 2147483647");
-  BOOST_TEST(with([](auto& s) { s.pad_before[1] = 2; }) == "padBefore[1] is 2; expected 0 to 1");
-  BOOST_TEST(with([](auto& s) { s.pad_after[0] = -1; }) == "padAfter[0] is -1; expected 0 to 2");
+  BOOST_TEST(with([](auto& s) { s.pad_before[1] = most_of_field + 1; }) ==
+             "padBefore[1] is 2147483648; expected -2147483647 to 2147483647");
+  BOOST_TEST(with([](auto& s) { s.pad_after[0] = -most_of_field - 1; }) ==
+             "padAfter[0] is -2147483648; expected -2147483647 to 2147483647");
   BOOST_TEST(with([](auto& s) { s.window[0] = 13; }) ==
              "window[0] is 13 with dilation 1; expected one that fits into xDesc's dims[2] 9 with "
              "padding 1 and 2");

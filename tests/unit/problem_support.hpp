@@ -8,7 +8,7 @@
 
 namespace test {
 
-inline kiln::Tensor tensor(int rank, const kiln::Dims& dims,
+inline kiln::Tensor tensor(int rank, const kiln::TensorDims& dims,
                            kilnTensorFormat_t format = KILN_TENSOR_NCHW,
                            kilnDataType_t type = KILN_DATA_FLOAT) {
   kiln::Tensor out;

@@ -15,7 +15,7 @@ using test::tensor;
 namespace {
 
 // What a sum of a dense tensor over all but its channels is made of.
-Combining bias_combining(const Dims& dims, kilnTensorFormat_t format) {
+Combining bias_combining(const TensorDims& dims, kilnTensorFormat_t format) {
   const ReductionProblem problem =
       make_bias_gradient(tensor(4, dims, format), tensor(4, {1, dims[1], 1, 1}));
   return make_combining(problem.dims, {problem.a_strides, problem.c_strides},

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "problem/problem_line.hpp"
 #include "problem_support.hpp"
 
 using namespace kiln;
@@ -14,7 +15,7 @@ namespace {
 using Shapes = std::vector<std::vector<std::int64_t>>;
 
 std::string fault_of_line(const char* line, std::size_t most = 3) {
-  return fault_of([&] { parse_shapes(line, most); });
+  return fault_of([&] { parse_shape_line(line, most); });
 }
 
 }  // namespace
@@ -22,17 +23,47 @@ std::string fault_of_line(const char* line, std::size_t most = 3) {
 BOOST_AUTO_TEST_SUITE(shape_lines)
 
 BOOST_AUTO_TEST_CASE(one_shape_or_several) {
-  BOOST_TEST((parse_shapes("16x64x112x112", 2) == Shapes{{16, 64, 112, 112}}));
-  BOOST_TEST((parse_shapes("2x3x4:1x3x1:2x3x4", 3) == Shapes{{2, 3, 4}, {1, 3, 1}, {2, 3, 4}}));
-  BOOST_TEST((parse_shapes("0x1x2x3x4", 1) == Shapes{{0, 1, 2, 3, 4}}));
-  BOOST_TEST((parse_shapes("9223372036854775807x1x1", 1)[0][0] == INT64_MAX));
+  BOOST_TEST((parse_shape_line("16x64x112x112", 2).shapes == Shapes{{16, 64, 112, 112}}));
+  BOOST_TEST(
+      (parse_shape_line("2x3x4:1x3x1:2x3x4", 3).shapes == Shapes{{2, 3, 4}, {1, 3, 1}, {2, 3, 4}}));
+  BOOST_TEST((parse_shape_line("0x1x2x3x4", 1).shapes == Shapes{{0, 1, 2, 3, 4}}));
+  BOOST_TEST((parse_shape_line("7", 1).shapes == Shapes{{7}}));
+  BOOST_TEST((parse_shape_line("1x2x3x4x5x6x7x8:8x7x6x5x4x3x2x1", 2).shapes ==
+              Shapes{{1, 2, 3, 4, 5, 6, 7, 8}, {8, 7, 6, 5, 4, 3, 2, 1}}));
+  BOOST_TEST((parse_shape_line("9223372036854775807x1x1", 1).shapes[0][0] == INT64_MAX));
+}
+
+BOOST_AUTO_TEST_CASE(lines_may_have_a_name) {
+  const auto name = [](const char* line) {
+    const ShapeLine parsed = parse_shape_line(line, 3);
+    BOOST_TEST((parsed.shapes[0] == std::vector<std::int64_t>{2, 3}));
+    return parsed.name;
+  };
+  BOOST_TEST(name("2x3") == "");
+  BOOST_TEST(name("2x3_n\"bias of conv1\"") == "bias of conv1");
+  BOOST_TEST(name("2x3:1x3n\"b:2x3\"") == "b:2x3");
+  BOOST_TEST(name("2x3_nplain") == "plain");
+  BOOST_TEST(name("2x3_n") == "");
+  BOOST_TEST(fault_of_line("2x3_m").starts_with("column 4: there is \"_m\"; expected 'x'"));
+}
+
+BOOST_AUTO_TEST_CASE(comments_end_a_line) {
+  BOOST_TEST(without_comment("2x3 # three") == "2x3");
+  BOOST_TEST(without_comment("2x3\t#") == "2x3");
+  BOOST_TEST(without_comment("# all") == "");
+  BOOST_TEST(without_comment("2x3_n\"a # b\" # c") == "2x3_n\"a # b\"");
+  BOOST_TEST(without_comment("2x3_na#b") == "2x3_na#b");
+  const auto lines = problem_lines("2x3 # a\n  # b\n{\"problem\":\"2x3 # c\"}\n --dt f16 4 # d\n");
+  BOOST_TEST(lines.size() == 3);
+  BOOST_TEST(lines[0].text == "2x3");
+  BOOST_TEST(lines[1].text == "{\"problem\":\"2x3 # c\"}");
+  BOOST_TEST(lines[2].text == "--dt f16 4");
 }
 
 BOOST_AUTO_TEST_CASE(typos_are_named_with_their_column) {
   BOOST_TEST(fault_of_line("") ==
              "column 1: the line ends; expected a size, such as in 16x64x28x28");
-  BOOST_TEST(fault_of_line("16") ==
-             "column 3: the line ends; expected 'x' and another size: a shape has 3 to 5");
+  BOOST_TEST(fault_of_line("16 ").starts_with("column 3: there is \" \"; expected 'x'"));
   BOOST_TEST(fault_of_line("16x").starts_with("column 4: the line ends; expected a size"));
   BOOST_TEST(fault_of_line("16xx4").starts_with("column 4: there is \"x4\"; expected a size"));
   BOOST_TEST(fault_of_line("1x2x3 ").starts_with("column 6: there is \" \"; expected 'x'"));
@@ -40,8 +71,8 @@ BOOST_AUTO_TEST_CASE(typos_are_named_with_their_column) {
   BOOST_TEST(fault_of_line("1x2x3.5").starts_with("column 6: there is \".5\""));
   BOOST_TEST(fault_of_line("1x2x3:").starts_with("column 7: the line ends; expected a size"));
   BOOST_TEST(fault_of_line("1x2x9223372036854775808").starts_with("column 5: there is \"9223"));
-  BOOST_TEST(fault_of_line("1x2x3x4x5x6") ==
-             "column 10: there is \"x6\"; expected at most 5 sizes");
+  BOOST_TEST(fault_of_line("1x2x3x4x5x6x7x8x9") ==
+             "column 16: there is \"x9\"; expected at most 8 sizes");
   BOOST_TEST(fault_of_line("1x2x3:1x2x3:1x2x3", 2) ==
              "column 12: there is \":1x2x3\"; expected at most 2 shapes");
   BOOST_TEST(fault_of_line("1x2x3:1x2x3x4") ==
@@ -49,7 +80,7 @@ BOOST_AUTO_TEST_CASE(typos_are_named_with_their_column) {
 }
 
 BOOST_AUTO_TEST_CASE(shapes_that_are_all_alike_are_printed_once) {
-  const auto operand = [](int rank, const Dims& dims) {
+  const auto operand = [](int rank, const TensorDims& dims) {
     return make_operand("", tensor(rank, dims));
   };
   BOOST_TEST(print_shapes({operand(3, {2, 3, 4}), operand(3, {2, 3, 4})}, 1) == "2x3x4");

@@ -10,7 +10,7 @@ using namespace kiln;
 
 namespace {
 
-Tensor tensor(int rank, const Dims& dims, const Dims& strides) {
+Tensor tensor(int rank, const TensorDims& dims, const TensorDims& strides) {
   Tensor out;
   out.rank = rank;
   out.dims = dims;
@@ -21,7 +21,7 @@ Tensor tensor(int rank, const Dims& dims, const Dims& strides) {
 // By looking at every element.
 bool overlaps_by_enumeration(const Tensor& t) {
   std::set<std::int64_t> seen;
-  Dims index{};
+  TensorDims index{};
   for (;;) {
     std::int64_t offset = 0;
     for (int i = 0; i < t.rank; ++i) offset += index[i] * t.strides[i];

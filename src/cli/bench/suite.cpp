@@ -92,7 +92,7 @@ void add_convolutions(const Selection& selection, const std::string& suite,
             }
 }
 
-Tensor tensor(DataType type, kilnTensorFormat_t layout, const Dims& dims) {
+Tensor tensor(DataType type, kilnTensorFormat_t layout, const TensorDims& dims) {
   Tensor out;
   out.type = type;
   out.rank = 4;
@@ -107,7 +107,8 @@ struct Item {
   Scalars scalars;
 };
 
-std::vector<Item> memory_bound_items(DataType type, kilnTensorFormat_t layout, const Dims& dims) {
+std::vector<Item> memory_bound_items(DataType type, kilnTensorFormat_t layout,
+                                     const TensorDims& dims) {
   const Tensor x = tensor(type, layout, dims);
   const Tensor other =
       tensor(type, layout == KILN_TENSOR_NCHW ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW, dims);
@@ -155,7 +156,7 @@ std::vector<Item> memory_bound_items(DataType type, kilnTensorFormat_t layout, c
 // Two sizes: many times the L2 cache, and as small as a late layer's.
 void add_memory_bound(const Selection& selection, std::vector<Case>& cases) {
   static const Names types{"f32", "f16"}, layouts{"nchw", "nhwc"};
-  for (const Dims& sizes : {Dims{128, 96, 118, 118}, Dims{16, 64, 28, 28}})
+  for (const TensorDims& sizes : {TensorDims{128, 96, 118, 118}, TensorDims{16, 64, 28, 28}})
     for (const std::string& type : chosen(selection.types, types))
       for (const std::string& layout : chosen(selection.layouts, layouts))
         for (Item& item : memory_bound_items(type_named(type), layout_named(layout), sizes)) {
