@@ -1,5 +1,6 @@
 // One sum of a forward convolution or data gradient by its definition: a loop over taps and
-// channels.
+// channels. Outside the source lie zeros, which are multiplied, too: of a NaN or an infinite weight
+// they make a NaN.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -29,19 +30,21 @@ device_inline compute_t gather_sum(const GatherParams& params, i64 image, i64 gr
     const Index d = d0 + static_cast<Index>(t) * STEP_D;
     const Index h = h0 + static_cast<Index>(r) * STEP_H;
     const Index v = w0 + static_cast<Index>(s) * STEP_W;
-    if (d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && v >= 0 && v < SOURCE_W) {
-      const element_t* from = source + (d * static_cast<Index>(SOURCE_STRIDE_D) +
-                                        h * static_cast<Index>(SOURCE_STRIDE_H) +
-                                        v * static_cast<Index>(SOURCE_STRIDE_W));
-      const element_t* weight = w + (static_cast<Index>(t) * static_cast<Index>(W_STRIDE_T) +
-                                     static_cast<Index>(r) * static_cast<Index>(W_STRIDE_R) +
-                                     static_cast<Index>(s) * static_cast<Index>(W_STRIDE_S));
+    const bool inside = d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && v >= 0 && v < SOURCE_W;
+    const element_t* from = source;
+    if (inside)
+      from += d * static_cast<Index>(SOURCE_STRIDE_D) + h * static_cast<Index>(SOURCE_STRIDE_H) +
+              v * static_cast<Index>(SOURCE_STRIDE_W);
+    const element_t* weight = w + (static_cast<Index>(t) * static_cast<Index>(W_STRIDE_T) +
+                                   static_cast<Index>(r) * static_cast<Index>(W_STRIDE_R) +
+                                   static_cast<Index>(s) * static_cast<Index>(W_STRIDE_S));
 #pragma unroll AT_ONCE
-      for (int c = 0; c < CHANNELS; ++c)
-        sum += to_compute(from[static_cast<i64>(c) * SOURCE_STRIDE_C]) *
-               to_compute(weight[static_cast<i64>(c) * W_STRIDE_C]);
-      if (SELDOM && sum != sum) break;
+    for (int c = 0; c < CHANNELS; ++c) {
+      compute_t value = 0;
+      if (inside) value = to_compute(from[static_cast<i64>(c) * SOURCE_STRIDE_C]);
+      sum += value * to_compute(weight[static_cast<i64>(c) * W_STRIDE_C]);
     }
+    if (SELDOM && sum != sum) break;
     if (++s < FILTER_S[phase]) continue;
     s = 0;
     if (++r == FILTER_R[phase]) r = 0, ++t;

@@ -1,4 +1,5 @@
-// A sum of a filter gradient by its definition: a loop over the pixels of dy.
+// A sum of a filter gradient by its definition: a loop over the pixels of dy. Outside x lie zeros,
+// which are multiplied, too: of a NaN or an infinity in dy they make a NaN.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -28,17 +29,17 @@ device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u3
     const Index d = static_cast<Index>(o) * STRIDE_D + d0;
     const Index h = static_cast<Index>(p) * STRIDE_H + h0;
     const Index w = static_cast<Index>(q) * STRIDE_W + w0;
-    if (d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && w >= 0 && w < SOURCE_W) {
-      const element_t at_x = x[n * SOURCE_STRIDE_N + (d * static_cast<Index>(SOURCE_STRIDE_D) +
-                                                      h * static_cast<Index>(SOURCE_STRIDE_H) +
-                                                      w * static_cast<Index>(SOURCE_STRIDE_W))];
-      const element_t at_dy =
-          dy[n * OUT_STRIDE_N + (static_cast<Index>(o) * static_cast<Index>(OUT_STRIDE_O) +
-                                 static_cast<Index>(p) * static_cast<Index>(OUT_STRIDE_P) +
-                                 static_cast<Index>(q) * static_cast<Index>(OUT_STRIDE_Q))];
-      sum += to_compute(at_x) * to_compute(at_dy);
-      if (UNTIL_NAN && sum != sum) break;
-    }
+    compute_t at_x = 0;
+    if (d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && w >= 0 && w < SOURCE_W)
+      at_x = to_compute(x[n * SOURCE_STRIDE_N + (d * static_cast<Index>(SOURCE_STRIDE_D) +
+                                                 h * static_cast<Index>(SOURCE_STRIDE_H) +
+                                                 w * static_cast<Index>(SOURCE_STRIDE_W))]);
+    const element_t at_dy =
+        dy[n * OUT_STRIDE_N + (static_cast<Index>(o) * static_cast<Index>(OUT_STRIDE_O) +
+                               static_cast<Index>(p) * static_cast<Index>(OUT_STRIDE_P) +
+                               static_cast<Index>(q) * static_cast<Index>(OUT_STRIDE_Q))];
+    sum += at_x * to_compute(at_dy);
+    if (UNTIL_NAN && sum != sum) break;
     n += IMAGES_A_TURN;
     pixel += PIXELS_A_TURN;
     if (pixel >= DIV_OPQ) {

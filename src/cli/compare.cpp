@@ -86,7 +86,7 @@ void look_at_values(const Operand& result, std::span<const std::int64_t> chosen,
   double squares = 0, error_squares = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const double got = after[i];
-    const double value = expected[i].value;
+    const double value = expected[i].value_for(got);
     const double held = reference::to_double(reference::from_double<T>(value));
     const bool same = got == held || (std::isnan(got) && std::isnan(value));
     double error = same && !std::isfinite(got) ? 0 : std::fabs(got - value);

@@ -1,8 +1,8 @@
 // A computed output against the double-precision reference: each output must satisfy
 //   |y - value| <= allowed + v |value| + t / 2
-// with `value` and `allowed` as the reference gives them, and v and t the unit roundoff and the
-// smallest subnormal of the type of y. What that type cannot hold is infinite in both; NaN answers
-// NaN.
+// with `value` (where two are right, the one that suits y) and `allowed` as the reference gives
+// them, and v and t the unit roundoff and the smallest subnormal of the type of y. What that type
+// cannot hold is infinite in both; NaN answers NaN.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,10 @@
 // The reference, a sum in doubles, errs as much again for f64 and not to speak of for the others.
 // So the sum is allowed c u (M + sqrt(K) |s|), c = 8 (16 for f64). One lost tap of average size
 // changes it by M/K, which exceeds that up to K of about 9e5 in f32.
+//
+// Padding is zeros that are multiplied: of a NaN or an infinity they make a NaN. So are, in a data
+// gradient, the zeros around dy. What lies between two elements of dy there, because of a stride,
+// is no factor of any product.
 #include <algorithm>
 #include <cmath>
 
@@ -21,10 +25,15 @@ namespace {
 
 struct Sum {
   double value = 0, magnitude = 0;
-  void add(double product) {
-    value += product;
-    magnitude += std::fabs(product);
+  double factors = 0;         // the sum of the absolute values of all factors
+  bool padding_lost = false;  // a product with padding, which is zero, is NaN
+
+  void add(double a, double b) {
+    value += a * b;
+    magnitude += std::fabs(a * b);
+    factors += std::fabs(a) + std::fabs(b);
   }
+  void add_padding(double factor) { padding_lost |= !std::isfinite(factor); }
 };
 
 std::int64_t flipped(const ConvolutionProblem& problem, int axis, std::int64_t tap) {
@@ -37,9 +46,10 @@ std::int64_t place(const ConvolutionProblem& problem, int axis, std::int64_t out
   return output * problem.stride[axis] - problem.pad[axis] + tap * problem.dilation[axis];
 }
 
-// The taps t, first <= t < last, of one output that meet the input.
+// The taps t, first <= t < last, of one output that meet the input; the others meet padding.
 struct Taps {
   std::int64_t first, last;
+  bool inside(std::int64_t t) const { return t >= first && t < last; }
 
   Taps(const ConvolutionProblem& problem, int axis, std::int64_t output) {
     const std::int64_t in = problem.in[axis], dilation = problem.dilation[axis];
@@ -49,13 +59,15 @@ struct Taps {
   }
 };
 
-// The output whose tap t meets the input at `input`, or -1.
+// The output whose tap t meets the input at `input`: `padding` if it lies before the first or
+// behind the last one; `none` between two of them.
+constexpr std::int64_t padding = -1, none = -2;
 std::int64_t output_at(const ConvolutionProblem& problem, int axis, std::int64_t input,
                        std::int64_t tap) {
   const std::int64_t numerator = input + problem.pad[axis] - tap * problem.dilation[axis];
-  if (numerator < 0 || numerator % problem.stride[axis] != 0) return -1;
+  if (numerator % problem.stride[axis] != 0) return none;
   const std::int64_t output = numerator / problem.stride[axis];
-  return output < problem.out[axis] ? output : -1;
+  return output >= 0 && output < problem.out[axis] ? output : padding;
 }
 
 // Sums of one element type; x, w and y stand for the gradients as well.
@@ -67,6 +79,10 @@ struct Convolution {
   double x_at(std::int64_t n, std::int64_t c, const Spatial& at) const {
     const auto& s = p.x_strides;
     return to_double(x[n * s[0] + c * s[1] + at[0] * s[2] + at[1] * s[3] + at[2] * s[4]]);
+  }
+  bool inside_x(const Spatial& at) const {
+    return at[0] >= 0 && at[0] < p.in[0] && at[1] >= 0 && at[1] < p.in[1] && at[2] >= 0 &&
+           at[2] < p.in[2];
   }
   double w_at(std::int64_t k, std::int64_t c, const Spatial& tap) const {
     const auto& s = p.w_strides;
@@ -84,12 +100,17 @@ struct Convolution {
     const std::int64_t first_channel = k / p.group_out() * p.group_in();
     Sum sum;
     for (std::int64_t c = 0; c < p.group_in(); ++c)
-      for (std::int64_t t = depth.first; t < depth.last; ++t)
-        for (std::int64_t r = height.first; r < height.last; ++r)
-          for (std::int64_t s = width.first; s < width.last; ++s)
-            sum.add(x_at(n, first_channel + c,
-                         {place(p, 0, o, t), place(p, 1, pp, r), place(p, 2, q, s)}) *
-                    w_at(k, c, {t, r, s}));
+      for (std::int64_t t = 0; t < p.filter[0]; ++t)
+        for (std::int64_t r = 0; r < p.filter[1]; ++r)
+          for (std::int64_t s = 0; s < p.filter[2]; ++s) {
+            const double weight = w_at(k, c, {t, r, s});
+            if (depth.inside(t) && height.inside(r) && width.inside(s))
+              sum.add(x_at(n, first_channel + c,
+                           {place(p, 0, o, t), place(p, 1, pp, r), place(p, 2, q, s)}),
+                      weight);
+            else
+              sum.add_padding(weight);
+          }
     return sum;
   }
 
@@ -99,15 +120,21 @@ struct Convolution {
     Sum sum;
     for (std::int64_t t = 0; t < p.filter[0]; ++t) {
       const std::int64_t o = output_at(p, 0, d, t);
-      if (o < 0) continue;
+      if (o == none) continue;
       for (std::int64_t r = 0; r < p.filter[1]; ++r) {
         const std::int64_t pp = output_at(p, 1, h, r);
-        if (pp < 0) continue;
+        if (pp == none) continue;
         for (std::int64_t s = 0; s < p.filter[2]; ++s) {
           const std::int64_t q = output_at(p, 2, v, s);
-          if (q < 0) continue;
-          for (std::int64_t k = group * p.group_out(); k < (group + 1) * p.group_out(); ++k)
-            sum.add(y_at(n, k, {o, pp, q}) * w_at(k, c % p.group_in(), {t, r, s}));
+          if (q == none) continue;
+          const bool inside = o != padding && pp != padding && q != padding;
+          for (std::int64_t k = group * p.group_out(); k < (group + 1) * p.group_out(); ++k) {
+            const double weight = w_at(k, c % p.group_in(), {t, r, s});
+            if (inside)
+              sum.add(y_at(n, k, {o, pp, q}), weight);
+            else
+              sum.add_padding(weight);
+          }
         }
       }
     }
@@ -118,21 +145,19 @@ struct Convolution {
     const auto [k, c, t, r, s] = at;
     const Spatial tap{flipped(p, 0, t), flipped(p, 1, r), flipped(p, 2, s)};
     const std::int64_t channel = k / p.group_out() * p.group_in() + c;
-    // Along each dimension, the outputs whose tap meets the input.
-    Spatial first, last;
-    for (int i = 0; i < 3; ++i) {
-      const std::int64_t origin = place(p, i, 0, tap[i]), stride = p.stride[i];
-      first[i] = origin < 0 ? (-origin + stride - 1) / stride : 0;
-      last[i] = origin < p.in[i] ? std::min(p.out[i], (p.in[i] - 1 - origin) / stride + 1) : 0;
-    }
     Sum sum;
     for (std::int64_t n = 0; n < p.batch; ++n)
-      for (std::int64_t o = first[0]; o < last[0]; ++o)
-        for (std::int64_t pp = first[1]; pp < last[1]; ++pp)
-          for (std::int64_t q = first[2]; q < last[2]; ++q)
-            sum.add(y_at(n, k, {o, pp, q}) * x_at(n, channel,
-                                                  {place(p, 0, o, tap[0]), place(p, 1, pp, tap[1]),
-                                                   place(p, 2, q, tap[2])}));
+      for (std::int64_t o = 0; o < p.out[0]; ++o)
+        for (std::int64_t pp = 0; pp < p.out[1]; ++pp)
+          for (std::int64_t q = 0; q < p.out[2]; ++q) {
+            const double gradient = y_at(n, k, {o, pp, q});
+            const Spatial at_x{place(p, 0, o, tap[0]), place(p, 1, pp, tap[1]),
+                               place(p, 2, q, tap[2])};
+            if (inside_x(at_x))
+              sum.add(gradient, x_at(n, channel, at_x));
+            else
+              sum.add_padding(gradient);
+          }
     return sum;
   }
 
@@ -154,8 +179,9 @@ const void* memory_of(const std::vector<Operand>& operands, const Request& reque
   return nullptr;
 }
 
-Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
-                double before, double bias) {
+// Without the products of padding.
+Expected finish_inside(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
+                       double before, double bias) {
   const double u = unit_roundoff(compute_type(problem.type));
   const double c = problem.type == KILN_DATA_DOUBLE ? 16 : 8;
   const double alpha = std::fabs(scalars.alpha), size = std::fabs(sum.value);
@@ -165,8 +191,9 @@ Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const
   out.scale = alpha * sum.magnitude + added;
   out.allowed = alpha * c * u * (sum.magnitude + std::sqrt(terms_of_output(problem)) * size) +
                 4 * u * (alpha * size + added);
-  // Either factor may have lost all but 11 bits.
-  if (problem.math == KILN_MATH_TF32) out.allowed += alpha * 0x1p-9 * sum.magnitude;
+  // Either factor may have lost all but 11 bits: of a subnormal one, all below 2^-136.
+  if (problem.math == KILN_MATH_TF32)
+    out.allowed += alpha * (0x1p-9 * sum.magnitude + 0x1p-136 * sum.factors);
   const Activation& activation = problem.epilogue.activation;
   if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
   // The slope of every activation lies within this; its own arithmetic errs a few roundoffs more.
@@ -174,6 +201,15 @@ Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const
   out.allowed = slope * (out.allowed + 8 * u * std::fabs(out.value)) + 4 * u;
   out.value = activate(activation, out.value);
   out.allowed += brief_error(problem.type) * std::fabs(out.value);
+  return out;
+}
+
+Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
+                double before, double bias) {
+  Expected out = finish_inside(problem, scalars, sum, before, bias);
+  if (!sum.padding_lost || std::isnan(out.value)) return out;
+  out.without_padding = out.value;
+  out.value = std::nan("");  // which every activation leaves a NaN
   return out;
 }
 

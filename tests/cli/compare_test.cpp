@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "cli/random_fill.hpp"
 #include "problem/problem.hpp"
@@ -134,6 +135,37 @@ BOOST_AUTO_TEST_CASE(a_nan_is_found) {
   const float nan = std::nanf("");
   std::memcpy(wrong.y.data() + 4 * 17, &nan, 4);
   BOOST_TEST(wrong.compare().complaint().starts_with("y[0,0,0,3,2] is nan; expected "));
+}
+
+// Engines may multiply padding, which is zero, with an infinite weight or skip it. Nothing else.
+BOOST_AUTO_TEST_CASE(an_infinite_weight_over_padding_has_two_right_answers) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const ConvolutionProblem problem =
+      make_convolution(kiln::parse_convolution_line("mb1ic1ih2oc1kh3ph1"), KILN_DATA_FLOAT,
+                       KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+  const auto bytes_of = [](const std::vector<float>& values) {
+    Bytes bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  // The first tap meets the source at the last output alone, and is infinite.
+  std::vector<float> weights(9, 1.0f);
+  weights[0] = infinity;
+  const auto passes = [&](const std::vector<float>& y) {
+    return kiln::cli::compare(problem, {},
+                              {bytes_of({1, 2, 3, 4}), bytes_of(weights),
+                               poisoned_operand(y_of(problem), KILN_DATA_FLOAT)},
+                              bytes_of(y), 4)
+        .passed();
+  };
+  const float nan = std::nanf("");
+  BOOST_TEST(passes({nan, nan, nan, infinity}));
+  BOOST_TEST(passes({10, 10, 10, infinity}));
+  BOOST_TEST(passes({10, nan, 10, infinity}));
+  BOOST_TEST(!passes({10, 10, 11, infinity}));
+  BOOST_TEST(!passes({10, 10, infinity, infinity}));
+  BOOST_TEST(!passes({10, 10, 10, nan}));
+  BOOST_TEST(!passes({10, 10, 10, 10}));
 }
 
 BOOST_AUTO_TEST_CASE(a_write_between_the_outputs_is_found) {

@@ -74,7 +74,7 @@ inline OperationCase integers_of(const ConvolutionProblem& problem, unsigned see
 }
 
 inline void check_integers(const OperationCase& item, const char* engine) {
-  const std::string fault = difference(item.run_plan(engine), item.expected());
+  const std::string fault = item.exact_fault(item.run_plan(engine));
   BOOST_TEST(fault.empty(), engine << ", " << text_of(item.problem) << ": " << fault);
 }
 

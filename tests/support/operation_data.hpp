@@ -3,9 +3,13 @@
 // uniform data is compared within the reference's own bounds.
 #pragma once
 
+#include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
@@ -20,6 +24,20 @@ using namespace kiln;
 
 inline constexpr DataType all_types[] = {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF,
                                          KILN_DATA_BFLOAT16};
+
+// Stands for the NaN of an element's type whose bits are an infinity's but for the last one.
+inline double least_nan() { return std::nan("1"); }
+
+// The element that `value` stands for.
+template <class Element>
+Element element_of(double value) {
+  if (std::bit_cast<std::uint64_t>(value) != std::bit_cast<std::uint64_t>(least_nan()))
+    return reference::from_double<Element>(value);
+  auto element = reference::from_double<Element>(std::numeric_limits<double>::infinity());
+  auto bytes = std::bit_cast<std::array<unsigned char, sizeof(Element)>>(element);
+  ++bytes[0];  // of the lowest byte, which is the first one
+  return std::bit_cast<Element>(bytes);
+}
 
 // An operand's memory as doubles that stand for elements of its type; NaN to begin with, in the
 // gaps between elements too.
@@ -57,7 +75,7 @@ struct HostTensor {
     reference::with_element(operand.type, [&](auto zero) {
       using Element = decltype(zero);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const auto element = reference::from_double<Element>(values[i]);
+        const auto element = element_of<Element>(values[i]);
         std::memcpy(out.data() + i * sizeof element, &element, sizeof element);
       }
     });
@@ -125,12 +143,28 @@ struct OperationData {
   }
 
   // The result, rounded to its type; gaps as they were.
-  HostTensor expected() const {
+  HostTensor expected() const { return values_of(expected_elements(), nullptr); }
+
+  // "" if `got` is exactly what `elements`, the reference's, say: either of two values where both
+  // are right.
+  std::string exact_fault(const HostTensor& got,
+                          const std::vector<reference::Expected>& elements) const {
+    return difference(got, values_of(elements, &got));
+  }
+  std::string exact_fault(const HostTensor& got) const {
+    return exact_fault(got, expected_elements());
+  }
+
+  // got: whose values decide where two are right; null: the reference's first ones.
+  HostTensor values_of(const std::vector<reference::Expected>& elements,
+                       const HostTensor* got) const {
     HostTensor out = result();
-    const std::vector<reference::Expected> elements = expected_elements();
     const auto format = reference::format_of(out.operand.type);
-    for (std::size_t i = 0; i < elements.size(); ++i)
-      out.at(static_cast<std::int64_t>(i)) = reference::round_to_format(elements[i].value, format);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto index = static_cast<std::int64_t>(i);
+      out.at(index) = reference::round_to_format(
+          got ? elements[i].value_for(got->at(index)) : elements[i].value, format);
+    }
     return out;
   }
 
@@ -144,7 +178,7 @@ struct OperationData {
     std::string text;
     for (std::size_t i = 0; i < elements.size(); ++i) {
       const auto index = static_cast<std::int64_t>(i);
-      const double value = elements[i].value, have = got.at(index);
+      const double have = got.at(index), value = elements[i].value_for(have);
       gaps.at(index) = std::nan("");
       const double rounded = reference::round_to_format(value, format);
       const double bound =
