@@ -37,8 +37,9 @@ struct GatherSums {
 
   // One by its definition.
   device_inline compute_t add_up(const Pixel& pixel, int row) const {
-    return gather_sum<offset_t, true>(params, image + pixel.image, group, row, phase, pixel.o,
-                                      pixel.p, pixel.q);
+    return gather_sum<offset_t, true>(params, from_here(image + pixel.image), from_here(group),
+                                      from_here(row), phase, from_here(pixel.o), from_here(pixel.p),
+                                      from_here(pixel.q));
   }
 };
 

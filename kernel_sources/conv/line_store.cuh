@@ -24,7 +24,7 @@ struct TileStore {
   out_offset_t runs[LINE / RUN];  // of pixels, unless LINES_ALONG_M
   u32 valid = 0;                  // bit i: element i of a line lies in the output
   u64 lost = 0;                   // bit i: piece i is to be added up once more
-  static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !SPLIT));
+  static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !CHECKED));
 
   // places: inside(n), whether there is a pixel n of the tile; place(n), where it lies in the
   // output. Asked only unless LINES_ALONG_M.

@@ -11,7 +11,7 @@
 // whether the output has it.
 template <class Store>
 device_inline void add_up_lost(const Store& store) {
-  if (!SPLIT || store.lost == 0) return;
+  if (!CHECKED || store.lost == 0) return;
 #pragma unroll 1
   for (int i = 0; i < LINES * LINE; ++i) {
     const int index = i / LINE, element = i % LINE;
@@ -36,7 +36,7 @@ struct NeighbourStore {
   Pixels pixels;
   out_offset_t places[COLUMNS];  // -1: the output has none
   u64 lost = 0;                  // bit i: piece i is to be added up once more
-  static_assert(LINES * PIECES <= 64 || !SPLIT);
+  static_assert(LINES * PIECES <= 64 || !CHECKED);
 
   template <class Places>
   device_inline NeighbourStore(const Pixels& of_tile, const Places& of_pixels, int first_row,

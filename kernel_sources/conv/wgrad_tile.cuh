@@ -70,7 +70,7 @@ struct GradientStore {
   const WgradTile& tile;
   const WgradParams& params;
   static_assert(LINE_RUN % RUN == 0 && !LINES_ALONG_M && LINE <= 32);
-  static_assert(LINES * PIECES <= 64 || !SPLIT);
+  static_assert(LINES * PIECES <= 64 || !CHECKED);
 
   device_inline GradientStore(const WgradTile& of, Position position, const TapBox& all,
                               const WgradParams& execution)
@@ -120,7 +120,7 @@ struct GradientStore {
   // Once all pieces have passed: those that were lost. One sum is of so many pixels that all lanes
   // of a warp add it up together.
   device_inline void finish() const {
-    if constexpr (!SPLIT) return;
+    if constexpr (!CHECKED) return;
     u32 of_any = lost != 0;
 #pragma unroll 1
     for (u32 mask = 16; mask > 0; mask /= 2) of_any |= warp_shuffle_xor(of_any, mask);

@@ -43,8 +43,10 @@ device_inline T* opaque(T* pointer) {
 // worked out here, and not ahead of a loop, through which it would take registers.
 template <class T>
 device_inline T from_here(T value) {
-  static_assert(sizeof(T) == 4);
-  asm volatile("" : "+r"(value));
+  if constexpr (sizeof(T) == 8)
+    asm volatile("" : "+l"(value));
+  else
+    asm volatile("" : "+r"(value));
   return value;
 }
 

@@ -8,6 +8,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/banks.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/line_store.hpp"
 #include "engines/loaders.hpp"
@@ -346,6 +347,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   // own sums; others are never so long here that it counts (src/engines/halo_engine.cpp).
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, tile.split, reduction);
+  add_checked_constant(spec.constants, problem, true, false);
   add("PROMOTE", tile.split ? promotion_run(reduction) / fragment_words : std::int64_t{0},
       "fragments");
   add("PROMOTE_LOCAL", false);

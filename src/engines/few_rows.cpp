@@ -7,6 +7,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/line_store.hpp"
 #include "engines/loaders.hpp"
@@ -375,6 +376,7 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, tile.split, reduction);
+  add_checked_constant(spec.constants, problem, true, false);
   // The taps of a row are added up as f32 should be.
   add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
                           tile.chunk_steps);

@@ -4,6 +4,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gemm_tile.hpp"
 #include "engines/halo_refusal.hpp"
@@ -143,6 +144,7 @@ KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem&
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
+  add_checked_constant(spec.constants, problem, true, tile.one_by_one());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIP", tile.strip, "columns of pixels");

@@ -7,6 +7,7 @@
 #include "conv/gather_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "problem/problem.hpp"
@@ -230,6 +231,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
   add_gemm_constants(spec.constants, tile, stages, problem.type, device);
+  add_checked_constant(spec.constants, problem, tile.mma(), true);
   add("PIXEL_LANES_ON_K", pixel_lanes_on_k(gather));
   add("FILTER_LANES_ON_K", row_lanes_on_k(gather));
   const std::int64_t step = fixed ? filter_step(gather) : 0;

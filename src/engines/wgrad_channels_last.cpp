@@ -6,6 +6,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
@@ -101,6 +102,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
   // nothing that counts over 256 additions of 8 or 16 products each.
   add_split_constants(spec.constants, split, least_reduction(problem));
+  add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t run = promotion_run(usual_reduction(problem));
   const std::int64_t promote = split ? run / tile.stage_pixels(problem.type) : 256 / tile.fragments;
   add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/wgrad_product.hpp"
@@ -58,6 +59,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   const Spatial& taps = gather.phases.front().taps;
   add("TAP_MASK", taps[0] + taps[1] + taps[2] < 32);
   add_gemm_constants(spec.constants, tile, stages, problem.type, device);
+  add_checked_constant(spec.constants, problem, tile.mma(), false);
   add("X_LANES_ON_K", x_lanes_on_k);
   add("DY_LANES_ON_K", dy_lanes_on_k);
   add("LINES_ALONG_M", false);

@@ -6,6 +6,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/checked_sums.hpp"
 #include "engines/cost_model.hpp"
 #include "engines/gather.hpp"
 #include "engines/gemm_tile.hpp"
@@ -224,6 +225,7 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   add_lines_constants(spec.constants, tile.lines);
   // As of wgrad_channels_last.
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
+  add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t products = promotion_run(usual_reduction(problem));
   const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
   add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
