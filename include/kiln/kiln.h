@@ -118,12 +118,17 @@ typedef enum KILN_ENUM_BASE {
   KILN_CROSS_CORRELATION = 301 /* the filter as it lies, as the frameworks have it */
 } kilnConvolutionMode_t;
 
-/* How products of f32 are computed; of the other types DEFAULT and TF32 are the same. */
+/* How products of f32 are computed; of the other types DEFAULT and TF32 are the same. In DEFAULT
+ * and STRICT every NaN stays a NaN, and an infinity an infinity. */
 typedef enum KILN_ENUM_BASE {
   KILN_MATH_DEFAULT = 400, /* tensor cores where the error is no worse than that of f32 fused
                             multiply-adds (f32: three products of 11-bit parts), else as STRICT */
   KILN_MATH_STRICT = 401,  /* fused multiply-adds of the tensors' compute type alone */
-  KILN_MATH_TF32 = 402     /* f32 elements may be cut to 11 bits before they are multiplied */
+  KILN_MATH_TF32 = 402     /* f32 elements may be cut to 11 bits before they are multiplied: the
+                            lower 13 bits of each are left out. So a number below 2^-126 becomes a
+                            multiple of 2^-136, perhaps 0. An infinity stays one, and a NaN stays a
+                            NaN but for 0x7f800001 to 0x7f801fff and their negatives, which no
+                            arithmetic makes: these some engines take for an infinity */
 } kilnMathMode_t;
 
 typedef enum KILN_ENUM_BASE {
@@ -530,7 +535,8 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
  * Executions go to the handle's stream and return without waiting; they may be captured into a CUDA
  * graph. alpha, beta and the like point to host values of the compute type: double if the tensors
  * are f64 (one of them, for a transform), else float. With beta == 0 the output is not read, so
- * that a NaN in it does not survive. The same call gives the same bits.
+ * that a NaN in it does not survive. alpha == 0 is a factor like any other: what it multiplies is
+ * computed, and gives NaN where it is NaN or infinite. The same call gives the same bits.
  *
  * Tensors are device addresses (on the host device, ordinary memory) of at least the size their
  * descriptors span, aligned to their element size. All tensors of an operation have one data type,
@@ -543,6 +549,15 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
  * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a handle of another
  * device, a plan of another operation), NOT_INITIALIZED (a descriptor never set, a plan not
  * finalized), EXECUTION_FAILED; immediate calls also those of kilnFinalizePlan. */
+
+/* NaN and infinities in convolutions: an output is what IEEE 754 makes of its products, so a NaN in
+ * one of them, an infinity times zero, or infinities of both signs give NaN. Padding is zeros that
+ * are multiplied: a NaN or an infinite weight over padding (in a filter gradient, an element of dy
+ * over padding of x) gives NaN. In a data gradient the same holds of weights over what lies around
+ * dy; what a stride leaves out between its elements is no product. But engines may skip padding, by
+ * whole taps of some outputs: so an output whose only products that are NaN are those with padding
+ * is either NaN or the sum of its other products, and which of them depends on the engine. No other
+ * output depends on it so. */
 
 /* y = alpha * conv(x, w) + beta * y. */
 KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(
