@@ -1,8 +1,8 @@
 // Sums of f32 by the tensor cores on their way out. In three products (SPLIT) their operands were
 // scaled (tf32_split.cuh), and where an infinity met the rest of a number, or something scaled
-// overflowed, a sum is NaN or infinite that need not be. In one, they
-// read a NaN whose upper bits are an infinity's as that infinity. So with CHECKED a sum that is not
-// finite, which is rare, is added up once more by its definition.
+// overflowed, a sum is NaN or infinite that need not be. In one product the tensor cores read a NaN
+// whose upper bits are an infinity's as that infinity. So with CHECKED a sum that is not finite,
+// which is rare, is added up once more by its definition.
 #pragma once
 
 #include "target/kernel.cuh"
