@@ -277,11 +277,11 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
   const Finished sizes =
       prewarm(tiny +
                   "_n\"mb n 7\"\npool ic4ih8kh2sh2ph0\n"
-                  "softmax 2x8x3x3_n\"2x8:2x8\"  # what follows a '#' is a comment\n",
+                  "softmax 2x9x3x3_n\"2x9:2x9\"  # what follows a '#' is a comment\n",
               {"--arch", "host", "--mb", "3,9"});
   BOOST_TEST(sizes.status == 0, sizes.out);
   BOOST_TEST(contains(sizes.out, "pool mb3ic4"), sizes.out);
-  BOOST_TEST(contains(sizes.out, "softmax 9x8x3x3"), sizes.out);
+  BOOST_TEST(contains(sizes.out, "softmax 3x9x3x3"), sizes.out);
 
   const std::pair<const char*, const char*> flaws[] = {
       {"{\"problem\":1,\"architecture\":\"host\"}", "problem is 1; expected a problem line"},
