@@ -10,13 +10,14 @@ struct alignas(sizeof(T) * COUNT) Pack {
   T element[COUNT];
 };
 
-// f64 is read as such or, where it becomes f32, rounded; anything may be read as f64.
+// Anything may be read as f64. Whatever the two types, one rounding: to nearest, ties to even.
 template <class C, class T>
 device_inline C convert_in(T x) {
   return static_cast<C>(to_compute(x));
 }
 template <class T, class C>
 device_inline T convert_out(C x) {
+  if constexpr (sizeof(C) == 8 && sizeof(T) == 2) return from_compute<T>(narrowed(x));
   return from_compute<T>(static_cast<typename compute_of<T>::type>(x));
 }
 

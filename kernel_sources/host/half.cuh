@@ -28,6 +28,15 @@ device_inline float to_float(bf16_t x) {
 }
 device_inline float to_float(float x) { return x; }
 
+device_inline float narrowed(double v) {
+  const float nearest = static_cast<float>(v);
+  if (static_cast<double>(nearest) == v) return nearest;
+  u32 bits = __builtin_bit_cast(u32, nearest);
+  // Beyond v, infinity too: the number before it.
+  if (__builtin_fabs(static_cast<double>(nearest)) > __builtin_fabs(v)) --bits;
+  return __builtin_bit_cast(float, bits | 1u);
+}
+
 // To nearest, ties to even; every NaN becomes 0x7fff.
 template <class T>
 device_inline T from_float(float v);

@@ -37,6 +37,22 @@ inline Format format_of(DataType type) {
   fail(KILN_STATUS_INTERNAL_ERROR, "no format of data type ", static_cast<int>(type));
 }
 
+// The largest finite number.
+inline double largest_of(DataType type) {
+  switch (type) {
+    case KILN_DATA_FLOAT: return 0x1.fffffep127;
+    case KILN_DATA_DOUBLE: return 0x1.fffffffffffffp1023;
+    case KILN_DATA_HALF: return 65504;
+    case KILN_DATA_BFLOAT16: return 0x1.fep127;
+  }
+  fail(KILN_STATUS_INTERNAL_ERROR, "no largest number of data type ", static_cast<int>(type));
+}
+
+// What is beyond a type's largest number is infinite.
+inline double within(DataType type, double value) {
+  return std::fabs(value) > largest_of(type) ? std::copysign(HUGE_VAL, value) : value;
+}
+
 inline double to_double(double value) { return value; }
 inline double to_double(float value) { return value; }
 
