@@ -143,20 +143,31 @@ typedef enum KILN_ENUM_BASE {
   KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 602  /* the divisor is what of it lies in x */
 } kilnPoolingMode_t;
 
-/* Each with f(x); coef is the descriptor's. */
+/* Each with f(x) and, in brackets, f' at the corners of f; coef and coef2 are the descriptor's.
+ * What f' is taken from, see kilnActivationBackward. */
 typedef enum KILN_ENUM_BASE {
   KILN_ACTIVATION_IDENTITY = 700,     /* x */
   KILN_ACTIVATION_SIGMOID = 701,      /* 1 / (1 + exp(-x)) */
-  KILN_ACTIVATION_RELU = 702,         /* max(x, 0) */
+  KILN_ACTIVATION_RELU = 702,         /* max(x, 0) [0 at 0] */
   KILN_ACTIVATION_TANH = 703,         /* tanh(x) */
-  KILN_ACTIVATION_CLIPPED_RELU = 704, /* min(max(x, 0), coef) */
-  KILN_ACTIVATION_LEAKY_RELU = 705,   /* x if x > 0, else coef * x */
-  KILN_ACTIVATION_ELU = 706,          /* x if x > 0, else coef * (exp(x) - 1) */
+  KILN_ACTIVATION_CLIPPED_RELU = 704, /* min(max(x, 0), coef) [0 at 0 and at coef] */
+  KILN_ACTIVATION_LEAKY_RELU = 705,   /* x if x > 0, else coef * x [coef at 0] */
+  KILN_ACTIVATION_ELU = 706,          /* x if x > 0, else coef * (exp(x) - 1) [coef at 0] */
   KILN_ACTIVATION_GELU_ERF = 707,     /* x / 2 * (1 + erf(x / sqrt(2))) */
   KILN_ACTIVATION_GELU_TANH = 708,    /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
   KILN_ACTIVATION_SILU = 709,         /* x / (1 + exp(-x)) */
   KILN_ACTIVATION_SOFTPLUS = 710,     /* log(1 + exp(x)) */
-  KILN_ACTIVATION_HARD_SWISH = 711    /* x * min(max(x + 3, 0), 6) / 6 */
+  KILN_ACTIVATION_HARD_SWISH = 711,   /* x * min(max(x + 3, 0), 6) / 6 [0 at -3, 1 at 3] */
+  KILN_ACTIVATION_ABS = 712,          /* |x| [0 at 0] */
+  KILN_ACTIVATION_EXP = 713,          /* exp(x) */
+  KILN_ACTIVATION_LOG = 714,          /* the natural logarithm; NaN of x < 0 */
+  KILN_ACTIVATION_SQRT = 715,         /* sqrt(x); NaN of x < 0 [infinity at 0] */
+  KILN_ACTIVATION_SQUARE = 716,       /* x^2 */
+  KILN_ACTIVATION_POW = 717,          /* coef * x^coef2, as C's pow() [f' is 0 if coef2 is 0] */
+  KILN_ACTIVATION_MISH = 718,         /* x * tanh(log(1 + exp(x))) */
+  KILN_ACTIVATION_HARD_SIGMOID = 719, /* min(max(coef * x + coef2, 0), 1) [0 at both] */
+  KILN_ACTIVATION_CLIP = 720,         /* min(max(x, coef), coef2) [0 at both, as hardtanh] */
+  KILN_ACTIVATION_LINEAR = 721        /* coef * x + coef2 */
 } kilnActivationMode_t;
 
 typedef enum KILN_ENUM_BASE {
@@ -171,10 +182,18 @@ typedef enum KILN_ENUM_BASE {
 } kilnSoftmaxMode_t;
 
 typedef enum KILN_ENUM_BASE {
-  KILN_OP_TENSOR_ADD = 1000,
-  KILN_OP_TENSOR_MUL = 1001,
-  KILN_OP_TENSOR_MIN = 1002,
-  KILN_OP_TENSOR_MAX = 1003
+  KILN_OP_TENSOR_ADD = 1000, /* a + b */
+  KILN_OP_TENSOR_MUL = 1001, /* a * b */
+  KILN_OP_TENSOR_MIN = 1002, /* the smaller of a and b */
+  KILN_OP_TENSOR_MAX = 1003, /* the larger of a and b */
+  KILN_OP_TENSOR_SUB = 1004, /* a - b */
+  KILN_OP_TENSOR_DIV = 1005, /* a / b */
+  KILN_OP_TENSOR_EQ = 1006,  /* 1 if a == b, else 0 */
+  KILN_OP_TENSOR_NE = 1007,  /* 1 if a != b, else 0 */
+  KILN_OP_TENSOR_LT = 1008,  /* 1 if a < b, else 0 */
+  KILN_OP_TENSOR_LE = 1009,  /* 1 if a <= b, else 0 */
+  KILN_OP_TENSOR_GT = 1010,  /* 1 if a > b, else 0 */
+  KILN_OP_TENSOR_GE = 1011   /* 1 if a >= b, else 0 */
 } kilnOpTensorOp_t;
 
 typedef enum KILN_ENUM_BASE {
@@ -182,7 +201,10 @@ typedef enum KILN_ENUM_BASE {
   KILN_REDUCE_MEAN = 1101,
   KILN_REDUCE_MAX = 1102,
   KILN_REDUCE_MIN = 1103,
-  KILN_REDUCE_NORM2 = 1104 /* the square root of the sum of squares */
+  KILN_REDUCE_NORM2 = 1104, /* the square root of the sum of squares */
+  KILN_REDUCE_MUL = 1105,   /* the product */
+  KILN_REDUCE_NORM1 = 1106, /* the sum of absolute values */
+  KILN_REDUCE_AMAX = 1107   /* the largest absolute value */
 } kilnReduceTensorOp_t;
 
 /* The most dimensions a tensor may have. */
@@ -406,11 +428,24 @@ KILN_API kilnStatus_t kilnCreateActivationDescriptor(kilnActivationDescriptor_t*
 KILN_API kilnStatus_t kilnDestroyActivationDescriptor(kilnActivationDescriptor_t descriptor);
 
 /* coef: the ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; finite, and but for
- * the slope at least 0. Other modes do not look at it. */
+ * the slope at least 0. Modes without a coefficient do not look at it. Errors: BAD_PARAM (null, an
+ * unknown mode, coef, a mode with two coefficients). */
 KILN_API kilnStatus_t kilnSetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                                   kilnActivationMode_t mode, double coef);
 KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                                   kilnActivationMode_t* mode, double* coef);
+
+/* The same for every mode, those with two coefficients too: the factor and the exponent of POW, the
+ * factor and the offset of HARD_SIGMOID and LINEAR, finite; the lower and the upper bound of CLIP,
+ * which may be infinite. They are the alpha and beta of oneDNN's eltwise_pow, _hardsigmoid, _linear
+ * and _clip. Kernels take them rounded to the compute type. Errors: BAD_PARAM (null, an unknown
+ * mode, coef, coef2, bounds out of order). */
+KILN_API kilnStatus_t kilnSetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
+                                                    kilnActivationMode_t mode, double coef,
+                                                    double coef2);
+KILN_API kilnStatus_t kilnGetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
+                                                    kilnActivationMode_t* mode, double* coef,
+                                                    double* coef2);
 
 /* ---- plans -------------------------------------------------------------------------------- */
 
@@ -680,9 +715,11 @@ KILN_API kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescri
                                           const void* x, const void* beta,
                                           kilnTensorDescriptor_t dxDesc, void* dx);
 
-/* y = alpha * f(x) + beta * y. NaN gives NaN, and an infinity what f tends to; but -infinity gives
- * NaN in GELU_ERF, GELU_TANH, SILU and HARD_SWISH. In place: y may be x. f is computed to a few
- * units in the last place of the compute type; where y has 16 bits, to 2^-14 of its value. */
+/* y = alpha * f(x) + beta * y. In place: y may be x.
+ * f is right over the whole range of the type, down to its subnormal numbers: within 4 units in the
+ * last place for f32 and f64; for f16 and bf16, alpha being 1 and beta 0, y is f(x) rounded or a
+ * neighbour of that. An infinity gives what f tends to: 0 at -infinity in GELU_ERF, GELU_TANH,
+ * SILU, MISH and HARD_SWISH. NaN gives NaN (but x^0 is 1). */
 KILN_API kilnStatus_t kilnCreateActivationForwardPlan(kilnHandle_t handle,
                                                       kilnActivationDescriptor_t activationDesc,
                                                       kilnTensorDescriptor_t xDesc,
@@ -697,11 +734,16 @@ KILN_API kilnStatus_t kilnActivationForward(kilnHandle_t handle,
                                             const void* x, const void* beta,
                                             kilnTensorDescriptor_t yDesc, void* y);
 
-/* dx = alpha * f'(x) * dy + beta * dx. f' is taken from y for IDENTITY, SIGMOID, RELU, TANH,
- * CLIPPED_RELU, LEAKY_RELU (of a slope of at least 0: a negative one makes y positive on both
- * sides) and ELU, whose forward pass may thus have been in place, and from x for the others: the
- * one not needed, descriptor and pointer, may be null. At a corner of f the derivative is that of
- * the left side. In place: dx may be dy, or the one of y and x needed. */
+/* dx = alpha * f' * dy + beta * dx. In place: dx may be dy, or the one of y and x needed.
+ * f' is taken from y for IDENTITY, SIGMOID (y (1 - y)), RELU, TANH (1 - y^2), CLIPPED_RELU,
+ * LEAKY_RELU (of a slope of at least 0: a negative one makes y positive on both sides), ELU (y +
+ * coef below 0), EXP (y), SQRT (1 / (2 y)), CLIP and LINEAR, whose forward pass may thus have been
+ * in place, and from x for the others: the one not needed, descriptor and pointer, may be null. f'
+ * is as accurate as f; but where that of GELU_ERF, GELU_TANH, SILU, MISH or HARD_SWISH crosses
+ * zero, within 2^-22 (f64: 2^-51) of the larger of 1 and |x|. At a corner of f, f' is what
+ * kilnActivationMode_t says, which is what PyTorch and oneDNN have; y is at a bound of CLIPPED_RELU
+ * or CLIP if it is that bound rounded to y's type. At an infinity f' is what it tends to: 1 at
+ * +infinity and 0 at -infinity in both GELUs, SILU, MISH and HARD_SWISH. */
 KILN_API kilnStatus_t kilnCreateActivationBackwardPlan(
     kilnHandle_t handle, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
     kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t xDesc, kilnTensorDescriptor_t dxDesc,
@@ -718,7 +760,9 @@ KILN_API kilnStatus_t kilnActivationBackward(kilnHandle_t handle,
                                              const void* x, const void* beta,
                                              kilnTensorDescriptor_t dxDesc, void* dx);
 
-/* y = alpha * softmax(x) + beta * y, or of its logarithm; finite for every finite x. A NaN or
+/* y = alpha * softmax(x) + beta * y, or of its logarithm. Softmax is finite for every finite x; so
+ * is its logarithm, unless x lies below the row's maximum by more than the compute type's largest
+ * number (x of 3e38 and -3e38 in f32): then it is -infinity, as the nearest number is. A NaN or
  * +infinity in a row, or nothing but -infinity, makes the row NaN. In place: y may be x. */
 KILN_API kilnStatus_t kilnCreateSoftmaxForwardPlan(kilnHandle_t handle,
                                                    kilnSoftmaxAlgorithm_t algorithm,
@@ -749,7 +793,9 @@ KILN_API kilnStatus_t kilnSoftmaxBackward(kilnHandle_t handle, kilnSoftmaxAlgori
                                           const void* beta, kilnTensorDescriptor_t dxDesc,
                                           void* dx);
 
-/* y = alpha * x + beta * y, between any strides and any types. In place: y may be x. */
+/* y = alpha * x + beta * y, between any strides and any types; computed in f64 if either type is
+ * f64, else in f32, and rounded once to y's type, to nearest, ties to even. In place: y may be x.
+ */
 KILN_API kilnStatus_t kilnCreateTransformTensorPlan(kilnHandle_t handle,
                                                     kilnTensorDescriptor_t xDesc,
                                                     kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
@@ -787,7 +833,8 @@ KILN_API kilnStatus_t kilnScaleTensor(kilnHandle_t handle, kilnTensorDescriptor_
                                       const void* alpha);
 
 /* c = op(alpha1 * a, alpha2 * b) + beta * c, where each size of a and of b is that of c, or 1: then
- * it is broadcast. MIN and MAX of a NaN are NaN. In place: c may be a or b. */
+ * it is broadcast. MIN and MAX of a NaN are NaN; comparisons give 1 where they hold and 0
+ * elsewhere, and with a NaN none but NE holds. In place: c may be a or b. */
 KILN_API kilnStatus_t kilnCreateOpTensorPlan(kilnHandle_t handle, kilnOpTensorOp_t op,
                                              kilnTensorDescriptor_t aDesc,
                                              kilnTensorDescriptor_t bDesc,
@@ -801,8 +848,10 @@ KILN_API kilnStatus_t kilnOpTensor(kilnHandle_t handle, kilnOpTensorOp_t op, con
                                    kilnTensorDescriptor_t cDesc, void* c);
 
 /* c = alpha * reduce(a) + beta * c, over every dimension in which c has size 1; its other sizes are
- * those of a. MAX and MIN of a NaN are NaN. Over an empty batch a sum is 0; a mean, maximum or
- * minimum is refused. */
+ * those of a. MAX, MIN and AMAX of a NaN are NaN. NORM2 is finite wherever the norm is within the
+ * compute type's range, and no square that counts is lost, as in BLAS' nrm2; sums and products may
+ * leave the range on the way. Over an empty batch a sum or a norm is 0 and a product 1; a mean,
+ * AMAX, maximum or minimum is refused. */
 KILN_API kilnStatus_t kilnCreateReduceTensorPlan(kilnHandle_t handle, kilnReduceTensorOp_t op,
                                                  kilnTensorDescriptor_t aDesc,
                                                  kilnTensorDescriptor_t cDesc, kilnPlan_t* plan);

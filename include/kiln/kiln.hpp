@@ -230,9 +230,9 @@ class PoolingDescriptor : public Owner<kilnPoolingDescriptor_t, kilnDestroyPooli
 class ActivationDescriptor
     : public Owner<kilnActivationDescriptor_t, kilnDestroyActivationDescriptor> {
  public:
-  explicit ActivationDescriptor(kilnActivationMode_t mode, double coefficient = 0)
+  explicit ActivationDescriptor(kilnActivationMode_t mode, double coef = 0, double coef2 = 0)
       : Owner(created(kilnCreateActivationDescriptor)) {
-    check(kilnSetActivationDescriptor(get(), mode, coefficient));
+    check(kilnSetActivationDescriptorEx(get(), mode, coef, coef2));
   }
 };
 

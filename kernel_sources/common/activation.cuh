@@ -1,132 +1,170 @@
-// Activation functions and their gradients, in the compute type T.
+// Activation functions and their derivatives in the compute type T, over its whole range: to 4
+// units in the last place (f32, f64), but a derivative of f32 that crosses zero to 2^-22 of the
+// larger of 1 and |x| there; BRIEF, for results that are rounded to 16 bits, to 2^-14.
 //
-// Forms are chosen so that nothing cancels: sigmoids as 1 / (1 + exp(-x)), 1 + erf as erfc, and
-// (1 + tanh(t)) / 2 as 1 / (1 + exp(-2 t)). Every function of a NaN is NaN.
+// An infinity gives what the function tends to. Every function of a NaN is NaN, but for x^0.
 #pragma once
 
+#include "common/logistic.cuh"
+#include "common/power.cuh"
 #include "target/math.cuh"
 
-enum ActivationMode {  // with the values of kilnActivationMode_t
-  IDENTITY = 700,
-  SIGMOID,
-  RELU,
-  TANH,
-  CLIPPED_RELU,
-  LEAKY_RELU,
-  ELU,
-  GELU_ERF,
-  GELU_TANH,
-  SILU,
-  SOFTPLUS,
-  HARD_SWISH
+struct Act {
+  enum Mode {  // with the values of kilnActivationMode_t
+    IDENTITY = 700,
+    SIGMOID,
+    RELU,
+    TANH,
+    CLIPPED_RELU,
+    LEAKY_RELU,
+    ELU,
+    GELU_ERF,
+    GELU_TANH,
+    SILU,
+    SOFTPLUS,
+    HARD_SWISH,
+    ABS,
+    EXP,
+    LOG,
+    SQRT,
+    SQUARE,
+    POW,
+    MISH,
+    HARD_SIGMOID,
+    CLIP,
+    LINEAR
+  };
 };
 
-// The functions below to a few units in the last place or, BRIEF, to 2^-14 of their value, for
-// results that are rounded to 16 bits: the special function unit's own operations, and short
-// polynomials where those would cancel.
-template <bool BRIEF>
-struct Functions {
-  template <class T>
-  device_inline static T exp(T x) {
-    return BRIEF ? math_fast_exp(x) : math_exp(x);
-  }
-  template <class T>
-  device_inline static T expm1(T x) {
-    if constexpr (!BRIEF) return math_expm1(x);
-    const T small = x * (T(1) + x * (T(0.5) + x * T(1.0 / 6)));
-    return math_abs(x) < T(0.03125) ? small : math_fast_exp(x) - T(1);
-  }
-  // log(1 + x) of 0 <= x <= 1.
-  template <class T>
-  device_inline static T log1p(T x) {
-    if constexpr (!BRIEF) return math_log1p(x);
-    const T small = x * (T(1) - x * (T(0.5) - x * T(1.0 / 3)));
-    return x < T(0.015625) ? small : math_fast_log(T(1) + x);
-  }
-  template <class T>
-  device_inline static T tanh(T x) {
-    if constexpr (!BRIEF) return math_tanh(x);
-    const T small = x * (T(1) - x * x * T(1.0 / 3));
-    const T large = T(1) - T(2) * math_fast_reciprocal(T(1) + math_fast_exp(T(2) * x));
-    return math_abs(x) < T(0.03125) ? small : large;
-  }
-  template <class T>
-  device_inline static T sigmoid(T x) {
-    return BRIEF ? math_fast_reciprocal(T(1) + exp(-x)) : math_reciprocal(T(1) + exp(-x));
-  }
-  // The normal distribution: (1 + erf(x / sqrt 2)) / 2. `density`: exp(-x^2 / 2).
-  template <class T>
-  device_inline static T normal(T x, T density) {
-    if constexpr (!BRIEF) return T(0.5) * math_erfc(x * T(-0.70710678118654752));
-    // The tail over the density as a polynomial of t = 1 / (1 + 0.38 |x|), fitted by iterated
-    // weighted least squares for |x| up to 14: 3.6e-5 of the value.
-    const T t = math_fast_reciprocal(T(1) + T(0.38) * math_abs(x));
-    const T tail = density * t *
-                   (T(0.15122586895700313) +
-                    t * (T(0.157823064770614) +
-                         t * (T(0.09200010296940496) +
-                              t * (T(0.1888489610396365) - t * T(0.08991516459093045)))));
-    return x < T(0) ? tail : T(1) - tail;
-  }
-};
-
-// The argument of gelu's tanh, doubled, and its derivative.
+// The descriptor's coef and coef2.
 template <class T>
-device_inline T gelu_inner(T x) {
-  return T(1.5957691216057308) * x * (T(1) + T(0.044715) * x * x);
+struct Coefficients {
+  T first, second;
+};
+template <class T, class Params>
+device_inline Coefficients<T> coefficients_of(const Params& params) {
+  return {static_cast<T>(params.coef[0]), static_cast<T>(params.coef[1])};
+}
+
+template <class T>
+device_inline T positive_part(T x) {  // NaN stays NaN
+  return x < T(0) ? T(0) : x;
 }
 template <class T>
-device_inline T gelu_inner_slope(T x) {
-  return T(1.5957691216057308) * (T(1) + T(0.134145) * x * x);
+device_inline T clamp(T x, T low, T high) {  // likewise
+  const T raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
+// x tanh(log(1 + exp(x))), with e = exp(-|x|): for x >= 0, x (1 + 2 e) / (1 + 2 e + 2 e^2); else
+// x e (1 - e (1 + e) / (2 + 2 e + e^2)).
+template <bool BRIEF, class T>
+device_inline T mish(T x) {
+  using F = Functions<BRIEF, T>;
+  const T size = bounded_size(x, for_type<T>(128, 800));
+  const Exponential<BRIEF, T> exp(-size, T(0));
+  const T e = exp.value();
+  if (x < T(0)) {
+    const T share = math_fma(e, e, e) * F::reciprocal(math_fma(e, e + T(2), T(2)));
+    return exp.times(math_fma(size, share, -size));
+  }
+  const T twice = T(2) * e;
+  return x * ((T(1) + twice) * F::reciprocal(math_fma(twice, e, T(1) + twice)));
+}
+// Its derivative: for x >= 0, 1 + e^2 (4 x - 2 + (4 x - 4) e - 4 e^2) / (1 + 2 e + 2 e^2)^2; else,
+// a being -x, e (1 - a + e (4 a - 2 + (8 a - 4) e + (4 a - 3) e^2 + (a - 1) e^3) / (2 + 2 e +
+// e^2)^2).
+template <bool BRIEF, class T>
+device_inline T mish_slope(T x) {
+  using F = Functions<BRIEF, T>;
+  const T size = bounded_size(x, for_type<T>(128, 800)), four = T(4) * size;
+  const Exponential<BRIEF, T> exp(-size, T(0));
+  const T e = exp.value();
+  if (x < T(0)) {
+    const T share = F::reciprocal(math_fma(e, e + T(2), T(2)));
+    T sum = math_fma(e, size - T(1), four - T(3));
+    sum = math_fma(e, sum, T(2) * four - T(4));
+    sum = math_fma(e, sum, four - T(2));
+    return exp.times(math_fma(e * share * share, sum, T(1) - size));
+  }
+  const T share = e * F::reciprocal(math_fma(T(2) * e, e + T(1), T(1)));
+  return math_fma(share * share, math_fma(e, math_fma(T(-4), e, four - T(4)), four - T(2)), T(1));
 }
 
 template <int MODE, bool BRIEF, class T>
-device_inline T activate(T x, T coefficient) {
-  using F = Functions<BRIEF>;
-  if constexpr (MODE == SIGMOID) return F::sigmoid(x);
-  if constexpr (MODE == RELU) return x < T(0) ? T(0) : x;
-  if constexpr (MODE == TANH) return F::tanh(x);
-  if constexpr (MODE == CLIPPED_RELU) {
-    const T low = x < T(0) ? T(0) : x;
-    return low > coefficient ? coefficient : low;
-  }
-  if constexpr (MODE == LEAKY_RELU) return x > T(0) ? x : coefficient * x;
-  if constexpr (MODE == ELU) return x > T(0) ? x : coefficient * F::expm1(x);
-  if constexpr (MODE == GELU_ERF) return x * F::normal(x, BRIEF ? F::exp(T(-0.5) * x * x) : T(0));
-  if constexpr (MODE == GELU_TANH) return x * F::sigmoid(gelu_inner(x));
-  if constexpr (MODE == SILU) return x * F::sigmoid(x);
-  if constexpr (MODE == SOFTPLUS) return (x < T(0) ? T(0) : x) + F::log1p(F::exp(-math_abs(x)));
-  if constexpr (MODE == HARD_SWISH) {
-    const T low = x + T(3) < T(0) ? T(0) : x + T(3);
-    return x * (low > T(6) ? T(6) : low) / T(6);
-  }
+device_inline T activate(T x, Coefficients<T> coef) {
+  using F = Functions<BRIEF, T>;
+  if constexpr (MODE == Act::SIGMOID) return Logistic<BRIEF, T>::of(x).sigmoid(x);
+  if constexpr (MODE == Act::RELU) return positive_part(x);
+  if constexpr (MODE == Act::TANH) return F::tanh(x);
+  if constexpr (MODE == Act::CLIPPED_RELU) return clamp(x, T(0), coef.first);
+  if constexpr (MODE == Act::LEAKY_RELU) return x > T(0) ? x : coef.first * x;
+  if constexpr (MODE == Act::ELU) return x > T(0) ? x : coef.first * F::expm1(x);
+  if constexpr (MODE == Act::GELU_ERF) return GeluErf<BRIEF, T>(x).value_plus(positive_part(x));
+  if constexpr (MODE == Act::GELU_TANH) return GeluTanh<BRIEF, T>(x).value_plus(positive_part(x));
+  if constexpr (MODE == Act::SILU) return Silu<BRIEF, T>(x).value_plus(positive_part(x));
+  if constexpr (MODE == Act::SOFTPLUS)
+    return positive_part(x) +
+           F::log1p(Exponential<BRIEF, T>(-bounded_size(x, for_type<T>(128, 800)), T(0)).value());
+  if constexpr (MODE == Act::HARD_SWISH)
+    return x <= T(-3) ? T(0) : (x >= T(3) ? x : x * (x + T(3)) / T(6));
+  if constexpr (MODE == Act::ABS) return math_abs(x);
+  if constexpr (MODE == Act::EXP) return F::exp(x);
+  if constexpr (MODE == Act::LOG) return math_log(x);
+  if constexpr (MODE == Act::SQRT) return math_sqrt(x);
+  if constexpr (MODE == Act::SQUARE) return x * x;
+  if constexpr (MODE == Act::POW) return power_of(coef.first, x, TwoParts<T>{coef.second, T(0)});
+  if constexpr (MODE == Act::MISH) return mish<BRIEF>(x);
+  if constexpr (MODE == Act::HARD_SIGMOID)
+    return clamp(math_fma(coef.first, x, coef.second), T(0), T(1));
+  if constexpr (MODE == Act::CLIP) return clamp(x, coef.first, coef.second);
+  if constexpr (MODE == Act::LINEAR) return math_fma(coef.first, x, coef.second);
   return x;
 }
 
-// The derivative at x, given y = f(x) up to ELU, and x from GELU_ERF on.
+// The derivative of a function f(x) = max(x, 0) + f(-|x|), from that at -|x|.
+template <class T>
+device_inline T slope_by_side(T x, T slope) {
+  return x < T(0) ? slope : T(1) - slope;
+}
+// 1 between two bounds, 0 at and beyond them; NaN stays NaN.
+template <class T>
+device_inline T inside(T x, T low, T high) {
+  return x > low && x < high ? T(1) : (x == x ? T(0) : x);
+}
+
+// The derivative: of x or, where kiln.h says so, of y = f(x), as v. Coefficients that y is compared
+// with come rounded to y's type.
 template <int MODE, bool BRIEF, class T>
-device_inline T activation_slope(T v, T coefficient) {
-  using F = Functions<BRIEF>;
-  if constexpr (MODE == SIGMOID) return v * (T(1) - v);
-  if constexpr (MODE == RELU) return v > T(0) ? T(1) : v * T(0);  // NaN stays NaN
-  if constexpr (MODE == TANH) return (T(1) - v) * (T(1) + v);
-  if constexpr (MODE == CLIPPED_RELU) return v > T(0) && v < coefficient ? T(1) : v * T(0);
-  if constexpr (MODE == LEAKY_RELU) return v > T(0) ? T(1) : (v == v ? coefficient : v);
-  if constexpr (MODE == ELU) return v > T(0) ? T(1) : v + coefficient;
-  if constexpr (MODE == GELU_ERF) {
-    const T density = F::exp(T(-0.5) * v * v);
-    return F::normal(v, density) + v * (T(0.39894228040143268) * density);
-  }
-  if constexpr (MODE == GELU_TANH) {
-    const T half = F::sigmoid(gelu_inner(v));
-    return half + v * (half * (T(1) - half)) * gelu_inner_slope(v);
-  }
-  if constexpr (MODE == SILU) {
-    const T s = F::sigmoid(v);
-    return s * (T(1) + v * (T(1) - s));
-  }
-  if constexpr (MODE == SOFTPLUS) return F::sigmoid(v);
-  if constexpr (MODE == HARD_SWISH)
+device_inline T activation_slope(T v, Coefficients<T> coef) {
+  using F = Functions<BRIEF, T>;
+  // Of y.
+  if constexpr (MODE == Act::SIGMOID) return v * (T(1) - v);
+  if constexpr (MODE == Act::RELU) return v > T(0) ? T(1) : (v == v ? T(0) : v);
+  if constexpr (MODE == Act::TANH) return (T(1) - v) * (T(1) + v);
+  if constexpr (MODE == Act::CLIPPED_RELU) return inside(v, T(0), coef.first);
+  if constexpr (MODE == Act::LEAKY_RELU) return v > T(0) ? T(1) : (v == v ? coef.first : v);
+  if constexpr (MODE == Act::ELU) return v > T(0) ? T(1) : v + coef.first;
+  if constexpr (MODE == Act::EXP) return v;
+  if constexpr (MODE == Act::SQRT) return T(0.5) / v;
+  if constexpr (MODE == Act::CLIP) return inside(v, coef.first, coef.second);
+  if constexpr (MODE == Act::LINEAR) return coef.first;
+  // Of x.
+  if constexpr (MODE == Act::GELU_ERF) return slope_by_side(v, GeluErf<BRIEF, T>(v).slope());
+  if constexpr (MODE == Act::GELU_TANH) return slope_by_side(v, GeluTanh<BRIEF, T>(v).slope());
+  if constexpr (MODE == Act::SILU) return slope_by_side(v, Silu<BRIEF, T>(v).slope());
+  if constexpr (MODE == Act::SOFTPLUS) return Logistic<BRIEF, T>::of(v).sigmoid(v);
+  if constexpr (MODE == Act::HARD_SWISH)
     return v <= T(-3) ? T(0) : (v >= T(3) ? T(1) : (T(2) * v + T(3)) / T(6));
+  if constexpr (MODE == Act::ABS) return v > T(0) ? T(1) : (v < T(0) ? T(-1) : v);
+  if constexpr (MODE == Act::LOG) return T(1) / v;
+  if constexpr (MODE == Act::SQUARE) return T(2) * v;
+  if constexpr (MODE == Act::POW) {
+    if (coef.second == T(0)) return T(0);
+    return power_of(coef.first * coef.second, v, sum_of(coef.second, T(-1)));
+  }
+  if constexpr (MODE == Act::MISH) return mish_slope<BRIEF>(v);
+  if constexpr (MODE == Act::HARD_SIGMOID)
+    return coef.first * inside(math_fma(coef.first, v, coef.second), T(0), T(1));
   return T(1);
 }

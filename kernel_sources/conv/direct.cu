@@ -50,7 +50,7 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   epilogue.bias = static_cast<const element_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
+  epilogue.coef = coefficients_of<compute_t>(params);
   const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N + static_cast<i64>(row) * OUT_STRIDE_ROW +
                  static_cast<i64>(o) * OUT_STRIDE_O + static_cast<i64>(p) * OUT_STRIDE_P +
                  static_cast<i64>(q) * OUT_STRIDE_Q;

@@ -37,7 +37,7 @@ KILN_KERNEL(direct_wgrad, 256, 1, WgradParams, params) {
   epilogue.bias = nullptr;
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = 0;
+  epilogue.coef = {};
   const i64 at = static_cast<i64>(filter) * W_STRIDE_ROW + static_cast<i64>(c) * W_STRIDE_C +
                  static_cast<i64>(t) * W_STRIDE_T + static_cast<i64>(r) * W_STRIDE_R +
                  static_cast<i64>(s) * W_STRIDE_S;

@@ -11,7 +11,8 @@ struct Epilogue {
   element_t* out;         // both at the block's first image and group
   const element_t* z;     // with RESIDUAL
   const element_t* bias;  // at the group's first row
-  compute_t alpha, beta, coefficient;
+  compute_t alpha, beta;
+  Coefficients<compute_t> coef;
 
   // What beta scales.
   device_inline const element_t* residual() const { return RESIDUAL ? z : out; }
@@ -24,7 +25,7 @@ struct Epilogue {
 
   device_inline element_t finish(compute_t sum, compute_t added) const {
     compute_t value = alpha * sum + added;
-    if constexpr (ACTIVATION != IDENTITY) value = activate<ACTIVATION, BRIEF>(value, coefficient);
+    if constexpr (ACTIVATION != Act::IDENTITY) value = activate<ACTIVATION, BRIEF>(value, coef);
     return from_compute<element_t>(value);
   }
 

@@ -17,7 +17,7 @@ device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 ro
   epilogue.bias = static_cast<const element_t*>(params.bias) + row * BIAS_STRIDE;
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
+  epilogue.coef = coefficients_of<compute_t>(params);
   return epilogue;
 }
 

@@ -9,11 +9,11 @@ struct GatherParams {
   const void* bias;
   const void* z;  // the output itself if there is no residual
   void* out;
-  double alpha;        // exact for either compute type
-  double beta;         // 0: z is not read
-  double coefficient;  // of the activation
-  long long images;    // N
-  long long tiles;     // of pixels, in the phase that has most
+  double alpha;      // exact for either compute type
+  double beta;       // 0: z is not read
+  double coef[2];    // of the activation
+  long long images;  // N
+  long long tiles;   // of pixels, in the phase that has most
 };
 
-static_assert(sizeof(GatherParams) == 80, "host and device must agree");
+static_assert(sizeof(GatherParams) == 88, "host and device must agree");

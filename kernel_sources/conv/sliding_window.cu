@@ -150,7 +150,7 @@ KILN_KERNEL(sliding_window, TILE_P* RUNS, MIN_BLOCKS, GatherParams, params) {
   epilogue.bias = static_cast<const element_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
-  epilogue.coefficient = static_cast<compute_t>(params.coefficient);
+  epilogue.coef = coefficients_of<compute_t>(params);
   const int p = origin.p + in_p, q = origin.q + in_q;
   if (p >= OUT_P[0]) return;
 #pragma unroll

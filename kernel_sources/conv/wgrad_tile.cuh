@@ -51,7 +51,7 @@ struct WgradTile {
     epilogue.bias = nullptr;
     epilogue.alpha = static_cast<compute_t>(params.alpha);
     epilogue.beta = static_cast<compute_t>(params.beta);
-    epilogue.coefficient = 0;
+    epilogue.coef = {};
     return epilogue;
   }
 };

@@ -21,8 +21,8 @@ device_inline float to_float(f16_t x) {
 device_inline float to_float(bf16_t x) { return __uint_as_float(static_cast<u32>(x.bits) << 16); }
 device_inline float to_float(float x) { return x; }
 
-// An f64 cut to f32, its last bit set if anything was lost: so that rounding it to 16 bits gives what
-// rounding the f64 itself would.
+// An f64 cut to f32, its last bit set if anything was lost: so that rounding it to 16 bits gives
+// what rounding the f64 itself would.
 device_inline float narrowed(double v) {
   const float cut = __double2float_rz(v);
   return __uint_as_float(__float_as_uint(cut) | (static_cast<double>(cut) != v ? 1u : 0u));

@@ -14,16 +14,33 @@ device_inline float math_log1p(float x) { return log1pf(x); }
 device_inline double math_log1p(double x) { return log1p(x); }
 device_inline float math_tanh(float x) { return tanhf(x); }
 device_inline double math_tanh(double x) { return tanh(x); }
-device_inline float math_erfc(float x) { return erfcf(x); }
-device_inline double math_erfc(double x) { return erfc(x); }
 device_inline float math_sqrt(float x) { return sqrtf(x); }
 device_inline double math_sqrt(double x) { return sqrt(x); }
 device_inline float math_abs(float x) { return fabsf(x); }
 device_inline double math_abs(double x) { return fabs(x); }
 
-// The larger of two numbers; beside a NaN, the other one.
+// Rounded once: a * b + c, a * b and a + b. The compiler joins none of the latter two with another
+// operation, so that what their rounding took off can be worked out.
+device_inline float math_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+device_inline double math_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+device_inline float math_mul(float a, float b) { return __fmul_rn(a, b); }
+device_inline double math_mul(double a, double b) { return __dmul_rn(a, b); }
+device_inline float math_add(float a, float b) { return __fadd_rn(a, b); }
+device_inline double math_add(double a, double b) { return __dadd_rn(a, b); }
+
+// The bits of a number, and the number of some bits.
+device_inline u32 math_bits(float x) { return __float_as_uint(x); }
+device_inline u64 math_bits(double x) { return static_cast<u64>(__double_as_longlong(x)); }
+device_inline float math_of_bits(u32 bits) { return __uint_as_float(bits); }
+device_inline double math_of_bits(u64 bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
+
+// The larger and the smaller of two numbers; beside a NaN, the other one.
 device_inline float math_max(float a, float b) { return fmaxf(a, b); }
 device_inline double math_max(double a, double b) { return fmax(a, b); }
+device_inline float math_min(float a, float b) { return fminf(a, b); }
+device_inline double math_min(double a, double b) { return fmin(a, b); }
 
 // The larger of two numbers; NaN if either is.
 device_inline float math_max_nan(float a, float b) {
@@ -65,6 +82,14 @@ device_inline float math_fast_exp(float x) {
   return result;
 }
 device_inline double math_fast_exp(double x) { return exp(x); }
+
+// 2^x likewise: f32 to 2^-22 of its value.
+device_inline float math_fast_exp2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+device_inline double math_fast_exp2(double x) { return exp2(x); }
 
 // log(x) with the hardware's own logarithm: to 2^-21 in f32, 0 < x < infinity.
 device_inline float math_fast_log(float x) {

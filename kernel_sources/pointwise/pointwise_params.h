@@ -5,8 +5,8 @@ struct PointwiseParams {
   const void* in[2];
   void* out;
   double alpha, beta, alpha2;  // exact for either compute type; beta 0: the output is not read
-  double coefficient;          // of the activation
+  double coef[2];              // of the activation
   long long images;            // N
 };
 
-static_assert(sizeof(PointwiseParams) == 64, "host and device must agree");
+static_assert(sizeof(PointwiseParams) == 72, "host and device must agree");

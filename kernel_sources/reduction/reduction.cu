@@ -10,7 +10,7 @@
 #include "target/math.cuh"
 
 // With the values of kilnReduceTensorOp_t.
-enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2 };
+enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2, MUL, NORM1, AMAX };
 
 static_assert(UNROLL > 1);  // a walk one vector at a time is the one for unaligned memory
 
@@ -25,19 +25,45 @@ static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) /
                   SHARED_BYTES,
               "host and device must agree");
 
+// A norm adds up squares three times (SUMS): as they are, of elements scaled up, of elements scaled
+// down. Whatever the elements, one of the sums neither overflows nor loses what counts; sums beside
+// it may, and are not looked at. f16 needs no more than the first.
+static_assert(SUMS == 1 || OPERATION == NORM2);
+constexpr bool SINGLE = sizeof(compute_t) == 4;
+constexpr compute_t UP = SINGLE ? compute_t(0x1p100) : compute_t(0x1p700);
+constexpr compute_t DOWN = SINGLE ? compute_t(0x1p-100) : compute_t(0x1p-700);
+constexpr compute_t LEAST = SINGLE ? compute_t(0x1p-80) : compute_t(0x1p-900);  // of plain squares
+
+device_inline compute_t norm_of(const compute_t (&sums)[SUMS]) {
+  if constexpr (SUMS > 1) {
+    if (!(sums[0] < math_infinity<compute_t>())) return math_sqrt(sums[SUMS - 1]) * UP;
+    if (sums[0] < LEAST) return math_sqrt(sums[1]) * DOWN;
+  }
+  return math_sqrt(sums[0]);
+}
+
 // Of nothing.
 device_inline compute_t identity() {
+  if constexpr (OPERATION == MUL) return 1;
   if constexpr (OPERATION == MAX) return -math_infinity<compute_t>();
   if constexpr (OPERATION == MIN) return math_infinity<compute_t>();
   return 0;
 }
 // NaN beside anything is NaN: a comparison with it is false, and b is taken unless a is the NaN.
 device_inline compute_t combine(compute_t a, compute_t b) {
-  if constexpr (OPERATION == MAX) return a > b || a != a ? a : b;
+  if constexpr (OPERATION == MAX || OPERATION == AMAX) return a > b || a != a ? a : b;
   if constexpr (OPERATION == MIN) return a < b || a != a ? a : b;
+  if constexpr (OPERATION == MUL) return a * b;
   return a + b;
 }
-device_inline compute_t term(compute_t a) { return OPERATION == NORM2 ? a * a : a; }
+// What an element adds to sum number `sum`.
+device_inline compute_t term(compute_t a, int sum) {
+  if constexpr (OPERATION == NORM2) {
+    const compute_t scaled = sum == 0 ? a : a * (sum == 1 ? UP : DOWN);
+    return scaled * scaled;
+  }
+  return OPERATION == NORM1 || OPERATION == AMAX ? math_abs(a) : a;
+}
 
 // One thread's way through its vectors.
 struct Walk {
@@ -69,7 +95,7 @@ struct Walk {
   // The next COUNT vectors, or as many of them as are left, into `sums`; first among each other,
   // which makes the chain of roundings COUNT times as short.
   template <int COUNT, bool WHOLE>
-  device_inline void add_to(compute_t (&sums)[VECTOR], i64 left) {
+  device_inline void add_to(compute_t (&sums)[SUMS][VECTOR], i64 left) {
     Pack<element_t, VECTOR> packs[COUNT];
 #pragma unroll
     for (int u = 0; u < COUNT; ++u) {
@@ -77,16 +103,19 @@ struct Walk {
       next();
     }
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) {
-      compute_t joined = term(to_compute(packs[0].element[i]));
+    for (int sum = 0; sum < SUMS; ++sum)
 #pragma unroll
-      for (int u = 1; u < COUNT; ++u)
-        if (WHOLE || u < left) joined = combine(joined, term(to_compute(packs[u].element[i])));
-      sums[i] = combine(sums[i], joined);
-    }
+      for (int i = 0; i < VECTOR; ++i) {
+        compute_t joined = term(to_compute(packs[0].element[i]), sum);
+#pragma unroll
+        for (int u = 1; u < COUNT; ++u)
+          if (WHOLE || u < left)
+            joined = combine(joined, term(to_compute(packs[u].element[i]), sum));
+        sums[sum][i] = combine(sums[sum][i], joined);
+      }
   }
   // Whole vectors many at a time; elements of vectors that are not aligned, a vector at a time.
-  device_inline void add_all(compute_t (&sums)[VECTOR], i64 steps, bool aligned) {
+  device_inline void add_all(compute_t (&sums)[SUMS][VECTOR], i64 steps, bool aligned) {
     if (aligned) {
 #pragma unroll 1
       for (; steps >= UNROLL; steps -= UNROLL) add_to<UNROLL, true>(sums, steps);
@@ -106,9 +135,11 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
   if (!present) result = n = 0;
   const Place kept = kept_place(static_cast<index_t>(result - n * KEPT));
 
-  compute_t sums[VECTOR];
+  compute_t sums[SUMS][VECTOR];
 #pragma unroll
-  for (int i = 0; i < VECTOR; ++i) sums[i] = identity();
+  for (int sum = 0; sum < SUMS; ++sum)
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) sums[sum][i] = identity();
   if (present) {
     const u32 first = rank * TY + thread_ty();
     Walk walk(
@@ -118,32 +149,40 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
                  is_aligned<element_t, VECTOR>(params.a));
   }
 
-  compute_t totals[LANES];
+  compute_t totals[SUMS][LANES];
 #pragma unroll
-  for (int i = 0; i < LANES; ++i) totals[i] = sums[i];
-  if constexpr (INNER) {
+  for (int sum = 0; sum < SUMS; ++sum) {
 #pragma unroll
-    for (int i = 1; i < VECTOR; ++i) totals[0] = combine(totals[0], sums[i]);
+    for (int i = 0; i < LANES; ++i) totals[sum][i] = sums[sum][i];
+    if constexpr (INNER) {
+#pragma unroll
+      for (int i = 1; i < VECTOR; ++i) totals[sum][0] = combine(totals[sum][0], sums[sum][i]);
+    }
+    if (sum > 0) block_barrier();  // until then the last exchange is read
+    combine_ty(totals[sum], 0, combine);
   }
-  combine_ty(totals, 0, combine);
 
   if (CLUSTERED && parts > 1) {
     compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
     compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
     const int mine = thread_result() * LANES;
-    if (thread_ty() == 0) {
 #pragma unroll
-      for (int i = 0; i < LANES; ++i) own[mine + i] = totals[i];
-    }
-    cluster_barrier();
-    if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
-    cluster_barrier();  // a block's memory is read until then
-    if (rank != 0) return;
+    for (int sum = 0; sum < SUMS; ++sum) {
+      if (thread_ty() == 0) {
+#pragma unroll
+        for (int i = 0; i < LANES; ++i) own[mine + i] = totals[sum][i];
+      }
+      cluster_barrier();
+      if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
+      cluster_barrier();  // a block's memory is read until then
+      if (rank != 0) continue;
 #pragma unroll 1
-    for (u32 other = 1; other < parts; ++other)
+      for (u32 other = 1; other < parts; ++other)
 #pragma unroll
-      for (int i = 0; i < LANES; ++i)
-        totals[i] = combine(totals[i], all[other * TOTALS + mine + i]);
+        for (int i = 0; i < LANES; ++i)
+          totals[sum][i] = combine(totals[sum][i], all[other * TOTALS + mine + i]);
+    }
+    if (rank != 0) return;
   }
   if (thread_ty() != 0 || !present) return;
 
@@ -153,9 +192,14 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
       static_cast<element_t*>(params.c) + static_cast<i64>(n) * C::IMAGE + C::kept(kept);
 #pragma unroll
   for (int i = 0; i < LANES; ++i) {
-    compute_t value = totals[i];
+    compute_t value = totals[0][i];
     if constexpr (OPERATION == MEAN) value *= static_cast<compute_t>(params.share);
-    if constexpr (OPERATION == NORM2) value = math_sqrt(value);
+    if constexpr (OPERATION == NORM2) {
+      compute_t of_result[SUMS];
+#pragma unroll
+      for (int sum = 0; sum < SUMS; ++sum) of_result[sum] = totals[sum][i];
+      value = norm_of(of_result);
+    }
     value *= alpha;
     element_t* const to = c + static_cast<i64>(i) * C_STRIDE_LANE;
     if (beta != compute_t(0)) value += beta * to_compute(*to);

@@ -37,13 +37,32 @@ kilnStatus_t kilnSetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                          kilnActivationMode_t mode, double coef) {
   return guarded([&] {
     auto& target = checked(descriptor, "descriptor");
-    target.activation = kiln::make_activation(mode, coef);
+    if (kiln::coefficients_of(mode) > 1)
+      kiln::fail(KILN_STATUS_BAD_PARAM, "mode is ", static_cast<int>(mode), " (",
+                 kiln::name_of(mode),
+                 "), which has two coefficients; expected kilnSetActivationDescriptorEx for it");
+    target.activation = kiln::make_activation({mode, coef});
+    target.set = true;
+  });
+}
+
+kilnStatus_t kilnSetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
+                                           kilnActivationMode_t mode, double coef, double coef2) {
+  return guarded([&] {
+    auto& target = checked(descriptor, "descriptor");
+    target.activation = kiln::make_activation({mode, coef, coef2});
     target.set = true;
   });
 }
 
 kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                          kilnActivationMode_t* mode, double* coef) {
+  return kilnGetActivationDescriptorEx(descriptor, mode, coef, nullptr);
+}
+
+kilnStatus_t kilnGetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
+                                           kilnActivationMode_t* mode, double* coef,
+                                           double* coef2) {
   return guarded([&] {
     const kilnActivationStruct& source = checked(descriptor, "descriptor");
     if (!source.set)
@@ -51,6 +70,7 @@ kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                  "descriptor was created but never set; expected a mode");
     if (mode != nullptr) *mode = source.activation.mode;
     if (coef != nullptr) *coef = source.activation.coefficient;
+    if (coef2 != nullptr) *coef2 = source.activation.coefficient2;
   });
 }
 

@@ -147,7 +147,11 @@ void ActivationOptions::add_to(CLI::App& app, const std::string& help) {
   app.add_option(
       "--coef", coefficient,
       "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), alpha of elu "
-      "(1)");
+      "(1), factor of pow and linear (1) and of hard_sigmoid (0.2), lower bound of clip "
+      "(-infinity)");
+  app.add_option("--coef2", coefficient2,
+                 "Exponent of pow (2 if left out), offset of linear (0) and of hard_sigmoid (0.5), "
+                 "upper bound of clip (infinity)");
 }
 
 Activation ActivationOptions::make() const {
@@ -155,7 +159,9 @@ Activation ActivationOptions::make() const {
   if (!parse_name(mode, out.mode))
     fail(KILN_STATUS_BAD_PARAM, "--act is ", mode, "; expected ",
          alternatives(names_of<kilnActivationMode_t>()));
-  out.coefficient = coefficient.value_or(default_coefficient(out.mode));
+  const Activation usual = default_activation(out.mode);
+  out.coefficient = coefficient.value_or(usual.coefficient);
+  out.coefficient2 = coefficient2.value_or(usual.coefficient2);
   return out;
 }
 

@@ -64,7 +64,7 @@ void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists);
 // --act and --coef.
 struct ActivationOptions {
   std::string mode;  // before any is given
-  std::optional<double> coefficient{};
+  std::optional<double> coefficient{}, coefficient2{};
   void add_to(CLI::App& app, const std::string& help);
   Activation make() const;  // throws BAD_PARAM
 };

@@ -157,8 +157,9 @@ class TensorOperation final : public ShapeOperation {
   void add_flags(CLI::App& app) override {
     app.add_option("--op", op_,
                    "copy: y = alpha x + beta y, between layouts and types, x broadcast where its "
-                   "size is 1; fill: y = alpha + beta y; add, mul, min, max of a and b into c; "
-                   "reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_norm2 of a into c")
+                   "size is 1; fill: y = alpha + beta y; add, sub, mul, div, min, max, eq, ne, lt, "
+                   "le, gt, ge of a and b into c; reduce_sum, reduce_mean, reduce_mul, reduce_max, "
+                   "reduce_min, reduce_amax, reduce_norm1, reduce_norm2 of a into c")
         ->check(CLI::IsMember(operations()))
         ->capture_default_str();
     add_operands(app, Lists::of_both);

@@ -65,6 +65,16 @@ constexpr Enumerator activation_modes[] = {
     VALUE(KILN_ACTIVATION_SILU, "silu"),
     VALUE(KILN_ACTIVATION_SOFTPLUS, "softplus"),
     VALUE(KILN_ACTIVATION_HARD_SWISH, "hard_swish"),
+    VALUE(KILN_ACTIVATION_ABS, "abs"),
+    VALUE(KILN_ACTIVATION_EXP, "exp"),
+    VALUE(KILN_ACTIVATION_LOG, "log"),
+    VALUE(KILN_ACTIVATION_SQRT, "sqrt"),
+    VALUE(KILN_ACTIVATION_SQUARE, "square"),
+    VALUE(KILN_ACTIVATION_POW, "pow"),
+    VALUE(KILN_ACTIVATION_MISH, "mish"),
+    VALUE(KILN_ACTIVATION_HARD_SIGMOID, "hard_sigmoid"),
+    VALUE(KILN_ACTIVATION_CLIP, "clip"),
+    VALUE(KILN_ACTIVATION_LINEAR, "linear"),
 };
 constexpr Enumerator softmax_algorithms[] = {
     VALUE(KILN_SOFTMAX_FAST, "fast"),
@@ -76,15 +86,18 @@ constexpr Enumerator softmax_modes[] = {
     VALUE(KILN_SOFTMAX_MODE_INSTANCE, "image"),
 };
 constexpr Enumerator tensor_operations[] = {
-    VALUE(KILN_OP_TENSOR_ADD, "add"),
-    VALUE(KILN_OP_TENSOR_MUL, "mul"),
-    VALUE(KILN_OP_TENSOR_MIN, "min"),
-    VALUE(KILN_OP_TENSOR_MAX, "max"),
+    VALUE(KILN_OP_TENSOR_ADD, "add"), VALUE(KILN_OP_TENSOR_MUL, "mul"),
+    VALUE(KILN_OP_TENSOR_MIN, "min"), VALUE(KILN_OP_TENSOR_MAX, "max"),
+    VALUE(KILN_OP_TENSOR_SUB, "sub"), VALUE(KILN_OP_TENSOR_DIV, "div"),
+    VALUE(KILN_OP_TENSOR_EQ, "eq"),   VALUE(KILN_OP_TENSOR_NE, "ne"),
+    VALUE(KILN_OP_TENSOR_LT, "lt"),   VALUE(KILN_OP_TENSOR_LE, "le"),
+    VALUE(KILN_OP_TENSOR_GT, "gt"),   VALUE(KILN_OP_TENSOR_GE, "ge"),
 };
 constexpr Enumerator reductions[] = {
     VALUE(KILN_REDUCE_SUM, "reduce_sum"),     VALUE(KILN_REDUCE_MEAN, "reduce_mean"),
     VALUE(KILN_REDUCE_MAX, "reduce_max"),     VALUE(KILN_REDUCE_MIN, "reduce_min"),
-    VALUE(KILN_REDUCE_NORM2, "reduce_norm2"),
+    VALUE(KILN_REDUCE_NORM2, "reduce_norm2"), VALUE(KILN_REDUCE_MUL, "reduce_mul"),
+    VALUE(KILN_REDUCE_NORM1, "reduce_norm1"), VALUE(KILN_REDUCE_AMAX, "reduce_amax"),
 };
 constexpr Enumerator device_kinds[] = {
     VALUE(KILN_DEVICE_CUDA, "cuda"),

@@ -354,7 +354,8 @@ LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_t
   GatherParams params{};
   params.images = problem.batch;
   params.tiles = phase_tiles;
-  params.coefficient = problem.epilogue.activation.coefficient;
+  params.coef[0] = problem.epilogue.activation.coefficient;
+  params.coef[1] = problem.epilogue.activation.coefficient2;
   launch.set_parameters(params);
   // The operands' places depend on what there is: x, w, z, bias, y; or w, dy, dx.
   const std::vector<Operand> operands = operands_of(problem);

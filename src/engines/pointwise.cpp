@@ -144,7 +144,8 @@ LaunchSpec pointwise_launch(const PointwiseProblem& problem, std::int64_t blocks
   launch.shape.block = {static_cast<std::uint32_t>(threads), 1, 1};
   PointwiseParams params{};
   params.images = problem.dims[0];
-  params.coefficient = problem.activation.coefficient;
+  params.coef[0] = problem.activation.coefficient;
+  params.coef[1] = problem.activation.coefficient2;
   launch.set_parameters(params);
   using Hole = LaunchSpec::Hole;
   const auto patch = [&](Hole hole, std::size_t operand, std::size_t offset) {

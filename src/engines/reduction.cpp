@@ -20,6 +20,7 @@ struct Reduction {
   Combining combining;
   bool batch_kept;  // images are results of their own; one image is reduced over, as many are
   int unroll;       // vectors that a thread loads at a time: 64 bytes, if it can
+  int sums;         // of squares, for a norm: as they are, scaled up, scaled down
 
   explicit Reduction(const ReductionProblem& p) : problem(p), batch_kept(p.out_dims[0] != 1) {
     std::array<bool, operand_rank> reduced{};
@@ -27,6 +28,7 @@ struct Reduction {
     const int size = static_cast<int>(size_of(p.type));
     combining = make_combining(p.dims, {p.a_strides, p.c_strides}, reduced, 0, 1, 16 / size);
     unroll = std::min(64 / (combining.vector * size), 16);
+    sums = p.op == KILN_REDUCE_NORM2 && p.type != KILN_DATA_HALF ? 3 : 1;
   }
 
   DataType compute() const { return compute_type(problem.type); }
@@ -116,6 +118,7 @@ std::variant<Proposal, Refusal> ReductionEngine::propose(const Problem& any,
   add("compute_t", kernel_type(reduction.compute()));
   add("OPERATION", static_cast<std::int64_t>(problem.op));
   add("BATCH_KEPT", reduction.batch_kept);
+  add("SUMS", std::int64_t{reduction.sums});
   add("UNROLL", std::int64_t{reduction.unroll});
   add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
   spec.clustered = device.largest_cluster > 1;  // at some batch: one kernel is for all

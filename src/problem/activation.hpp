@@ -1,28 +1,33 @@
 // Activation functions, as descriptors and problems name them.
 #pragma once
 
+#include <string>
+
 #include "core/enumeration.hpp"
 
 namespace kiln {
 
 struct Activation {
   kilnActivationMode_t mode = KILN_ACTIVATION_IDENTITY;
-  // The ceiling of CLIPPED_RELU, the slope of LEAKY_RELU (which may be negative), the alpha of ELU;
-  // 0 for the others.
-  double coefficient = 0;
+  // coef and coef2 of kiln.h; 0 where the mode has none.
+  double coefficient = 0, coefficient2 = 0;
 
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 
-// Throws BAD_PARAM naming mode or coef. Makes the coefficient 0 where the mode has none.
-Activation make_activation(kilnActivationMode_t mode, double coefficient);
+// Throws BAD_PARAM naming mode, coef or coef2. Makes a coefficient 0 that the mode does not have.
+Activation make_activation(const Activation& activation);
 
-// Whether the gradient is a function of y (true), or of x (gelu, silu, softplus, hard-swish, and
-// leaky_relu of a negative slope, whose y is positive on both sides).
+// Whether the gradient is a function of y (true), or of x (leaky_relu of a negative slope too,
+// whose y is positive on both sides).
 bool gradient_from_output(const Activation& activation);
 
-bool has_coefficient(kilnActivationMode_t mode);
-// What `kiln` takes where no --coef is given: 6, 0.01 and 1, as PyTorch's ReLU6, LeakyReLU and ELU.
-double default_coefficient(kilnActivationMode_t mode);
+int coefficients_of(kilnActivationMode_t mode);  // 0, 1 or 2
+// What `kiln` takes where no --coef is given: those of PyTorch's ReLU6, LeakyReLU and ELU, of
+// ONNX's HardSigmoid and Clip, x^2, and x.
+Activation default_activation(kilnActivationMode_t mode);
+
+// "--act elu --coef 0.5 ", as problem lines have it.
+std::string print_activation(const Activation& activation);
 
 }  // namespace kiln

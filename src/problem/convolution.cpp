@@ -219,8 +219,7 @@ ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Ten
                                           const Tensor& w, const Tensor* z, const Tensor* bias,
                                           const Activation& activation, const Tensor& y) {
   ConvolutionProblem problem = make_convolution(spec, x, w, y);
-  problem.epilogue = {bias != nullptr, z != nullptr,
-                      make_activation(activation.mode, activation.coefficient)};
+  problem.epilogue = {bias != nullptr, z != nullptr, make_activation(activation)};
   if (z != nullptr) {
     check_given(*z, "zDesc");
     check_same_type(*z, "zDesc", y, "yDesc");
@@ -308,9 +307,7 @@ std::string to_line(const ConvolutionProblem& problem) {
   if (epilogue.bias) flags += "--bias ";
   if (epilogue.residual) flags += "--residual ";
   if (epilogue.activation.mode != KILN_ACTIVATION_IDENTITY) {
-    flags += cat("--act ", name_of(epilogue.activation.mode), " ");
-    if (has_coefficient(epilogue.activation.mode))
-      flags += cat("--coef ", epilogue.activation.coefficient, " ");
+    flags += print_activation(epilogue.activation);
   }
   const auto add_strides = [&](const char* flag, const Dims& strides, const Dims& dense) {
     if (strides == dense) return;

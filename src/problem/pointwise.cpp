@@ -47,6 +47,14 @@ PointwiseOp op_of(kilnOpTensorOp_t op) {
     case KILN_OP_TENSOR_MUL: return PointwiseOp::mul;
     case KILN_OP_TENSOR_MIN: return PointwiseOp::min;
     case KILN_OP_TENSOR_MAX: return PointwiseOp::max;
+    case KILN_OP_TENSOR_SUB: return PointwiseOp::sub;
+    case KILN_OP_TENSOR_DIV: return PointwiseOp::div;
+    case KILN_OP_TENSOR_EQ: return PointwiseOp::eq;
+    case KILN_OP_TENSOR_NE: return PointwiseOp::ne;
+    case KILN_OP_TENSOR_LT: return PointwiseOp::lt;
+    case KILN_OP_TENSOR_LE: return PointwiseOp::le;
+    case KILN_OP_TENSOR_GT: return PointwiseOp::gt;
+    case KILN_OP_TENSOR_GE: return PointwiseOp::ge;
   }
   refuse_enumerator(enumeration_of(op), "op", op);
 }
@@ -94,7 +102,7 @@ PointwiseProblem make_binary(kilnOpTensorOp_t op, const Tensor& a, const Tensor&
 
 PointwiseProblem make_activation_forward(const Activation& activation, const Tensor& x,
                                          const Tensor& y) {
-  const Activation checked = make_activation(activation.mode, activation.coefficient);
+  const Activation checked = make_activation(activation);
   check_output(y, "yDesc");
   check_input(x, "xDesc", y, "yDesc");
   PointwiseProblem problem = make(PointwiseOp::activation, {x, y});
@@ -105,7 +113,7 @@ PointwiseProblem make_activation_forward(const Activation& activation, const Ten
 PointwiseProblem make_activation_backward(const Activation& activation, const Tensor& saved,
                                           const char* saved_name, const Tensor& dy,
                                           const Tensor& dx) {
-  const Activation checked = make_activation(activation.mode, activation.coefficient);
+  const Activation checked = make_activation(activation);
   check_output(dx, "dxDesc");
   check_input(saved, saved_name, dx, "dxDesc");
   check_input(dy, "dyDesc", dx, "dxDesc");
@@ -141,11 +149,10 @@ std::string to_line(const PointwiseProblem& problem) {
   std::string flags;
   if (problem.op == PointwiseOp::activation || problem.op == PointwiseOp::activation_backward) {
     if (problem.op == PointwiseOp::activation_backward) flags = "--dir bwd ";
-    flags += cat("--act ", name_of(problem.activation.mode), " ");
-    if (has_coefficient(problem.activation.mode))
-      flags += cat("--coef ", problem.activation.coefficient, " ");
+    flags += print_activation(problem.activation);
   } else {
-    constexpr const char* names[] = {"fill", "copy", "", "", "add", "mul", "min", "max"};
+    constexpr const char* names[] = {"fill", "copy", "",   "",   "add", "mul", "min", "max",
+                                     "sub",  "div",  "eq", "ne", "lt",  "le",  "gt",  "ge"};
     flags = cat("--op ", names[static_cast<int>(problem.op)], " ");
   }
   const std::vector<Operand> operands = operands_of(problem);

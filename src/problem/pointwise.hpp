@@ -19,7 +19,15 @@ enum class PointwiseOp {
   add,                  // c = alpha * a + alpha2 * b + beta * c
   mul,                  // c = (alpha * a) * (alpha2 * b) + beta * c
   min,                  // c = min(alpha * a, alpha2 * b) + beta * c; NaN if either is
-  max                   // likewise
+  max,                  // likewise
+  sub,                  // c = alpha * a - alpha2 * b + beta * c
+  div,                  // c = (alpha * a) / (alpha2 * b) + beta * c
+  eq,                   // c = (alpha * a == alpha2 * b ? 1 : 0) + beta * c; false of NaN
+  ne,                   // likewise !=, true of NaN
+  lt,                   // <
+  le,                   // <=
+  gt,                   // >
+  ge                    // >=
 };
 
 // Types may differ between operands for copy alone; all arithmetic is in the compute type: f64 if

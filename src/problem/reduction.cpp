@@ -16,8 +16,9 @@ ReductionProblem make(kilnReduceTensorOp_t op, const Tensor& a, const char* a_na
   check_same_type(c, c_name, a, a_name);
   check_broadcasts(c, c_name, a, a_name);
   check_writable(c, c_name);
-  const bool summing = op == KILN_REDUCE_SUM || op == KILN_REDUCE_NORM2;
-  if (a.dims[0] == 0 && c.dims[0] == 1 && !summing)
+  const bool of_nothing = op == KILN_REDUCE_SUM || op == KILN_REDUCE_NORM2 ||
+                          op == KILN_REDUCE_NORM1 || op == KILN_REDUCE_MUL;
+  if (a.dims[0] == 0 && c.dims[0] == 1 && !of_nothing)
     fail(KILN_STATUS_BAD_PARAM, a_name, ": dims[0] is 0; expected at least 1, for ", name_of(op),
          " over nothing has no value");
   const std::vector<Tensor> tensors = folded({a, c}, 0, Fold::any);

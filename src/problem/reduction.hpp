@@ -11,9 +11,8 @@ namespace kiln {
 // c = alpha * reduce(a) + beta * c over every dimension in which c has size 1 and a more; a may
 // have strides of 0, and then an element counts as often as it is met. Sums are in the compute type
 // and in an order that depends on sizes alone. NaN among the elements gives NaN, for the maximum
-// and the minimum too. NORM2 adds up squares, which are infinite where they leave the compute
-// type's range (beyond 1.8e19 in f32). The bias gradient of a convolution is the sum of dy over N
-// and space.
+// and the minimum too. NORM2 scales its squares, so that it neither overflows nor underflows before
+// its result does. The bias gradient of a convolution is the sum of dy over N and space.
 struct ReductionProblem {
   DataType type = KILN_DATA_FLOAT;
   kilnReduceTensorOp_t op = KILN_REDUCE_SUM;
@@ -27,8 +26,8 @@ struct ReductionProblem {
   friend bool operator==(const ReductionProblem&, const ReductionProblem&) = default;
 };
 
-// Throw BAD_PARAM naming what does not fit. Over an empty batch a sum is 0, and the mean, the
-// maximum, the minimum are refused, since there is no such value.
+// Throw BAD_PARAM naming what does not fit. Over an empty batch a sum or a norm is 0 and a product
+// 1; the mean, the maxima, the minimum are refused, since there is no such value.
 ReductionProblem make_reduction(kilnReduceTensorOp_t op, const Tensor& a, const Tensor& c);
 // db: K elements as {1, K, 1...}.
 ReductionProblem make_bias_gradient(const Tensor& dy, const Tensor& db);

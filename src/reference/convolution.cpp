@@ -194,13 +194,17 @@ Expected finish_inside(const ConvolutionProblem& problem, const Scalars& scalars
   // Either factor may have lost all but 11 bits: of a subnormal one, all below 2^-136.
   if (problem.math == KILN_MATH_TF32)
     out.allowed += alpha * (0x1p-9 * sum.magnitude + 0x1p-136 * sum.factors);
-  const Activation& activation = problem.epilogue.activation;
+  const Activation activation = in_type(problem.epilogue.activation, compute_type(problem.type));
   if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
-  // The slope of every activation lies within this; its own arithmetic errs a few roundoffs more.
-  const double slope = std::max(1.2, activation.coefficient);
-  out.allowed = slope * (out.allowed + 8 * u * std::fabs(out.value)) + 4 * u;
-  out.value = activate(activation, out.value);
-  out.allowed += brief_error(problem.type) * std::fabs(out.value);
+  // What the activation makes of the sum's error; its own is 8 roundoffs more.
+  const DataType computed = compute_type(problem.type);
+  const double sum_error = out.allowed + u * std::fabs(out.value);
+  const double value = within(computed, activate(activation, out.value));
+  const auto apart = [&](double other) { return std::fabs(activate(activation, other) - value); };
+  out.allowed = std::fmax(apart(out.value - sum_error), apart(out.value + sum_error)) +
+                (8 * u + brief_error(problem.type)) * std::fabs(value) +
+                8 * format_of(computed).smallest();
+  out.value = value;
   return out;
 }
 

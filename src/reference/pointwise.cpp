@@ -1,10 +1,10 @@
 // Pointwise operations by their definition.
 //
 // A kernel rounds each of at most four products and sums: 4u of what is added up. Functions err by
-// some 16 u of their value beside that; where the argument is itself rounded, the function's own
-// condition multiplies that error: t exp'(t) / exp(t) = t for gelu's inner terms.
+// 8 u of their value beside that, and where a derivative crosses zero by 32 u.
 #include <cmath>
 
+#include "reference/element.hpp"
 #include "reference/reference.hpp"
 
 namespace kiln::reference {
@@ -14,16 +14,21 @@ struct Term {
   double value, allowed, scale;
 };
 
-double condition(const Activation& activation, double x) {
-  switch (activation.mode) {
-    case KILN_ACTIVATION_GELU_ERF: return 16 + 4 * x * x;
-    case KILN_ACTIVATION_GELU_TANH: return 16 + 16 * std::fabs(x) * (1 + 0.05 * x * x);
-    default: return 16;
+bool compare(PointwiseOp op, double a, double b) {
+  switch (op) {
+    case PointwiseOp::eq: return a == b;
+    case PointwiseOp::ne: return a != b;
+    case PointwiseOp::lt: return a < b;
+    case PointwiseOp::le: return a <= b;
+    case PointwiseOp::gt: return a > b;
+    case PointwiseOp::ge: return a >= b;
+    default: return false;
   }
 }
 
 // The result of an operation but for beta's term.
 Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2], double u) {
+  const double smallest = format_of(p.compute_type()).smallest() * 8;
   const auto rounded = [&](double value, double scale) {
     return Term{value, 4 * u * scale, scale};
   };
@@ -31,25 +36,31 @@ Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2]
     case PointwiseOp::fill: return rounded(s.alpha, std::fabs(s.alpha));
     case PointwiseOp::copy: return rounded(s.alpha * in[0], std::fabs(s.alpha * in[0]));
     case PointwiseOp::activation: {
-      const double f = activate(p.activation, in[0]), value = s.alpha * f;
-      const double error =
-          (condition(p.activation, in[0]) * u + brief_error(p.output().type)) * std::fabs(value);
-      return {value, error + std::fabs(s.alpha) * 0x1p-120, std::fabs(value)};
+      const double value = s.alpha * within(p.compute_type(), activate(p.activation, in[0]));
+      const double error = (10 * u + brief_error(p.output().type)) * std::fabs(value);
+      return {value, error + std::fabs(s.alpha) * smallest, std::fabs(value)};
     }
     case PointwiseOp::activation_backward: {
+      const kilnActivationMode_t mode = p.activation.mode;
       const double slope = gradient_from_output(p.activation)
                                ? activation_gradient_from_output(p.activation, in[0])
                                : activation_gradient(p.activation, in[0]);
-      const double dy = s.alpha * in[1], value = slope * dy;
-      // Slopes are sums of terms of size 1, or of the coefficient.
-      const double size = std::fabs(slope) + 1.2 + p.activation.coefficient;
-      const double error = condition(p.activation, std::fmin(std::fabs(in[0]), 6)) * u;
-      return {value, (error + brief_error(p.output().type)) * size * std::fabs(dy),
-              std::fabs(dy) * size};
+      const double dy = s.alpha * in[1], value = within(p.compute_type(), slope) * dy;
+      double error = (10 * u + brief_error(p.output().type)) * std::fabs(slope) + smallest;
+      if (gradient_crosses_zero(mode) && std::fabs(in[0]) < 4) error += 32 * u;
+      return {value, error * std::fabs(dy), std::fabs(value)};
     }
     case PointwiseOp::add: {
       const double a = s.alpha * in[0], b = s.alpha2 * in[1];
       return rounded(a + b, std::fabs(a) + std::fabs(b));
+    }
+    case PointwiseOp::sub: {
+      const double a = s.alpha * in[0], b = s.alpha2 * in[1];
+      return rounded(a - b, std::fabs(a) + std::fabs(b));
+    }
+    case PointwiseOp::div: {
+      const double value = s.alpha * in[0] / (s.alpha2 * in[1]);
+      return rounded(value, std::fabs(value));
     }
     case PointwiseOp::mul: {
       const double value = s.alpha * in[0] * (s.alpha2 * in[1]);
@@ -62,13 +73,26 @@ Term evaluate(const PointwiseProblem& p, const Scalars& s, const double (&in)[2]
       const double value = p.op == PointwiseOp::min ? std::fmin(a, b) : std::fmax(a, b);
       return rounded(value, std::fabs(value));
     }
+    default: break;
   }
-  return {std::nan(""), 0, 0};
+  // Comparisons, of what the products are rounded to.
+  const auto product = [&](double scale, double x) {
+    return p.compute_type() == KILN_DATA_FLOAT ? static_cast<float>(scale * x) : scale * x;
+  };
+  const double truth = compare(p.op, product(s.alpha, in[0]), product(s.alpha2, in[1])) ? 1 : 0;
+  return {truth, 0, truth};
 }
 
 }  // namespace
 
-std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request) {
+std::vector<Expected> expect(const PointwiseProblem& given, const Request& request) {
+  PointwiseProblem problem = given;
+  const kilnActivationMode_t mode = problem.activation.mode;
+  // A backward pass compares y with its bounds as y's type has them.
+  const bool compares = problem.op == PointwiseOp::activation_backward &&
+                        (mode == KILN_ACTIVATION_CLIPPED_RELU || mode == KILN_ACTIVATION_CLIP);
+  problem.activation =
+      in_type(problem.activation, compares ? problem.output().type : problem.compute_type());
   const double u = unit_roundoff(problem.compute_type());
   std::vector<Expected> out(request.indices.size());
   const Operand places{"", KILN_DATA_FLOAT, problem.dims, problem.output().strides};

@@ -6,8 +6,11 @@
 // sums' usual size, which for terms of one sign is the sum s itself and otherwise near M / sqrt(n):
 // 8 u (M + sqrt(n) |s|) in whatever order, with a wide margin for one that sums in many short
 // chains. In f64, where this reference errs as much as a kernel, twice that. A mean divides both; a
-// norm's root halves the relative error of the sum of squares, which are all of one sign. Maxima
-// and minima are exact.
+// norm's root halves the relative error of the sum of squares, which are all of one sign; a product
+// of n errs by n roundoffs at most. Maxima and minima are exact.
+//
+// Squares are added up, and products multiplied, in extended precision, whose range none of f64's
+// leaves.
 #include <cmath>
 
 #include "reference/reference.hpp"
@@ -19,12 +22,17 @@ struct Reduced {
   double value = 0, magnitude = 0;
 };
 
+bool is_extreme(kilnReduceTensorOp_t op) {
+  return op == KILN_REDUCE_MAX || op == KILN_REDUCE_MIN || op == KILN_REDUCE_AMAX;
+}
+
 Reduced reduce(const ReductionProblem& p, const void* a, std::int64_t base) {
   Operand row{"", p.type, p.dims, p.a_strides};
   for (int i = 0; i < operand_rank; ++i)
     if (p.out_dims[i] != 1) row.dims[i] = 1;
   const std::int64_t count = row.count();
   Reduced out;
+  long double squares = 0, product = 1;
   if (p.op == KILN_REDUCE_MAX) out.value = -HUGE_VAL;
   if (p.op == KILN_REDUCE_MIN) out.value = HUGE_VAL;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -35,19 +43,31 @@ Reduced reduce(const ReductionProblem& p, const void* a, std::int64_t base) {
         out.value += x;
         out.magnitude += std::fabs(x);
         break;
-      case KILN_REDUCE_NORM2: out.value += x * x; break;
+      case KILN_REDUCE_NORM1:
+        out.value += std::fabs(x);
+        out.magnitude += std::fabs(x);
+        break;
+      case KILN_REDUCE_NORM2: squares += static_cast<long double>(x) * x; break;
+      case KILN_REDUCE_MUL: product *= x; break;
+      case KILN_REDUCE_AMAX:
+        out.value = std::fabs(x) > out.value || std::isnan(x) ? std::fabs(x) : out.value;
+        break;
       case KILN_REDUCE_MAX: out.value = x > out.value || std::isnan(x) ? x : out.value; break;
       case KILN_REDUCE_MIN: out.value = x < out.value || std::isnan(x) ? x : out.value; break;
     }
-    const bool extreme = p.op == KILN_REDUCE_MAX || p.op == KILN_REDUCE_MIN;
-    if (extreme && std::isnan(out.value)) break;
+    if (is_extreme(p.op) && std::isnan(out.value)) break;
   }
   if (p.op == KILN_REDUCE_MEAN) {
     out.value /= static_cast<double>(count);
     out.magnitude /= static_cast<double>(count);
   }
-  if (p.op == KILN_REDUCE_NORM2) out.value = out.magnitude = std::sqrt(out.value);
-  if (p.op == KILN_REDUCE_MAX || p.op == KILN_REDUCE_MIN) out.magnitude = std::fabs(out.value);
+  if (p.op == KILN_REDUCE_NORM2)
+    out.value = out.magnitude = static_cast<double>(std::sqrt(squares));
+  if (p.op == KILN_REDUCE_MUL) {
+    out.value = static_cast<double>(product);
+    out.magnitude = std::sqrt(static_cast<double>(count)) * std::fabs(out.value);
+  }
+  if (is_extreme(p.op)) out.magnitude = std::fabs(out.value);
   return out;
 }
 
@@ -69,10 +89,10 @@ std::vector<Expected> expect(const ReductionProblem& problem, const Request& req
                                     : beta * read_element(problem.type, request.operands[1],
                                                           operands[1].offset(index));
     const double size = std::fabs(alpha) * row.magnitude + std::fabs(before);
-    const bool exact = problem.op == KILN_REDUCE_MAX || problem.op == KILN_REDUCE_MIN;
-    const double sum = exact ? 0
-                             : std::fabs(alpha) * c * u *
-                                   (row.magnitude + std::sqrt(terms) * std::fabs(row.value));
+    const double sum =
+        is_extreme(problem.op)
+            ? 0
+            : std::fabs(alpha) * c * u * (row.magnitude + std::sqrt(terms) * std::fabs(row.value));
     out[i] = {alpha * row.value + before, sum + 4 * u * size, size};
   });
   return out;

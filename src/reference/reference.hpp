@@ -70,11 +70,15 @@ double read_element(DataType type, const void* memory, std::int64_t offset);
 // Calls body(i) for 0 <= i < count on `threads` threads (0: all the machine has), in runs.
 void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
 
-// f and its derivative, which is taken at x.
+// The coefficients as `type` has them: what a kernel computes with, or compares with.
+Activation in_type(const Activation& activation, DataType type);
+// f and its derivative, which is taken at x. At an infinity both are what they tend to.
 double activate(const Activation& activation, double x);
 double activation_gradient(const Activation& activation, double x);
 // The derivative from the function's value, for modes with gradient_from_output().
 double activation_gradient_from_output(const Activation& activation, double y);
+// Near a zero of the derivative a kernel errs by a few roundoffs of 1 or x, not of its value.
+bool gradient_crosses_zero(kilnActivationMode_t mode);
 // What a kernel's functions may err by, beside a few roundoffs, as a share of their value: where a
 // result has 16 bits they are brief.
 double brief_error(DataType result);

@@ -116,10 +116,38 @@ BOOST_AUTO_TEST_CASE(descriptors) {
   succeeds(set(KILN_ACTIVATION_RELU, std::nan("")));  // which does not look at it
 }
 
+BOOST_AUTO_TEST_CASE(two_coefficients) {
+  const ActivationDesc descriptor;
+  const auto set = [&](kilnActivationMode_t mode, double coef, double coef2) {
+    return kilnSetActivationDescriptorEx(descriptor, mode, coef, coef2);
+  };
+  bad_param(kilnSetActivationDescriptor(descriptor, KILN_ACTIVATION_POW, 2),
+            {"mode is 717 (pow), which has two coefficients", "kilnSetActivationDescriptorEx"});
+  bad_param(set(KILN_ACTIVATION_CLIP, 2, 1),
+            {"coef is 2 and coef2 is 1; expected bounds of which coef is at most coef2"});
+  bad_param(set(KILN_ACTIVATION_CLIP, std::nan(""), 1), {"coef is nan"});
+  bad_param(set(KILN_ACTIVATION_POW, 1, HUGE_VAL), {"coef2 is inf; expected a finite value"});
+  bad_param(set(KILN_ACTIVATION_LINEAR, std::nan(""), 1), {"coef is nan; expected a finite value"});
+  bad_param(kilnSetActivationDescriptorEx(nullptr, KILN_ACTIVATION_LINEAR, 1, 1),
+            {"descriptor is null"});
+  succeeds(set(KILN_ACTIVATION_CLIP, -HUGE_VAL, 6));
+  succeeds(set(KILN_ACTIVATION_HARD_SIGMOID, -0.2, 0.5));
+  kilnActivationMode_t mode{};
+  double coef = 0, coef2 = 0;
+  succeeds(kilnGetActivationDescriptorEx(descriptor, &mode, &coef, &coef2));
+  BOOST_TEST(mode == KILN_ACTIVATION_HARD_SIGMOID);
+  BOOST_TEST(coef == -0.2);
+  BOOST_TEST(coef2 == 0.5);
+  succeeds(kilnGetActivationDescriptorEx(descriptor, nullptr, nullptr, nullptr));
+  succeeds(set(KILN_ACTIVATION_ELU, 1, std::nan("")));  // which has no second one
+  succeeds(kilnGetActivationDescriptorEx(descriptor, &mode, &coef, &coef2));
+  BOOST_TEST(coef2 == 0);
+}
+
 BOOST_AUTO_TEST_CASE(forward) {
   for (const kilnActivationMode_t mode : all_modes) {
     const Tensor dense = tensor(all_types[mode % 4], {2, 3, 5, 7});
-    check_forward({mode, 0.75}, dense, dense);
+    check_forward({mode, 0.75, 2}, dense, dense);
   }
   check_forward({KILN_ACTIVATION_SILU, 0}, tensor(f32, {2, 3, 5, 7}),
                 tensor(f32, {2, 3, 5, 7}, {200, 1, 35, 4}));
@@ -127,7 +155,7 @@ BOOST_AUTO_TEST_CASE(forward) {
 
 BOOST_AUTO_TEST_CASE(backward) {
   for (const kilnActivationMode_t mode : all_modes)
-    check_backward({mode, 0.75}, tensor(all_types[(mode + 1) % 4], {2, 3, 5, 7}));
+    check_backward({mode, 0.75, 2}, tensor(all_types[(mode + 1) % 4], {2, 3, 5, 7}));
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
@@ -203,13 +231,18 @@ BOOST_AUTO_TEST_CASE(nan_gives_nan_and_infinities_their_limits) {
       {KILN_ACTIVATION_IDENTITY, inf, -inf},  {KILN_ACTIVATION_SIGMOID, 1, 0},
       {KILN_ACTIVATION_RELU, inf, 0},         {KILN_ACTIVATION_TANH, 1, -1},
       {KILN_ACTIVATION_CLIPPED_RELU, 0.5, 0}, {KILN_ACTIVATION_LEAKY_RELU, inf, -inf},
-      {KILN_ACTIVATION_ELU, inf, -0.5},       {KILN_ACTIVATION_GELU_ERF, inf, nan},
-      {KILN_ACTIVATION_GELU_TANH, inf, nan},  {KILN_ACTIVATION_SILU, inf, nan},
-      {KILN_ACTIVATION_SOFTPLUS, inf, 0},     {KILN_ACTIVATION_HARD_SWISH, inf, nan}};
+      {KILN_ACTIVATION_ELU, inf, -0.5},       {KILN_ACTIVATION_GELU_ERF, inf, 0},
+      {KILN_ACTIVATION_GELU_TANH, inf, 0},    {KILN_ACTIVATION_SILU, inf, 0},
+      {KILN_ACTIVATION_SOFTPLUS, inf, 0},     {KILN_ACTIVATION_HARD_SWISH, inf, 0},
+      {KILN_ACTIVATION_ABS, inf, inf},        {KILN_ACTIVATION_EXP, inf, 0},
+      {KILN_ACTIVATION_LOG, inf, nan},        {KILN_ACTIVATION_SQRT, inf, nan},
+      {KILN_ACTIVATION_SQUARE, inf, inf},     {KILN_ACTIVATION_POW, inf, inf},
+      {KILN_ACTIVATION_MISH, inf, 0},         {KILN_ACTIVATION_HARD_SIGMOID, 1, 0},
+      {KILN_ACTIVATION_CLIP, 2, 0.5},         {KILN_ACTIVATION_LINEAR, inf, -inf}};
   BOOST_TEST(std::size(rows) == all_modes.size());
   for (const Row& row : rows) {
-    succeeds(kilnActivationForward(handle, ActivationDesc(row.mode, 0.5), &one, t, x.data(), &zero,
-                                   t, y.data()));
+    succeeds(kilnActivationForward(handle, ActivationDesc(row.mode, 0.5, 2), &one, t, x.data(),
+                                   &zero, t, y.data()));
     const std::vector<float> got = y.read();
     BOOST_TEST(std::isnan(got[0]), "mode " << row.mode << " gave " << got[0]);
     BOOST_TEST(got[1] == row.above, "mode " << row.mode << " gave " << got[1]);

@@ -63,12 +63,13 @@ inline std::shared_ptr<const PoolingDesc> describe(const PoolingSpec& s) {
 
 struct ActivationDesc : Object<kilnActivationDescriptor_t, kilnDestroyActivationDescriptor> {
   ActivationDesc() : Object(kilnCreateActivationDescriptor) {}
-  explicit ActivationDesc(kilnActivationMode_t mode, double coefficient = 0) : ActivationDesc() {
-    succeeds(kilnSetActivationDescriptor(*this, mode, coefficient));
+  explicit ActivationDesc(kilnActivationMode_t mode, double coef = 0, double coef2 = 0)
+      : ActivationDesc() {
+    succeeds(kilnSetActivationDescriptorEx(*this, mode, coef, coef2));
   }
 };
 inline std::shared_ptr<const ActivationDesc> describe(const Activation& a) {
-  return std::make_shared<ActivationDesc>(a.mode, a.coefficient);
+  return std::make_shared<ActivationDesc>(a.mode, a.coefficient, a.coefficient2);
 }
 
 // ---- the three functions of an operation --------------------------------------------------------

@@ -257,7 +257,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   bad_param(reduce(KILN_REDUCE_SUM, t, folded), {"cDesc: strides are"});
   succeeds(reduce(KILN_REDUCE_SUM, empty, channel));
   succeeds(reduce(KILN_REDUCE_NORM2, empty, channel));
-  for (const int op : {KILN_REDUCE_MEAN, KILN_REDUCE_MAX, KILN_REDUCE_MIN})
+  succeeds(reduce(KILN_REDUCE_NORM1, empty, channel));
+  succeeds(reduce(KILN_REDUCE_MUL, empty, channel));
+  for (const int op : {KILN_REDUCE_MEAN, KILN_REDUCE_MAX, KILN_REDUCE_MIN, KILN_REDUCE_AMAX})
     bad_param(reduce(op, empty, channel), {"aDesc: dims[0] is 0; expected at least 1", "no value"});
 }
 
@@ -289,7 +291,7 @@ BOOST_AUTO_TEST_CASE(nan_in_minima_and_maxima) {
     BOOST_TEST((std::isnan(got[0]) && std::isnan(got[1])));
     BOOST_TEST(got[2] == (op == KILN_OP_TENSOR_MIN ? 2 : 3));
   }
-  for (const auto op : {KILN_REDUCE_MIN, KILN_REDUCE_MAX}) {
+  for (const auto op : {KILN_REDUCE_MIN, KILN_REDUCE_MAX, KILN_REDUCE_AMAX}) {
     succeeds(kilnReduceTensor(handle, op, &one, t, a.data(), &zero, scalar, c.data()));
     BOOST_TEST(std::isnan(c.read()[0]));
   }

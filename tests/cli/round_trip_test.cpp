@@ -103,6 +103,13 @@ BOOST_AUTO_TEST_CASE(problems_of_any_strides) {
   check(make_binary(KILN_OP_TENSOR_MIN, tensor(f32, {2, 3, 4, 5}, {0, 20, 5, 1}), channel, y));
   check(make_activation_forward({KILN_ACTIVATION_ELU, 1e-3},
                                 tensor(f32, {2, 3, 4, 5}, {0, 0, 0, 1}), y));
+  check(make_activation_forward({KILN_ACTIVATION_CLIP, -HUGE_VAL, 6}, y, y));
+  check(make_activation_forward({KILN_ACTIVATION_POW, -0.1, 1e-3}, y, y));
+  check(make_activation_backward({KILN_ACTIVATION_HARD_SIGMOID, 0.2, 0.5}, y, "xDesc", y, y));
+  for (const kilnOpTensorOp_t op : all_of<kilnOpTensorOp_t>())
+    check(make_binary(op, y, channel, y));
+  for (const kilnReduceTensorOp_t op : all_of<kilnReduceTensorOp_t>())
+    check(make_reduction(op, y, channel));
   check(make_activation_backward({KILN_ACTIVATION_SILU, 0}, y, "xDesc",
                                  tensor(f32, {2, 3, 4, 5}, {0, 1, 3, 0}), y));
   check(make_softmax_backward(KILN_SOFTMAX_LOG, KILN_SOFTMAX_MODE_INSTANCE, y,

@@ -157,7 +157,9 @@ class Scene {
       const std::int64_t bits = in.number();
       std::memcpy(&coefficient, &bits, sizeof coefficient);
     }
-    succeeded(kilnSetActivationDescriptor(activation_, mode, coefficient));
+    if (!succeeded(kilnSetActivationDescriptor(activation_, mode, coefficient)))
+      succeeded(kilnSetActivationDescriptorEx(activation_, mode, coefficient,
+                                              static_cast<double>(in.number()) / 16));
   }
 
   struct Read {

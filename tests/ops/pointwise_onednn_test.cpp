@@ -15,7 +15,7 @@ struct Eltwise {
   kilnActivationMode_t mode;
   dnnl::algorithm algorithm;
   float alpha = 0, beta = 0;
-  double coefficient = 0;
+  double coefficient = 0, coefficient2 = 0;
 };
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -39,6 +39,16 @@ const Eltwise eltwise[] = {
     {KILN_ACTIVATION_SILU, dnnl::algorithm::eltwise_swish, 1, 0},
     {KILN_ACTIVATION_SOFTPLUS, dnnl::algorithm::eltwise_soft_relu, one},
     {KILN_ACTIVATION_HARD_SWISH, dnnl::algorithm::eltwise_hardswish, sixth, half},
+    {KILN_ACTIVATION_ABS, dnnl::algorithm::eltwise_abs},
+    {KILN_ACTIVATION_EXP, dnnl::algorithm::eltwise_exp},
+    {KILN_ACTIVATION_SQUARE, dnnl::algorithm::eltwise_square},
+    {KILN_ACTIVATION_POW, dnnl::algorithm::eltwise_pow, 0.5f, 3, 0.5, 3},
+    {KILN_ACTIVATION_MISH, dnnl::algorithm::eltwise_mish},
+#if DNNL_VERSION_MAJOR >= 3
+    {KILN_ACTIVATION_HARD_SIGMOID, dnnl::algorithm::eltwise_hardsigmoid, 0.25f, 0.5f, 0.25, 0.5},
+#endif
+    {KILN_ACTIVATION_CLIP, dnnl::algorithm::eltwise_clip_v2, -1, 1.5f, -1, 1.5},
+    {KILN_ACTIVATION_LINEAR, dnnl::algorithm::eltwise_linear, 0.5f, -2, 0.5, -2},
 };
 
 // oneDNN 3 names the result's layout as well.
@@ -67,6 +77,14 @@ dnnl::algorithm algorithm_of(kilnOpTensorOp_t op) {
     case KILN_OP_TENSOR_ADD: return dnnl::algorithm::binary_add;
     case KILN_OP_TENSOR_MUL: return dnnl::algorithm::binary_mul;
     case KILN_OP_TENSOR_MIN: return dnnl::algorithm::binary_min;
+    case KILN_OP_TENSOR_SUB: return dnnl::algorithm::binary_sub;
+    case KILN_OP_TENSOR_DIV: return dnnl::algorithm::binary_div;
+    case KILN_OP_TENSOR_EQ: return dnnl::algorithm::binary_eq;
+    case KILN_OP_TENSOR_NE: return dnnl::algorithm::binary_ne;
+    case KILN_OP_TENSOR_LT: return dnnl::algorithm::binary_lt;
+    case KILN_OP_TENSOR_LE: return dnnl::algorithm::binary_le;
+    case KILN_OP_TENSOR_GT: return dnnl::algorithm::binary_gt;
+    case KILN_OP_TENSOR_GE: return dnnl::algorithm::binary_ge;
     case KILN_OP_TENSOR_MAX: break;
   }
   return dnnl::algorithm::binary_max;
@@ -91,7 +109,7 @@ BOOST_AUTO_TEST_CASE(activations_and_gradients) {
       const int rank = static_cast<int>(random.among(1, 6));
       const Tensor t = random.tensor(rank, sizes(random, rank));
       const Memory::desc desc = layout(t);
-      const Activation activation{e.mode, e.coefficient};
+      const Activation activation{e.mode, e.coefficient, e.coefficient2};
       std::vector<float> x = random.values(elements(t), -5, 5), y(x.size()), dx(x.size());
       onednn::execute(dnnl::eltwise_forward(describe(e, desc)),
                       {{DNNL_ARG_SRC, wrap(desc, x)}, {DNNL_ARG_DST, wrap(desc, y)}});
@@ -113,7 +131,8 @@ BOOST_AUTO_TEST_CASE(activations_and_gradients) {
 BOOST_AUTO_TEST_CASE(binary_operations) {
   onednn::Random random(9);
   for (int turn = 0; turn < 120; ++turn) {
-    const auto op = static_cast<kilnOpTensorOp_t>(KILN_OP_TENSOR_ADD + turn % 4);
+    const std::vector<kilnOpTensorOp_t> all = all_of<kilnOpTensorOp_t>();
+    const kilnOpTensorOp_t op = all[static_cast<std::size_t>(turn) % all.size()];
     const int rank = static_cast<int>(random.among(1, 5));
     const Tensor c = random.tensor(rank, sizes(random, rank));
     TensorDims narrow = c.dims;  // oneDNN broadcasts its second operand

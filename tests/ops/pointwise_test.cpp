@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(activations) {
   for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>())
     for (DataType type : all_types)
       for (int turn = 0; turn < 2; ++turn) {
-        const Activation activation{mode, 0.5};
+        const Activation activation{mode, 0.5, 2};
         const int rank = static_cast<int>(random.among(3, 5));
         const TensorDims dims = random.sizes(rank);
         const Tensor x = random.tensor(type, rank, dims), y = random.tensor(type, rank, dims),
@@ -112,9 +112,11 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   const Tensor t = dense(KILN_DATA_DOUBLE, {2, 3, 4, 5});
   constexpr double step = 1e-6;
   for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>()) {
-    const Activation activation{mode, 1.5};
+    const Activation activation{mode, 1.5, 2.5};
+    const bool of_positive =
+        mode == KILN_ACTIVATION_LOG || mode == KILN_ACTIVATION_SQRT || mode == KILN_ACTIVATION_POW;
     OperationCase forward(make_activation_forward(activation, t, t));
-    forward.fill_uniform(7, -4, 4);
+    forward.fill_uniform(7, of_positive ? 0.5 : -4, 4);
     HostTensor& x = forward["x"];
     const HostTensor center = x, y = forward.run_plan();
     for (double& value : x.values) value += step;
@@ -189,7 +191,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
     BOOST_TEST(check(item) == "");
   }
   for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>()) {
-    OperationCase item(make_activation_forward({mode, 1}, t, t));
+    OperationCase item(make_activation_forward({mode, 1, 2}, t, t));
     item["x"].values = {nan, inf, 1e30, -1e30};
     BOOST_TEST(check(item) == "");
   }

@@ -14,10 +14,15 @@ dnnl::algorithm algorithm_of(kilnReduceTensorOp_t op) {
     case KILN_REDUCE_MEAN: return dnnl::algorithm::reduction_mean;
     case KILN_REDUCE_MAX: return dnnl::algorithm::reduction_max;
     case KILN_REDUCE_MIN: return dnnl::algorithm::reduction_min;
-    case KILN_REDUCE_NORM2: break;
+    case KILN_REDUCE_MUL: return dnnl::algorithm::reduction_mul;
+    default: return dnnl::algorithm::reduction_norm_lp_sum;  // with p and nothing added
   }
-  return dnnl::algorithm::reduction_norm_lp_sum;  // with p = 2 and nothing added
 }
+
+// All that oneDNN has.
+constexpr kilnReduceTensorOp_t operations[] = {
+    KILN_REDUCE_SUM, KILN_REDUCE_MEAN,  KILN_REDUCE_MAX,  KILN_REDUCE_MIN,
+    KILN_REDUCE_MUL, KILN_REDUCE_NORM1, KILN_REDUCE_NORM2};
 
 }  // namespace
 
@@ -39,11 +44,12 @@ BOOST_AUTO_TEST_CASE(random_problems) {
     if (a.dims == c.dims) continue;  // oneDNN wants something to reduce
     a.strides = dense_strides(KILN_TENSOR_NCHW, a.rank, a.dims);
     c.strides = dense_strides(KILN_TENSOR_NCHW, c.rank, c.dims);
-    const auto op = static_cast<kilnReduceTensorOp_t>(KILN_REDUCE_SUM + compared++ % 5);
+    const kilnReduceTensorOp_t op = operations[compared++ % std::size(operations)];
+    const float power = op == KILN_REDUCE_NORM1 ? 1 : 2;
     std::vector<float> from = random.values(count), to(results);
     // The power of the norm, and what is added to it.
     const auto description = onednn::describe_forward<dnnl::reduction>(algorithm_of(op), layout(a),
-                                                                       layout(c), 2.0f, 0.0f);
+                                                                       layout(c), power, 0.0f);
     onednn::execute(dnnl::reduction(description),
                     {{DNNL_ARG_SRC, wrap(layout(a), from)}, {DNNL_ARG_DST, wrap(layout(c), to)}});
     onednn::compare(make_reduction(op, a, c), {from.data()}, to);

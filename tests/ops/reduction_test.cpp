@@ -8,8 +8,7 @@ namespace {
 
 using namespace test;
 
-constexpr kilnReduceTensorOp_t operations[] = {KILN_REDUCE_SUM, KILN_REDUCE_MEAN, KILN_REDUCE_MAX,
-                                               KILN_REDUCE_MIN, KILN_REDUCE_NORM2};
+const std::vector<kilnReduceTensorOp_t> operations = all_of<kilnReduceTensorOp_t>();
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
 Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
@@ -45,7 +44,7 @@ BOOST_AUTO_TEST_CASE(any_dimensions) {
     for (int i = 0; i < rank; ++i)
       if (random.coin()) kept[i] = 1;
     const DataType type = random.type();
-    const auto op = operations[turn % 5];
+    const auto op = operations[static_cast<std::size_t>(turn) % operations.size()];
     OperationCase item(
         make_reduction(op, random.tensor(type, rank, dims), random.tensor(type, rank, kept)));
     item.scalars = random.scalars();
@@ -140,6 +139,35 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         }
 }
 
+// Squares that overflow or underflow do not make the norm do so: elements of every size, alone and
+// beside each other, one channel's not the next one's.
+BOOST_AUTO_TEST_CASE(norms_of_any_size) {
+  for (DataType type : all_types) {
+    const bool narrow = type == KILN_DATA_HALF, wide = type == KILN_DATA_DOUBLE;
+    const double large = wide     ? 1e200
+                         : narrow ? 3e4
+                                  : 1e20,
+                 small = wide     ? 1e-200
+                         : narrow ? 1e-7
+                                  : 1e-25;
+    const double least = std::ldexp(1.0, wide ? -1070 : narrow ? -23 : -130);
+    for (kilnTensorFormat_t layout : layouts)
+      for (std::int64_t width : {4, 4099}) {  // a row of one thread's, and one that blocks share
+        OperationCase item(make_reduction(KILN_REDUCE_NORM2, dense(type, {1, 8, 1, width}, layout),
+                                          dense(type, {1, 8, 1, 1}, layout)));
+        const double sizes[8][2] = {{large, large}, {small, small}, {large, small}, {least, least},
+                                    {0, 0},         {small, least}, {1, large},     {1, small}};
+        HostTensor& a = item["a"];
+        for (std::int64_t c = 0; c < 8; ++c)
+          for (std::int64_t i = 0; i < width; ++i)
+            a.at(c * width + i) = reference::round_to_format(
+                sizes[c][i % 2] * (i % 3 == 0 ? -1 : 1), reference::format_of(type));
+        if (narrow && width > 4) item.scalars.alpha = 0x1p-8;  // else beyond f16
+        BOOST_TEST(check(item) == "");
+      }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_but_infinity) {
   for (double special : {HUGE_VAL, -HUGE_VAL})
     for (kilnReduceTensorOp_t op : {KILN_REDUCE_MAX, KILN_REDUCE_MIN}) {
@@ -151,11 +179,12 @@ BOOST_AUTO_TEST_CASE(nothing_but_infinity) {
 }
 
 BOOST_AUTO_TEST_CASE(the_sum_of_nothing_is_zero) {
-  for (kilnReduceTensorOp_t op : {KILN_REDUCE_SUM, KILN_REDUCE_NORM2}) {
+  for (kilnReduceTensorOp_t op :
+       {KILN_REDUCE_SUM, KILN_REDUCE_NORM2, KILN_REDUCE_NORM1, KILN_REDUCE_MUL}) {
     OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {0, 3, 8, 9}),
                                       dense(KILN_DATA_FLOAT, {1, 3, 1, 1})));
     const HostTensor got = item.run_plan();
-    for (std::int64_t i = 0; i < 3; ++i) BOOST_TEST(got.at(i) == 0);
+    for (std::int64_t i = 0; i < 3; ++i) BOOST_TEST(got.at(i) == (op == KILN_REDUCE_MUL ? 1 : 0));
     item.scalars.beta = 0.5;
     item.fill_uniform(1);
     BOOST_TEST(check(item) == "");

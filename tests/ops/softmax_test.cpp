@@ -291,6 +291,22 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
   }
 }
 
+// A difference beyond the largest number: its logarithm is -infinity, and nothing is NaN.
+BOOST_AUTO_TEST_CASE(differences_beyond_the_type) {
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE})
+    for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_LOG})
+      for (const char* engine : both_engines) {
+        const Tensor t = dense(type, {1, 2, 1, 1});
+        OperationCase item = forward_case(t, t, algorithm, KILN_SOFTMAX_MODE_CHANNEL);
+        const double far = type == KILN_DATA_DOUBLE ? 1.7e308 : static_cast<double>(3e38F);
+        item["x"].values = {far, -far};
+        const HostTensor got = item.run_plan(engine);
+        const bool log = algorithm == KILN_SOFTMAX_LOG;
+        BOOST_TEST(got.at(0) == (log ? 0 : 1));
+        BOOST_TEST(got.at(1) == (log ? -HUGE_VAL : 0));
+      }
+}
+
 BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
   for (kilnTensorFormat_t layout : layouts)
     for (kilnSoftmaxMode_t mode : modes)

@@ -180,7 +180,8 @@ struct OperationData {
       const auto index = static_cast<std::int64_t>(i);
       const double have = got.at(index), value = elements[i].value_for(have);
       gaps.at(index) = std::nan("");
-      const double rounded = reference::round_to_format(value, format);
+      const double rounded =
+          reference::within(got.operand.type, reference::round_to_format(value, format));
       const double bound =
           elements[i].allowed + format.unit_roundoff() * std::fabs(value) + format.smallest() / 2;
       double share = std::fabs(have - value) / bound;

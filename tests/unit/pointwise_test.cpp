@@ -70,9 +70,13 @@ BOOST_AUTO_TEST_CASE(operands_in_the_order_of_execution) {
 BOOST_AUTO_TEST_CASE(what_gradients_of_activations_look_at) {
   for (const auto from_x :
        {KILN_ACTIVATION_GELU_ERF, KILN_ACTIVATION_GELU_TANH, KILN_ACTIVATION_SILU,
-        KILN_ACTIVATION_SOFTPLUS, KILN_ACTIVATION_HARD_SWISH})
+        KILN_ACTIVATION_SOFTPLUS, KILN_ACTIVATION_HARD_SWISH, KILN_ACTIVATION_ABS,
+        KILN_ACTIVATION_LOG, KILN_ACTIVATION_SQUARE, KILN_ACTIVATION_POW, KILN_ACTIVATION_MISH,
+        KILN_ACTIVATION_HARD_SIGMOID})
     BOOST_TEST(!gradient_from_output({from_x, 0}));
-  BOOST_TEST(gradient_from_output({KILN_ACTIVATION_ELU, 1}));
+  for (const auto from_y : {KILN_ACTIVATION_ELU, KILN_ACTIVATION_EXP, KILN_ACTIVATION_SQRT,
+                            KILN_ACTIVATION_CLIP, KILN_ACTIVATION_LINEAR})
+    BOOST_TEST(gradient_from_output({from_y, 1, 2}));
   BOOST_TEST(gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, 0.1}));
   BOOST_TEST(gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, 0}));
   BOOST_TEST(!gradient_from_output({KILN_ACTIVATION_LEAKY_RELU, -0.1}));
@@ -84,6 +88,11 @@ BOOST_AUTO_TEST_CASE(lines_say_what_is_not_usual) {
   BOOST_TEST(to_line(make_transform(t, nhwc)) == "--op copy --layout nchw:nhwc 2x3x4x5");
   BOOST_TEST(to_line(make_binary(KILN_OP_TENSOR_MAX, tensor(4, {1, 3, 4, 5}), t, t)) ==
              "--op max --a-strides 0:20:5:1 1x3x4x5:2x3x4x5:2x3x4x5");
+  BOOST_TEST(to_line(make_activation_forward({KILN_ACTIVATION_POW, 1, 0.5}, t, t)) ==
+             "--act pow --coef 1 --coef2 0.5 2x3x4x5");
+  BOOST_TEST(to_line(make_activation_forward({KILN_ACTIVATION_CLIP, -HUGE_VAL, 6}, t, t)) ==
+             "--act clip --coef -inf --coef2 6 2x3x4x5");
+  BOOST_TEST(to_line(make_binary(KILN_OP_TENSOR_GE, t, t, t)) == "--op ge 2x3x4x5");
   BOOST_TEST(to_line(make_activation_forward({KILN_ACTIVATION_ELU, 0.25}, t, t)) ==
              "--act elu --coef 0.25 2x3x4x5");
   BOOST_TEST(
