@@ -1,6 +1,6 @@
 /* A first convolution: y = conv(x, w), from descriptors to the result.
- * It runs on the host device, on ordinary memory. On a GPU, create the handle with
- * KILN_DEVICE_CUDA and let x, w and y come from cudaMalloc; nothing else changes. */
+ * It runs on the host device, whose memory is ordinary memory. On a GPU operands are device memory,
+ * filled and read by copies: samples/gpu/gpu_convolution.cpp. */
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>

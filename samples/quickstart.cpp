@@ -102,7 +102,8 @@ bool run(bool again, bool verbose) {
   const kiln::ConvolutionDescriptor convolution({.pad_before = {1, 1}});
   const kiln::TensorDescriptor y_desc(KILN_TENSOR_NCHW, KILN_DATA_FLOAT,
                                       convolution.output_dims(x_desc, w_desc));
-  kiln::cxx::Plan plan(handle, x_desc, w_desc, convolution, y_desc);
+  kiln::ConvolutionForward plan(
+      handle, {.x = x_desc, .w = w_desc, .convolution = convolution, .y = y_desc});
   plan.finalize();
   const kilnPlanInfo_t info = plan.info();
   if (again) {
@@ -118,7 +119,7 @@ bool run(bool again, bool verbose) {
   x.upload(x_values);
   w.upload(w_values);
   y.upload(std::vector<float>(y.count(), std::nanf("")));
-  const auto execute = [&] { plan.execute(handle, 1.0, x.get(), w.get(), 0.0, y.get()); };
+  const auto execute = [&] { plan.execute(handle, {.x = x.get(), .w = w.get(), .y = y.get()}); };
   const int repeats = gpu ? 100 : 1;
   if (gpu) execute();
   std::vector<float> result = y.download();  // waits

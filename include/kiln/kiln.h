@@ -1,7 +1,7 @@
 /* Kiln: deep-learning primitives whose GPU kernels are generated for exactly the problem at hand.
  *
  * C99. Every function returns a status unless it cannot fail; kilnGetLastErrorMessage() then holds
- * a whole sentence naming the field, its value and what was expected. No function throws, and none
+ * a sentence naming the function, field, its value and what was expected. No function throws, and none
  * keeps a pointer to the caller's arrays. Sizes and strides are counted in elements.
  *
  * The road: descriptors say what is to be computed; a plan is created from them and finalized once
@@ -79,7 +79,7 @@ typedef enum KILN_ENUM_BASE {
   KILN_STATUS_NOT_SUPPORTED = 3,  /* legal, but no engine takes it; plan queries tell each reason */
   KILN_STATUS_NO_DEVICE = 4,      /* no driver, no GPU, or no such ordinal */
   KILN_STATUS_NO_COMPILER = 5,    /* the kernel is not cached, NVRTC (or a C++ compiler) missing */
-  KILN_STATUS_COMPILE_FAILED = 6, /* the message carries log, options and source */
+  KILN_STATUS_COMPILE_FAILED = 6, /* the message has the compiler's first errors */
   KILN_STATUS_EXECUTION_FAILED = 7, /* a refused load or launch, a defect the host device found */
   KILN_STATUS_ALLOC_FAILED = 8,     /* no host memory, device memory, thread or descriptor left */
   KILN_STATUS_VERSION_MISMATCH = 9,
@@ -581,9 +581,9 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
  * certain from the addresses (equal ones, or where both tensors are without gaps); others, such as
  * those of interleaved tensors, are the caller's to avoid. An empty batch is legal.
  *
- * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a handle of another
- * device, a plan of another operation), NOT_INITIALIZED (a descriptor never set, a plan not
- * finalized), EXECUTION_FAILED; immediate calls also those of kilnFinalizePlan. */
+ * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a pointer without its
+ * descriptor, a handle of another device, a plan of another operation), NOT_INITIALIZED (never set,
+ * not finalized), EXECUTION_FAILED; immediate calls also those of kilnFinalizePlan. */
 
 /* NaN and infinities in convolutions: an output is what IEEE 754 makes of its products, so a NaN in
  * one of them, an infinity times zero, or infinities of both signs give NaN. Padding is zeros that

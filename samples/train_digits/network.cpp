@@ -33,7 +33,8 @@ void note(const kiln::Plan& plan, std::map<std::string, int>& origins) {
   }
 }
 
-kiln::Plan finalized(kiln::Plan plan, const char* engine = nullptr) {
+template <class Plan>
+Plan finalized(Plan plan, const char* engine = nullptr) {
   plan.set_engine(engine);  // null: the library chooses
   plan.finalize();
   return plan;
@@ -56,7 +57,12 @@ struct Network::Layer {
   Tensor b, b_velocity;
   Tensor y, dy, dx;
   kiln::ActivationDescriptor activation;
-  kiln::Plan forward_plan, activation_plan, data_plan, filter_plan, bias_plan, add_w, add_b;
+  kiln::ConvolutionBiasActivationForward forward_plan;
+  kiln::ActivationBackward activation_plan;
+  kiln::ConvolutionBackwardData data_plan;
+  kiln::ConvolutionBackwardFilter filter_plan;
+  kiln::ConvolutionBackwardBias bias_plan;
+  kiln::AddTensor add_w, add_b;
 
   Layer(const kiln::Handle& h, Memory& memory, const Tensor& input, std::int64_t filters,
         std::int64_t side, bool with_relu, bool simple, std::mt19937_64& random)
@@ -75,22 +81,37 @@ struct Network::Layer {
         dx(memory, input.dims),
         activation(with_relu ? KILN_ACTIVATION_RELU : KILN_ACTIVATION_IDENTITY),
         forward_plan(
-            finalized({type, kilnCreateConvolutionBiasActivationForwardPlan, handle, x.descriptor,
-                       w_descriptor, convolution, nullptr, b.descriptor, activation, y.descriptor},
-                      simple ? "direct" : nullptr)),
-        activation_plan(finalized({type, kilnCreateActivationBackwardPlan, handle, activation,
-                                   y.descriptor, dy.descriptor, nullptr, dy.descriptor})),
-        data_plan(finalized({type, kilnCreateConvolutionBackwardDataPlan, handle, w_descriptor,
-                             dy.descriptor, convolution, dx.descriptor},
-                            simple ? "direct" : nullptr)),
-        filter_plan(finalized({type, kilnCreateConvolutionBackwardFilterPlan, handle, x.descriptor,
-                               dy.descriptor, convolution, w_descriptor},
-                              // It has a block an element of dw: for few of these.
-                              simple && input.dims[1] == 1 ? "direct_wgrad" : nullptr)),
-        bias_plan(finalized(
-            {type, kilnCreateConvolutionBackwardBiasPlan, handle, dy.descriptor, b.descriptor})),
-        add_w(finalized({type, kilnCreateAddTensorPlan, handle, w_flat, w_flat})),
-        add_b(finalized({type, kilnCreateAddTensorPlan, handle, b.descriptor, b.descriptor})) {
+            finalized<kiln::ConvolutionBiasActivationForward>({handle,
+                                                               {.x = x.descriptor,
+                                                                .w = w_descriptor,
+                                                                .convolution = convolution,
+                                                                .bias = &b.descriptor,
+                                                                .activation = activation,
+                                                                .y = y.descriptor}},
+                                                              simple ? "direct" : nullptr)),
+        activation_plan(finalized<kiln::ActivationBackward>({handle,
+                                                             {.activation = activation,
+                                                              .y = &y.descriptor,
+                                                              .dy = dy.descriptor,
+                                                              .dx = dy.descriptor}})),
+        data_plan(finalized<kiln::ConvolutionBackwardData>({handle,
+                                                            {.w = w_descriptor,
+                                                             .dy = dy.descriptor,
+                                                             .convolution = convolution,
+                                                             .dx = dx.descriptor}},
+                                                           simple ? "direct" : nullptr)),
+        filter_plan(finalized<kiln::ConvolutionBackwardFilter>(
+            {handle,
+             {.x = x.descriptor,
+              .dy = dy.descriptor,
+              .convolution = convolution,
+              .dw = w_descriptor}},
+            // It has a block an element of dw: for few of these.
+            simple && input.dims[1] == 1 ? "direct_wgrad" : nullptr)),
+        bias_plan(finalized<kiln::ConvolutionBackwardBias>(
+            {handle, {.dy = dy.descriptor, .db = b.descriptor}})),
+        add_w(finalized<kiln::AddTensor>({handle, {.x = w_flat, .y = w_flat}})),
+        add_b(finalized<kiln::AddTensor>({handle, {.x = b.descriptor, .y = b.descriptor}})) {
     // He's initialization: variance 2 / fan-in.
     std::normal_distribution<float> normal(
         0,
@@ -101,28 +122,23 @@ struct Network::Layer {
   }
 
   void forward() const {
-    forward_plan.run(kilnExecuteConvolutionBiasActivationForward, handle, 1.0, x.data(), w.get(),
-                     0.0, nullptr, b.data(), y.data());
+    forward_plan.execute(handle, {.x = x.data(), .w = w.get(), .bias = b.data(), .y = y.data()});
   }
   // From the gradient of y, which may be dy itself; dx only where someone needs it.
   void backward(const Tensor& gradient, bool wants_dx, double rate, double momentum) {
     if (relu)
-      activation_plan.run(kilnExecuteActivationBackward, handle, 1.0, y.data(), gradient.data(),
-                          nullptr, 0.0, dy.data());
-    if (wants_dx)
-      data_plan.run(kilnExecuteConvolutionBackwardData, handle, 1.0, w.get(), dy.data(), 0.0,
-                    dx.data());
-    filter_plan.run(kilnExecuteConvolutionBackwardFilter, handle, -rate, x.data(), dy.data(),
-                    momentum, w_velocity.get());
-    bias_plan.run(kilnExecuteConvolutionBackwardBias, handle, -rate, dy.data(), momentum,
-                  b_velocity.data());
-    add_w.run(kilnExecuteAddTensor, handle, 1.0, w_velocity.get(), 1.0, w.get());
-    add_b.run(kilnExecuteAddTensor, handle, 1.0, b_velocity.data(), 1.0, b.data());
+      activation_plan.execute(handle, {.y = y.data(), .dy = gradient.data(), .dx = dy.data()});
+    if (wants_dx) data_plan.execute(handle, {.w = w.get(), .dy = dy.data(), .dx = dx.data()});
+    const kiln::Scale step{.alpha = -rate, .beta = momentum};
+    filter_plan.execute(handle, {.x = x.data(), .dy = dy.data(), .dw = w_velocity.get()}, step);
+    bias_plan.execute(handle, {.dy = dy.data(), .db = b_velocity.data()}, step);
+    add_w.execute(handle, {.x = w_velocity.get(), .y = w.get()}, {.beta = 1});
+    add_b.execute(handle, {.x = b_velocity.data(), .y = b.data()}, {.beta = 1});
   }
   void count(std::map<std::string, int>& origins) const {
-    for (const kiln::Plan* plan :
-         {&forward_plan, &activation_plan, &data_plan, &filter_plan, &bias_plan, &add_w, &add_b})
-      note(*plan, origins);
+    const kiln::Plan* const plans[] = {&forward_plan, &activation_plan, &data_plan, &filter_plan,
+                                       &bias_plan,    &add_w,           &add_b};
+    for (const kiln::Plan* plan : plans) note(*plan, origins);
   }
 };
 
@@ -133,23 +149,23 @@ struct Network::Pool {
   Tensor& dx;
   kiln::PoolingDescriptor pooling{{.window = {2, 2}}};
   Tensor y;
-  kiln::Plan forward_plan, backward_plan;
+  kiln::PoolingForward forward_plan;
+  kiln::PoolingBackward backward_plan;
 
   Pool(const kiln::Handle& h, Memory& memory, const Tensor& input, Tensor& input_gradient)
       : handle(h),
         x(input),
         dx(input_gradient),
         y(memory, pooling.output_dims(input.descriptor)),
-        forward_plan(finalized(
-            {type, kilnCreatePoolingForwardPlan, handle, pooling, x.descriptor, y.descriptor})),
-        backward_plan(finalized({type, kilnCreatePoolingBackwardPlan, handle, pooling, y.descriptor,
-                                 x.descriptor, dx.descriptor})) {}
+        forward_plan(finalized<kiln::PoolingForward>(
+            {handle, {.pooling = pooling, .x = x.descriptor, .y = y.descriptor}})),
+        backward_plan(finalized<kiln::PoolingBackward>(
+            {handle,
+             {.pooling = pooling, .dy = y.descriptor, .x = &x.descriptor, .dx = dx.descriptor}})) {}
 
-  void forward() const {
-    forward_plan.run(kilnExecutePoolingForward, handle, 1.0, x.data(), 0.0, y.data());
-  }
+  void forward() const { forward_plan.execute(handle, {.x = x.data(), .y = y.data()}); }
   void backward(const Tensor& dy) const {
-    backward_plan.run(kilnExecutePoolingBackward, handle, 1.0, dy.data(), x.data(), 0.0, dx.data());
+    backward_plan.execute(handle, {.dy = dy.data(), .x = x.data(), .dx = dx.data()});
   }
   void count(std::map<std::string, int>& origins) const {
     note(forward_plan, origins);
@@ -164,7 +180,8 @@ struct Network::Softmax {
   const Tensor& x;
   Tensor& dx;
   Tensor p, targets;
-  kiln::Plan forward_plan, difference_plan;
+  kiln::SoftmaxForward forward_plan;
+  kiln::OpTensor difference_plan;
 
   Softmax(const kiln::Handle& h, Memory& memory, const Tensor& input, Tensor& input_gradient)
       : handle(h),
@@ -172,22 +189,23 @@ struct Network::Softmax {
         dx(input_gradient),
         p(memory, input.dims),
         targets(memory, input.dims),
-        forward_plan(finalized({type, kilnCreateSoftmaxForwardPlan, handle, KILN_SOFTMAX_ACCURATE,
-                                KILN_SOFTMAX_MODE_CHANNEL, x.descriptor, p.descriptor})),
-        difference_plan(finalized({type, kilnCreateOpTensorPlan, handle, KILN_OP_TENSOR_ADD,
-                                   p.descriptor, targets.descriptor, dx.descriptor})) {}
+        forward_plan(
+            finalized<kiln::SoftmaxForward>({handle, {.x = x.descriptor, .y = p.descriptor}})),
+        difference_plan(finalized<kiln::OpTensor>({handle,
+                                                   {.op = KILN_OP_TENSOR_ADD,
+                                                    .a = p.descriptor,
+                                                    .b = targets.descriptor,
+                                                    .c = dx.descriptor}})) {}
 
-  void forward() const {
-    forward_plan.run(kilnExecuteSoftmaxForward, handle, 1.0, x.data(), 0.0, p.data());
-  }
+  void forward() const { forward_plan.execute(handle, {.x = x.data(), .y = p.data()}); }
   void backward(const std::vector<int>& labels) {
     std::vector<float> rows(targets.array.count());
     for (std::size_t i = 0; i < labels.size(); ++i)
       rows[i * 10 + static_cast<std::size_t>(labels[i])] = 1;
     targets.array.upload(rows);
     const double share = 1.0 / static_cast<double>(labels.size());
-    difference_plan.run(kilnExecuteOpTensor, handle, share, p.data(), -share, targets.data(), 0.0,
-                        dx.data());
+    difference_plan.execute(handle, {.a = p.data(), .b = targets.data(), .c = dx.data()},
+                            {.alpha1 = share, .alpha2 = -share});
   }
   void count(std::map<std::string, int>& origins) const {
     note(forward_plan, origins);

@@ -120,7 +120,8 @@ kilnStatus_t kilnCreateActivationBackwardPlan(kilnHandle_t handle,
                                               kilnTensorDescriptor_t xDesc,
                                               kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan) {
   return create_plan("ActivationBackward", handle, plan,
-                     [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); });
+                     [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); },
+                     {{"y", yDesc != nullptr}, {"x", xDesc != nullptr}});
 }
 
 kilnStatus_t kilnExecuteActivationBackward(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
@@ -135,7 +136,7 @@ kilnStatus_t kilnExecuteActivationBackward(kilnHandle_t handle, kilnPlan_t plan,
   }
   const Argument saved = from_y ? Argument{"y", y} : Argument{"x", x};
   return execute_plan("ActivationBackward", handle, plan, {.alpha = alpha, .beta = beta},
-                      {saved, {"dy", dy}, {"dx", dx}});
+                      {saved, {"dy", dy}, {"dx", dx}}, {y, x});
 }
 
 kilnStatus_t kilnActivationBackward(kilnHandle_t handle, kilnActivationDescriptor_t activationDesc,
@@ -149,5 +150,6 @@ kilnStatus_t kilnActivationBackward(kilnHandle_t handle, kilnActivationDescripto
     from_y = kiln::gradient_from_output(activationDesc->activation);
   const Argument saved = from_y ? Argument{"y", y} : Argument{"x", x};
   return run_at_once(handle, {.alpha = alpha, .beta = beta}, {saved, {"dy", dy}, {"dx", dx}},
-                     [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); });
+                     [&] { return make_backward(activationDesc, yDesc, dyDesc, xDesc, dxDesc); },
+                     {{"y", yDesc != nullptr}, {"x", xDesc != nullptr}}, {y, x});
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "core/error.hpp"
@@ -16,17 +17,19 @@
 
 namespace kiln::api {
 
-// Keeps the message of the exception being handled for this thread, and gives its status.
-kilnStatus_t remember_exception() noexcept;
+// Keeps the message of the exception being handled for this thread, behind the name of the C
+// function, and gives its status.
+kilnStatus_t remember_exception(const char* function) noexcept;
 
-// Every entry point that can fail is guarded([&] { ... }). Success costs nothing.
+// Every entry point that can fail is guarded([&] { ... }). Success costs nothing. What stands
+// between an entry point and this hands the function's name on, by the same default argument.
 template <class Body>
-kilnStatus_t guarded(Body&& body) noexcept {
+kilnStatus_t guarded(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
   try {
     std::forward<Body>(body)();
     return KILN_STATUS_SUCCESS;
   } catch (...) {
-    return remember_exception();
+    return remember_exception(function);
   }
 }
 
@@ -78,27 +81,34 @@ inline void check_range(const char* name, std::int64_t value, std::int64_t least
 
 // kilnCreate...Descriptor and kilnDestroy...; destroying null does nothing.
 template <class Object>
-kilnStatus_t create(Object** object, const char* name) noexcept {
-  return guarded([&] {
-    check_pointer(object, name, "where to store the new object");
-    *object = nullptr;
-    *object = new Object;
-  });
+kilnStatus_t create(Object** object, const char* name,
+                    const char* function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&] {
+        check_pointer(object, name, "where to store the new object");
+        *object = nullptr;
+        *object = new Object;
+      },
+      function);
 }
 
 template <class Object>
-kilnStatus_t destroy(Object* object, const char* name) noexcept {
-  return guarded([&] {
-    if (object != nullptr) delete &checked(object, name);
-  });
+kilnStatus_t destroy(Object* object, const char* name,
+                     const char* function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&] {
+        if (object != nullptr) delete &checked(object, name);
+      },
+      function);
 }
 
 // Tensors and filters from and to the caller's arrays. Reading refuses null arrays and a rank out
-// of range before it touches them. Throws BAD_PARAM.
+// of range before it touches them. `names` are what the caller calls the sizes, if not dims[0] and
+// so on. Throws BAD_PARAM.
 Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
                     const std::int64_t* strides);
 Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
-                  kilnTensorFormat_t format);
+                  kilnTensorFormat_t format, std::span<const char* const> names = {});
 
 // Writes to the outputs that are not null. Throws NOT_INITIALIZED if `tensor` was never set.
 void write_tensor(const Tensor& tensor, int requested, kilnDataType_t* type, int* rank,

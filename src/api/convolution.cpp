@@ -73,9 +73,10 @@ kilnStatus_t kilnCreateConvolutionBiasActivationForwardPlan(
     kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t zDesc,
     kilnTensorDescriptor_t biasDesc, kilnActivationDescriptor_t activationDesc,
     kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
-  return create_plan(fused, handle, plan, [&] {
-    return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc);
-  });
+  return create_plan(
+      fused, handle, plan,
+      [&] { return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc); },
+      {{"z", zDesc != nullptr}, {"bias", biasDesc != nullptr}});
 }
 
 kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, kilnPlan_t plan,
@@ -90,10 +91,12 @@ kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, ki
       has_bias = problem->epilogue.bias;
     }
   }
-  return run_fused(
-      has_z, has_bias, x, w, z, bias, y, [&](std::initializer_list<Argument> arguments) {
-        return execute_plan(fused, handle, plan, {.alpha = alpha, .beta = beta}, arguments);
-      });
+  const char* const function = __func__;
+  return run_fused(has_z, has_bias, x, w, z, bias, y,
+                   [&](std::initializer_list<Argument> arguments) {
+                     return execute_plan(fused, handle, plan, {.alpha = alpha, .beta = beta},
+                                         arguments, {z, bias}, function);
+                   });
 }
 
 kilnStatus_t kilnConvolutionBiasActivationForward(
@@ -102,12 +105,15 @@ kilnStatus_t kilnConvolutionBiasActivationForward(
     const void* beta, kilnTensorDescriptor_t zDesc, const void* z, kilnTensorDescriptor_t biasDesc,
     const void* bias, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
     void* y) {
-  return run_fused(zDesc != nullptr, biasDesc != nullptr, x, w, z, bias, y,
+  const char* const function = __func__;
+  const bool has_z = zDesc != nullptr, has_bias = biasDesc != nullptr;
+  const auto make = [&] {
+    return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc);
+  };
+  return run_fused(has_z, has_bias, x, w, z, bias, y,
                    [&](std::initializer_list<Argument> arguments) {
-                     return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments, [&] {
-                       return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc,
-                                         yDesc);
-                     });
+                     return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments, make,
+                                        {{"z", has_z}, {"bias", has_bias}}, {z, bias}, function);
                    });
 }
 

@@ -2,7 +2,6 @@
 #include "api/api.hpp"
 
 using kiln::Role;
-using kiln::api::check_at_least;
 using kiln::api::checked;
 using kiln::api::create;
 using kiln::api::destroy;
@@ -42,12 +41,9 @@ kilnStatus_t kilnSetFilter4dDescriptor(kilnFilterDescriptor_t descriptor, kilnDa
                                        int64_t w) {
   return guarded([&] {
     auto& target = checked(descriptor, "descriptor");
-    check_at_least(1, k, "k");
-    check_at_least(1, c, "c");
-    check_at_least(1, h, "h");
-    check_at_least(1, w, "w");
     const int64_t dims[] = {k, c, h, w};
-    target.tensor = read_dense(Role::filter, dataType, 4, dims, format);
+    constexpr const char* names[] = {"k", "c", "h", "w"};
+    target.tensor = read_dense(Role::filter, dataType, 4, dims, format, names);
   });
 }
 

@@ -1,7 +1,10 @@
 // The handle and the plan behind the C API.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -23,16 +26,34 @@ struct kilnContext {
   kiln::api::PlanCache plans;  // of the immediate calls
 };
 
+namespace kiln::api {
+
+// A tensor that an operation can do without, by the name of its pointer.
+struct OptionalTensor {
+  const char* name = "";
+  bool given = false;  // its descriptor is not null
+};
+inline constexpr std::size_t most_optional = 2;
+
+}  // namespace kiln::api
+
 struct kilnPlanStruct {
   static constexpr auto kind = "a plan", creator = "a kilnCreate...Plan";
   static constexpr std::uint32_t mark_value = 0x6b6c7405;
   kilnPlanStruct(const char* made_for, std::shared_ptr<kiln::Device> device,
-                 const kiln::Problem& problem)
-      : operation(made_for), plan(std::move(device), problem) {}
+                 const kiln::Problem& problem,
+                 std::initializer_list<kiln::api::OptionalTensor> may_be_left_out)
+      : operation(made_for),
+        optional_count(may_be_left_out.size()),
+        plan(std::move(device), problem) {
+    std::copy(may_be_left_out.begin(), may_be_left_out.end(), optional.begin());
+  }
   ~kilnPlanStruct();
 
   kiln::api::Mark mark{mark_value};
   const char* const operation;  // "PoolingForward", of kilnCreatePoolingForwardPlan
+  std::array<kiln::api::OptionalTensor, kiln::api::most_optional> optional;
+  const std::size_t optional_count;
   kiln::Plan plan;
   kiln::FinalizeOptions options;
   std::string refusals;  // written by finalization

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/hexadecimal.hpp"
+
 namespace kiln::api {
 namespace {
 
@@ -34,25 +36,38 @@ void execute(const Plan& plan, const ScalarArguments& scalars,
   plan.execute(std::span(operands).first(count), values, stream, std::span(names).first(count));
 }
 
+void check_left_out(std::span<const OptionalTensor> tensors,
+                    std::span<const void* const> pointers) {
+  for (std::size_t i = 0; i < tensors.size() && i < pointers.size(); ++i)
+    if (!tensors[i].given && pointers[i] != nullptr)
+      fail(KILN_STATUS_BAD_PARAM, tensors[i].name, " is ", hexadecimal(pointers[i]),
+           "; expected null, as ", tensors[i].name, "Desc is");
+}
+
 kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
-                          const ScalarArguments& scalars,
-                          std::initializer_list<Argument> arguments) noexcept {
-  return guarded([&] {
-    const kilnContext& context = checked(handle, "handle");
-    const kilnPlanStruct& object = checked(plan, "plan");
-    if (std::strcmp(object.operation, operation) != 0) {
-      fail(KILN_STATUS_BAD_PARAM, "plan is of kilnCreate", object.operation,
-           "Plan; expected one of kilnCreate", operation, "Plan");
-    }
-    const Plan& made = settled(object);
-    const Device& device = made.device();
-    if (&device != context.device.get()) {
-      fail(KILN_STATUS_BAD_PARAM, "handle is of device ", context.device->description().name, " ",
-           context.device->description().ordinal, "; expected that of the plan, ",
-           device.description().name, " ", device.description().ordinal);
-    }
-    execute(made, scalars, arguments, context.stream);
-  });
+                          const ScalarArguments& scalars, std::initializer_list<Argument> arguments,
+                          std::initializer_list<const void*> optional,
+                          const char* function) noexcept {
+  return guarded(
+      [&] {
+        const kilnContext& context = checked(handle, "handle");
+        const kilnPlanStruct& object = checked(plan, "plan");
+        if (std::strcmp(object.operation, operation) != 0) {
+          fail(KILN_STATUS_BAD_PARAM, "plan is from kilnCreate", object.operation,
+               "Plan; expected one from kilnCreate", operation, "Plan");
+        }
+        const Plan& made = settled(object);
+        const Device& device = made.device();
+        if (&device != context.device.get()) {
+          fail(KILN_STATUS_BAD_PARAM, "handle is of ", context.device->description().name,
+               ", ordinal ", context.device->description().ordinal,
+               "; expected one of the plan's device, ", device.description().name, ", ordinal ",
+               device.description().ordinal);
+        }
+        check_left_out(std::span(object.optional).first(object.optional_count), optional);
+        execute(made, scalars, arguments, context.stream);
+      },
+      function);
 }
 
 const Tensor& tensor_of(kilnTensorDescriptor_t descriptor, const char* name) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <span>
 
 #include "api/objects.hpp"
 
@@ -15,15 +16,19 @@ struct Argument {
 };
 
 // A plan of `operation` ("PoolingForward") for the problem that make() gives.
+// `optional` are its tensors that may be left out.
 template <class Make>
 kilnStatus_t create_plan(const char* operation, kilnHandle_t handle, kilnPlan_t* plan,
-                         const Make& make) noexcept {
-  return guarded([&] {
-    check_pointer(plan, "plan", "where to store the new plan");
-    *plan = nullptr;
-    const kilnContext& context = checked(handle, "handle");
-    *plan = new kilnPlanStruct(operation, context.device, Problem(make()));
-  });
+                         const Make& make, std::initializer_list<OptionalTensor> optional = {},
+                         const char* function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&] {
+        check_pointer(plan, "plan", "where to store the new plan");
+        *plan = nullptr;
+        const kilnContext& context = checked(handle, "handle");
+        *plan = new kilnPlanStruct(operation, context.device, Problem(make()), optional);
+      },
+      function);
 }
 
 // As float and as double: all bytes are 0.
@@ -38,25 +43,36 @@ struct ScalarArguments {
   const char* beta_name = "beta";
 };
 
+// A pointer is null where its tensor's descriptor is. Throws BAD_PARAM.
+void check_left_out(std::span<const OptionalTensor> tensors, std::span<const void* const> pointers);
+
 // Runs a finalized plan on operands in the order of operands_of(problem). No allocation, no lock,
 // no text unless it throws.
 void execute(const Plan& plan, const ScalarArguments& scalars,
              std::initializer_list<Argument> arguments, void* stream);
 
 // kilnExecute<operation>: the plan must be of that operation, on the handle's device.
+// `optional` are the pointers that go with create_plan's optional tensors, in that order.
 kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
-                          const ScalarArguments& scalars,
-                          std::initializer_list<Argument> arguments) noexcept;
+                          const ScalarArguments& scalars, std::initializer_list<Argument> arguments,
+                          std::initializer_list<const void*> optional = {},
+                          const char* function = __builtin_FUNCTION()) noexcept;
 
 // kiln<operation>: the plan of the problem that make() gives, found or made.
 template <class Make>
 kilnStatus_t run_at_once(kilnHandle_t handle, const ScalarArguments& scalars,
-                         std::initializer_list<Argument> arguments, const Make& make) noexcept {
-  return guarded([&] {
-    kilnContext& context = checked(handle, "handle");
-    const auto plan = context.plans.get(context.device, Problem(make()));
-    execute(*plan, scalars, arguments, context.stream);
-  });
+                         std::initializer_list<Argument> arguments, const Make& make,
+                         std::initializer_list<OptionalTensor> optional = {},
+                         std::initializer_list<const void*> pointers = {},
+                         const char* function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&] {
+        kilnContext& context = checked(handle, "handle");
+        check_left_out(optional, pointers);
+        const auto plan = context.plans.get(context.device, Problem(make()));
+        execute(*plan, scalars, arguments, context.stream);
+      },
+      function);
 }
 
 // The tensor behind a descriptor; behind one that may be null, null.

@@ -58,7 +58,8 @@ kilnStatus_t kilnCreatePoolingBackwardPlan(kilnHandle_t handle, kilnPoolingDescr
                                            kilnTensorDescriptor_t xDesc,
                                            kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan) {
   return create_plan("PoolingBackward", handle, plan,
-                     [&] { return make_backward(poolingDesc, dyDesc, xDesc, dxDesc); });
+                     [&] { return make_backward(poolingDesc, dyDesc, xDesc, dxDesc); },
+                     {{"x", xDesc != nullptr}});
 }
 
 kilnStatus_t kilnExecutePoolingBackward(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
@@ -69,8 +70,10 @@ kilnStatus_t kilnExecutePoolingBackward(kilnHandle_t handle, kilnPlan_t plan, co
     if (const auto* problem = std::get_if<kiln::PoolingProblem>(&plan->plan.problem()))
       max = problem->mode == KILN_POOLING_MAX;
   }
+  const char* const function = __func__;
   return run_backward(max, dy, x, dx, [&](std::initializer_list<Argument> arguments) {
-    return execute_plan("PoolingBackward", handle, plan, {.alpha = alpha, .beta = beta}, arguments);
+    return execute_plan("PoolingBackward", handle, plan, {.alpha = alpha, .beta = beta}, arguments,
+                        {x}, function);
   });
 }
 
@@ -82,8 +85,11 @@ kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescriptor_t po
   bool max = true;
   if (poolingDesc != nullptr && poolingDesc->mark.is(kilnPoolingStruct::mark_value))
     max = poolingDesc->spec.mode == KILN_POOLING_MAX;
+  const char* const function = __func__;
   return run_backward(max, dy, x, dx, [&](std::initializer_list<Argument> arguments) {
-    return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments,
-                       [&] { return make_backward(poolingDesc, dyDesc, xDesc, dxDesc); });
+    return run_at_once(
+        handle, {.alpha = alpha, .beta = beta}, arguments,
+        [&] { return make_backward(poolingDesc, dyDesc, xDesc, dxDesc); },
+        {{"x", xDesc != nullptr}}, {x}, function);
   });
 }

@@ -21,6 +21,17 @@ Tensor read_sizes(Role role, kilnDataType_t type, int rank, const std::int64_t* 
   return tensor;
 }
 
+// What check_tensor would say of the sizes, in the caller's names for them.
+void check_named_sizes(Role role, const Tensor& tensor, std::span<const char* const> names) {
+  auto product = static_cast<std::int64_t>(size_of(tensor.type));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    check_at_least(role == Role::tensor && i == 0 ? 0 : 1, tensor.dims[i], names[i]);
+    if (__builtin_mul_overflow(product, std::max<std::int64_t>(tensor.dims[i], 1), &product))
+      fail(KILN_STATUS_BAD_PARAM, names[i], " is ", tensor.dims[i],
+           "; expected sizes whose product in bytes is below 2^63");
+  }
+}
+
 }  // namespace
 
 Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
@@ -33,9 +44,10 @@ Tensor read_strided(Role role, kilnDataType_t type, int rank, const std::int64_t
 }
 
 Tensor read_dense(Role role, kilnDataType_t type, int rank, const std::int64_t* dims,
-                  kilnTensorFormat_t format) {
+                  kilnTensorFormat_t format, std::span<const char* const> names) {
   Tensor tensor = read_sizes(role, type, rank, dims);
   check_enumerator("format", format);
+  check_named_sizes(role, tensor, names);
   check_tensor(tensor, "descriptor", role == Role::tensor);  // so that the products below fit
   tensor.strides = dense_strides(format, rank, tensor.dims);
   return tensor;

@@ -1,6 +1,7 @@
 // Versions, status names, and the calling thread's last message.
 #include <pthread.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -35,9 +36,11 @@ __attribute__((constructor)) void make_key() {
 
 void remember_literal(const char* text) noexcept { last_message.text = text; }
 
-void remember(const char* text) noexcept {
-  char* const copy = strdup(text);
+void remember(const char* function, const char* text) noexcept {
+  const std::size_t size = std::strlen(function) + std::strlen(text) + sizeof ": ";
+  char* const copy = static_cast<char*>(std::malloc(size));
   if (copy == nullptr) return remember_literal("no host memory for the error's message");
+  std::snprintf(copy, size, "%s: %s", function, text);
   std::free(last_message.owned);
   last_message = {copy, copy};
   if (has_key) pthread_setspecific(key, copy);
@@ -45,17 +48,17 @@ void remember(const char* text) noexcept {
 
 }  // namespace
 
-kilnStatus_t remember_exception() noexcept {
+kilnStatus_t remember_exception(const char* function) noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    remember(error.what());
+    remember(function, error.what());
     return error.status();
   } catch (const std::bad_alloc&) {
     remember_literal("host memory is exhausted; expected room for a small object");
     return KILN_STATUS_ALLOC_FAILED;
   } catch (const std::exception& error) {
-    remember(error.what());
+    remember(function, error.what());
     return KILN_STATUS_INTERNAL_ERROR;
   } catch (...) {
     remember_literal("an exception of unknown type reached the C API");

@@ -2,7 +2,6 @@
 #include "api/api.hpp"
 
 using kiln::Role;
-using kiln::api::check_at_least;
 using kiln::api::checked;
 using kiln::api::create;
 using kiln::api::destroy;
@@ -41,12 +40,9 @@ kilnStatus_t kilnSetTensor4dDescriptor(kilnTensorDescriptor_t descriptor, kilnTe
                                        int64_t w) {
   return guarded([&] {
     auto& target = checked(descriptor, "descriptor");
-    check_at_least(0, n, "n");
-    check_at_least(1, c, "c");
-    check_at_least(1, h, "h");
-    check_at_least(1, w, "w");
     const int64_t dims[] = {n, c, h, w};
-    target.tensor = read_dense(Role::tensor, dataType, 4, dims, format);
+    constexpr const char* names[] = {"n", "c", "h", "w"};
+    target.tensor = read_dense(Role::tensor, dataType, 4, dims, format, names);
   });
 }
 

@@ -37,4 +37,7 @@ std::string read_file(const std::string& path);
 // Makes it the content of a file, which keeps its place and mode if it is there. "", or why not.
 std::string write_file(const std::string& path, std::string_view content);
 
+// The same of a list of problems. Throws UsageError for what is no text.
+std::string read_problem_file(const std::string& path);
+
 }  // namespace kiln::cli

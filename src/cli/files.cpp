@@ -33,6 +33,21 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+std::string read_problem_file(const std::string& path) {
+  std::string text = read_file(path);
+  if (text.starts_with("KILNBNDL"))
+    throw UsageError(cat(path,
+                         " is a bundle of kernels; expected a list of problems, one a line. "
+                         "`kiln bundle ls ",
+                         path, "` tells what is in it"));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (const unsigned char c = static_cast<unsigned char>(text[i]);
+        (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+      throw UsageError(cat(path, " has byte ", static_cast<int>(c), " at offset ", i,
+                           "; expected text, a problem a line"));
+  return text;
+}
+
 std::string write_file(const std::string& path, std::string_view content) {
   constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY;
   const int file = ::open(path.c_str(), flags, 0666);

@@ -1,8 +1,10 @@
 // kiln: operations from the command line, generated kernels to look at, and the kernel cache.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/commands.hpp"
 #include "cli/printable.hpp"
+#include "cli/usage.hpp"
 #include "cli/version.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"
@@ -33,11 +35,18 @@ int run_program(int argc, char** argv) {
   add_prewarm_command(app, run);
   add_cache_command(app, run);
   add_bundle_command(app, run);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  // `kiln help` and `kiln help conv`, as they are asked for elsewhere.
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return complain(cat(error.what(), "; see kiln --help"), 2);
+    return complain(usage_sentence(app, error), 2);
   }
   if (!run) {
     throw UsageError(

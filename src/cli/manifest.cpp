@@ -151,7 +151,7 @@ std::string with_batch(const std::string& command, const std::string& line, std:
 }
 
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults) {
-  return parse_manifest(path, read_file(path), defaults);
+  return parse_manifest(path, read_problem_file(path), defaults);
 }
 
 Manifest parse_manifest(const std::string& name, const std::string& lines,

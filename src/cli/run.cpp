@@ -104,13 +104,14 @@ void execute_and_check(const Plan& plan, Device& device, const RunSettings& sett
     executions.first();
     if (output.content() != after) result.reason = "executing again gave other bits";
   }
-  if (!result.reason.empty()) result.status = Status::failed;
+  result.status = result.reason.empty() ? Status::passed : Status::failed;
 }
 
 }  // namespace
 
 const char* name_of(Status status) {
   switch (status) {
+    case Status::ran: return "RAN";
     case Status::passed: return "PASSED";
     case Status::failed: return "FAILED";
     case Status::refused: return "REFUSED";

@@ -24,11 +24,16 @@ struct RunSettings {
   std::uint64_t seed = 0;  // of the random data
 };
 
-enum class Status { passed, failed, refused };
+enum class Status {
+  ran,  // and the result was compared with nothing
+  passed,
+  failed,
+  refused
+};
 
 struct RunResult {
-  Status status = Status::passed;
-  std::string reason;  // a sentence, or several lines of a compiler; "" if passed
+  Status status = Status::ran;
+  std::string reason;  // a sentence, or several lines of a compiler; "" if it ran
 
   std::string command;  // "conv"
   std::string problem;  // flags and line, as the command takes them

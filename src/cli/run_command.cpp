@@ -30,7 +30,7 @@ std::vector<Item> items_of(const Options& options) {
   std::vector<Item> items;
   for (const std::string& line : options.lines) items.push_back({"", line});
   if (!options.batch.empty()) {
-    for (const auto& [number, text] : problem_lines(read_file(options.batch))) {
+    for (const auto& [number, text] : problem_lines(read_problem_file(options.batch))) {
       items.push_back({cat(options.batch, ":", number), text});
     }
   }
@@ -68,8 +68,9 @@ std::string reproducer(const RunResult& result, const Options& options) {
 
 void print(const Item& item, const RunResult& result, const Options& options) {
   std::string text = padded(name_of(result.status), 9);
-  if (!item.place.empty() && result.status != Status::passed) text += item.place + ": ";
-  if (result.status != Status::passed) {
+  const bool well = result.status == Status::ran || result.status == Status::passed;
+  if (!well) {
+    if (!item.place.empty()) text += item.place + ": ";
     // A compiler's own lines follow below.
     const std::size_t end = result.reason.find('\n');
     std::cout << text << item.text << ": " << result.reason.substr(0, end) << std::endl;
@@ -94,10 +95,10 @@ int run(const Options& options) {
   check_engine(options.settings.finalize.only_engine);
   const std::vector<Item> items = items_of(options);
   const std::shared_ptr<Device> device = device_of(options.device);
-  std::array<int, 3> counts{};
+  std::array<int, 4> counts{};
   for (const Item& item : items) {
     const RunResult result = run_item(item, options, device);
-    ++counts[static_cast<int>(result.status)];
+    ++counts[static_cast<std::size_t>(result.status)];
     if (options.json) {
       auto json = result.to_json();
       if (!item.place.empty()) json["place"] = item.place;
@@ -108,9 +109,15 @@ int run(const Options& options) {
     }
   }
   // Apart from the objects, so that these can be read line by line.
-  (options.json ? std::cerr : std::cout) << counts[0] << " passed, " << counts[1] << " failed, "
-                                         << counts[2] << " refused" << std::endl;
-  return counts[1] + counts[2] == 0 ? 0 : 1;
+  const auto count = [&](Status status) { return counts[static_cast<std::size_t>(status)]; };
+  const int failed = count(Status::failed), refused = count(Status::refused);
+  std::ostream& out = options.json ? std::cerr : std::cout;
+  if (options.settings.check)
+    out << count(Status::passed) << " passed, ";
+  else
+    out << count(Status::ran) << " ran (not compared; --check does), ";
+  out << failed << " failed, " << refused << " refused" << std::endl;
+  return failed + refused == 0 ? 0 : 1;
 }
 
 std::uint64_t fresh_seed() {

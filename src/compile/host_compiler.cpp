@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "compile/failure.hpp"
 #include "compile/run_program.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
@@ -71,9 +72,9 @@ class HostCompiler : public Compiler {
     Compiled compiled;
     if (result.succeeded) compiled.binary = read_file(folder.path() + "/kernel.so");
     if (compiled.binary.empty())
-      fail(KILN_STATUS_COMPILE_FAILED, "the C++ compiler ", path_, " failed on ", name, " (",
-           result.ending, ")\n---- log\n", result.output, "---- options\n", join(options, " "),
-           "\n---- source\n", source);
+      fail_compilation(
+          cat("the C++ compiler ", path_, " failed on ", name, " (", result.ending, ")"),
+          result.output, options, source);
     compiled.log = std::move(result.output);
     const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - begin;

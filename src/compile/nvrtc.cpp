@@ -10,6 +10,7 @@
 
 #include "compile/compiler.hpp"
 #include "compile/elf_build_id.hpp"
+#include "compile/failure.hpp"
 #include "compile/nvrtc_search.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
@@ -150,10 +151,9 @@ class Nvrtc final : public Compiler {
         nvrtc.compile(program.handle, static_cast<int>(arguments.size()), arguments.data());
     Compiled out;
     out.log = program.text(nvrtc.log_size, nvrtc.log);
-    if (result != NVRTC_SUCCESS) {
-      fail(KILN_STATUS_COMPILE_FAILED, "NVRTC refused ", name, " (", nvrtc.error_string(result),
-           ")\n-- log\n", out.log, "\n-- options\n", join(options, " "), "\n-- source\n", source);
-    }
+    if (result != NVRTC_SUCCESS)
+      fail_compilation(cat("NVRTC refused ", name, " (", nvrtc.error_string(result), ")"), out.log,
+                       options, source);
     out.ptx = program.text(nvrtc.ptx_size, nvrtc.ptx);
     std::size_t size = 0;
     check(nvrtc.cubin_size(program.handle, &size), "nvrtcGetCUBINSize");

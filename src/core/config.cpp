@@ -3,11 +3,27 @@
 #include <sys/auxv.h>
 
 #include <cstdlib>
+#include <span>
 
 #include "core/per_process.hpp"
+#include "core/text.hpp"
 
 namespace kiln {
 namespace {
+
+// A variable that is one of `words`, in any case, or unset; else `otherwise`, and a complaint.
+std::string word_of(const char* name, std::span<const char* const> words, const char* otherwise,
+                    std::vector<std::string>& complaints) {
+  const std::string text = environment(name);
+  if (text.empty()) return otherwise;
+  std::string lower;
+  for (const char c : text) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  for (const char* word : words)
+    if (lower == word) return lower;
+  complaints.push_back(
+      cat(name, " is ", text, "; expected ", alternatives(words), ". It is ", otherwise));
+  return otherwise;
+}
 
 // XDG base directory specification: relative paths in these variables are to be ignored.
 std::string default_cache_dir() {
@@ -21,11 +37,12 @@ std::string default_cache_dir() {
 
 Config read() {
   Config config;
-  config.log_level = environment("KILN_LOG");
-  if (config.log_level.empty()) config.log_level = "warn";
+  constexpr const char* levels[] = {"off", "error", "warn", "info", "debug", "trace"};
+  config.log_level = word_of("KILN_LOG", levels, "warn", config.complaints);
   config.log_file = environment("KILN_LOG_FILE");
   config.cache_dir = default_cache_dir();
-  config.cache_mode = environment("KILN_CACHE");
+  constexpr const char* modes[] = {"on", "readonly", "strict", "off"};
+  config.cache_mode = word_of("KILN_CACHE", modes, "on", config.complaints);
   config.cache_max_size = environment("KILN_CACHE_MAX_SIZE");
   config.bundle_path = environment("KILN_BUNDLE_PATH");
   config.record_file = environment("KILN_RECORD");
@@ -35,8 +52,8 @@ Config read() {
   config.host_cxx = environment("KILN_HOST_CXX");
   config.kernel_source_dir = environment("KILN_KERNEL_SOURCE_DIR");
   config.dump_dir = environment("KILN_DUMP_DIR");
-  const std::string line_info = environment("KILN_LINEINFO");
-  config.line_info = !line_info.empty() && line_info != "0";
+  constexpr const char* switches[] = {"0", "1"};
+  config.line_info = word_of("KILN_LINEINFO", switches, "0", config.complaints) == "1";
   return config;
 }
 

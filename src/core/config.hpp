@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -16,11 +17,11 @@ std::string temporary_directory();  // TMPDIR, else /tmp
 
 // The library's own variables, read once per process.
 struct Config {
-  std::string log_level;  // KILN_LOG: off, error, warn, info, debug, trace; default warn
+  std::string log_level;  // KILN_LOG, off, error, warn, info, debug or trace; default warn
   std::string log_file;   // KILN_LOG_FILE; empty: stderr
   std::string
       cache_dir;  // KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty: none
-  std::string cache_mode;       // KILN_CACHE: on, readonly, strict, off; empty: on
+  std::string cache_mode;       // KILN_CACHE: on, readonly, strict or off; default on
   std::string cache_max_size;   // KILN_CACHE_MAX_SIZE: "4G"; empty: the default
   std::string bundle_path;      // KILN_BUNDLE_PATH: files separated by ':'
   std::string record_file;      // KILN_RECORD: where each plan made is written; empty: nowhere
@@ -32,6 +33,8 @@ struct Config {
   std::string kernel_source_dir;
   std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: nowhere
   bool line_info = false;  // KILN_LINEINFO=1: kernels carry the lines of their text
+  // Of variables with a value that they do not have, a sentence each; the log begins with them.
+  std::vector<std::string> complaints;
 };
 
 const Config& config();

@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -85,10 +86,18 @@ void open(Log& log) {
   log.logger = std::move(logger);
 }
 
+// Of the environment, once.
+void tell_complaints() {
+  static constinit std::atomic<bool> told{false};
+  if (config().complaints.empty() || told.exchange(true)) return;
+  for (const std::string& sentence : config().complaints) write(Level::warn, sentence);
+}
+
 }  // namespace
 
 bool enabled(Level wanted) {
   const spdlog::level::level_enum least = level();
+  tell_complaints();
   return least != spdlog::level::off && to_spdlog(wanted) >= least;
 }
 

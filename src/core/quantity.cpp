@@ -1,6 +1,7 @@
 #include "core/quantity.hpp"
 
 #include <charconv>
+#include <string>
 
 namespace kiln {
 
@@ -8,8 +9,11 @@ bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
   std::uint64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || stop == text.data()) return false;
-  std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
-  if (unit.ends_with("iB")) {
+  std::string upper;
+  for (const char c : text.substr(static_cast<std::size_t>(stop - text.data())))
+    upper += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  std::string_view unit = upper;
+  if (unit.ends_with("IB")) {
     unit.remove_suffix(2);
     if (unit.empty()) return false;
   } else if (unit.ends_with("B")) {

@@ -55,11 +55,12 @@ std::string refusal(const Gather& gather) {
   constexpr std::int64_t least_rows = 16;
   if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
   if (std::abs(gather.step[2]) != 1 && gather.phases.front().taps[2] > 1)
-    return "a dilation, between whose taps others lie in a line";
+    return "the filter is dilated along the width";
   const Dims& s = gather.source_strides;
   const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
   if (!is_planar(gather) && !pixels_whole)
-    return "neither the pixels of a row lie side by side, nor all channels of all pixels";
+    return "in the input neither the pixels of a row are contiguous, nor the channels of all "
+           "pixels";
   return "";
 }
 

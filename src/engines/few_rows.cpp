@@ -57,15 +57,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   const Gather::Phase& phase = gather.phases.front();
   if (gather.stride[2] != 1)
-    return cat("a stride of ", gather.stride[2],
-               " along rows; columns of the source are shared by outputs of stride 1");
+    return cat("the stride along the width is ", gather.stride[2], "; expected 1");
   if (gather.rows > most_pairs || pairs_of(gather) > most_pairs)
-    return cat(gather.rows, " output channels a group, of ", phase.taps[2],
-               " taps in a row; a tile has room for at most ", most_pairs, " such taps");
+    return cat(gather.rows, " output channels a group, each with ", phase.taps[2],
+               " taps in a row of the filter; expected at most ", most_pairs, " taps together");
   if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
     return cat(
-        "neither the pixels of a row lie side by side, nor channels, aligned and in "
-        "multiples of ",
+        "neither the pixels of a row are contiguous in the input, nor channels, in multiples of ",
         vector_bytes, " bytes");
   // Beyond, products of sizes leave 32 bits.
   constexpr std::int64_t most = 1 << 24;
@@ -73,7 +71,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
     for (const std::int64_t size :
          {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
-      if (size > most) return cat("a size of ", size, "; at most ", most, " can be counted");
+      if (size > most) return cat("a size is ", size, "; expected at most ", most);
   return "";
 }
 

@@ -271,18 +271,19 @@ bool is_gather(const Problem& problem) {
 }
 
 std::string plane_refusal(const Gather& gather) {
-  if (gather.phases.size() > 1) return "a stride, whose phases are gathers of their own";
+  if (gather.phases.size() > 1)
+    return "a data gradient with a stride, which this engine does not take";
   const Gather::Phase& phase = gather.phases.front();
   if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
-    return "three dimensions";
-  if (phase.tap_count() == 0) return "no tap that meets the source";
+    return "three dimensions of space; this engine takes one and two";
+  if (phase.tap_count() == 0) return "no tap of the filter meets the input";
   return "";
 }
 
 std::string rows_refusal(std::int64_t rows, std::int64_t least) {
   if (rows >= least) return "";
-  return cat(rows, " output channels a group; below ", least,
-             " nearly all of a tile would be idle");
+  return cat(rows, " output channels a group; with fewer than ", least,
+             " most of this engine's work would be idle");
 }
 
 Gather make_gather(const ConvolutionProblem& problem) {

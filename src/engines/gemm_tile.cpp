@@ -107,12 +107,13 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
 
 std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                         const DeviceDescription& device) {
-  if (problem.math == KILN_MATH_STRICT) return "the math mode is strict";
+  if (problem.math == KILN_MATH_STRICT)
+    return "the math mode is strict, which keeps off the tensor cores";
   // The split's own error is that of f32 sums of so many products.
   constexpr std::int64_t least_split = 128;
   if (is_split(problem) && reduction < least_split)
-    return cat(reduction, " products a sum; below ", least_split,
-               " fused multiply-adds err less than three products of 11-bit parts");
+    return cat("each output is a sum of ", reduction, " products; below ", least_split,
+               " plain f32 arithmetic is more accurate than f32 split for the tensor cores");
   if (device.kind == KILN_DEVICE_HOST) return "";
   const int capability = device.compute_capability;
   // Chips for graphics have tensor cores for f64 in name alone.
@@ -123,7 +124,9 @@ std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reductio
 }
 
 std::string matrices_refusal(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_DOUBLE ? "f64, of which ldmatrix knows nothing" : "";
+  return problem.type == KILN_DATA_DOUBLE
+             ? "the data type is f64; this engine takes f32, f16 and bf16"
+             : "";
 }
 
 std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
@@ -227,7 +230,7 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
 
 std::string warpgroup_refusal(const DeviceDescription& device) {
   if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return "";
-  return cat(device.arch, " has no products of warpgroups");
+  return cat(device.arch, " lacks the wgmma instructions, which sm_90a alone has");
 }
 
 std::string describe(const FragmentShape& shape) {

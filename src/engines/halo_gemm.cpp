@@ -57,7 +57,8 @@ std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) con
 
 std::string HaloGemmWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
                                                 const Gather& gather) const {
-  if (!is_split(problem)) return "not f32 in three products";
+  if (!is_split(problem))
+    return "not f32 in default math, which alone is split into three products";
   return channels_last_refusal(problem, gather);
 }
 

@@ -76,7 +76,7 @@ std::size_t HaloGemmPlanarEngine::alignment(const ConvolutionProblem& problem) c
 std::string HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
                                                       const Gather& gather) const {
   if (size_of(problem.type) != 4)
-    return cat(name_of(problem.type), ", whose channels would be read in pairs");
+    return cat("the data type is ", name_of(problem.type), "; expected f32");
   return planar_refusal(problem, gather, most_taps);
 }
 

@@ -15,8 +15,8 @@ std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather
   if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
   constexpr std::int64_t most = limit32 / 2;
   if (gather.most_pixels() > most || reduction > most)
-    return cat(gather.most_pixels(), " pixels and ", reduction, " products; at most ", most,
-               " can be counted in 32 bits");
+    return cat(gather.most_pixels(), " output pixels an image of ", reduction,
+               " products each; expected at most ", most, ", which 32 bits can count");
   return "";
 }
 
@@ -33,8 +33,8 @@ std::string channels_last_refusal(const ConvolutionProblem& problem, const Gathe
   const bool rows_inner =
       gather.w_row == 1 && whole(gather.w_channel) && taps_whole && whole(gather.rows);
   if (!channels_inner && !rows_inner)
-    return cat("neither channels nor filters lie side by side, in multiples of ", bytes,
-               " bytes, in the filter");
+    return cat("in w neither channels nor filters are contiguous, in multiples of ", bytes,
+               " bytes");
   return "";
 }
 
@@ -53,13 +53,15 @@ std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            std::int64_t most_taps) {
   const Gather::Phase& phase = gather.phases.front();
-  if (phase.tap_count() == 1) return "a filter of one tap, of which nothing is read twice";
-  if (gather.source_strides[4] != 1) return "the pixels of a row do not lie side by side";
+  if (phase.tap_count() == 1) return "the filter has one tap, so no input would be reused";
+  if (gather.source_strides[4] != 1)
+    return "the pixels of a row are not contiguous (stride 1) in the input";
   const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
   if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
       idle * 3 > gather.channels)
-    return cat(gather.channels, " channels a group; they are multiplied ", chunk, " at a time");
-  if (tap_groups(gather, most_taps).empty()) return "few taps lie side by side in the filter";
+    return cat(gather.channels, " channels a group; multiplied ", chunk,
+               " at a time, too many would be zeros");
+  if (tap_groups(gather, most_taps).empty()) return "too few taps of w are contiguous";
   return "";
 }
 

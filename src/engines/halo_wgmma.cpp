@@ -23,8 +23,7 @@ constexpr LineShape line_shapes[] = {
 
 std::string HaloWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
                                             const Gather& gather) const {
-  if (is_split(problem))
-    return "f32 in three products, whose parts the tensor cores cannot read where elements lie";
+  if (is_split(problem)) return "f32 in default math; this engine takes f16, bf16 and tf32 math";
   return channels_last_refusal(problem, gather);
 }
 

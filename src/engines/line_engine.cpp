@@ -47,8 +47,7 @@ std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather&
   if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
   if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
   for (const int i : {1, 2})
-    if (gather.stride[i] != 1)
-      return cat("a stride of ", gather.stride[i], "; pixels of a line have neighbours' taps");
+    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
   return "";
 }
 

@@ -43,14 +43,17 @@ std::string refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
   if (gather.rows > most_rows)
-    return cat(gather.rows, " output channels a group; at most ", most_rows, " fit into registers");
+    return cat(gather.rows, " output channels a group; expected at most ", most_rows);
   for (int i = 1; i < 3; ++i) {
-    if (gather.stride[i] != 1) return cat("stride ", gather.stride[i], "; it slides by 1");
-    if (gather.step[i] != 1 && gather.step[i] != -1) return "dilation";
+    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
+    if (gather.step[i] != 1 && gather.step[i] != -1)
+      return "the filter is dilated; expected dilation 1";
   }
   if (phase.taps[2] < 2 || phase.taps[2] > most_taps)
-    return cat(phase.taps[2], " taps in a row; it slides over 2 to ", most_taps);
-  if (phase.pixels[1] > limit32 / 2 || phase.pixels[2] > limit32 / 2) return "too many pixels";
+    return cat(phase.taps[2], " taps in a row of the filter; expected 2 to ", most_taps);
+  if (phase.pixels[1] > limit32 / 2 || phase.pixels[2] > limit32 / 2)
+    return cat("an output of ", phase.pixels[1], "x", phase.pixels[2], "; expected at most ",
+               limit32 / 2, " each");
   return "";
 }
 

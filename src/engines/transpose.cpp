@@ -19,11 +19,12 @@ struct Plane {
 std::variant<Plane, Refusal> find_plane(const PointwiseProblem& problem) {
   std::vector<Axis> axes =
       image_axes(problem.dims, {problem.views[0].strides, problem.views[1].strides}, 1);
-  if (axes.size() < 2) return Refusal{"the image is one run of elements in both operands"};
+  if (axes.size() < 2)
+    return Refusal{"input and output have the same order in memory, so nothing is transposed"};
   if (axes.size() > 4) return Refusal{"more than four axes"};
   if (axes.back().strides[1] != 1) return Refusal{"the output's innermost stride is not 1"};
   if (axes.back().strides[0] == 1 || axes.back().strides[0] == 0)
-    return Refusal{"both operands run along the same dimension"};
+    return Refusal{"input and output are contiguous along the same dimension"};
   Plane plane;
   plane.a = axes.back();
   axes.pop_back();

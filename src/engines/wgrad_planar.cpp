@@ -70,13 +70,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   constexpr std::int64_t least_filters = 16;
   if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
   if (gather.source[2] > 1 && gather.source_strides[4] != 1)
-    return "the pixels of a row of x do not lie side by side";
+    return "the pixels of a row are not contiguous (stride 1) in x";
   if (gather.stride[2] > most_line_phases)
-    return cat("a stride of ", gather.stride[2], " columns; at most ", most_line_phases,
-               " are kept apart");
+    return cat("the stride along the width is ", gather.stride[2], "; expected at most ",
+               most_line_phases);
   if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return "";
   if (gather.out_strides[1] != 1)
-    return "neither the pixels of a row of dy lie side by side, nor the filters of a pixel";
+    return "in dy neither the pixels of a row are contiguous, nor the filters of a pixel";
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
@@ -88,7 +88,7 @@ std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather
     return reason;
   if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
       fragments > limit32)
-    return cat(fragments, " fragments of pixels; at most ", limit32, " can be counted");
+    return cat(fragments, " groups of pixels; expected at most ", limit32);
   // Beyond what every tile meets: the rows and channels of a stage that are not there.
   const Dims& s = gather.source_strides;
   const SourceLines& lines = tile.lines;

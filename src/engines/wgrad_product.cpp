@@ -25,8 +25,8 @@ std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n) {
 
 std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least) {
   if (problem.group_out() >= least) return "";
-  return cat(problem.group_out(), " filters a group; below ", least,
-             " nearly all of a tile would be idle");
+  return cat(problem.group_out(), " filters a group; with fewer than ", least,
+             " most of this engine's work would be idle");
 }
 
 std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n, int parts) {
@@ -36,8 +36,7 @@ std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n,
     return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
                " can be counted in 32 bits");
   const std::int64_t columns = problem.group_in() * problem.taps(), most = limit32 - 2 * n;
-  if (columns > most)
-    return cat(columns, " elements in a filter; at most ", most, " can be counted in 32 bits");
+  if (columns > most) return cat(columns, " elements in a filter; expected at most ", most);
   if (const std::int64_t blocks = wgrad_tile_count(problem, m, n) * parts; blocks > limit32)
     return cat(blocks, " thread blocks; a launch has at most ", limit32);
   return "";

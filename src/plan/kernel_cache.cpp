@@ -27,8 +27,6 @@ CacheMode read_mode() {
   for (const CacheMode mode :
        {CacheMode::on, CacheMode::readonly, CacheMode::strict, CacheMode::off})
     if (text == name_of(mode)) return mode;
-  if (!text.empty())
-    log::warn(cat("KILN_CACHE is ", text, "; expected on, readonly, strict or off. It is on"));
   return CacheMode::on;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/hexadecimal.hpp"
 #include "core/log.hpp"
 #include "plan/recorder.hpp"
 #include "plan/tuning.hpp"
@@ -119,8 +120,8 @@ void Plan::check_operands(std::span<void* const> operands,
       fail(KILN_STATUS_BAD_PARAM, name(i), " is null; expected a device address");
     const std::size_t alignment = std::max(alignment_, places_[i].element);
     if (address(i) % alignment != 0)
-      fail(KILN_STATUS_BAD_PARAM, name(i), " is at ", address(i), "; expected a multiple of ",
-           alignment,
+      fail(KILN_STATUS_BAD_PARAM, name(i), " is at ", hexadecimal(address(i)),
+           "; expected a multiple of ", alignment,
            alignment > places_[i].element
                ? ", as the convolution's alignment has it (kilnSetConvolutionAlignment)"
                : "");
@@ -130,8 +131,9 @@ void Plan::check_operands(std::span<void* const> operands,
     if (places_[i].in_place && address(i) == address(last)) continue;
     if (address(i) < address(last) + places_[last].certain &&
         address(last) < address(i) + places_[i].certain)
-      fail(KILN_STATUS_BAD_PARAM, name(last), " is at ", address(last), ", where it overlaps ",
-           name(i), " at ", address(i), "; expected a result apart from it",
+      fail(KILN_STATUS_BAD_PARAM, name(last), " is at ", hexadecimal(address(last)),
+           ", where it overlaps ", name(i), " at ", hexadecimal(address(i)),
+           "; expected a result apart from it",
            places_[i].in_place ? ", or at the same address" : "");
   }
 }

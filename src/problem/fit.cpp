@@ -70,8 +70,8 @@ void check_broadcasts(const Tensor& tensor, const char* name, const Tensor& othe
   check_rank(tensor, name, other, other_name);
   for (int i = 0; i < tensor.rank; ++i)
     if (tensor.dims[i] != other.dims[i] && tensor.dims[i] != 1)
-      fail(KILN_STATUS_BAD_PARAM, name, ": dims[", i, "] is ", tensor.dims[i], "; expected 1 or ",
-           other.dims[i], ", as ", other_name, " has");
+      fail(KILN_STATUS_BAD_PARAM, name, ": dims[", i, "] is ", tensor.dims[i], "; expected ",
+           other.dims[i] == 1 ? "" : "1 or ", other.dims[i], ", as ", other_name, " has");
 }
 
 void check_writable(const Tensor& tensor, const char* name) {

@@ -59,7 +59,8 @@ class CollisionSearch {
 }  // namespace
 
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero) {
-  check_enumerator(cat(name, ": dataType"), tensor.type);
+  if (size_of(tensor.type) == 0)  // no text is made of what is right
+    refuse_enumerator(enumeration_of(tensor.type), cat(name, ": dataType"), tensor.type);
   if (tensor.rank < 1 || tensor.rank > KILN_DIM_MAX) {
     fail(KILN_STATUS_BAD_PARAM, name, ": nbDims is ", tensor.rank, "; expected 1 to ",
          KILN_DIM_MAX);

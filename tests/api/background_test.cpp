@@ -198,12 +198,12 @@ BOOST_AUTO_TEST_CASE(in_cpp) {
       y(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {2, 4, 6, 6});
   const kiln::FilterDescriptor w(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {4, 3, 3, 3});
   const kiln::ConvolutionDescriptor convolution({.pad_before = {1, 1}});
-  kiln::Plan plan(handle, x, w, convolution, y);
+  kiln::ConvolutionForward plan(handle, {.x = x, .w = w, .convolution = convolution, .y = y});
   BOOST_TEST(!plan.cancel_finalize());
   plan.start_finalize();
   while (!plan.poll_finalize()) std::this_thread::yield();
   plan.wait_finalize();
-  kiln::Plan again(handle, x, w, convolution, y);
+  kiln::ConvolutionForward again(handle, {.x = x, .w = w, .convolution = convolution, .y = y});
   const auto before = kiln::cache_stats();
   again.start_finalize();
   again.wait_finalize();

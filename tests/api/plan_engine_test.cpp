@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(in_cpp) {
       y(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {2, 4, 6, 6});
   const kiln::FilterDescriptor w(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {4, 3, 3, 3});
   const kiln::ConvolutionDescriptor convolution({.pad_before = {1, 1}});
-  kiln::Plan plan(handle, x, w, convolution, y);
+  kiln::ConvolutionForward plan(handle, {.x = x, .w = w, .convolution = convolution, .y = y});
   bool direct = false;
   for (const auto& engine : plan.engines())
     direct |= engine.name == "direct" && engine.refusal == "";

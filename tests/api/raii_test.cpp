@@ -1,9 +1,68 @@
-// kiln.hpp: the same calls through owners and exceptions.
+// kiln.hpp: the same calls through owners, exceptions and named arguments.
+#include <array>
 #include <boost/test/unit_test.hpp>
+#include <concepts>
+#include <cstddef>
 #include <utility>
 
 #include "convolution_case.hpp"
 #include "kiln/kiln.hpp"
+
+namespace {
+
+using kiln::Scalar;
+
+constexpr auto f32 = KILN_DATA_FLOAT;
+constexpr auto f64 = KILN_DATA_DOUBLE;
+constexpr auto nchw = KILN_TENSOR_NCHW;
+
+// Neither a pointer nor NULL is a number that scales; numbers are.
+static_assert(std::constructible_from<Scalar, int> && std::constructible_from<Scalar, float> &&
+              std::constructible_from<Scalar, double>);
+static_assert(!std::constructible_from<Scalar, const float*> &&
+              !std::constructible_from<Scalar, std::nullptr_t> &&
+              !std::constructible_from<Scalar, decltype(NULL)> &&
+              !std::constructible_from<Scalar, bool>);
+// A span of constants is no result.
+static_assert(std::constructible_from<kiln::In, std::span<const float>> &&
+              !std::constructible_from<kiln::Out, std::span<const float>> &&
+              !std::constructible_from<kiln::Out, const void*>);
+// No operation's plan stands in for another's, nor the general one for any.
+static_assert(!std::constructible_from<kiln::PoolingForward, kiln::ActivationForward> &&
+              !std::constructible_from<kiln::Plan, kiln::Handle> &&
+              std::move_constructible<kiln::PoolingForward> &&
+              !std::copy_constructible<kiln::PoolingForward>);
+
+template <class T>
+void equals(const test::Buffer<T>& got, const std::vector<T>& expected) {
+  BOOST_TEST(got.read() == expected, boost::test_tools::per_element());
+}
+
+template <class Call>
+void throws(const Call& call, kilnStatus_t status, const char* part) {
+  BOOST_CHECK_EXCEPTION(call(), kiln::Exception, [&](const kiln::Exception& error) {
+    BOOST_TEST_INFO(error.what());
+    return error.status() == status && std::string(error.what()).find(part) != std::string::npos;
+  });
+}
+
+// A plan of one operation, executed; then the same at once, on a result that starts afresh.
+template <class Operation, class T, class... Scalars>
+void check_twice(const kiln::Handle& handle, const typename Operation::Descriptors& descriptors,
+                 const typename Operation::Operands& operands, const test::Buffer<T>& result,
+                 const std::vector<T>& expected, const Scalars&... scalars) {
+  const std::vector<T> before = result.read();
+  Operation made(handle, descriptors);
+  made.finalize();
+  const Operation plan = std::move(made);
+  plan.execute(handle, operands, scalars...);
+  equals(result, expected);
+  test::copy_in(result.data(), before.data(), before.size() * sizeof(T));
+  Operation::run(handle, descriptors, operands, scalars...);
+  equals(result, expected);
+}
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(raii_layer)
 
@@ -16,134 +75,207 @@ BOOST_AUTO_TEST_CASE(a_convolution_from_descriptor_to_result) {
   kiln::Handle handle(test::device_kind());
   handle.set_stream(nullptr);
   BOOST_TEST(handle.stream() == nullptr);
-  const kiln::TensorDescriptor x(KILN_TENSOR_NCHW, KILN_DATA_DOUBLE, g.x_dims());
-  const kiln::FilterDescriptor w(KILN_DATA_DOUBLE, g.w_dims(), test::dense(g.w_dims()));
+  const kiln::TensorDescriptor x(nchw, f64, g.x_dims());
+  const kiln::FilterDescriptor w(f64, g.w_dims(), test::dense(g.w_dims()));
   const kiln::ConvolutionDescriptor convolution({.pad_before = {1, 0},
                                                  .pad_after = {2, 1},
                                                  .stride = {2, 1},
                                                  .dilation = {1, 2},
                                                  .mode = KILN_CONVOLUTION,
-                                                 .compute_type = KILN_DATA_DOUBLE});
+                                                 .compute_type = f64});
   const kiln::Sizes sizes = convolution.output_dims(x, w);
   BOOST_TEST(sizes == g.y_dims());
-  const kiln::TensorDescriptor y(KILN_DATA_DOUBLE, sizes, test::dense(sizes));
+  const kiln::TensorDescriptor y(f64, sizes, test::dense(sizes));
   BOOST_TEST(y.dims() == sizes);
+  BOOST_TEST(y.strides() == test::dense(sizes));
+  BOOST_TEST(y.type() == f64);
+  BOOST_TEST(w.dims() == g.w_dims());
+  BOOST_TEST(w.type() == f64);
 
-  kiln::Plan made(handle, x, w, convolution, y);
+  kiln::ConvolutionForward made(handle, {.x = x, .w = w, .convolution = convolution, .y = y});
   made.finalize();
-  const kiln::Plan plan = std::move(made);
+  const kiln::ConvolutionForward plan = std::move(made);
   const test::Buffer<double> x_data(problem.x), w_data(problem.w), y_data(problem.y);
-  plan.execute(handle, 2, x_data.data(), w_data.data(), 0.5, y_data.data());
+  plan.execute(handle, {.x = x_data.data(), .w = w_data.data(), .y = y_data.data()},
+               {.alpha = 2, .beta = 0.5});
   const auto once = problem.expected(2, 0.5, problem.y);
-  BOOST_TEST(y_data.read() == once, boost::test_tools::per_element());
-  kiln::convolution_forward(handle, -1, x, x_data.data(), w, w_data.data(), convolution, 1, y,
-                            y_data.data());
-  BOOST_TEST(y_data.read() == problem.expected(-1, 1, once), boost::test_tools::per_element());
+  equals(y_data, once);
+  kiln::ConvolutionForward::run(handle, {.x = x, .w = w, .convolution = convolution, .y = y},
+                                {.x = x_data.data(), .w = w_data.data(), .y = y_data.data()},
+                                {.alpha = -1, .beta = 1});
+  equals(y_data, problem.expected(-1, 1, once));
 
+  BOOST_TEST(plan.compute_type() == f64);
   BOOST_TEST(plan.info().workspaceBytes == 0u);
   BOOST_TEST(plan.text(KILN_PLAN_PROBLEM).find("conv --dt f64") == 0u);
   BOOST_TEST(!plan.binary().empty());
 }
 
-// Any operation's C functions through Plan and run, with numbers for scalars.
-BOOST_AUTO_TEST_CASE(pooling_by_plan_and_at_once) {
-  kiln::Handle handle(test::device_kind());
+// Of a 1x1 filter, where everything can be reckoned by hand.
+BOOST_AUTO_TEST_CASE(every_pass_of_a_convolution) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor x(nchw, f32, {1, 1, 1, 3}), y(nchw, f32, {1, 2, 1, 3}),
+      b(nchw, f32, {1, 2, 1, 1});
+  const kiln::FilterDescriptor w(nchw, f32, {2, 1, 1, 1});
+  const kiln::ConvolutionDescriptor convolution({});
+  BOOST_TEST(convolution.transposed_dims(y, w) == x.dims());
+  const test::Buffer<float> x_data({1, 2, 3}), w_data({10, -1}), y_data({1, 2, 3, 4, 5, 6}),
+      b_data({100, 0}), dx({1, 1, 1}), dw({0, 1}), db({1, 0}), out({1, 1, 1, 1, 1, 1});
+
+  check_twice<kiln::ConvolutionForward>(
+      handle, {.x = x, .w = w, .convolution = convolution, .y = y},
+      {.x = x_data.data(), .w = w_data.data(), .y = out.data()}, out, {10, 20, 30, -1, -2, -3});
+  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
+  check_twice<kiln::ConvolutionBiasActivationForward>(
+      handle,
+      {.x = x, .w = w, .convolution = convolution, .z = &y, .bias = &b, .activation = relu, .y = y},
+      {.x = x_data.data(),
+       .w = w_data.data(),
+       .z = y_data.data(),
+       .bias = b_data.data(),
+       .y = out.data()},
+      out, {112, 124, 136, 7, 8, 9}, kiln::Scale{.alpha = 1, .beta = 2});
+  check_twice<kiln::ConvolutionBiasActivationForward>(
+      handle, {.x = x, .w = w, .convolution = convolution, .activation = relu, .y = y},
+      {.x = x_data.data(), .w = w_data.data(), .y = out.data()}, out, {10, 20, 30, 0, 0, 0});
+  check_twice<kiln::ConvolutionBackwardData>(
+      handle, {.w = w, .dy = y, .convolution = convolution, .dx = x},
+      {.w = w_data.data(), .dy = y_data.data(), .dx = dx.data()}, dx, {7, 16, 25},
+      kiln::Scale{.beta = 1});
+  check_twice<kiln::ConvolutionTransposed>(
+      handle, {.x = y, .w = w, .convolution = convolution, .y = x},
+      {.x = y_data.data(), .w = w_data.data(), .y = dx.data()}, dx, {6, 15, 24});
+  check_twice<kiln::ConvolutionBackwardFilter>(
+      handle, {.x = x, .dy = y, .convolution = convolution, .dw = w},
+      {.x = x_data.data(), .dy = y_data.data(), .dw = dw.data()}, dw, {14, 33},
+      kiln::Scale{.beta = 1});
+  check_twice<kiln::ConvolutionBackwardBias>(handle, {.dy = y, .db = b},
+                                             {.dy = y_data.data(), .db = db.data()}, db, {6, 15});
+}
+
+BOOST_AUTO_TEST_CASE(pooling_and_its_gradient) {
+  const kiln::Handle handle(test::device_kind());
   const kiln::PoolingDescriptor pooling({.window = {1, 2}});  // stride as the window
-  const kiln::TensorDescriptor x(KILN_TENSOR_NCHW, KILN_DATA_DOUBLE, {1, 1, 2, 4});
+  const kiln::TensorDescriptor x(nchw, f64, {1, 1, 2, 4});
   BOOST_TEST(pooling.output_dims(x) == (kiln::Sizes{1, 1, 2, 2}));
-  const kiln::TensorDescriptor y(KILN_TENSOR_NCHW, KILN_DATA_DOUBLE, pooling.output_dims(x));
+  const kiln::TensorDescriptor y(nchw, f64, pooling.output_dims(x));
   const test::Buffer<double> x_data({1, 4, 3, 2, -1, -2, -3, -4}), y_data({9, 9, 9, 9}),
       dx_data(std::vector<double>(8, 100));
-
-  kiln::Plan made(KILN_DATA_DOUBLE, kilnCreatePoolingForwardPlan, handle, pooling, x, y);
-  made.finalize();
-  const kiln::Plan forward = std::move(made);
-  forward.run(kilnExecutePoolingForward, handle, 2, x_data.data(), 0, y_data.data());
-  BOOST_TEST(y_data.read() == (std::vector<double>{8, 6, -2, -6}),
-             boost::test_tools::per_element());
-  BOOST_TEST(forward.text(KILN_PLAN_PROBLEM).starts_with("pool --dt f64"));
-  kiln::run(KILN_DATA_DOUBLE, kilnPoolingForward, handle, pooling, 1.0, x, x_data.data(), 1.0, y,
-            y_data.data());
-  BOOST_TEST(y_data.read() == (std::vector<double>{12, 9, -3, -9}),
-             boost::test_tools::per_element());
-
-  kiln::Plan backward(KILN_DATA_DOUBLE, kilnCreatePoolingBackwardPlan, handle, pooling, y, x, x);
-  backward.finalize();
-  backward.run(kilnExecutePoolingBackward, handle, 1.0, y_data.data(), x_data.data(), 1.0,
-               dx_data.data());
-  BOOST_TEST(dx_data.read() == (std::vector<double>{100, 112, 109, 100, 97, 100, 91, 100}),
-             boost::test_tools::per_element());
-
+  check_twice<kiln::PoolingForward>(handle, {.pooling = pooling, .x = x, .y = y},
+                                    {.x = x_data.data(), .y = y_data.data()}, y_data,
+                                    {17, 15, 7, 3}, kiln::Scale{.alpha = 2, .beta = 1});
+  check_twice<kiln::PoolingBackward>(
+      handle, {.pooling = pooling, .dy = y, .x = &x, .dx = x},
+      {.dy = y_data.data(), .x = x_data.data(), .dx = dx_data.data()}, dx_data,
+      {100, 117, 115, 100, 107, 100, 103, 100}, kiln::Scale{.beta = 1});
   // An average: without x.
   const kiln::PoolingDescriptor average(
       {.window = {1, 2}, .mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING});
-  kiln::run(KILN_DATA_DOUBLE, kilnPoolingBackward, handle, average, 1.0, y, y_data.data(), nullptr,
-            nullptr, 0.0, x, dx_data.data());
-  BOOST_TEST(dx_data.read() == (std::vector<double>{6, 6, 4.5, 4.5, -1.5, -1.5, -4.5, -4.5}),
-             boost::test_tools::per_element());
+  check_twice<kiln::PoolingBackward>(handle, {.pooling = average, .dy = y, .dx = x},
+                                     {.dy = y_data.data(), .dx = dx_data.data()}, dx_data,
+                                     {8.5, 8.5, 7.5, 7.5, 3.5, 3.5, 1.5, 1.5});
 }
 
-BOOST_AUTO_TEST_CASE(activations_softmax_and_tensor_operations) {
-  kiln::Handle handle(test::device_kind());
-  const kiln::TensorDescriptor t(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {1, 2, 1, 2});
-  const test::Buffer<float> x({-2, 3, 8, -1}), y({0, 0, 0, 0});
-  const kiln::ActivationDescriptor clipped(KILN_ACTIVATION_CLIPPED_RELU, 6);
-  kiln::Plan plan(KILN_DATA_FLOAT, kilnCreateActivationForwardPlan, handle, clipped, t, t);
-  plan.finalize();
-  plan.run(kilnExecuteActivationForward, handle, 0.5, x.data(), 0.0, y.data());
-  BOOST_TEST(y.read() == (std::vector<float>{0, 1.5, 3, 0}), boost::test_tools::per_element());
-
-  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
-  kiln::run(KILN_DATA_FLOAT, kilnActivationForward, handle, relu, 1.0, t, x.data(), 0.0, t,
-            x.data());
-  BOOST_TEST(x.read() == (std::vector<float>{0, 3, 8, 0}), boost::test_tools::per_element());
-
-  kiln::run(KILN_DATA_FLOAT, kilnOpTensor, handle, KILN_OP_TENSOR_MUL, 2.0, t, x.data(), 1.0, t,
-            y.data(), 0.0, t, y.data());
-  BOOST_TEST(y.read() == (std::vector<float>{0, 9, 48, 0}), boost::test_tools::per_element());
+BOOST_AUTO_TEST_CASE(activations_and_softmax) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor t(nchw, f32, {1, 2, 1, 2});
+  const test::Buffer<float> x({-2, 3, 8, -1}), y({0, 0, 0, 0}), dy({1, 2, 3, 4}), dx({0, 0, 0, 0});
+  const kiln::ActivationDescriptor clipped(KILN_ACTIVATION_CLIPPED_RELU, 6),
+      identity(KILN_ACTIVATION_IDENTITY), swish(KILN_ACTIVATION_HARD_SWISH);
+  check_twice<kiln::ActivationForward>(handle, {.activation = clipped, .x = t, .y = t},
+                                       {.x = x.data(), .y = y.data()}, y, {0, 1.5, 3, 0},
+                                       kiln::Scale{.alpha = 0.5});
+  check_twice<kiln::ActivationBackward>(handle, {.activation = identity, .y = &t, .dy = t, .dx = t},
+                                        {.y = y.data(), .dy = dy.data(), .dx = dx.data()}, dx,
+                                        {1, 2, 3, 4});
+  const test::Buffer<float> far({-9, 9, 9, -9});
+  check_twice<kiln::ActivationBackward>(handle, {.activation = swish, .dy = t, .x = &t, .dx = t},
+                                        {.dy = dy.data(), .x = far.data(), .dx = dx.data()}, dx,
+                                        {0, 2, 3, 0});
 
   const test::Buffer<float> equal({5, 5, 5, 5});
-  kiln::run(KILN_DATA_FLOAT, kilnSoftmaxForward, handle, KILN_SOFTMAX_ACCURATE,
-            KILN_SOFTMAX_MODE_INSTANCE, 1.0, t, equal.data(), 0.0, t, y.data());
-  BOOST_TEST(y.read() == (std::vector<float>{0.25, 0.25, 0.25, 0.25}),
-             boost::test_tools::per_element());
+  check_twice<kiln::SoftmaxForward>(handle, {.mode = KILN_SOFTMAX_MODE_INSTANCE, .x = t, .y = t},
+                                    {.x = equal.data(), .y = y.data()}, y,
+                                    {0.25, 0.25, 0.25, 0.25});
+  check_twice<kiln::SoftmaxBackward>(
+      handle, {.mode = KILN_SOFTMAX_MODE_INSTANCE, .y = t, .dy = t, .dx = t},
+      {.y = y.data(), .dy = dy.data(), .dx = dx.data()}, dx, {-0.375, -0.125, 0.125, 0.375});
+}
+
+BOOST_AUTO_TEST_CASE(tensor_operations) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor t(nchw, f32, {1, 2, 1, 2}),
+      wide(KILN_TENSOR_NHWC, f64, {1, 2, 1, 2}), channel(nchw, f32, {1, 2, 1, 1});
+  const test::Buffer<float> a({1, 2, 3, 4}), b({10, 20}), c({1, 1, 1, 1}), sum({5, 5});
+  const test::Buffer<double> turned({0, 0, 0, 0});
+  // The compute type is f64: one of the two is.
+  check_twice<kiln::TransformTensor>(handle, {.x = t, .y = wide},
+                                     {.x = a.data(), .y = turned.data()}, turned,
+                                     {0.1, 0.1 * 3, 0.1 * 2, 0.1 * 4}, kiln::Scale{.alpha = 0.1});
+  check_twice<kiln::AddTensor>(handle, {.x = channel, .y = t}, {.x = b.data(), .y = c.data()}, c,
+                               {11, 11, 21, 21}, kiln::Scale{.beta = 1});
+  check_twice<kiln::SetTensor>(handle, {.y = t}, {.y = c.data()}, c, {2.5, 2.5, 2.5, 2.5},
+                               Scalar(2.5));
+  check_twice<kiln::ScaleTensor>(handle, {.y = t}, {.y = c.data()}, c, {-5, -5, -5, -5},
+                                 Scalar(-2));
+  check_twice<kiln::OpTensor>(handle, {.op = KILN_OP_TENSOR_MUL, .a = t, .b = channel, .c = t},
+                              {.a = a.data(), .b = b.data(), .c = c.data()}, c, {15, 35, 115, 155},
+                              kiln::BinaryScale{.alpha1 = 2, .alpha2 = 1, .beta = 1});
+  check_twice<kiln::ReduceTensor>(handle, {.op = KILN_REDUCE_SUM, .a = t, .c = channel},
+                                  {.a = a.data(), .c = sum.data()}, sum, {11, 19},
+                                  kiln::Scale{.alpha = 2, .beta = 1});
+}
+
+// A span tells size and type, and both are checked before anything is launched.
+BOOST_AUTO_TEST_CASE(operands_as_spans) {
+  const kiln::Handle handle(test::device_kind());
+  const std::array<std::int64_t, 4> sizes{1, 2, 3, 4};
+  const kiln::TensorDescriptor t(nchw, f32, sizes), half(nchw, KILN_DATA_HALF, std::span(sizes)),
+      strided(f32, {1, 2, 3, 4}, {100, 50, 4, 1}), empty(nchw, f32, {0, 2, 3, 4});
+  BOOST_TEST(t.extent().elements == 24u);
+  BOOST_TEST(strided.extent().elements == 62u);
+  BOOST_TEST(empty.extent().elements == 0u);
+  const test::Buffer<float> x(std::vector<float>(62, 3)), y(std::vector<float>(62, 0));
+  const std::span<const float> all(x.data(), 62), some(x.data(), 24), few(x.data(), 23);
+  const std::span<float> out(y.data(), 62);
+  const std::span<double> doubles(reinterpret_cast<double*>(y.data()), 24);
+  kiln::AddTensor plan(handle, {.x = t, .y = t});
+  plan.finalize();
+  plan.execute(handle, {.x = some, .y = out});
+  BOOST_TEST(y.read()[23] == 3);
+  BOOST_TEST(y.read()[24] == 0);
+  plan.execute(handle, {.x = std::as_bytes(all), .y = std::as_writable_bytes(out)});
+  constexpr auto bad = KILN_STATUS_BAD_PARAM;
+  throws([&] { plan.execute(handle, {.x = few, .y = out}); }, bad,
+         "x is a span of 23 elements; expected at least 24");
+  throws([&] { plan.execute(handle, {.x = some, .y = out.first(20)}); }, bad,
+         "y is a span of 20 elements");
+  throws([&] { plan.execute(handle, {.x = some, .y = doubles}); }, bad,
+         "y is a span of elements of 8 bytes; expected 4");
+  throws([&] { plan.execute(handle, {.x = some, .y = nullptr}); }, bad, "y is null");
+  throws([&] { kiln::AddTensor::run(handle, {.x = strided, .y = t}, {.x = some, .y = out}); }, bad,
+         "x is a span of 24 elements; expected at least 62");
+  throws([&] { kiln::TransformTensor::run(handle, {.x = half, .y = t}, {.x = all, .y = out}); },
+         bad, "x is a span of elements of 4 bytes; expected 2");
+  kiln::AddTensor::run(handle, {.x = empty, .y = empty}, {.x = std::span<float>(), .y = nullptr});
 }
 
 BOOST_AUTO_TEST_CASE(failures_are_exceptions) {
-  const auto is_bad_param = [](const kiln::Exception& error) {
-    return error.status() == KILN_STATUS_BAD_PARAM &&
-           std::string(error.what()).find("dims[1] is 0") != std::string::npos;
-  };
-  BOOST_CHECK_EXCEPTION(
-      kiln::TensorDescriptor(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, kiln::Sizes{1, 0, 1, 1}),
-      kiln::Exception, is_bad_param);
-  BOOST_CHECK_THROW(kiln::TensorDescriptor(KILN_DATA_FLOAT, {1, 1, 1}, {1, 1}), kiln::Exception);
-  BOOST_CHECK_THROW(kiln::ConvolutionDescriptor({.pad_before = {1, 1}, .stride = {1}}),
-                    kiln::Exception);
-  BOOST_CHECK_THROW(kiln::Handle(KILN_DEVICE_HOST, 3), kiln::Exception);
-  BOOST_CHECK_THROW(kiln::PoolingDescriptor({.window = {2, 2}, .stride = {1}}), kiln::Exception);
-  const auto names_coefficient = [](const kiln::Exception& error) {
-    return error.status() == KILN_STATUS_BAD_PARAM &&
-           std::string(error.what()).find("coef is -1") != std::string::npos;
-  };
-  BOOST_CHECK_EXCEPTION(kiln::ActivationDescriptor(KILN_ACTIVATION_ELU, -1), kiln::Exception,
-                        names_coefficient);
+  constexpr auto bad = KILN_STATUS_BAD_PARAM;
+  throws([] { kiln::TensorDescriptor(nchw, f32, {1, 0, 1, 1}); }, bad, "dims[1] is 0");
+  throws([] { kiln::TensorDescriptor(f32, {1, 1, 1}, {1, 1}); }, bad, "strides");
+  throws([] { kiln::ConvolutionDescriptor({.pad_before = {1, 1}, .stride = {1}}); }, bad, "stride");
+  throws([] { kiln::Handle(KILN_DEVICE_HOST, 3); }, bad, "ordinal is 3");
+  throws([] { kiln::PoolingDescriptor({.window = {2, 2}, .stride = {1}}); }, bad, "stride");
+  throws([] { kiln::ActivationDescriptor(KILN_ACTIVATION_ELU, -1); }, bad, "coef is -1");
 
-  kiln::Handle handle(test::device_kind());
-  const kiln::TensorDescriptor t(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {1, 2, 1, 2});
-  kiln::Plan plan(KILN_DATA_FLOAT, kilnCreateAddTensorPlan, handle, t, t);
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor t(nchw, f32, {1, 2, 1, 2}), other(nchw, f32, {1, 3, 1, 2});
+  kiln::AddTensor plan(handle, {.x = t, .y = t});
   const test::Buffer<float> x({1, 2, 3, 4}), y({0, 0, 0, 0});
-  const auto is_unfinalized = [](const kiln::Exception& error) {
-    return error.status() == KILN_STATUS_NOT_INITIALIZED;
-  };
-  BOOST_CHECK_EXCEPTION(plan.run(kilnExecuteAddTensor, handle, 1.0, x.data(), 0.0, y.data()),
-                        kiln::Exception, is_unfinalized);
-  plan.finalize();
-  BOOST_CHECK_THROW(plan.run(kilnExecuteTransformTensor, handle, 1.0, x.data(), 0.0, y.data()),
-                    kiln::Exception);
-  const kiln::TensorDescriptor other(KILN_TENSOR_NCHW, KILN_DATA_FLOAT, {1, 3, 1, 2});
-  BOOST_CHECK_THROW(kiln::Plan(KILN_DATA_FLOAT, kilnCreateTransformTensorPlan, handle, t, other),
-                    kiln::Exception);
+  throws([&] { plan.execute(handle, {.x = x.data(), .y = y.data()}); }, KILN_STATUS_NOT_INITIALIZED,
+         "finalize");
+  throws([&] { kiln::TransformTensor(handle, {.x = t, .y = other}); }, bad, "xDesc has sizes");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   bad_param(add(t, nullptr), {"yDesc is null"});
   is_never(add(never, t), "xDesc");
   bad_param(add(wrong, t), {"xDesc: dims[1] is 2; expected 1 or 3, as yDesc has"});
-  bad_param(add(t, channel), {"xDesc: dims[0] is 2; expected 1 or 1, as yDesc has"});
+  bad_param(add(t, channel), {"xDesc: dims[0] is 2; expected 1, as yDesc has"});
   bad_param(add(line, t), {"xDesc has 3 dimensions"});
   bad_param(add(half, t), {"xDesc has data type f16; expected f32, as yDesc has"});
   bad_param(add(t, folded), {"yDesc: strides are"});

@@ -26,9 +26,9 @@ except ImportError:
 
 COLORS = {
     "kiln": "#c8501e",
-    "cudnn zero": "#4878a8",
-    "cudnn any": "#a8c4dc",
-    "cudnn": "#4878a8",
+    "cudnn legacy zero": "#4878a8",
+    "cudnn legacy any": "#a8c4dc",
+    "cudnn legacy": "#4878a8",
     "cublas gemm": "#8a8a8a",
     "copy": "#d0d0d0",
     "fma peak": "#d0d0d0",
@@ -64,7 +64,7 @@ def caption(machine):
     together, and whom Kiln was measured against."""
     days = sorted(set(re.findall(r"\d{4}-\d{2}-\d{2}", machine.get("date", "")))) or ["?"]
     parts = [machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))]
-    for name, title in (("cudnn", "cuDNN"), ("cublas", "cuBLAS")):
+    for name, title in (("cudnn", "cuDNN (legacy interface)"), ("cublas", "cuBLAS")):
         version = machine.get(name, "none:")
         if not version.startswith("none:"):
             parts.append(f"{title} {version.split(' ')[0]}")
@@ -108,7 +108,7 @@ def bars(axes, rows, key, unit):
         at = [p + (i - (len(contestants) - 1) / 2) * width for p in places]
         axes.bar(at, rates, width, yerr=[low, high], color=COLORS[contestant], label=contestant,
                  error_kw={"linewidth": 0.7, "ecolor": "#404040"})
-        if contestant == "cudnn any":
+        if contestant == "cudnn legacy any":
             for x, p, rate in zip(at, places, rates):
                 mebibytes = own[layers[p]]["workspace_bytes"] / 2**20
                 if mebibytes >= 1:
@@ -151,7 +151,7 @@ def plot_roofline(machine, rows, folder):
     """Arithmetic against bytes of every convolution, below what the chip was measured to reach."""
     peaks = {row["contestant"]: row for row in rows if row["suite"] == "ceilings"}
     points = [row for row in rows
-              if row["contestant"] in ("kiln", "cudnn zero", "cudnn any") and row["flops"] > 0
+              if row["contestant"] in ("kiln", "cudnn legacy zero", "cudnn legacy any") and row["flops"] > 0
               and row["clock"] == "device"]
     if not points or "copy" not in peaks:
         return

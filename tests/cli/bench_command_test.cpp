@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_not_there) {
 BOOST_AUTO_TEST_CASE(cudnn_algorithms) {
   const auto device = kiln::open_host_device();
   const auto peer = bench::open_cudnn(*device, KILN_FAKE_CUDNN);
-  BOOST_TEST(peer->version().starts_with("9.19.0 ("));
+  BOOST_TEST(peer->version().starts_with("9.19.0 (legacy algorithm interface, "));
   bench::Selection selection;
   selection.lines_from = "here";
   selection.lines = "mb2ic3ih6oc4kh3ph1\n";
@@ -207,8 +207,8 @@ BOOST_AUTO_TEST_CASE(cudnn_algorithms) {
     BOOST_TEST(contestant.workspace == (without ? 0u : 4096u));
     if (!without) BOOST_TEST(contestant.kernel == "implicit_precomp_gemm (fma math)");
     for (const std::string& role : contestant.roles) {
-      if (role == "cudnn zero") zero += contestant.kernel;
-      if (role == "cudnn any") any += contestant.kernel;
+      if (role == "cudnn legacy zero") zero += contestant.kernel;
+      if (role == "cudnn legacy any") any += contestant.kernel;
     }
   }
   BOOST_TEST(zero == "implicit_gemm (fma math)");
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(cudnn_algorithms) {
     bench::Operands own(*device, pool, memory_bound[i]);
     const auto refused = peer->contestants(memory_bound[i], own, pool);
     BOOST_REQUIRE(refused.size() == 1u);
-    BOOST_TEST(refused[0].roles[0] == "cudnn");
+    BOOST_TEST(refused[0].roles[0] == "cudnn legacy");
     BOOST_TEST(contains(refused[0].refusal, expected[i]));
   }
 }
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(rates) {
 }
 
 BOOST_AUTO_TEST_CASE(csv_fields) {
-  Row refused = made_up("cudnn zero", 1);
+  Row refused = made_up("cudnn legacy zero", 1);
   refused.times.reset();
   refused.note = "cudnnConvolutionForward: \"no\",\nreally";
   Row checked = made_up("kiln", 100e3);
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(json_text) {
 
 BOOST_AUTO_TEST_CASE(table_lines) {
   const Row kiln = made_up("kiln", 100e3);
-  Row peer = made_up("cudnn any", 125e3);
+  Row peer = made_up("cudnn legacy any", 125e3);
   peer.workspace = 3 << 20;
   peer.relative_rms = 2e-7;
   BOOST_TEST(bench::table_headline(kiln) == "paper L2 N=128 fwd f32 nchw default\n");
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(table_lines) {
   BOOST_TEST(contains(bench::table_line(ceiling, &kiln), "0.67x"));
   peer.times.reset();
   peer.note = "no algorithm takes it\nand more";
-  BOOST_TEST(bench::table_line(peer, &kiln) == "  cudnn any      no algorithm takes it\n");
+  BOOST_TEST(bench::table_line(peer, &kiln) == "  cudnn legacy any      no algorithm takes it\n");
   peer.note = std::string(1000, 'x');
   BOOST_TEST(bench::table_line(peer, &kiln).size() < 200);
 }

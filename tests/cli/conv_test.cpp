@@ -117,11 +117,71 @@ BOOST_AUTO_TEST_CASE(batch_files) {
   BOOST_TEST(finished.status == 1);
   const auto lines = finished.lines();
   BOOST_REQUIRE(lines.size() == 4u);
-  BOOST_TEST(lines[0].starts_with("PASSED"));
+  BOOST_TEST(lines[0].starts_with("RAN      "));  // compared with nothing
   BOOST_TEST(lines[1].starts_with("REFUSED  " + path + ":5: "));
   BOOST_TEST(contains(lines[1], "column 13: \"kx\""));
   BOOST_TEST(contains(lines[2], "  memory "));
-  BOOST_TEST(lines[3] == "2 passed, 0 failed, 1 refused");
+  BOOST_TEST(lines[3] == "2 ran (not compared; --check does), 0 failed, 1 refused");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_compared_has_not_passed) {
+  const Kiln kiln;
+  const Finished finished = kiln({"conv", "--device", "host", "--json", tiny});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(finished.err == "1 ran (not compared; --check does), 0 failed, 0 refused\n");
+  const auto results = objects(finished);
+  BOOST_REQUIRE(results.size() == 1u);
+  BOOST_TEST(results[0]["status"] == "RAN");
+}
+
+BOOST_AUTO_TEST_CASE(values_of_variables_in_any_case) {
+  Kiln kiln;
+  kiln.environment["KILN_LOG"] = "INFO";
+  const Finished told = kiln({"conv", "--device", "host", tiny});
+  BOOST_TEST(contains(told.err, "[info] kiln conv --device host"));
+  kiln.environment["KILN_LOG"] = "1";
+  kiln.environment["KILN_LINEINFO"] = "yes";
+  kiln.environment["KILN_CACHE"] = "maybe";
+  const Finished warned = kiln({"conv", "--device", "host", tiny});
+  BOOST_TEST(warned.status == 0);
+  for (const char* sentence :
+       {"KILN_LOG is 1; expected off, error, warn, info, debug or trace. It is warn",
+        "KILN_LINEINFO is yes; expected 0 or 1. It is 0",
+        "KILN_CACHE is maybe; expected on, readonly, strict or off. It is on"})
+    BOOST_TEST(contains(warned.err, sentence), warned.err);
+}
+
+BOOST_AUTO_TEST_CASE(names_that_are_nearly_right) {
+  const Kiln kiln;
+  const std::pair<std::vector<std::string>, const char*> rows[] = {
+      {{"conv", "--layuot", "nhwc", tiny},
+       "kiln: --layuot is no option of kiln conv; did you mean --layout? See kiln conv --help\n"},
+      {{"convolution", tiny},
+       "kiln: convolution is no command of kiln; did you mean conv? See kiln --help\n"},
+      {{"cache", "prun"},
+       "kiln: prun is no command of kiln cache; did you mean prune? See kiln cache --help\n"},
+  };
+  for (const auto& [words, sentence] : rows) {
+    const Finished finished = kiln(words);
+    BOOST_TEST(finished.status == 2);
+    BOOST_TEST(finished.err == sentence);
+  }
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"help"}, {"help", "conv"}, {"conv", "--help"}}) {
+    const Finished finished = kiln(words);
+    BOOST_TEST(finished.status == 0);
+    BOOST_TEST(contains(finished.out, words.size() == 1 ? "prewarm" : "--residual"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_no_text_is_refused) {
+  const Kiln kiln;
+  const std::string bundle = kiln.directory.write("b", std::string("KILNBNDL\0\1", 10));
+  const std::string binary = kiln.directory.write("c", "mb1ic3\033[2J");
+  BOOST_TEST(contains(kiln({"prewarm", bundle}).err, bundle + " is a bundle of kernels"));
+  const Finished finished = kiln({"conv", "--device", "host", "--batch", binary});
+  BOOST_TEST(finished.status == 2);
+  BOOST_TEST(contains(finished.err, binary + " has byte 27 at offset 6; expected text"));
 }
 
 BOOST_AUTO_TEST_CASE(json) {

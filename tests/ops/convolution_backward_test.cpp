@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(channels_last_operands_aligned_to_an_element) {
     unaligned.fill_integers(3, 2);
     BOOST_TEST(difference(run_shifted(unaligned, 1), unaligned.expected()) == "");
     BOOST_CHECK_EXCEPTION(unaligned.run_plan("wgrad_channels_last"), Error, [](const Error& e) {
-      return std::string(e.what()).find("16 are copied at a time") != std::string::npos;
+      return std::string(e.what()).find("expected 16, which are copied at a time") !=
+             std::string::npos;
     });
   }
 }

@@ -163,18 +163,21 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
   BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1")) == "");
-  BOOST_TEST(reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
-             "8 output channels a group; below 16 nearly all of a tile would be idle");
+  BOOST_TEST(
+      reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
+      "8 output channels a group; with fewer than 16 most of this engine's work would be idle");
   BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1dw1dh1")) ==
              "a dilation, between whose taps others lie in a line");
-  BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) == "three dimensions");
+  BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) ==
+             "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
   // Bytes beyond 32 bits.
   BOOST_TEST(reason(nchw("mb1ic9000000ih8oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
-  BOOST_TEST(reason(problem_in("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
-             "neither the pixels of a row lie side by side, nor all channels of all pixels");
+  BOOST_TEST(
+      reason(problem_in("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
+      "in the input neither the pixels of a row are contiguous, nor the channels of all pixels");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
       if (layout == KILN_TENSOR_NHWC) {
         BOOST_TEST(reason(problem) ==
-                   "neither the pixels of a row lie side by side, nor channels, aligned and in "
+                   "neither the pixels of a row are contiguous in the input, nor channels, in "
                    "multiples of 16 bytes");
         continue;
       }
@@ -203,24 +203,27 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1")) == "");
-  BOOST_TEST(reason(nchw("mb4ic32ih29oc10kh7ph1")) ==
-             "10 output channels a group, of 7 taps in a row; a tile has room for at most 64 such "
-             "taps");
+  BOOST_TEST(
+      reason(nchw("mb4ic32ih29oc10kh7ph1")) ==
+      "10 output channels a group, each with 7 taps in a row of the filter; expected at most 64 "
+      "taps");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1sh2sw2")) ==
-             "a stride of 2 along rows; columns of the source are shared by outputs of stride 1");
-  BOOST_TEST(reason(nchw("mb4ic32id5ih29oc3kd3kh7ph1")) == "three dimensions");
+             "the stride along the width is 2; expected 1");
+  BOOST_TEST(reason(nchw("mb4ic32id5ih29oc3kd3kh7ph1")) ==
+             "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(nchw("mb1ic32ih900oc3kh3dh700ph700")).find("do not fit into shared memory") !=
              std::string::npos);
   // Bytes beyond 32 bits.
   BOOST_TEST(reason(nchw("mb1ic9000000ih16oc3kh3")).find("do not fit into shared memory") !=
              std::string::npos);
   BOOST_TEST(reason(problem_in("mb4ic30ih29oc3kh7ph1", f32, KILN_TENSOR_NHWC)) ==
-             "neither the pixels of a row lie side by side, nor channels, aligned and in multiples "
+             "neither the pixels of a row are contiguous in the input, nor channels, in multiples "
              "of 16 bytes");
   const ConvolutionProblem f64 =
       problem_in("mb4ic32ih29oc3kh7ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}, KILN_TENSOR_NCHW);
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(by_warpgroups, f64) == "f64, of which ldmatrix knows nothing");
+  BOOST_TEST(reason_of(by_warpgroups, f64) ==
+             "the data type is f64; this engine takes f32, f16 and bf16");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -151,15 +151,15 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
   const Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
   BOOST_TEST(reason(nchw("mb4ic32ih29oc64kh3ph1", f16)) == "");
-  BOOST_TEST(reason(nchw("mb4ic32ih29oc64kh3ph1sh2sw2", f16)) ==
-             "a stride of 2; pixels of a line have neighbours' taps");
+  BOOST_TEST(reason(nchw("mb4ic32ih29oc64kh3ph1sh2sw2", f16)) == "a stride is 2; expected 1");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc64kh1", f16)) ==
-             "a filter of one tap, of which nothing is read twice");
+             "the filter has one tap, so no input would be reused");
   BOOST_TEST(reason(problem_in("mb4ic32ih29oc64kh3ph1", f16, KILN_TENSOR_NHWC)) ==
-             "the pixels of a row do not lie side by side");
+             "the pixels of a row are not contiguous (stride 1) in the input");
   const auto answer =
       engine.candidates(nchw("mb4ic32ih29oc64kh3ph1", f16), known_architecture("sm_100"));
-  BOOST_TEST(std::get<Refusal>(answer).reason == "sm_100 has no products of warpgroups");
+  BOOST_TEST(std::get<Refusal>(answer).reason ==
+             "sm_100 lacks the wgmma instructions, which sm_90a alone has");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -225,27 +225,29 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc8kh3ph1", f32)) ==
-             "8 filters a group; below 16 nearly all of a tile would be idle");
+             "8 filters a group; with fewer than 16 most of this engine's work would be idle");
   BOOST_TEST(reason(planar_problem("mb4ic8ih99oc32kh3ph1sh13sw13", f32)) ==
-             "a stride of 13 columns; at most 12 are kept apart");
-  BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) == "three dimensions");
+             "the stride along the width is 13; expected at most 12");
+  BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) ==
+             "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(planar_problem("mb1ic300ih3iw6000011oc32kh3ph1", f32)) ==
              "no band of pixels fits into shared memory");
   const auto side_by_side = [&](const char* line, kilnConvolutionMode_t mode) {
     return reason(problem_in(line, f32, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode));
   };
-  constexpr const char* apart = "the pixels of a row of x do not lie side by side";
+  constexpr const char* apart = "the pixels of a row are not contiguous (stride 1) in x";
   BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1", KILN_CROSS_CORRELATION) == "");
   BOOST_TEST(side_by_side("mb4ic16ih9oc32kh3ph1", KILN_CROSS_CORRELATION) == apart);
   BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1", KILN_CONVOLUTION) == apart);
   BOOST_TEST(side_by_side("mb4ic3ih9oc32kh3ph1dw1", KILN_CROSS_CORRELATION) == apart);
   BOOST_TEST(side_by_side("g2mb4ic6ih9oc64kh3ph1", KILN_CROSS_CORRELATION) == apart);
   BOOST_TEST(side_by_side("mb4ic3ih9oc30kh3ph1", KILN_CROSS_CORRELATION) ==
-             "30 filters a group; multiples of 4 are copied");
+             "30 filters a group; expected a multiple of 4, which are copied at a time");
   const ConvolutionProblem f64 =
       planar_problem("mb4ic8ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(by_warpgroups, f64) == "f64, of which ldmatrix knows nothing");
+  BOOST_TEST(reason_of(by_warpgroups, f64) ==
+             "the data type is f64; this engine takes f32, f16 and bf16");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

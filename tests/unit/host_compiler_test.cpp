@@ -72,8 +72,8 @@ BOOST_FIXTURE_TEST_CASE(a_compile_error_carries_log_options_and_source, OwnTempo
     BOOST_TEST(error.status() == KILN_STATUS_COMPILE_FAILED);
     BOOST_TEST(contains(message, "test.cu:"), message);
     BOOST_TEST(contains(message, "no_such_name"), message);
-    BOOST_TEST(contains(message, "-ffp-contract=off"), message);
-    BOOST_TEST(contains(message, "KILN_KERNEL(test, 64"), message);
+    BOOST_TEST(contains(message, "KILN_LOG=debug"), message);
+    BOOST_TEST(std::count(message.begin(), message.end(), '\n') <= 5, message);
   }
   BOOST_TEST(fs::is_empty(path));
 }

@@ -11,6 +11,8 @@ BOOST_AUTO_TEST_CASE(bytes) {
       {"512K", 512u << 10},
       {"64M", 64u << 20},
       {"4G", 4ull << 30},
+      {"4g", 4ull << 30},
+      {"64mib", 64u << 20},
       {"1T", 1ull << 40},
       {"3B", 3},
       {"2KB", 2048},
@@ -24,7 +26,7 @@ BOOST_AUTO_TEST_CASE(bytes) {
     BOOST_TEST(kiln::parse_bytes(text, value) == is_number, text);
     BOOST_TEST(value == (is_number ? expected : 7), text);
   }
-  for (const char* text : {"", "G", "-1", "1.5G", "4 G", "4g", "4iB", "4GG", "9007199254740992K",
+  for (const char* text : {"", "G", "-1", "1.5G", "4 G", "4iB", "4GG", "9007199254740992K",
                            "99999999999999999999", "0x10"}) {
     std::uint64_t value = 7;
     BOOST_TEST(!kiln::parse_bytes(text, value), text);

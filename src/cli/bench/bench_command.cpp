@@ -112,7 +112,7 @@ void write_all(const Options& options, const Machine& machine, const std::vector
 int run(Options options) {
   if (!options.batch.empty()) {
     options.selection.lines_from = options.batch;
-    options.selection.lines = read_file(options.batch);
+    options.selection.lines = read_problem_file(options.batch);
   }
   const std::vector<Case> cases = cases_of(options.selection);
   if (cases.empty()) throw UsageError("no case is left: --layers, --mb or --suite exclude all");
@@ -214,8 +214,9 @@ void add_bench_command(CLI::App& app, Run& run_command) {
                    "Leave out the comparison with the double-precision reference");
   command.add_flag("--list", options->list, "Tell the cases and measure nothing; needs no GPU");
   command.footer(
-      "Rows: kiln; cudnn zero and cudnn any, its fastest algorithm without and with a workspace "
-      "(up to\n8 GiB); cublas gemm, the product of the lowered matrices, written out beforehand; "
+      "Rows: kiln; cudnn legacy zero and cudnn legacy any, the fastest algorithm of cuDNN's legacy\n"
+      "interface (cudnnConvolutionForward and its like; not its graph interface) without and with\n"
+      "a workspace (up to 8 GiB); cublas gemm, the product of the lowered matrices, written out beforehand; "
       "copy and fma\npeak, what the chip can do. The samples of all of them alternate. 1.30x: "
       "Kiln's rate "
       "is 1.30 times\nthat row's. rel: root mean square of the error, relative to the result's.");

@@ -216,7 +216,7 @@ std::vector<Contestant> memory_bound_contestants(Context& context, const Case& i
                                                  Operands& operands) {
   MemoryBound operation(context, item, operands);
   Contestant contestant;
-  contestant.roles = {"cudnn"};
+  contestant.roles = {"cudnn legacy"};
   contestant.execute = std::visit(operation, item.problem);
   contestant.kernel = "";
   contestant.workspace = operation.workspace();

@@ -84,7 +84,8 @@ class Cudnn final : public Peer {
     // 90100 is 9.1.0, 8907 is 8.9.7.
     const std::size_t major = number >= 90000 ? number / 10000 : number / 1000;
     const std::size_t rest = number >= 90000 ? number % 10000 : number % 1000;
-    return cat(major, ".", rest / 100, ".", rest % 100, " (", library_.path(), ")");
+    return cat(major, ".", rest / 100, ".", rest % 100, " (legacy algorithm interface, ",
+               library_.path(), ")");
   }
 
   std::vector<Contestant> contestants(const Case& item, Operands& operands, RandomPool&) override {
@@ -95,8 +96,8 @@ class Cudnn final : public Peer {
       return memory_bound_contestants(context_, item, operands);
     } catch (const Error& error) {
       const std::vector<std::string> roles =
-          problem == nullptr ? std::vector<std::string>{"cudnn"}
-                             : std::vector<std::string>{"cudnn zero", "cudnn any"};
+          problem == nullptr ? std::vector<std::string>{"cudnn legacy"}
+                             : std::vector<std::string>{"cudnn legacy zero", "cudnn legacy any"};
       return {refusal(roles, error.what())};
     }
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <kiln/kiln.hpp>
+#include <span>
 
 int main() try {
   const kiln::Handle handle(KILN_DEVICE_HOST);
@@ -11,13 +12,14 @@ int main() try {
   const kiln::ConvolutionDescriptor convolution({});
   const kiln::TensorDescriptor y_desc(KILN_TENSOR_NCHW, KILN_DATA_FLOAT,
                                       convolution.output_dims(x_desc, w_desc));
-  kiln::Plan plan(handle, x_desc, w_desc, convolution, y_desc);
+  kiln::ConvolutionForward plan(
+      handle, {.x = x_desc, .w = w_desc, .convolution = convolution, .y = y_desc});
   plan.finalize();
 
   const std::array<float, 9> x{1, 2, 3, 4, 5, 6, 7, 8, 9};
   const std::array<float, 4> w{1, 1, 1, 1}, expected{12, 16, 24, 28};
   std::array<float, 4> y{};
-  plan.execute(handle, 1.0, x.data(), w.data(), 0.0, y.data());
+  plan.execute(handle, {.x = std::span(x), .w = std::span(w), .y = std::span(y)});
   if (y != expected) {
     std::fprintf(stderr, "y is %g %g %g %g; expected 12 16 24 28\n", y[0], y[1], y[2], y[3]);
     return 1;

@@ -1,0 +1,221 @@
+// Descriptors of kiln.hpp: made and set in one step, and never changed.
+#ifndef KILN_DESCRIPTORS_HPP
+#define KILN_DESCRIPTORS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "kiln/base.hpp"
+
+namespace kiln {
+inline namespace cxx {
+
+// Sizes, strides and the like, outermost first.
+using Sizes = std::vector<std::int64_t>;
+
+// The same as an argument: {32, 256, 13, 13}, a Sizes, an array, a span. It owns nothing.
+class SizeSpan : public std::span<const std::int64_t> {
+ public:
+  using span::span;
+  SizeSpan(std::initializer_list<std::int64_t> list) : span(list.begin(), list.size()) {}
+  int count() const noexcept { return static_cast<int>(size()); }
+};
+
+// What memory a tensor needs: elements of `type` from the first to the last one addressed.
+struct Extent {
+  kilnDataType_t type{};
+  std::size_t elements = 0;
+};
+
+namespace detail {
+
+inline void check_counts(SizeSpan strides, SizeSpan dims) {
+  if (strides.size() != dims.size())
+    throw Exception(KILN_STATUS_BAD_PARAM, "strides differ in number from dims");
+}
+
+// What a getter of a tensor or filter tells of its descriptor.
+struct Shape {
+  kilnDataType_t type{};
+  Sizes dims, strides;
+
+  template <class Descriptor, class Get>
+  Shape(Descriptor descriptor, Get get) : dims(KILN_DIM_MAX), strides(KILN_DIM_MAX) {
+    int rank = 0;
+    check(get(descriptor, KILN_DIM_MAX, &type, &rank, dims.data(), strides.data()));
+    dims.resize(static_cast<std::size_t>(rank));
+    strides.resize(static_cast<std::size_t>(rank));
+  }
+  Extent extent() const {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == 0) return {type, 0};
+      last += static_cast<std::size_t>((dims[i] - 1) * strides[i]);
+    }
+    return {type, last + 1};
+  }
+};
+
+}  // namespace detail
+
+// Of N and C, then space; see kilnSetTensorNdDescriptor.
+class TensorDescriptor : public Owner<kilnTensorDescriptor_t, kilnDestroyTensorDescriptor> {
+ public:
+  TensorDescriptor(kilnTensorFormat_t format, kilnDataType_t type, SizeSpan dims)
+      : Owner(created(kilnCreateTensorDescriptor)) {
+    check(kilnSetTensorNdDescriptorEx(get(), format, type, dims.count(), dims.data()));
+  }
+  TensorDescriptor(kilnDataType_t type, SizeSpan dims, SizeSpan strides)
+      : Owner(created(kilnCreateTensorDescriptor)) {
+    detail::check_counts(strides, dims);
+    check(kilnSetTensorNdDescriptor(get(), type, dims.count(), dims.data(), strides.data()));
+  }
+
+  Sizes dims() const { return shape().dims; }
+  Sizes strides() const { return shape().strides; }
+  kilnDataType_t type() const { return shape().type; }
+  Extent extent() const { return shape().extent(); }
+
+ private:
+  detail::Shape shape() const { return {get(), kilnGetTensorNdDescriptor}; }
+};
+
+// Of K and C per group, then the filter's space; see kilnSetFilterNdDescriptor.
+class FilterDescriptor : public Owner<kilnFilterDescriptor_t, kilnDestroyFilterDescriptor> {
+ public:
+  FilterDescriptor(kilnTensorFormat_t format, kilnDataType_t type, SizeSpan dims)
+      : Owner(created(kilnCreateFilterDescriptor)) {
+    check(kilnSetFilterNdDescriptor(get(), type, format, dims.count(), dims.data()));
+  }
+  FilterDescriptor(kilnDataType_t type, SizeSpan dims, SizeSpan strides)
+      : Owner(created(kilnCreateFilterDescriptor)) {
+    detail::check_counts(strides, dims);
+    check(kilnSetFilterNdDescriptorStrided(get(), type, dims.count(), dims.data(), strides.data()));
+  }
+
+  Sizes dims() const { return shape().dims; }
+  Sizes strides() const { return shape().strides; }
+  kilnDataType_t type() const { return shape().type; }
+  Extent extent() const { return shape().extent(); }
+
+ private:
+  detail::Shape shape() const { return {get(), kilnGetFilterNdDescriptor}; }
+};
+
+namespace detail {
+// What kernels on such tensors reckon in.
+template <class... Descriptors>
+kilnDataType_t compute_type_of(const Descriptors&... descriptors) {
+  const bool any_double = ((descriptors.type() == KILN_DATA_DOUBLE) || ...);
+  return any_double ? KILN_DATA_DOUBLE : KILN_DATA_FLOAT;
+}
+}  // namespace detail
+
+// Per spatial dimension; pad_before says how many there are. What is left empty: pad_after as
+// pad_before, stride and dilation 1.
+struct ConvolutionFields {
+  Sizes pad_before{0, 0}, pad_after{}, stride{}, dilation{};
+  std::int64_t groups = 1;
+  kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
+  kilnDataType_t compute_type = KILN_DATA_FLOAT;  // DOUBLE for tensors of f64
+  kilnMathMode_t math = KILN_MATH_DEFAULT;
+  std::int64_t alignment = 16;
+};
+
+class ConvolutionDescriptor
+    : public Owner<kilnConvolutionDescriptor_t, kilnDestroyConvolutionDescriptor> {
+ public:
+  explicit ConvolutionDescriptor(ConvolutionFields fields)
+      : Owner(created(kilnCreateConvolutionDescriptor)) {
+    const std::size_t spatial = fields.pad_before.size();
+    if (fields.pad_after.empty()) fields.pad_after = fields.pad_before;
+    if (fields.stride.empty()) fields.stride.assign(spatial, 1);
+    if (fields.dilation.empty()) fields.dilation.assign(spatial, 1);
+    if (fields.pad_after.size() != spatial || fields.stride.size() != spatial ||
+        fields.dilation.size() != spatial) {
+      throw Exception(KILN_STATUS_BAD_PARAM,
+                      "pad_after, stride or dilation differs in number from pad_before");
+    }
+    check(kilnSetConvolutionNdDescriptor(get(), static_cast<int>(spatial), fields.pad_before.data(),
+                                         fields.pad_after.data(), fields.stride.data(),
+                                         fields.dilation.data(), fields.mode, fields.compute_type));
+    check(kilnSetConvolutionGroupCount(get(), fields.groups));
+    check(kilnSetConvolutionMathMode(get(), fields.math));
+    check(kilnSetConvolutionAlignment(get(), fields.alignment));
+  }
+
+  // The sizes of y = conv(x, w).
+  Sizes output_dims(const TensorDescriptor& x, const FilterDescriptor& w) const {
+    Sizes dims = x.dims();
+    check(kilnGetConvolutionForwardOutputDim(get(), x.get(), w.get(), static_cast<int>(dims.size()),
+                                             dims.data()));
+    return dims;
+  }
+  // The sizes of y = transposed_conv(x, w); output_padding empty: all 0.
+  Sizes transposed_dims(const TensorDescriptor& x, const FilterDescriptor& w,
+                        SizeSpan output_padding = {}) const {
+    Sizes dims = x.dims();
+    if (!output_padding.empty() && output_padding.size() + 2 != dims.size())
+      throw Exception(KILN_STATUS_BAD_PARAM,
+                      "output_padding differs in number from the dimensions of space");
+    check(kilnGetConvolutionTransposedOutputDim(
+        get(), x.get(), w.get(), output_padding.empty() ? nullptr : output_padding.data(),
+        static_cast<int>(dims.size()), dims.data()));
+    return dims;
+  }
+};
+
+// Per spatial dimension; window says how many there are. What is left empty: no padding, stride as
+// the window, dilation 1.
+struct PoolingFields {
+  Sizes window{2, 2}, pad_before{}, pad_after{}, stride{}, dilation{};
+  kilnPoolingMode_t mode = KILN_POOLING_MAX;
+  kilnNanPropagation_t nan_propagation = KILN_PROPAGATE_NAN;
+  bool ceil_mode = false;  // kilnSetPoolingCeilMode()
+};
+
+class PoolingDescriptor : public Owner<kilnPoolingDescriptor_t, kilnDestroyPoolingDescriptor> {
+ public:
+  explicit PoolingDescriptor(PoolingFields fields) : Owner(created(kilnCreatePoolingDescriptor)) {
+    const std::size_t spatial = fields.window.size();
+    if (fields.pad_before.empty()) fields.pad_before.assign(spatial, 0);
+    if (fields.pad_after.empty()) fields.pad_after = fields.pad_before;
+    if (fields.stride.empty()) fields.stride = fields.window;
+    if (fields.dilation.empty()) fields.dilation.assign(spatial, 1);
+    if (fields.pad_before.size() != spatial || fields.pad_after.size() != spatial ||
+        fields.stride.size() != spatial || fields.dilation.size() != spatial) {
+      throw Exception(KILN_STATUS_BAD_PARAM,
+                      "pad_before, pad_after, stride or dilation differs in number from window");
+    }
+    check(kilnSetPoolingNdDescriptor(get(), fields.mode, fields.nan_propagation,
+                                     static_cast<int>(spatial), fields.window.data(),
+                                     fields.pad_before.data(), fields.pad_after.data(),
+                                     fields.stride.data(), fields.dilation.data()));
+    check(kilnSetPoolingCeilMode(get(), fields.ceil_mode ? 1 : 0));
+  }
+
+  // The sizes of y.
+  Sizes output_dims(const TensorDescriptor& x) const {
+    Sizes dims = x.dims();
+    check(
+        kilnGetPoolingForwardOutputDim(get(), x.get(), static_cast<int>(dims.size()), dims.data()));
+    return dims;
+  }
+};
+
+class ActivationDescriptor
+    : public Owner<kilnActivationDescriptor_t, kilnDestroyActivationDescriptor> {
+ public:
+  explicit ActivationDescriptor(kilnActivationMode_t mode, double coef = 0, double coef2 = 0)
+      : Owner(created(kilnCreateActivationDescriptor)) {
+    check(kilnSetActivationDescriptorEx(get(), mode, coef, coef2));
+  }
+};
+
+}  // namespace cxx
+}  // namespace kiln
+
+#endif  // KILN_DESCRIPTORS_HPP

@@ -1,0 +1,90 @@
+// What all plans of kiln.hpp have in common, whatever they compute.
+#ifndef KILN_PLAN_HPP
+#define KILN_PLAN_HPP
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kiln/operands.hpp"
+
+namespace kiln {
+inline namespace cxx {
+
+// Made by the constructors of its derived classes, one for each operation, which execute it.
+class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
+ public:
+  // The engines for the operation, each with its refusal; "" of those that take the problem. The
+  // texts live as long as the plan.
+  struct Engine {
+    std::string_view name, refusal;
+  };
+  std::vector<Engine> engines() const {
+    int count = 0;
+    check(kilnGetPlanEngineCount(get(), &count));
+    std::vector<Engine> engines;
+    for (int i = 0; i < count; ++i) {
+      const char *name = nullptr, *refusal = nullptr;
+      check(kilnGetPlanEngine(get(), i, &name, &refusal));
+      engines.push_back({name, refusal});
+    }
+    return engines;
+  }
+  // The engine that finalization takes; null: the library's choice. See kilnSetPlanEngine.
+  void set_engine(const char* engine) { check(kilnSetPlanEngine(get(), engine)); }
+
+  void finalize() { check(kilnFinalizePlan(get())); }
+
+  // In the background; see kilnStartFinalizePlan. poll() and wait() throw what finalization failed
+  // with.
+  void start_finalize() { check(kilnStartFinalizePlan(get())); }
+  bool poll_finalize() {
+    int done = 0;
+    check(kilnPollFinalizePlan(get(), &done));
+    return done != 0;
+  }
+  void wait_finalize() { check(kilnWaitFinalizePlan(get())); }
+  bool cancel_finalize() {
+    int cancelled = 0;
+    check(kilnCancelFinalizePlan(get(), &cancelled));
+    return cancelled != 0;
+  }
+
+  // In which the kernel reckons, and the scalars reach it: KILN_DATA_FLOAT or KILN_DATA_DOUBLE.
+  kilnDataType_t compute_type() const noexcept { return compute_type_; }
+
+  kilnPlanInfo_t info() const {
+    kilnPlanInfo_t info{};
+    info.structSize = sizeof info;
+    check(kilnGetPlanInfo(get(), &info));
+    return info;
+  }
+  // Both live as long as the plan.
+  std::string_view text(kilnPlanText_t which) const {
+    const char* text = nullptr;
+    check(kilnGetPlanText(get(), which, &text));
+    return text;
+  }
+  std::span<const std::byte> binary() const {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    check(kilnGetPlanBinary(get(), &data, &size));
+    return {static_cast<const std::byte*>(data), size};
+  }
+
+ protected:
+  // create(&plan) is the operation's kilnCreate...Plan; `tensors` are the descriptors that tell the
+  // compute type.
+  template <class Create, class... Tensors>
+  explicit Plan(Create&& create, const Tensors&... tensors)
+      : Owner(created(create)), compute_type_(detail::compute_type_of(tensors...)) {}
+
+ private:
+  kilnDataType_t compute_type_;
+};
+
+}  // namespace cxx
+}  // namespace kiln
+
+#endif  // KILN_PLAN_HPP

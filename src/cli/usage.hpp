@@ -1,0 +1,13 @@
+// What is said to a command line that cannot be understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace kiln::cli {
+
+// A sentence: what is wrong, with the name that may have been meant, and whose --help to ask.
+// `app` is the whole program, whose parse threw `error`.
+std::string usage_sentence(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace kiln::cli
