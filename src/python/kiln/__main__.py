@@ -8,7 +8,7 @@ from . import _library
 
 def main() -> None:
     program = _library.program()
-    os.execve(program, [program, *sys.argv[1:]], _library.environment())
+    os.execv(program, [program, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

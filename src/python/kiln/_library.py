@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.util
 import os
 import pathlib
 import sys
-from typing import Dict, List, Optional
+from typing import List, Optional
 
 _package = pathlib.Path(__file__).resolve().parent
 
@@ -43,33 +42,11 @@ def program() -> str:
     return find("kiln")
 
 
-def find_nvrtc() -> Optional[str]:
-    """The NVRTC of the wheel nvidia-cuda-nvrtc, which PyTorch uses too; None if it is not installed."""
-    spec = importlib.util.find_spec("nvidia")
-    for root in list(spec.submodule_search_locations or []) if spec else []:
-        for pattern in ("cu*/lib/libnvrtc.so.1[23]", "cuda_nvrtc/lib/libnvrtc.so.1[23]"):
-            found = sorted(pathlib.Path(root).glob(pattern), reverse=True)
-            if found:
-                return str(found[0])
-    return None
-
-
-def environment() -> Dict[str, str]:
-    """The environment for the program, and what ``load()`` gives this process: the wheel's NVRTC."""
-    env = dict(os.environ)
-    if "KILN_NVRTC" not in env:
-        nvrtc = find_nvrtc()
-        if nvrtc:
-            env["KILN_NVRTC"] = nvrtc
-    return env
-
-
 @functools.lru_cache(maxsize=None)
 def load() -> ctypes.CDLL:
     """libkiln. The library reads its environment at its first call, so what is set before holds."""
     if not sys.platform.startswith("linux"):
         raise ImportError(f"Kiln runs on Linux; this is {sys.platform}")
-    os.environ.update(environment())
     # Global, so that libkiln_torch.so finds the very same library by its name.
     library = ctypes.CDLL(find("libkiln.so.*", "libkiln.so"), mode=ctypes.RTLD_GLOBAL)
     library.kilnGetErrorString.restype = ctypes.c_char_p

@@ -16,7 +16,9 @@ from ._control import (
     set_policy,
     wait,
 )
+from ._deploy import prewarm, record, tune
 from ._flags import push as refresh_flags
+from ._modules import use
 from ._report import Report, report
 
 __all__ = [
@@ -26,8 +28,12 @@ __all__ = [
     "enable",
     "enabled",
     "is_enabled",
+    "prewarm",
+    "record",
     "refresh_flags",
     "report",
     "set_policy",
+    "tune",
+    "use",
     "wait",
 ]

@@ -1,0 +1,131 @@
+"""A model's kernels, recorded where it runs and made before it is deployed; and measured choices."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import torch
+
+from .. import _library
+from . import _control
+from ._extension import report_rows
+
+Path = Union[str, os.PathLike]
+
+
+def _uses() -> Dict[Tuple[str, str], Tuple[int, Dict[str, Any]]]:
+    return {
+        (row["device"], row["problem"]): (row["served"] + row["native"], row)
+        for row in report_rows()
+        if row["problem"]
+    }
+
+
+def _manifest_line(row: Dict[str, Any]) -> str:
+    command, problem = row["problem"].split(" ", 1)
+    line: Dict[str, Any] = {"command": command, "problem": problem}
+    if row["device"].startswith("cuda") and row["architecture"]:
+        properties = torch.cuda.get_device_properties(row["device"])
+        line["architecture"] = row["architecture"]
+        line["multiprocessors"] = properties.multi_processor_count
+    return json.dumps(line)
+
+
+@contextlib.contextmanager
+def record(manifest: Path) -> Iterator[None]:
+    """Writes a manifest of all plans that the block uses, those of backward passes among them.
+
+    A line is a problem; on a GPU also the chip, for which the kernels were chosen. Raises
+    RuntimeError where Kiln is not enabled, for then no plan is made. Under the policy ``"native"``
+    none is made either.
+    """
+    if not _control.is_enabled("cuda") and not _control.is_enabled("cpu"):
+        raise RuntimeError("Kiln is not enabled, so there is nothing to record; call kiln.torch.enable()")
+    before = _uses()
+    yield
+    lines: List[str] = []
+    for key, (count, row) in _uses().items():
+        if count > before.get(key, (0, {}))[0]:
+            lines.append(_manifest_line(row))
+    with open(manifest, "w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in sorted(set(lines)))
+
+
+def _run_program(*arguments: str) -> str:
+    done = subprocess.run(
+        [_library.program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"kiln {' '.join(arguments)} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def prewarm(
+    manifest: Path,
+    bundle: Optional[Path] = None,
+    *,
+    arch: Union[str, Sequence[str], None] = None,
+    batch: Sequence[int] = (),
+    jobs: Optional[int] = None,
+) -> str:
+    """Compiles the kernels of a manifest into the cache, and into one file if ``bundle`` is given.
+
+    Needs no GPU. arch: ``"sm_90a"``, a chip such as ``"h100-pcie"``, or several; None: those that
+    the manifest names. batch: batch sizes in place of those recorded. jobs: compilations at a time;
+    None: one a CPU. Returns what the program ``kiln prewarm`` said; raises RuntimeError with it
+    where a kernel could not be made.
+    """
+    arguments = ["prewarm", os.fspath(manifest)]
+    if bundle is not None:
+        arguments += ["--bundle", os.fspath(bundle)]
+    if arch is not None:
+        arguments += ["--arch", arch if isinstance(arch, str) else ",".join(arch)]
+    if batch:
+        arguments += ["--mb", *map(str, batch)]
+    if jobs is not None:
+        arguments += ["-j", str(jobs)]
+    return _run_program(*arguments)
+
+
+def tune(
+    model: torch.nn.Module,
+    *inputs: Any,
+    backward: Optional[bool] = None,
+    time_limit: float = 0,
+    arguments: Sequence[str] = (),
+) -> str:
+    """Measures all of Kiln's candidates for the model's convolutions; plans then take the fastest.
+
+    The model runs once on the inputs, forward and, if ``backward`` (None: if it is in training
+    mode), backward from the sum of its floating-point results; its parameters' gradients are left as
+    they were. The winners go to the file that ``kiln tune`` keeps beside the kernel cache, where
+    later processes find them too. time_limit: seconds after which no further problem begins; 0:
+    none. arguments: further flags of ``kiln tune``. Returns its table.
+    """
+    if backward is None:
+        backward = model.training
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = os.path.join(folder, "manifest")
+        with record(manifest):
+            with torch.set_grad_enabled(backward):
+                results = model(*inputs)
+            if backward:
+                tensors = [results] if isinstance(results, torch.Tensor) else list(results)
+                total = sum(t.sum() for t in tensors if t.is_floating_point() and t.requires_grad)
+                wanted = [p for p in model.parameters() if p.requires_grad]
+                torch.autograd.grad(total, wanted, allow_unused=True)
+        with open(manifest, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        # Results of reductions and additions are not the convolutions'.
+        text = [f"{line['command']} {line['problem']}\n" for line in lines if line["command"] == "conv"]
+        with open(manifest, "w", encoding="utf-8") as file:
+            file.writelines(text)
+        limit = ["--time-limit", str(time_limit)] if time_limit else []
+        table = _run_program("tune", "--batch", manifest, *limit, *arguments)
+    _control.clear()
+    return table

@@ -1,0 +1,60 @@
+"""Policies of single modules."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, List
+
+import torch
+
+from ._control import policy_number
+from ._extension import extension
+
+
+class _Stack(threading.local):
+    """The policies of the modules that this thread is inside of."""
+
+    def __init__(self) -> None:
+        self.policies: List[int] = []
+
+
+_stack = _Stack()
+
+
+class Use:
+    """What ``use()`` returns: ``remove()`` takes the module's policy back."""
+
+    def __init__(self, module: torch.nn.Module, policy: int) -> None:
+        self._policy = policy
+        self._hooks = [
+            module.register_forward_pre_hook(self._enter),
+            module.register_forward_hook(self._leave, always_call=True),
+        ]
+
+    @torch.compiler.disable
+    def _enter(self, module: torch.nn.Module, inputs: Any) -> None:
+        _stack.policies.append(self._policy)
+        extension().kilnTorchSetThreadPolicy(self._policy)
+
+    @torch.compiler.disable
+    def _leave(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        if _stack.policies:
+            _stack.policies.pop()
+        extension().kilnTorchSetThreadPolicy(_stack.policies[-1] if _stack.policies else -1)
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+
+def use(module: torch.nn.Module, policy: str) -> Use:
+    """Gives the convolutions inside a module a policy of their own: see ``enable()``.
+
+    The innermost module counts. The gradients of a layer follow the policy that its last forward
+    call had; layers of the same shape, whose plans are the same, share it. Under torch.compile the
+    module's call is a graph break.
+
+        kiln.torch.use(model.stem, policy="native")
+    """
+    return Use(module, policy_number(policy))
