@@ -125,6 +125,7 @@ PlanEntry::Facts PlanEntry::facts() const {
   f.kiln_us = kiln_us_;
   f.native_us = native_us_;
   f.why = why_;
+  if (f.state == State::fresh && f.native > 0) f.why = "the policy is native";
   if (f.state == State::compiling) f.why = "the kernel is being compiled";
   if (f.state == State::ready && f.verdict == Verdict::native) f.why = "native is faster";
   if (plan_ == nullptr) return f;

@@ -48,7 +48,7 @@ def load() -> ctypes.CDLL:
     if not sys.platform.startswith("linux"):
         raise ImportError(f"Kiln runs on Linux; this is {sys.platform}")
     # Global, so that libkiln_torch.so finds the very same library by its name.
-    library = ctypes.CDLL(find("libkiln.so.*", "libkiln.so"), mode=ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(find("libkiln.so", "libkiln.so.*"), mode=ctypes.RTLD_GLOBAL)
     library.kilnGetErrorString.restype = ctypes.c_char_p
     library.kilnGetLastErrorMessage.restype = ctypes.c_char_p
     return library

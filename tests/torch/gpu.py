@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""kiln.torch on a GPU, in one command: checks, then figures beside PyTorch's own convolutions (cuDNN
+with benchmark=True) in the same process.
+
+    tests/torch/gpu.py                              all
+    tests/torch/gpu.py checks                       parity, strides, CUDA graphs, AMP, compile, memory, host time
+    tests/torch/gpu.py figures --csv figures.csv    training and inference of ten networks
+    tests/torch/gpu.py ddp                          two GPUs over NCCL beside one
+
+Exits with 77 where there is no GPU. Figures are written line by line, and stop at --seconds.
+"""
+
+import argparse
+import pathlib
+import sys
+import unittest
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here / "gpu"), str(here.parents[1] / "src" / "python")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=[], help="checks, figures, ddp; default: all")
+    parser.add_argument("--csv", default="figures.csv", help="where figures go")
+    parser.add_argument("--networks", default="", help="some of the figures' networks, separated by ','")
+    parser.add_argument("--modes", default="amp,tf32,f32", help="some of amp, tf32, f32")
+    parser.add_argument("--seconds", type=float, default=3600, help="when figures stop")
+    arguments = parser.parse_args()
+    parts = arguments.parts or ["checks", "figures", "ddp"]
+
+    import torch
+
+    if not torch.cuda.is_available():
+        print("skipped: PyTorch finds no GPU")
+        return 77
+    print(torch.cuda.get_device_name(0), "PyTorch", torch.__version__, flush=True)
+    status = 0
+    if "checks" in parts:
+        suite = unittest.defaultTestLoader.loadTestsFromName("checks")
+        result = unittest.TextTestRunner(verbosity=2).run(suite)
+        status |= not result.wasSuccessful()
+    if "ddp" in parts:
+        import ddp_nccl
+
+        status |= ddp_nccl.main()
+    if "figures" in parts:
+        import figures
+
+        figures.main(arguments)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
