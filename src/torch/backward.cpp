@@ -125,7 +125,8 @@ class Serving {
   static std::array<bool, 3> only(std::size_t i) { return {i == 0, i == 1, i == 2}; }
 
   Gradients run_native(const std::array<bool, 3>& mask) {
-    return native_backward(call_.dy, call_.x, call_.w, call_.bias_sizes, call_.arguments, mask);
+    return native_backward(call_.dy, call_.x, call_.w, call_.bias_sizes, call_.arguments, mask,
+                           true);
   }
 
   void run(std::size_t i, const Gradient& gradient) {
@@ -167,7 +168,8 @@ void convolution_backward(Value* stack, std::uint64_t, std::uint64_t) {
     out = Serving(call).serve();
   } else {
     note_refusal(Pass::data_gradient, call.x, call.w, call.geometry, refusal);
-    out = native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask);
+    out =
+        native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask, false);
   }
   stack[0] = give_tensor(std::move(out.dx));
   stack[1] = give_tensor(std::move(out.dw));

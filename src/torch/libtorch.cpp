@@ -35,7 +35,11 @@ std::string load() {
 #define KILN_FIND(result, name, parameters) find(cuda, #name, functions.name);
     KILN_LIBTORCH_CUDA_FUNCTIONS(KILN_FIND)
 #undef KILN_FIND
+    find(cuda, "aoti_torch_cuda_convolution", functions.native_cuda.forward);
+    find(cuda, "aoti_torch_cuda_convolution_backward", functions.native_cuda.backward);
   }
+  find(library, "aoti_torch_cpu_convolution", functions.native_cpu.forward);
+  find(library, "aoti_torch_cpu_convolution_backward", functions.native_cpu.backward);
   functions.float32 = functions.aoti_torch_dtype_float32();
   functions.float64 = functions.aoti_torch_dtype_float64();
   functions.float16 = functions.aoti_torch_dtype_float16();

@@ -67,6 +67,26 @@ inline constexpr std::uint64_t abi_version = std::uint64_t{2} << 56 | std::uint6
   X(int, aoti_torch_delete_cuda_guard, (GuardHandle))
 // clang-format on
 
+// PyTorch's own kernels of the two operators, called past the dispatcher: the C functions by which
+// AOTInductor's compiled models call them. Lists are an address and a length.
+using NativeForward = int (*)(TensorHandle input, TensorHandle weight, TensorHandle* bias,
+                              const std::int64_t* stride, std::int64_t, const std::int64_t* padding,
+                              std::int64_t, const std::int64_t* dilation, std::int64_t,
+                              std::int32_t transposed, const std::int64_t* output_padding,
+                              std::int64_t, std::int64_t groups, TensorHandle* result);
+using NativeBackward = int (*)(TensorHandle grad_output, TensorHandle input, TensorHandle weight,
+                               const std::int64_t** bias_sizes, std::int64_t,
+                               const std::int64_t* stride, std::int64_t,
+                               const std::int64_t* padding, std::int64_t,
+                               const std::int64_t* dilation, std::int64_t, std::int32_t transposed,
+                               const std::int64_t* output_padding, std::int64_t,
+                               std::int64_t groups, const std::int32_t* mask, std::int64_t,
+                               TensorHandle* dx, TensorHandle* dw, TensorHandle* db);
+struct NativeKernels {
+  NativeForward forward = nullptr;    // null: this PyTorch has none
+  NativeBackward backward = nullptr;  // likewise
+};
+
 struct LibTorch {
 #define KILN_DECLARE(result, name, parameters) result(*name) parameters = nullptr;
   KILN_LIBTORCH_FUNCTIONS(KILN_DECLARE)
@@ -76,6 +96,7 @@ struct LibTorch {
   // What the getters above give, asked for once.
   std::int32_t float32, float64, float16, bfloat16, cpu, cuda;
   std::uint64_t version;
+  NativeKernels native_cpu, native_cuda;
 };
 
 // Finds the functions in the libtorch_cpu.so of this process, and in libtorch_cuda.so if that is

@@ -31,6 +31,15 @@ void call_python(const char* name, Value* stack, int results) {
   throw std::runtime_error(std::exchange(native_error, {}));
 }
 
+const NativeKernels& kernels_of(const Tensor& x) {
+  const LibTorch& torch = libtorch();
+  return x.device_type() == torch.cuda ? torch.native_cuda : torch.native_cpu;
+}
+
+std::int64_t length_of(const Integers& list) {
+  return static_cast<std::int64_t>(std::min(list.count, list.values.size()));
+}
+
 }  // namespace
 
 Flags flags() { return current_flags.load(std::memory_order_relaxed); }
@@ -39,32 +48,41 @@ void set_native_error(const char* text) { native_error = text; }
 
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound) {
-  const auto fill = [&](Value* stack) {
-    stack[0] = share_tensor(x);
-    stack[1] = share_tensor(w);
-    stack[2] = share_optional_tensor(bias);
-    give(arguments, stack + 3);
-  };
-  if (sound) {
-    const Flags now = flags();
-    Value stack[13];
-    fill(stack);
-    stack[9] = now.benchmark;
-    stack[10] = now.deterministic;
-    stack[11] = now.cudnn_enabled;
-    stack[12] = now.allow_tf32;
-    if (libtorch().torch_call_dispatcher("aten::_convolution", "", stack, abi_version) == 0)
-      return take_tensor(stack[0]);
+  const auto& [stride, padding, dilation, output_padding, transposed, groups] = arguments;
+  const auto forward = kernels_of(x).forward;
+  if (sound && forward != nullptr) {
+    TensorHandle bias_handle = bias.handle(), y = nullptr;
+    if (forward(x.handle(), w.handle(), bias.defined() ? &bias_handle : nullptr,
+                stride.values.data(), length_of(stride), padding.values.data(), length_of(padding),
+                dilation.values.data(), length_of(dilation), transposed ? 1 : 0,
+                output_padding.values.data(), length_of(output_padding), groups, &y) == 0)
+      return Tensor(y);
   }
   Value stack[9];
-  fill(stack);
+  stack[0] = share_tensor(x);
+  stack[1] = share_tensor(w);
+  stack[2] = share_optional_tensor(bias);
+  give(arguments, stack + 3);
   call_python("kiln_torch::native_convolution", stack, 1);
   return take_tensor(stack[0]);
 }
 
 Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
-                          const std::array<bool, 3>& mask) {
+                          const std::array<bool, 3>& mask, bool sound) {
+  const auto backward = kernels_of(x).backward;
+  if (sound && backward != nullptr) {
+    const std::int64_t* sizes = bias_sizes ? bias_sizes->values.data() : nullptr;
+    const std::int32_t wanted[] = {mask[0], mask[1], mask[2]};
+    TensorHandle dx = nullptr, dw = nullptr, db = nullptr;
+    const auto& [stride, padding, dilation, output_padding, transposed, groups] = arguments;
+    if (backward(dy.handle(), x.handle(), w.handle(), bias_sizes ? &sizes : nullptr,
+                 bias_sizes ? length_of(*bias_sizes) : 0, stride.values.data(), length_of(stride),
+                 padding.values.data(), length_of(padding), dilation.values.data(),
+                 length_of(dilation), transposed ? 1 : 0, output_padding.values.data(),
+                 length_of(output_padding), groups, wanted, 3, &dx, &dw, &db) == 0)
+      return {Tensor(dx), Tensor(dw), Tensor(db)};
+  }
   Value stack[11];
   stack[0] = share_tensor(dy);
   stack[1] = share_tensor(x);
@@ -72,7 +90,7 @@ Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
   stack[3] = 0;
   if (bias_sizes) {
     const auto sizes =
-        std::span(bias_sizes->values).first(std::min(bias_sizes->count, std::size_t{5}));
+        std::span(bias_sizes->values).first(static_cast<std::size_t>(length_of(*bias_sizes)));
     stack[3] = reinterpret_cast<Value>(new Value(give_integers(sizes)));
   }
   give(arguments, stack + 4);

@@ -16,19 +16,19 @@ struct Flags {
 Flags flags();
 void set_flags(const Flags& flags);
 
-// aten::convolution as PyTorch computes it. `sound` says that check_call accepted the arguments;
-// others go by way of Python, which keeps PyTorch's words for what is wrong with them. Throws
-// std::runtime_error with those words.
+// aten::convolution as PyTorch computes it. `sound` says that check_call accepted the arguments:
+// then PyTorch's kernel is called directly. Others, and what fails there, go by way of Python,
+// which keeps PyTorch's words for what is wrong. Throws std::runtime_error with those words.
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound);
 
 struct Gradients {
   Tensor dx, dw, db;  // those not asked for are not defined
 };
-// aten::convolution_backward likewise, by way of the kernel that PyTorch had before Kiln's.
+// aten::convolution_backward likewise.
 Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
-                          const std::array<bool, 3>& mask);
+                          const std::array<bool, 3>& mask, bool sound);
 
 // What a native call that failed said, from the Python operator on the same thread.
 void set_native_error(const char* text);

@@ -14,6 +14,7 @@ PlanRequest request_of(const Tensor& x, const Geometry& geometry) {
   const bool tf32 = cuda && request.type == KILN_DATA_FLOAT && flags().allow_tf32;
   request.math = tf32 ? KILN_MATH_TF32 : KILN_MATH_DEFAULT;
   request.alignment = 16;
+  request.activation = KILN_ACTIVATION_IDENTITY;
   request.set(geometry);
   return request;
 }

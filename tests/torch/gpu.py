@@ -22,6 +22,7 @@ sys.path[:0] = [str(here / "gpu"), str(here.parents[1] / "src" / "python")]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help="checks, figures, ddp; default: all")
+    parser.add_argument("--only", default="checks", help="of the checks: a name such as checks.Checks.test_compile")
     parser.add_argument("--csv", default="figures.csv", help="where figures go")
     parser.add_argument("--networks", default="", help="some of the figures' networks, separated by ','")
     parser.add_argument("--modes", default="amp,tf32,f32", help="some of amp, tf32, f32")
@@ -37,7 +38,7 @@ def main() -> int:
     print(torch.cuda.get_device_name(0), "PyTorch", torch.__version__, flush=True)
     status = 0
     if "checks" in parts:
-        suite = unittest.defaultTestLoader.loadTestsFromName("checks")
+        suite = unittest.defaultTestLoader.loadTestsFromNames(arguments.only.split(","))
         result = unittest.TextTestRunner(verbosity=2).run(suite)
         status |= not result.wasSuccessful()
     if "ddp" in parts:
