@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <utility>
 
 #include "cache/bundle_format.hpp"
@@ -124,42 +123,37 @@ const Bundle::Page* Bundle::page(std::uint64_t number, Reader& reader) const {
 }
 
 Lookup Bundle::get(const Key& key, bool* other) const {
-  try {
-    Reader reader(*this);
-    Lookup best = missed(Miss::absent, "");
-    std::uint64_t unread = layout_.file_bytes;  // entries do not overlap
-    const std::uint64_t first = first_page(key.content_hash(), layout_.pages);
-    for (std::uint64_t i = 0; i < layout_.pages; ++i) {
-      const Page* const found = page((first + i) % layout_.pages, reader);
-      if (!found) return missed(Miss::unreadable, path_ + " " + reader.why());
-      if (!found->sound) return missed(Miss::corrupt, path_ + ": a page of the index is damaged");
-      for (const BundleRecord& record : found->records) {
-        if (record.content_hash != key.content_hash()) continue;
-        if (!key.producer_hash().empty() && record.producer_hash != key.producer_hash()) {
-          if (other) *other = true;
-          continue;
-        }
-        if (record.bytes > unread) return best;
-        unread -= record.bytes;
-        const std::vector<std::byte> bytes = reader.read(record.offset, record.bytes);
-        const Decoded decoded = decode(bytes);
-        if (bytes.size() != record.bytes) {
-          best = missed(Miss::unreadable, path_ + " " + reader.why());
-        } else if (decoded.flaw) {
-          best = missed(Miss::corrupt, path_ + ": an entry that is " + decoded.flaw);
-        } else if (const std::string differs = difference(key, decoded.view); !differs.empty()) {
-          best = missed(Miss::collision, path_ + ": another kernel's, by its " + differs);
-        } else {
-          return {copy_sections(decoded.view), Miss::none, path_,
-                  std::string(decoded.view.producer)};
-        }
+  Reader reader(*this);
+  Lookup best = missed(Miss::absent, "");
+  std::uint64_t unread = layout_.file_bytes;  // entries do not overlap
+  const std::uint64_t first = first_page(key.content_hash(), layout_.pages);
+  for (std::uint64_t i = 0; i < layout_.pages; ++i) {
+    const Page* const found = page((first + i) % layout_.pages, reader);
+    if (!found) return missed(Miss::unreadable, path_ + " " + reader.why());
+    if (!found->sound) return missed(Miss::corrupt, path_ + ": a page of the index is damaged");
+    for (const BundleRecord& record : found->records) {
+      if (record.content_hash != key.content_hash()) continue;
+      if (!key.producer_hash().empty() && record.producer_hash != key.producer_hash()) {
+        if (other) *other = true;
+        continue;
       }
-      if (found->records.size() < bundle_page_records) break;
+      if (record.bytes > unread) return best;
+      unread -= record.bytes;
+      const std::vector<std::byte> bytes = reader.read(record.offset, record.bytes);
+      const Decoded decoded = decode(bytes);
+      if (bytes.size() != record.bytes) {
+        best = missed(Miss::unreadable, path_ + " " + reader.why());
+      } else if (decoded.flaw) {
+        best = missed(Miss::corrupt, path_ + ": an entry that is " + decoded.flaw);
+      } else if (const std::string differs = difference(key, decoded.view); !differs.empty()) {
+        best = missed(Miss::collision, path_ + ": another kernel's, by its " + differs);
+      } else {
+        return {copy_sections(decoded.view), Miss::none, path_, std::string(decoded.view.producer)};
+      }
     }
-    return best;
-  } catch (const std::exception&) {
-    return missed(Miss::unreadable, "out of memory");
+    if (found->records.size() < bundle_page_records) break;
   }
+  return best;
 }
 
 std::vector<BundleRecord> Bundle::records(std::string& flaw) const {

@@ -68,7 +68,8 @@ class Bundle {
   std::uint64_t bytes() const { return layout_.file_bytes; }
 
   // The full key is compared. A key of any producer finds any entry of its content. `other`, if not
-  // null, is set where an entry of this content is there, but of another producer.
+  // null, is set where an entry of this content is there, but of another producer. Throws
+  // std::bad_alloc.
   Lookup get(const Key& key, bool* other = nullptr) const;
 
   // For looking at a bundle, each with the file opened anew. `flaw` is "" if all is well. Never

@@ -173,13 +173,10 @@ std::string DiskStore::shard_path(const EntryName& name) const {
 }
 
 Lookup DiskStore::get(const Key& key) const {
-  Lookup lookup = guarded(missed(Miss::unreadable, "out of memory"), [&] {
-    Lookup found = find(key);
-    // The folder that was sound may be gone, and another's in its place.
-    if (!found.entry && usable() && !examine_folders() && !usable())
-      found = missed(Miss::disabled, why_unusable());
-    return found;
-  });
+  Lookup lookup = find(key);
+  // The folder that was sound may be gone, and another's in its place.
+  if (!lookup.entry && usable() && !examine_folders() && !usable())
+    lookup = missed(Miss::disabled, why_unusable());
   count(lookup.miss);
   return lookup;
 }

@@ -84,7 +84,8 @@ class DiskStore {
 
   // A hit costs open, fstat, read, close: no lock, no write. An entry that another user can have
   // written is none, and the full key is compared. A key of any producer finds the newest sound
-  // entry of its content, for the price of a look through a shard.
+  // entry of its content, for the price of a look through a shard. Throws std::bad_alloc: want of
+  // memory is no miss, which would be compiled for, or in strict mode refused.
   Lookup get(const Key& key) const;
 
   // Publishes by rename of a complete private file. False, and one warning a store, if the system

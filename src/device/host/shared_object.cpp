@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 #include "cache/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/file_descriptor.hpp"
 
 namespace kiln::host {
 namespace {
@@ -37,21 +39,32 @@ std::string unique_path(int descriptor) {
 }
 
 void* open_library(const std::string& path, std::string& why) {
+  errno = 0;
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) why = dlerror();
-  return handle;
+  if (handle) return handle;
+  if (errno == ENOMEM) throw std::bad_alloc();
+  why = dlerror();
+  return nullptr;
 }
 
 }  // namespace
 
 SharedObject::SharedObject(std::span<const std::byte> image) {
-  std::string why_memory, why_file;
-  if (open_from_memory(image, why_memory) || open_from_file(image, why_file)) return;
-  fail(KILN_STATUS_EXECUTION_FAILED, "the host kernel cannot be loaded: from memory: ", why_memory,
-       "; from a temporary file: ", why_file);
+  try {
+    std::string why_memory, why_file;
+    if (open_from_memory(image, why_memory) || open_from_file(image, why_file)) return;
+    fail(KILN_STATUS_EXECUTION_FAILED,
+         "the host kernel cannot be loaded: from memory: ", why_memory,
+         "; from a temporary file: ", why_file);
+  } catch (...) {
+    close_all();
+    throw;
+  }
 }
 
-SharedObject::~SharedObject() {
+SharedObject::~SharedObject() { close_all(); }
+
+void SharedObject::close_all() {
   if (handle_) dlclose(handle_);
   if (memory_ >= 0) close(memory_);
 }
@@ -71,17 +84,19 @@ bool SharedObject::open_from_memory(std::span<const std::byte> image, std::strin
 
 bool SharedObject::open_from_file(std::span<const std::byte> image, std::string& why) {
   std::string path = cat(temporary_directory(), "/kiln-host-kernel-XXXXXX");
-  const int file = mkstemp(path.data());  // readable by this user alone
-  if (file < 0) {
+  const FileDescriptor file(mkstemp(path.data()));  // readable by this user alone
+  if (!file) {
     why = cat(path, ": ", std::strerror(errno));
     return false;
   }
-  if (const int error = cache::write_all(file, image))
+  const struct Name {
+    const std::string& path;
+    ~Name() { unlink(path.c_str()); }
+  } name{path};
+  if (const int error = cache::write_all(file.get(), image))
     why = cat(path, ": ", std::strerror(error));
   else
     handle_ = open_library(path, why);
-  close(file);
-  unlink(path.c_str());
   return handle_ != nullptr;
 }
 

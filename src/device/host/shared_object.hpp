@@ -10,7 +10,7 @@ namespace kiln::host {
 
 class SharedObject {
  public:
-  // Throws EXECUTION_FAILED with the loader's own words.
+  // Throws EXECUTION_FAILED with the loader's own words, or std::bad_alloc.
   explicit SharedObject(std::span<const std::byte> image);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
@@ -20,6 +20,7 @@ class SharedObject {
   const void* symbol(const std::string& name) const;
 
  private:
+  void close_all();
   bool open_from_memory(std::span<const std::byte> image, std::string& why);
   bool open_from_file(std::span<const std::byte> image, std::string& why);
 
