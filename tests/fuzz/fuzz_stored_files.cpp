@@ -51,7 +51,6 @@ Bytes bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-std::string text_of(const Bytes& bytes) { return std::string(as_text(bytes)); }
 
 Key key_of(int number) {
   return Key({{"source", "kernel " + std::to_string(number)}, {"architecture", "sm_90a"}},
