@@ -1,8 +1,8 @@
 /* Kiln: deep-learning primitives whose GPU kernels are generated for exactly the problem at hand.
  *
  * C99. Every function returns a status unless it cannot fail; kilnGetLastErrorMessage() then holds
- * a sentence naming the function, field, its value and what was expected. No function throws, and none
- * keeps a pointer to the caller's arrays. Sizes and strides are counted in elements.
+ * a sentence naming the function, field, its value and what was expected. No function throws, and
+ * none keeps a pointer to the caller's arrays. Sizes and strides are counted in elements.
  *
  * The road: descriptors say what is to be computed; a plan is created from them and finalized once
  * (this is where a kernel is generated, and compiled or found in the cache); it is then executed

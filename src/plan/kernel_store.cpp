@@ -79,7 +79,8 @@ std::chrono::milliseconds compile_patience() {
   if (!text.empty()) {
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     if (error != std::errc() || stop != text.data() + text.size() || seconds < 0) {
-      log::warn(cat("KILN_COMPILE_WAIT is ", text, "; expected a whole number of seconds, at least 0. It is ", otherwise));
+      log::warn(cat("KILN_COMPILE_WAIT is ", text,
+                    "; expected a whole number of seconds, at least 0. It is ", otherwise));
       seconds = otherwise;
     }
   }

@@ -61,7 +61,7 @@ int run(const std::string& file, const std::string& arch, std::size_t most) {
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     times.push_back(time.count());
     lookups.push_back(found.times.lookup);
-    ++origins[name_of(found.origin)];
+    ++origins[std::string(name_of(found.origin))];
   }
   syscall(SYS_getpgid, 0);
   double total = 0;

@@ -214,9 +214,11 @@ void add_bench_command(CLI::App& app, Run& run_command) {
                    "Leave out the comparison with the double-precision reference");
   command.add_flag("--list", options->list, "Tell the cases and measure nothing; needs no GPU");
   command.footer(
-      "Rows: kiln; cudnn legacy zero and cudnn legacy any, the fastest algorithm of cuDNN's legacy\n"
+      "Rows: kiln; cudnn legacy zero and cudnn legacy any, the fastest algorithm of cuDNN's "
+      "legacy\n"
       "interface (cudnnConvolutionForward and its like; not its graph interface) without and with\n"
-      "a workspace (up to 8 GiB); cublas gemm, the product of the lowered matrices, written out beforehand; "
+      "a workspace (up to 8 GiB); cublas gemm, the product of the lowered matrices, written out "
+      "beforehand; "
       "copy and fma\npeak, what the chip can do. The samples of all of them alternate. 1.30x: "
       "Kiln's rate "
       "is 1.30 times\nthat row's. rel: root mean square of the error, relative to the result's.");

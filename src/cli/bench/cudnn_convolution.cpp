@@ -245,7 +245,8 @@ std::vector<Contestant> convolution_contestants(Context& context, const Case& it
   look_again(candidates);
   for (const bool any_workspace : {false, true})
     for (Candidate* const candidate : shortlist(candidates, any_workspace))
-      candidate->contestant.roles.emplace_back(any_workspace ? "cudnn legacy any" : "cudnn legacy zero");
+      candidate->contestant.roles.emplace_back(any_workspace ? "cudnn legacy any"
+                                                             : "cudnn legacy zero");
   std::vector<Contestant> out;
   bool zero = false;
   for (Candidate& candidate : candidates) {
@@ -254,9 +255,11 @@ std::vector<Contestant> convolution_contestants(Context& context, const Case& it
     out.push_back(std::move(candidate.contestant));
   }
   if (out.empty())
-    return {refusal({"cudnn legacy zero", "cudnn legacy any"}, cat("no algorithm takes it: ", refusals))};
+    return {refusal({"cudnn legacy zero", "cudnn legacy any"},
+                    cat("no algorithm takes it: ", refusals))};
   if (!zero)
-    out.push_back(refusal({"cudnn legacy zero"}, cat("no algorithm does without workspace: ", refusals)));
+    out.push_back(
+        refusal({"cudnn legacy zero"}, cat("no algorithm does without workspace: ", refusals)));
   return out;
 }
 

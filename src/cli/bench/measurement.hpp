@@ -29,7 +29,8 @@ struct BufferSet {
 // Whoever solves a problem: Kiln, one algorithm of a peer, a ceiling.
 struct Contestant {
   // The rows that it stands for. Of all contestants with a role, the fastest gets the row: the
-  // algorithms of a library compete for "cudnn legacy zero" (those without a workspace) and "cudnn legacy any".
+  // algorithms of a library compete for "cudnn legacy zero" (those without a workspace) and "cudnn
+  // legacy any".
   std::vector<std::string> roles;
   std::string kernel;  // engine, tile and parts, or the algorithm
   std::uint64_t workspace = 0;
