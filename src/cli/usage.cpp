@@ -68,7 +68,8 @@ std::string usage_sentence(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = command_of(app, path);
   const std::string help = cat("; see ", path, " --help");
   const std::vector<std::string> unknown = app.remaining(true);
-  if (error.get_name() != "ExtrasError" || unknown.empty()) return error.what() + help;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || unknown.empty())
+    return error.what() + help;
   const bool is_option = unknown[0].starts_with('-');
   const std::string word = unknown[0].substr(0, unknown[0].find('='));
   const std::vector<std::string> names = is_option ? option_names(command) : command_names(command);

@@ -219,8 +219,8 @@ class OperationCheck {
         (scaling ? kilnCreateSetTensorPlan : kilnCreateScaleTensorPlan)(handle_, other, &plan));
     const PlanOwner owner(plan);
     refused(calls_.execute(handle_, plan, good),
-            {std::string("plan is of kilnCreate") + (scaling ? "Set" : "Scale") + "TensorPlan",
-             "expected one of kilnCreate" + calls_.operation + "Plan"});
+            {std::string("plan is from kilnCreate") + (scaling ? "Set" : "Scale") + "TensorPlan",
+             "expected one from kilnCreate" + calls_.operation + "Plan"});
   }
 
   // The result on top of each input, whose buffer holds all of it, so that it overlaps no other:
