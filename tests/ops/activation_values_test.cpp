@@ -63,7 +63,7 @@ double units_allowed(DataType type) { return size_of(type) == 2 ? 1.5 : 4; }
 
 // Where a derivative crosses zero, an error of this much.
 long double allowed_at_zero(DataType type, const Activation& activation, double x) {
-  if (!reference::gradient_crosses_zero(activation.mode) || x < -3 || x > -0.125) return 0;
+  if (!reference::gradient_crosses_zero(activation.mode) || x < -3 || x > -0.0625) return 0;
   const double size = std::fmax(1, std::fabs(x));
   return size * (type == KILN_DATA_DOUBLE ? 0x1p-51L : 0x1p-22L);
 }

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(
       reason(nchw("mb4ic32ih29oc10kh7ph1")) ==
       "10 output channels a group, each with 7 taps in a row of the filter; expected at most 64 "
-      "taps");
+      "taps together");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1sh2sw2")) ==
              "the stride along the width is 2; expected 1");
   BOOST_TEST(reason(nchw("mb4ic32id5ih29oc3kd3kh7ph1")) ==

@@ -36,7 +36,7 @@ void plant(HostTensor& tensor, int axis, bool border) {
   const Dims& dims = tensor.operand.dims;
   const auto put = [&](std::int64_t slice, double value, const auto& place_along) {
     std::int64_t index = 0;
-    for (int k = 0; k < KILN_DIM_MAX; ++k) {
+    for (int k = 0; k < operand_rank; ++k) {
       const std::int64_t place = k == axis       ? slice
                                  : k == 1 - axis ? (slice * 5 + 1) % dims[k]
                                                  : place_along(dims[k]);
