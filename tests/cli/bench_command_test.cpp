@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(table_lines) {
   BOOST_TEST(contains(bench::table_line(ceiling, &kiln), "0.67x"));
   peer.times.reset();
   peer.note = "no algorithm takes it\nand more";
-  BOOST_TEST(bench::table_line(peer, &kiln) == "  cudnn legacy any      no algorithm takes it\n");
+  BOOST_TEST(bench::table_line(peer, &kiln) == "  cudnn legacy any  no algorithm takes it\n");
   peer.note = std::string(1000, 'x');
   BOOST_TEST(bench::table_line(peer, &kiln).size() < 200);
 }

@@ -149,7 +149,7 @@ std::string table_headline(const Row& row) {
 }
 
 std::string table_line(const Row& row, const Row* kiln) {
-  std::string text = cat("  ", padded(row.contestant, 14), " ");
+  std::string text = cat("  ", padded(row.contestant, 17), " ");
   if (!row.times) return text + brief(row.note) + '\n';
   text += cat(
       padded(significant(row.times->median, 4), 9), " us ",
