@@ -32,7 +32,7 @@ int answer(const SharedObject& object) {
   return reinterpret_cast<int (*)()>(const_cast<void*>(symbol))();
 }
 
-std::size_t open_descriptors() {
+[[maybe_unused]] std::size_t open_descriptors() {
   const std::filesystem::directory_iterator descriptors("/proc/self/fd");
   return static_cast<std::size_t>(std::distance(begin(descriptors), end(descriptors)));
 }
