@@ -166,8 +166,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(
       reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
       "8 output channels a group; with fewer than 16 most of this engine's work would be idle");
-  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1dw1dh1")) ==
-             "the filter is dilated along the width");
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1dw1dh1")) == "the filter is dilated along the width");
   BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) ==
              "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
