@@ -16,8 +16,7 @@ std::filesystem::path find_nvrtc_library(std::string& why);
 //      binary that lies where it was built, which names the toolkit it was built with;
 //   2. lib64 and lib of CUDA_HOME and CUDA_PATH;
 //   3. NVIDIA's wheels in the site-packages that Kiln itself lies in, of PYTHONPATH, VIRTUAL_ENV
-//   and
-//      CONDA_PREFIX, and of the Python interpreter that this process is;
+//      and CONDA_PREFIX, and of the Python interpreter that this process is;
 //   4. /usr/local/cuda, and the system's library folders;
 //   5. NVIDIA's wheels in the site-packages of PATH's python3, of the user, and of the system.
 std::vector<std::filesystem::path> nvrtc_folders();
