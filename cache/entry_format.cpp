@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cache/bytes.hpp"
+#include "cache/bundle/bytes.hpp"
 #include "cache/hash.hpp"
 
 namespace kiln::cache {

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/disk_store.hpp"
 #include "cache/key.hpp"
+#include "cache/store/disk_store.hpp"
 
 namespace kiln::cache {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cache/bytes.hpp"
+#include "cache/bundle/bytes.hpp"
 #include "cache/hash.hpp"
 
 namespace kiln::cache {

@@ -49,13 +49,13 @@ tests() {
   for type in f32 f64; do
     for direction in fwd dgrad wgrad; do
       printf '%s\t%s\n' "paper.$direction.$type" "'$build/src/kiln' conv --dir $direction \
-        --device cuda --check --dt $type --batch tests/problems/paper.txt"
+        --device cuda --check --dt $type --batch src/cli/bench/layers/paper.txt"
     done
   done
   # Strides, whose phases are as many problems in one, and outputs beyond the L2 cache.
   for type in f32 f16; do
     printf '%s\t%s\n' "resnet50.dgrad.$type" "'$build/src/kiln' conv --dir dgrad \
-      --device cuda --check --dt $type --batch tests/problems/resnet50.txt"
+      --device cuda --check --dt $type --batch src/cli/bench/layers/resnet50.txt"
   done
 }
 

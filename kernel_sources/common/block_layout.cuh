@@ -1,5 +1,5 @@
 // How the threads of a block share operations that combine many elements into one result, and where
-// in memory their vectors lie: the device's side of src/engines/block_layout.hpp.
+// in memory their vectors lie: the device's side of src/engines/common/block_layout.hpp.
 //
 // Axes of an image are either kept (each place along them has a result of its own) or combined.
 // Vectors of VECTOR elements run along the innermost axis; if that is a combined one (INNER), the

@@ -107,7 +107,7 @@ struct Network::Layer {
               .convolution = convolution,
               .dw = w_descriptor}},
             // It has a block an element of dw: for few of these.
-            simple && input.dims[1] == 1 ? "direct_wgrad" : nullptr)),
+            simple && input.dims[1] == 1 ? "wgrad_direct" : nullptr)),
         bias_plan(finalized<kiln::ConvolutionBackwardBias>(
             {handle, {.dy = dy.descriptor, .db = b.descriptor}})),
         add_w(finalized<kiln::AddTensor>({handle, {.x = w_flat, .y = w_flat}})),

@@ -11,9 +11,9 @@
 #include "kiln/kiln.h"
 #include "problem/activation.hpp"
 #include "problem/convolution.hpp"
-#include "problem/fit.hpp"
 #include "problem/pooling.hpp"
-#include "problem/tensor.hpp"
+#include "problem/tensor/fit.hpp"
+#include "problem/tensor/tensor.hpp"
 
 namespace kiln::api {
 

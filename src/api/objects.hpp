@@ -10,7 +10,7 @@
 
 #include "api/api.hpp"
 #include "api/plan_cache.hpp"
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 #include "device/device.hpp"
 #include "plan/background.hpp"
 #include "plan/plan.hpp"

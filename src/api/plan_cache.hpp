@@ -8,7 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 #include "plan/plan.hpp"
 
 namespace kiln::api {

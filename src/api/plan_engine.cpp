@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "api/objects.hpp"
+#include "engines/names.hpp"
 
 using kiln::api::check_pointer;
 using kiln::api::checked;
@@ -59,7 +60,8 @@ kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine) {
     if (settled(object).finalized())
       kiln::fail(KILN_STATUS_BAD_PARAM,
                  "plan is finalized; expected kilnSetPlanEngine before kilnFinalizePlan");
-    if (engine != nullptr) check_engine(engines_of(object), engine);
-    object.options.only_engine = engine == nullptr ? "" : engine;
+    const std::string_view name = engine == nullptr ? "" : kiln::engine_name(engine);
+    if (engine != nullptr) check_engine(engines_of(object), name);
+    object.options.only_engine = name;
   });
 }

@@ -40,7 +40,7 @@ struct Constant {
 // The kernel itself. Equal specs give equal text; the cache of loaded kernels is keyed by it.
 struct KernelSpec {
   std::string engine;  // "implicit_gemm_fma"
-  std::string file;    // below kernel_sources/: "conv/implicit_gemm_fma.cu"
+  std::string file;    // below kernel_sources/: "conv/implicit_gemm/implicit_gemm_fma.cu"
   std::string entry;   // the extern "C" kernel
   std::string tile;    // for people
   std::vector<Constant> constants;

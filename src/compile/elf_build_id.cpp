@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/file_descriptor.hpp"
+#include "core/process/file_descriptor.hpp"
 
 namespace kiln {
 namespace {

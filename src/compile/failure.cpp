@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace kiln {
 namespace {

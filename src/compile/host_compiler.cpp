@@ -12,9 +12,9 @@
 #include "compile/run_program.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/file_descriptor.hpp"
-#include "core/per_process.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/process/file_descriptor.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/temporary_folder.hpp"
 
 namespace kiln {
 namespace {

@@ -14,8 +14,8 @@
 #include "compile/nvrtc_search.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/per_process.hpp"
-#include "core/process_end.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/process_end.hpp"
 
 namespace kiln {
 namespace {

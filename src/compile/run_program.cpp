@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "core/config.hpp"
-#include "core/file_descriptor.hpp"
+#include "core/process/file_descriptor.hpp"
 #include "core/text.hpp"
 
 namespace kiln {

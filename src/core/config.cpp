@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 #include "core/text.hpp"
 
 namespace kiln {

@@ -5,7 +5,7 @@
 #include <list>
 
 #include "core/error.hpp"
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 
 namespace kiln {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/per_process.hpp"
-#include "core/process_end.hpp"
-#include "core/thread.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/process_end.hpp"
+#include "core/process/thread.hpp"
 #include "plan/compile_slots.hpp"
 
 namespace kiln {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "core/config.hpp"
-#include "core/log.hpp"
-#include "core/per_process.hpp"
+#include "core/log/log.hpp"
+#include "core/process/per_process.hpp"
 #include "core/text.hpp"
 
 namespace kiln {

@@ -6,10 +6,10 @@
 #include <span>
 #include <string_view>
 
-#include "cache/files.hpp"
+#include "cache/store/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 
 namespace kiln {
 namespace {

@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <span>
 
-#include "cache/private_directory.hpp"
+#include "cache/store/private_directory.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/file_descriptor.hpp"
-#include "core/log.hpp"
-#include "core/per_process.hpp"
-#include "core/process_end.hpp"
+#include "core/log/log.hpp"
+#include "core/process/file_descriptor.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/process_end.hpp"
 #include "core/quantity.hpp"
 #include "core/split.hpp"
 #include "core/text.hpp"

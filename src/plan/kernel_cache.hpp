@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/bundle.hpp"
-#include "cache/disk_store.hpp"
+#include "cache/bundle/bundle.hpp"
+#include "cache/store/disk_store.hpp"
 #include "kiln/kiln.h"
 
 namespace kiln {

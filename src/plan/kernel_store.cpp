@@ -7,11 +7,11 @@
 #include <thread>
 #include <utility>
 
-#include "cache/file_lock.hpp"
+#include "cache/store/file_lock.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/log.hpp"
-#include "core/per_process.hpp"
+#include "core/log/log.hpp"
+#include "core/process/per_process.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/dump.hpp"
 #include "plan/kernel_text.hpp"

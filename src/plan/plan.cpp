@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/hexadecimal.hpp"
-#include "core/log.hpp"
+#include "core/log/log.hpp"
 #include "plan/recorder.hpp"
 #include "plan/tuning.hpp"
 

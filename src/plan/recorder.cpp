@@ -4,10 +4,10 @@
 #include <set>
 #include <span>
 
-#include "cache/files.hpp"
+#include "cache/store/files.hpp"
 #include "core/config.hpp"
-#include "core/log.hpp"
-#include "core/per_process.hpp"
+#include "core/log/log.hpp"
+#include "core/process/per_process.hpp"
 #include "core/text.hpp"
 
 namespace kiln {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 
 namespace kiln {
 

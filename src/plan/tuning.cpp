@@ -8,15 +8,15 @@
 #include <map>
 #include <string_view>
 
-#include "cache/file_lock.hpp"
-#include "cache/files.hpp"
 #include "cache/hash.hpp"
-#include "cache/private_directory.hpp"
+#include "cache/store/file_lock.hpp"
+#include "cache/store/files.hpp"
+#include "cache/store/private_directory.hpp"
 #include "codegen/embedded.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "core/log.hpp"
-#include "core/per_process.hpp"
+#include "core/log/log.hpp"
+#include "core/process/per_process.hpp"
 #include "core/split.hpp"
 #include "plan/kernel_cache.hpp"
 

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "problem/fit.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
+#include "problem/tensor/fit.hpp"
 
 namespace kiln {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "problem/activation.hpp"
-#include "problem/operand.hpp"
-#include "problem/tensor.hpp"
+#include "problem/tensor/operand.hpp"
+#include "problem/tensor/tensor.hpp"
 
 namespace kiln {
 

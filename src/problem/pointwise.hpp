@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "problem/activation.hpp"
-#include "problem/operand.hpp"
+#include "problem/tensor/operand.hpp"
 
 namespace kiln {
 

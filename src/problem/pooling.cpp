@@ -4,9 +4,9 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "problem/fit.hpp"
-#include "problem/problem_line.hpp"
-#include "problem/shape_line.hpp"
+#include "problem/line/problem_line.hpp"
+#include "problem/line/shape_line.hpp"
+#include "problem/tensor/fit.hpp"
 
 namespace kiln {
 namespace {

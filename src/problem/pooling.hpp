@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "problem/convolution.hpp"
-#include "problem/operand.hpp"
+#include "problem/tensor/operand.hpp"
 
 namespace kiln {
 

@@ -1,9 +1,9 @@
 #include "problem/reduction.hpp"
 
 #include "core/error.hpp"
-#include "problem/fit.hpp"
-#include "problem/fold.hpp"
-#include "problem/shape_line.hpp"
+#include "problem/line/shape_line.hpp"
+#include "problem/tensor/fit.hpp"
+#include "problem/tensor/fold.hpp"
 
 namespace kiln {
 namespace {

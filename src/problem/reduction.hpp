@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "problem/operand.hpp"
+#include "problem/tensor/operand.hpp"
 
 namespace kiln {
 

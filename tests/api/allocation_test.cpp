@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "support/allocation_count.hpp"
 
 using namespace test;

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "kiln/kiln.hpp"
 
 using namespace test;

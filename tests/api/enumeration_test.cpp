@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "operation_check.hpp"
+#include "api/operations/operation_check.hpp"
 
 using namespace test;
 

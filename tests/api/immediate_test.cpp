@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 
 using namespace test;
 

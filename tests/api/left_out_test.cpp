@@ -2,7 +2,7 @@
 // addresses as their reader knows them.
 #include <boost/test/unit_test.hpp>
 
-#include "operation_check.hpp"
+#include "api/operations/operation_check.hpp"
 
 using namespace test;
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "kiln/kiln.hpp"
 
 using namespace test;
@@ -66,9 +66,9 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
   BOOST_TEST_REQUIRE(engines.count("direct") == 1u);
   BOOST_TEST(engines.at("direct") == "");
   BOOST_TEST(engines.at("implicit_gemm_fma") == "");
-  BOOST_TEST(engines.at("sliding_window").find("24 output channels") != std::string::npos,
-             engines.at("sliding_window"));
-  BOOST_TEST(engines.count("wgrad_fma") == 0u);  // of another pass
+  BOOST_TEST(engines.at("depthwise_fma").find("24 output channels") != std::string::npos,
+             engines.at("depthwise_fma"));
+  BOOST_TEST(engines.count("wgrad_implicit_gemm_fma") == 0u);  // of another pass
   BOOST_TEST(engines.count("pooling") == 0u);
   for (const auto& [name, refusal] : engines) {
     const TestPlan own = plan_of(handle, c);
@@ -140,10 +140,18 @@ BOOST_AUTO_TEST_CASE(wrong_arguments) {
   bad_param(kilnSetPlanEngine(plan, ""), {"engine is ;", "direct"});
   bad_param(kilnSetPlanEngine(plan, "pooling"), {"engine is pooling", "direct"});
   succeeds(kilnSetPlanEngine(plan, "direct"));
-  fails(kilnSetPlanEngine(plan, "sliding_window"), KILN_STATUS_NOT_SUPPORTED, {"sliding_window"});
+  fails(kilnSetPlanEngine(plan, "depthwise_fma"), KILN_STATUS_NOT_SUPPORTED, {"depthwise_fma"});
   succeeds(kilnFinalizePlan(plan));
   BOOST_TEST(text_of(plan, KILN_PLAN_ENGINE) == "direct");  // what failed has changed nothing
   bad_param(kilnSetPlanEngine(plan, "direct"), {"plan is finalized", "before kilnFinalizePlan"});
+}
+
+BOOST_AUTO_TEST_CASE(names_of_version_0_1) {
+  const TestHandle handle;
+  const Case<float> c(layer());
+  const TestPlan plan = plan_of(handle, c);
+  fails(kilnSetPlanEngine(plan, "sliding_window"), KILN_STATUS_NOT_SUPPORTED, {"depthwise_fma"});
+  bad_param(kilnSetPlanEngine(plan, "wgrad_planar"), {"engine is wgrad_nchw_mma", "direct"});
 }
 
 // Sizes that no engine can count: each says so.

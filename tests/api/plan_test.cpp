@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "core/enumeration.hpp"
 
 using namespace test;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "kiln/kiln.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "convolution_case.hpp"
+#include "api/operations/convolution_case.hpp"
 #include "expect.hpp"
 #include "test_device.hpp"
 

@@ -10,9 +10,9 @@
 #include <functional>
 #include <vector>
 
-#include "cache/bundle.hpp"
-#include "cache/disk_store.hpp"
+#include "cache/bundle/bundle.hpp"
 #include "cache/entry_format.hpp"
+#include "cache/store/disk_store.hpp"
 
 namespace {
 

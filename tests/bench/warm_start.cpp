@@ -18,8 +18,8 @@
 #include <map>
 #include <set>
 
-#include "cli/device_options.hpp"
-#include "cli/manifest.hpp"
+#include "cli/cache/manifest.hpp"
+#include "cli/device/device_options.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/choice.hpp"

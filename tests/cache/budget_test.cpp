@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-#include "cache/file_lock.hpp"
+#include "cache/store/file_lock.hpp"
 #include "support.hpp"
 #include "tracer.hpp"
 

@@ -1,5 +1,5 @@
 // Bundles: what they hold, what they cost, and what becomes of damage.
-#include "cache/bundle.hpp"
+#include "cache/bundle/bundle.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cache/bundle_format.hpp"
+#include "cache/bundle/bundle_format.hpp"
 #include "cache/entry_format.hpp"
 #include "support.hpp"
 #include "tracer.hpp"

@@ -1,4 +1,4 @@
-#include "cache/disk_store.hpp"
+#include "cache/store/disk_store.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

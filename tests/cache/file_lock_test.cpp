@@ -1,5 +1,5 @@
 // The lock that saves work and never costs more than a bounded wait.
-#include "cache/file_lock.hpp"
+#include "cache/store/file_lock.hpp"
 
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "cache/private_directory.hpp"
+#include "cache/store/private_directory.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
-#include "cache/disk_store.hpp"
+#include "cache/store/disk_store.hpp"
 #include "support.hpp"
 
 namespace kiln::cache::test {

@@ -1,5 +1,5 @@
 // A write that fails is an error, whatever the host program does about signals.
-#include "cache/quiet_writes.hpp"
+#include "cache/store/quiet_writes.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,9 +11,9 @@
 #include <csignal>
 #include <filesystem>
 
-#include "cache/bundle.hpp"
-#include "cache/file_lock.hpp"
-#include "cache/files.hpp"
+#include "cache/bundle/bundle.hpp"
+#include "cache/store/file_lock.hpp"
+#include "cache/store/files.hpp"
 #include "support.hpp"
 
 namespace kiln::cache::test {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/disk_store.hpp"
+#include "cache/store/disk_store.hpp"
 #include "support/counts.hpp"
 
 namespace kiln::cache::test {

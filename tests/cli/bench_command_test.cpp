@@ -8,7 +8,7 @@
 #include "cli/bench/peer.hpp"
 #include "cli/bench/row.hpp"
 #include "core/error.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 #include "reference/reference.hpp"
 #include "run_kiln.hpp"
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <functional>
 
-#include "cli/compare.hpp"
-#include "cli/operation.hpp"
-#include "cli/random_fill.hpp"
+#include "cli/operation/compare.hpp"
+#include "cli/operation/operation.hpp"
+#include "cli/operation/random_fill.hpp"
 #include "reference/element.hpp"
 #include "reference/reference.hpp"
 

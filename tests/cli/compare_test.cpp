@@ -1,5 +1,5 @@
 // The check of `kiln conv --check` itself: it must accept honest rounding and nothing more.
-#include "cli/compare.hpp"
+#include "cli/operation/compare.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <functional>
 #include <limits>
 
-#include "cli/random_fill.hpp"
+#include "cli/operation/random_fill.hpp"
+#include "problem/line/problem_line.hpp"
 #include "problem/problem.hpp"
-#include "problem/problem_line.hpp"
 #include "reference/element.hpp"
 
 using kiln::ConvolutionProblem;

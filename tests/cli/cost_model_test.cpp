@@ -1,5 +1,5 @@
 // The cost model's sanity, over all lists of problems, and against the times that were measured.
-#include "engines/cost_model.hpp"
+#include "engines/cost/cost_model.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -8,11 +8,13 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
-#include "cli/operation.hpp"
+#include "cli/operation/operation.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "engines/choice.hpp"
-#include "problem/problem_line.hpp"
+#include "engines/names.hpp"
+#include "problem/line/problem_line.hpp"
+#include "support/problem_lists.hpp"
 
 namespace {
 
@@ -34,7 +36,7 @@ double estimate(const Problem& problem, const DeviceDescription& device) {
   return choose(problem, device, "", refusals, nullptr).seconds;
 }
 
-// All problems of tests/problems, convolutions in three passes and types.
+// All problems of the lists, convolutions in three passes and types.
 std::vector<Problem> all_problems() {
   const std::pair<const char*, const char*> lists[] = {
       {"conv", "small"},      {"conv", "paper"},    {"conv", "resnet50"},   {"conv", "vgg16"},
@@ -43,7 +45,7 @@ std::vector<Problem> all_problems() {
   std::vector<Problem> problems;
   for (const auto& [command, list] : lists)
     for (const NumberedLine& line :
-         problem_lines(cli::read_file(cat(KILN_PROBLEMS, "/", list, ".txt")))) {
+         problem_lines(cli::read_file(problem_list_path(cat(list, ".txt"))))) {
       const bool plain = std::string(command) == "conv" && !line.text.starts_with("--");
       const std::vector<std::string> flags =
           plain ? std::vector<std::string>{"", "--dir dgrad --dt f64 ", "--dir wgrad ",
@@ -170,7 +172,9 @@ BOOST_AUTO_TEST_CASE(measured_times_are_met) {
       const std::size_t problem = line.rfind(",conv ");
       if (kiln == std::string::npos || clock == std::string::npos || problem == std::string::npos)
         continue;
-      const std::string kernel = line.substr(kiln + 7, clock - kiln - 7);
+      const std::string given = line.substr(kiln + 7, clock - kiln - 7);
+      const std::size_t space = given.find(' ');
+      const std::string kernel = cat(engine_name(given.substr(0, space)), given.substr(space));
       const double measured = std::stod(line.substr(clock + 9));
       for (const Option& option : all_candidates(problem_of(line.substr(problem + 1)), device)) {
         if (option.name.engine + " " + option.name.tile != kernel) continue;

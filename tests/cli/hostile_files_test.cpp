@@ -8,11 +8,11 @@
 #include <chrono>
 #include <filesystem>
 
-#include "cache/bundle_format.hpp"
+#include "cache/bundle/bundle_format.hpp"
 #include "cache/entry_format.hpp"
-#include "cli/bundle_file.hpp"
-#include "cli/device_options.hpp"
-#include "cli/entries.hpp"
+#include "cli/cache/bundle_file.hpp"
+#include "cli/cache/entries.hpp"
+#include "cli/device/device_options.hpp"
 #include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -203,8 +203,8 @@ BOOST_AUTO_TEST_CASE(a_log_file_never_waits) {
 BOOST_AUTO_TEST_CASE(includes_of_edited_kernels) {
   const std::string folder = kiln.directory / "sources";
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = folder;
-  fs::create_directories(folder + "/conv");
-  const std::string first = "sources/conv/direct.cu";
+  fs::create_directories(folder + "/conv/direct");
+  const std::string first = "sources/conv/direct/direct.cu";
   const auto inspect = [&] {
     return kiln({"inspect", "--engine", "direct", "--emit", "source", conv});
   };

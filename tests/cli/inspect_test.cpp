@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(lists_candidates_and_refusals) {
   }
   for (const std::string& engine : refused) BOOST_TEST(!taken.contains(engine));
   BOOST_TEST(taken.contains("direct"));
-  BOOST_TEST(refused.contains("few_rows"));
+  BOOST_TEST(refused.contains("few_output_channels_mma"));
 
   const Finished source = kiln({"inspect", line, "--arch", "host", "--emit", "source", "--json"});
   const std::string plain = kiln({"inspect", line, "--arch", "host", "--emit", "source"}).out;
@@ -246,9 +246,9 @@ BOOST_AUTO_TEST_CASE(resources) {
   BOOST_TEST(contains(host.err, "no resources"));
 
   // A kernel that has more to keep than registers.
-  fs::create_directories(kiln.directory / "edited/conv");
+  fs::create_directories(kiln.directory / "edited/conv/implicit_gemm");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
-  kiln.directory.write("edited/conv/implicit_gemm.cuh", R"(
+  kiln.directory.write("edited/conv/implicit_gemm/implicit_gemm.cuh", R"(
 extern "C" __global__ void __launch_bounds__(1024, 2) implicit_gemm(double* p) {
   double v[64];
   for (int i = 0; i < 64; ++i) v[i] = p[i * 1024 + threadIdx.x];
@@ -300,10 +300,10 @@ BOOST_AUTO_TEST_CASE(dump) {
 
 BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
   Kiln kiln;
-  fs::create_directories(kiln.directory / "edited/conv");
+  fs::create_directories(kiln.directory / "edited/conv/implicit_gemm");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
   kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump";
-  kiln.directory.write("edited/conv/implicit_gemm.cuh", "this is no kernel\n");
+  kiln.directory.write("edited/conv/implicit_gemm/implicit_gemm.cuh", "this is no kernel\n");
   BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 1);
   BOOST_REQUIRE(!fs::is_empty(kiln.directory / "dump"));
   const auto file = fs::directory_iterator(kiln.directory / "dump")->path();
@@ -315,16 +315,17 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   Kiln kiln;
   const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "source"};
   const std::string before = kiln(command).out;
-  fs::create_directories(kiln.directory / "edited/conv");
+  fs::create_directories(kiln.directory / "edited/conv/implicit_gemm");
+  fs::create_directories(kiln.directory / "edited/conv/store");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
   BOOST_TEST(kiln(command).out == before);  // no file there yet
-  const std::string original = kiln_test::read(KILN_KERNEL_SOURCES "/conv/epilogue.cuh");
+  const std::string original = kiln_test::read(KILN_KERNEL_SOURCES "/conv/store/epilogue.cuh");
   BOOST_REQUIRE(!original.empty());
-  kiln.directory.write("edited/conv/epilogue.cuh", original);
+  kiln.directory.write("edited/conv/store/epilogue.cuh", original);
   BOOST_TEST(kiln(command).out == before);  // the same text, so the same key
   BOOST_TEST(kiln({"conv", "--device", "host", "--check", tiny}).status == 0);
 
-  kiln.directory.write("edited/conv/epilogue.cuh", original + "// edited");
+  kiln.directory.write("edited/conv/store/epilogue.cuh", original + "// edited");
   const std::string after = kiln(command).out;
   BOOST_TEST(after.size() == before.size() + 10);
   BOOST_TEST(contains(after, "\n// edited\n"));
@@ -332,23 +333,24 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   BOOST_TEST(compiled.status == 0);
   BOOST_TEST(contains(compiled.out, "  compiled "));  // not the old kernel from the cache
 
-  std::string speaking = kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm.cuh");
+  std::string speaking =
+      kiln_test::read(KILN_KERNEL_SOURCES "/conv/implicit_gemm/implicit_gemm.cuh");
   const std::size_t body = speaking.find("{\n", speaking.find("KILN_KERNEL(implicit_gemm,"));
   BOOST_REQUIRE(body != std::string::npos);
   speaking.insert(body + 2, "  if (thread_x() == 0) printf(\"block %u\\n\", block_x());\n");
-  kiln.directory.write("edited/conv/implicit_gemm.cuh", speaking);
+  kiln.directory.write("edited/conv/implicit_gemm/implicit_gemm.cuh", speaking);
   const Finished spoken = kiln({"conv", "--device", "host", "--check", tiny});
   BOOST_TEST(spoken.status == 0);
   BOOST_TEST(contains(spoken.out, "block 0\n"));
-  fs::remove(kiln.directory / "edited/conv/implicit_gemm.cuh");
+  fs::remove(kiln.directory / "edited/conv/implicit_gemm/implicit_gemm.cuh");
 
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "absent";
   const Finished absent = kiln(command);
   BOOST_TEST(absent.status == 2);
   BOOST_TEST(contains(absent.err, "KILN_KERNEL_SOURCE_DIR is " + (kiln.directory / "absent")));
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
-  fs::remove(kiln.directory / "edited/conv/epilogue.cuh");
-  fs::create_directories(kiln.directory / "edited/conv/epilogue.cuh");
+  fs::remove(kiln.directory / "edited/conv/store/epilogue.cuh");
+  fs::create_directories(kiln.directory / "edited/conv/store/epilogue.cuh");
   BOOST_TEST(contains(kiln(command).err, "epilogue.cuh, which KILN_KERNEL_SOURCE_DIR stands for"));
 }
 
@@ -366,10 +368,12 @@ BOOST_AUTO_TEST_CASE(kernel_files_to_edit) {
                kiln_test::read(KILN_KERNEL_SOURCES + path.substr(folder.size())));
   }
   // What was edited is not lost, and is what the kernel is made of.
-  kiln.directory.write("mine/conv/implicit_gemm.cuh", "#include \"conv/absent.cuh\"\n");
+  kiln.directory.write("mine/conv/implicit_gemm/implicit_gemm.cuh",
+                       "#include \"conv/absent.cuh\"\n");
   const Finished again = kiln(command);
   BOOST_TEST(again.status == 0);
-  BOOST_TEST(contains(again.out, "kept     " + folder + "/conv/implicit_gemm_fma.cu\n"));
+  BOOST_TEST(
+      contains(again.out, "kept     " + folder + "/conv/implicit_gemm/implicit_gemm_fma.cu\n"));
   BOOST_TEST(!contains(again.out, "written"));
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = folder;
   const Finished broken = kiln({"inspect", tiny, "--arch", "host", "--emit", "source"});

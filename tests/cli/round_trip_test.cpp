@@ -4,9 +4,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/operation.hpp"
+#include "cli/operation/operation.hpp"
 #include "core/error.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
+#include "support/problem_lists.hpp"
 
 using namespace kiln;       // NOLINT(google-build-using-namespace)
 using namespace kiln::cli;  // NOLINT(google-build-using-namespace)
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_line_of_the_problem_lists) {
       {"tensor", "tensor"}, {"tensor", "reduction"}};
   for (const auto& [command, list] : lists) {
     std::ostringstream text;
-    text << std::ifstream(std::string(KILN_PROBLEMS "/") + list + ".txt").rdbuf();
+    text << std::ifstream(problem_list_path(std::string(list) + ".txt")).rdbuf();
     std::string word = command;
     const std::unique_ptr<Operation> operation = take_operation(word);
     const auto lines = problem_lines(text.str());

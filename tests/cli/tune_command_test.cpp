@@ -48,7 +48,7 @@ struct Fixture {
   // Makes the file name as the winner whichever candidate the model would not take.
   std::string let_the_other_win() {
     const bool direct = contains(spec(), "engine         direct\n");
-    const std::string other = direct ? "sliding_window" : "direct";
+    const std::string other = direct ? "depthwise_fma" : "direct";
     const std::string tile = spec_of(other);
     const kiln::TunedKernel kernel{canonical,
                                    kiln::tuning_device(kiln::open_host_device()->description()),
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(measures_and_remembers) {
     best += row.ends_with(",1,");
     chosen += contains(row, ",1,1,") || contains(row, ",1,0,");
     BOOST_TEST(contains(row, canonical));
-    if (row.ends_with(",1,")) winner = contains(row, "sliding") ? "sliding_window" : "direct";
+    if (row.ends_with(",1,")) winner = contains(row, "depthwise") ? "depthwise_fma" : "direct";
   }
   BOOST_TEST(best == 1);
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(plans_take_the_winner) {
   BOOST_TEST(contains(run.err, winner + " (tuned) for host"));
   BOOST_TEST(contains(spec(), "engine         " + winner + "\n"));
   // A named engine is taken, tuned or not; without a cache there is no folder to look into.
-  const std::string other = winner == "direct" ? "sliding_window" : "direct";
+  const std::string other = winner == "direct" ? "depthwise_fma" : "direct";
   const Finished named = kiln({"conv", "--device", "host", "--engine", other, tiny});
   BOOST_TEST(contains(named.err, other + " for host"));
   kiln.environment["KILN_CACHE"] = "readonly";
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(lines_round_trip) {
   const kiln::TunedKernel kernel{"conv --dt f16 mb1",
                                  "sm_90a, 132",
                                  "0.1.0-ab",
-                                 {"wgrad_mma", "64x64x32, 3 stages", 4},
+                                 {"wgrad_implicit_gemm_mma", "64x64x32, 3 stages", 4},
                                  81.0625};
   const std::string line = kiln::tuning_line(kernel);
   const auto back = kiln::parse_tuning_line(line);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "problem/problem_line.hpp"
-#include "problem/shape_line.hpp"
+#include "problem/line/problem_line.hpp"
+#include "problem/line/shape_line.hpp"
 
 namespace {
 

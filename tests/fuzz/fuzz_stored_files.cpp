@@ -20,15 +20,15 @@
 #include <string>
 #include <vector>
 
-#include "cache/bundle_format.hpp"
-#include "cache/bytes.hpp"
-#include "cache/disk_store.hpp"
+#include "cache/bundle/bundle_format.hpp"
+#include "cache/bundle/bytes.hpp"
 #include "cache/entry_format.hpp"
-#include "cache/use_log.hpp"
-#include "cli/bundle_file.hpp"
+#include "cache/store/disk_store.hpp"
+#include "cache/store/use_log.hpp"
+#include "cli/cache/bundle_file.hpp"
+#include "cli/cache/manifest.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_file.hpp"
-#include "cli/manifest.hpp"
+#include "cli/device/device_file.hpp"
 #include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "plan/tuning.hpp"

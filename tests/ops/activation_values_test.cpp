@@ -23,7 +23,7 @@ struct Group {
 };
 constexpr long double none = std::numeric_limits<long double>::quiet_NaN();
 constexpr long double most = std::numeric_limits<long double>::infinity();
-#include "values/activations.inc"
+#include "ops/values/activations.inc"
 
 bool is_full() { return std::getenv("KILN_TEST_FULL") != nullptr; }
 

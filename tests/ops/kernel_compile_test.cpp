@@ -14,7 +14,7 @@
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
 #include "engines/choice.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 #include "support/counts.hpp"
 
 namespace {
@@ -105,18 +105,18 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
     add(make_convolution_wgrad(many.spec, many.x, many.y, many.w), "");
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
       const ConvolutionOperands few = operands(line);
-      for (const char* engine : {"few_channels", "few_channels_wgmma"})
+      for (const char* engine : {"few_input_channels_mma", "few_input_channels_wgmma_swap"})
         add(make_convolution(few.spec, few.x, few.w, few.y), engine);
     }
     if (layout == KILN_TENSOR_NHWC) {
       const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
-      for (const char* engine : {"wgrad_planar", "wgrad_planar_wgmma"})
+      for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})
         add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);
     }
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
                              "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8"}) {
       const ConvolutionOperands few = operands(line);
-      for (const char* engine : {"few_rows", "few_rows_wgmma"})
+      for (const char* engine : {"few_output_channels_mma", "few_output_channels_wgmma"})
         add(make_convolution_dgrad(few.spec, few.w, few.y, few.x), engine);
     }
   }
@@ -144,14 +144,14 @@ std::vector<Case> cases() {
 
 // Matrix products whose registers are bounded, so that two blocks or three warpgroups fit on a
 // multiprocessor, spill a few words on some chips, which most main loops read again once in
-// hundreds of instructions or not at all; most words, 24, tf32's data gradient by halo_gemm's
+// hundreds of instructions or not at all; most words, 24, tf32's data gradient by halo_nhwc_mma's
 // 128x128, whose loop of 400 instructions reads 13. Nothing else spills.
 constexpr int most_spilled = 96;  // bytes
 
 bool may_spill(const std::string& engine) {
-  return engine.starts_with("implicit_gemm") || engine.starts_with("halo_gemm") ||
-         engine.starts_with("few_channels") || engine == "few_rows_wgmma" ||
-         engine == "wgrad_channels_last" || engine.starts_with("wgrad_planar");
+  return engine.starts_with("implicit_gemm") || engine.starts_with("halo_") ||
+         engine.starts_with("few_input_channels") || engine == "few_output_channels_wgmma" ||
+         engine == "wgrad_nhwc_mma" || engine.starts_with("wgrad_nchw");
 }
 
 int spilled(const std::string& log) {

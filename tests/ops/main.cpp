@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "forward_case.hpp"
+#include "ops/conv/forward_case.hpp"
 
 // A GPU test without a GPU is skipped, not failed: CTest is told to read 77 that way.
 boost::unit_test::test_suite* init_unit_test_suite(int, char**) {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "every_engine.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/every_engine.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
@@ -62,12 +62,12 @@ int axis_of(ConvolutionPass pass, std::string_view operand) {
 
 // Engines that multiply padding as all else, and so have what the definition says.
 bool skips_nothing(const std::string& engine) {
-  return engine == "direct" || engine == "direct_wgrad" || engine == "sliding_window" ||
-         engine == "wgrad_fma";
+  return engine == "direct" || engine == "wgrad_direct" || engine == "depthwise_fma" ||
+         engine == "wgrad_implicit_gemm_fma";
 }
 
 // Whether a kernel takes NaNs of f32 whose upper bits are an infinity's for that infinity: in one
-// product, unless its sums are checked (src/engines/checked_sums.hpp).
+// product, unless its sums are checked (src/engines/conv/tile/checked_sums.hpp).
 bool reads_least_nan_as_infinity(const Option& option, const Arithmetic& arithmetic) {
   if (arithmetic.math != KILN_MATH_TF32) return false;
   bool tensor_cores = false, checked = false;
@@ -172,7 +172,7 @@ void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned sha
   BOOST_TEST(engines.size() >= least_engines, engines.size() << " engines");
   if (arithmetic.math != KILN_MATH_TF32) return;
   BOOST_TEST(!cutting.empty());
-  BOOST_TEST(keeping.count("implicit_gemm_mma") + keeping.count("halo_gemm_planar") == 2U);
+  BOOST_TEST(keeping.count("implicit_gemm_mma") + keeping.count("halo_nchw_mma") == 2U);
 }
 
 }  // namespace

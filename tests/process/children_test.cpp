@@ -14,8 +14,8 @@
 
 #include "compile/compiler.hpp"
 #include "compile/run_program.hpp"
-#include "core/per_process.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/temporary_folder.hpp"
 #include "folder.hpp"
 #include "in_child.hpp"
 #include "work.hpp"

@@ -12,7 +12,7 @@
 
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 #include "folder.hpp"
 #include "in_child.hpp"
 #include "work.hpp"

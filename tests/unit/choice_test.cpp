@@ -7,7 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "device/device.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 
 using namespace kiln;
 

@@ -4,7 +4,7 @@
 
 #include "codegen/source.hpp"
 #include "engines/choice.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 
 namespace {
 

@@ -1,7 +1,8 @@
-// The tables of enumerations against kiln.h, and what they are for.
+// The tables of enumerations against the headers, and what they are for.
 #include "core/enumeration.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -9,18 +10,18 @@
 #include <sstream>
 #include <type_traits>
 
-#include "problem_support.hpp"
+#include "unit/problem/problem_support.hpp"
 
 using namespace kiln;
 using namespace test;
 
 namespace {
 
-// Each enumeration of the header by its type, with its values by identifier.
+// Each enumeration of the headers by its type, with its values by identifier.
 std::map<std::string, std::map<std::string, int>> declared() {
-  std::ifstream file(KILN_HEADER);
   std::stringstream text;
-  text << file.rdbuf();
+  for (const auto& entry : std::filesystem::directory_iterator(KILN_HEADERS))
+    if (entry.path().extension() == ".h") text << std::ifstream(entry.path()).rdbuf();
   std::map<std::string, std::map<std::string, int>> out;
   std::map<std::string, int> values;
   const std::regex line("^  (KILN_\\w+) = (\\d+)|^\\} (kiln\\w+_t);");

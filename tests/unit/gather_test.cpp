@@ -1,12 +1,12 @@
 // The phases of a data gradient, tap by tap.
-#include "engines/gather.hpp"
+#include "engines/conv/gather.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
 #include <set>
 
-#include "problem_support.hpp"
+#include "unit/problem/problem_support.hpp"
 
 using namespace kiln;
 using test::fault_of;

@@ -7,7 +7,7 @@
 #include "codegen/source.hpp"
 #include "engines/choice.hpp"
 #include "plan/kernel_store.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 
 namespace {
 

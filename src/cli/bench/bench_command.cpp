@@ -5,9 +5,9 @@
 
 #include "cli/bench/runner.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_options.hpp"
+#include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
-#include "cli/operation.hpp"
+#include "cli/operation/operation.hpp"
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/random_fill.hpp"
+#include "cli/operation/random_fill.hpp"
 #include "reference/reference.hpp"
 
 namespace kiln::cli::bench {

@@ -8,8 +8,8 @@
 
 #include "cli/bench/measurement.hpp"
 #include "cli/bench/suite.hpp"
-#include "cli/compare.hpp"
-#include "cli/device_buffer.hpp"
+#include "cli/device/device_buffer.hpp"
+#include "cli/operation/compare.hpp"
 
 namespace kiln::cli::bench {
 

@@ -4,10 +4,10 @@
 
 #include "codegen/embedded.hpp"
 #include "core/error.hpp"
-#include "problem/problem_line.hpp"
+#include "problem/line/problem_line.hpp"
 
 namespace kiln {
-std::span<const EmbeddedFile> embedded_layers();  // tests/problems, by embed.cmake
+std::span<const EmbeddedFile> embedded_layers();  // layers/, by embed.cmake
 }
 
 namespace kiln::cli::bench {

@@ -1,4 +1,4 @@
-// What is measured: suites of cases. Layers are those of tests/problems, which the program carries.
+// What is measured: suites of cases. Layers are those of layers/, which the program carries.
 #pragma once
 
 #include <optional>

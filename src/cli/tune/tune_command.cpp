@@ -5,11 +5,11 @@
 #include <set>
 #include <thread>
 
+#include "cli/cache/manifest.hpp"
 #include "cli/commands.hpp"
-#include "cli/device_options.hpp"
+#include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
-#include "cli/manifest.hpp"
-#include "cli/operation.hpp"
+#include "cli/operation/operation.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune/tuner.hpp"
 #include "core/error.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/device.hpp"
 

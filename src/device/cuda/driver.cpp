@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "core/error.hpp"
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 
 // Two levels, so that a name which is itself a macro of cuda.h is expanded first.
 #define KILN_TEXT_OF(name) #name

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/per_process.hpp"
+#include "core/process/per_process.hpp"
 
 namespace kiln::host {
 

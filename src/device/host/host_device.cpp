@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/per_process.hpp"
-#include "core/thread.hpp"
+#include "core/process/per_process.hpp"
+#include "core/process/thread.hpp"
 #include "device/device.hpp"
 #include "device/host/cluster_runner.hpp"
 #include "device/host/shared_object.hpp"

@@ -10,10 +10,10 @@
 #include <cstring>
 #include <new>
 
-#include "cache/files.hpp"
+#include "cache/store/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
-#include "core/file_descriptor.hpp"
+#include "core/process/file_descriptor.hpp"
 
 namespace kiln::host {
 namespace {

@@ -1,0 +1,74 @@
+#include "cache/store/file_lock.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "cache/store/files.hpp"
+#include "cache/store/quiet_writes.hpp"
+
+namespace kiln::cache {
+namespace {
+
+// Locks of the open file, not of the process: they exclude threads too, and a forked child's copy
+// of the descriptor neither holds on to one that was let go nor drops one by closing.
+int set_lock(int descriptor, short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  int result = 0;
+  while ((result = ::fcntl(descriptor, F_OFD_SETLK, &lock)) < 0 && errno == EINTR) {
+  }
+  return result == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+FileLock::FileLock(std::string path)
+    : path_(std::move(path)), descriptor_(open_or_create(path_, O_RDWR)) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ < 0) return;
+  if (held_) static_cast<void>(set_lock(descriptor_, F_UNLCK));
+  ::close(descriptor_);
+}
+
+FileLock::Turn FileLock::ask() {
+  if (descriptor_ < 0) return Turn::none;
+  const int error = set_lock(descriptor_, F_WRLCK);
+  if (error == EAGAIN || error == EACCES) return Turn::others;
+  held_ = error == 0;
+  return held_ ? Turn::mine : Turn::none;
+}
+
+bool FileLock::wait(std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds longest_nap(16);
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (std::chrono::milliseconds nap(1);; nap = std::min(2 * nap, longest_nap)) {
+    const Turn turn = ask();
+    if (turn != Turn::others) return turn == Turn::mine;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+void FileLock::remove() { ::unlink(path_.c_str()); }
+
+std::vector<std::byte> FileLock::read(std::size_t most) const {
+  std::vector<std::byte> content(most);
+  const auto count = ::pread(descriptor_, content.data(), most, 0);
+  content.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return content;
+}
+
+void FileLock::write(std::span<const std::byte> content) const {
+  const QuietWrites quiet;
+  // What arrives only in part is known by its checksum.
+  if (::pwrite(descriptor_, content.data(), content.size(), 0) < 0) ::unlink(path_.c_str());
+}
+
+}  // namespace kiln::cache

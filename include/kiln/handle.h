@@ -1,0 +1,34 @@
+/* A handle: a device and a stream of it. */
+#ifndef KILN_HANDLE_H
+#define KILN_HANDLE_H
+
+#include "kiln/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum KILN_ENUM_BASE {
+  KILN_DEVICE_CUDA = 1200, /* an NVIDIA GPU: its primary context, through the driver API */
+  KILN_DEVICE_HOST = 1201  /* the same kernels, compiled by the C++ compiler and run on the CPU: for
+                           tests, sanitizers and debuggers, not for speed */
+} kilnDeviceKind_t;
+
+/* A handle for device `ordinal` of `kind` (the host device has ordinal 0 alone). On a CUDA device
+ * it retains the primary context, so buffers of the runtime API and of the frameworks serve.
+ * Errors: BAD_PARAM (null handle, unknown kind, ordinal out of range), NO_DEVICE. */
+KILN_API kilnStatus_t kilnCreate(kilnHandle_t* handle, kilnDeviceKind_t kind, int ordinal);
+
+/* Null is allowed and ignored. Plans outlive the handle they were made with. */
+KILN_API kilnStatus_t kilnDestroy(kilnHandle_t handle);
+
+/* The CUstream (cudaStream_t) that executions with this handle go to; null, the default, is the
+ * legacy default stream. The host device has no streams and runs every execution at once. */
+KILN_API kilnStatus_t kilnSetStream(kilnHandle_t handle, void* stream);
+KILN_API kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KILN_HANDLE_H */

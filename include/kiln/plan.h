@@ -1,0 +1,152 @@
+/* Plans: how each is finalized, what can be asked of it, and what holds for all operations. */
+#ifndef KILN_PLAN_H
+#define KILN_PLAN_H
+
+#include "kiln/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every operation further down has a kilnCreate...Plan, which checks the descriptors against each
+ * other and copies them, and makes no kernel yet; a kilnExecute..., for a finalized plan that came
+ * from that very function; and an immediate call, in the style of the 2014 paper, which finds the
+ * plan in a bounded cache of the handle's, or makes it. */
+
+/* Engines are ways to compute one problem; those for the plan's operation are counted from 0. Each
+ * refuses, or has kernels whose times are estimated: the library takes the least estimate, or what
+ * `kiln tune` found to be fastest. They can be asked for at any time. Errors: BAD_PARAM (null). */
+KILN_API kilnStatus_t kilnGetPlanEngineCount(kilnPlan_t plan, int* count);
+
+/* The engine's name, such as "implicit_gemm_mma", and why it refuses the plan's problem on the
+ * plan's device, a clause; "" if it takes it. Both texts are the plan's; either output may be null.
+ * Errors: BAD_PARAM (null plan, index out of range). */
+KILN_API kilnStatus_t kilnGetPlanEngine(kilnPlan_t plan, int index, const char** name,
+                                        const char** refusal);
+
+/* Which engine alone finalization takes; null: the library's choice again. One use is to run at
+ * once while the better kernel compiles in the background: "direct" takes every forward and data
+ * gradient, "wgrad_direct" every filter gradient; each has one short loop, which compiles several
+ * times faster than a tiled kernel, and runs many times slower. Two engines add up in different
+ * orders, so their results agree within rounding, not to the bit. Names of version 0.1 are
+ * understood throughout 0.2. Errors: BAD_PARAM (null plan, a name that is none of the operation's
+ * engines, a plan that is finalized), NOT_SUPPORTED (that engine refuses; the message says why),
+ * NOT_INITIALIZED (the plan is being finalized). A plan whose engine could not be set keeps the one
+ * it had. */
+KILN_API kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine);
+
+/* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
+ * happens here. Finalizing twice does nothing the second time.
+ * Of several processes of a node that want the same new kernel one compiles, and the others wait
+ * for it, up to KILN_COMPILE_WAIT seconds. With KILN_CACHE=strict nothing is compiled.
+ * Errors: NOT_SUPPORTED, NOT_CACHED (strict; the message names problem and key), NO_COMPILER,
+ * COMPILE_FAILED, EXECUTION_FAILED. */
+KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
+
+/* The same on a thread of the library's, so that many plans are made at once and the caller goes on
+ * meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one a CPU).
+ * From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan can be
+ * neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what has
+ * begun. Starting a plan that is finalized or started does nothing.
+ * Errors: BAD_PARAM, ALLOC_FAILED (no memory, or no thread to be had: the plan is as if never
+ * started); those of finalization come from wait and poll. */
+KILN_API kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan);
+
+/* Whether it is over: *done is 0 (the status is then SUCCESS) or 1 (the status is that of the
+ * finalization). Never waits. A plan that is already finalized is done; so is, in a child of
+ * fork(), one that the parent had started. Errors: BAD_PARAM (null), NOT_INITIALIZED (never
+ * started), those of kilnFinalizePlan. */
+KILN_API kilnStatus_t kilnPollFinalizePlan(kilnPlan_t plan, int* done);
+
+/* Waits until it is over, and gives the finalization's status. Errors: as kilnPollFinalizePlan. */
+KILN_API kilnStatus_t kilnWaitFinalizePlan(kilnPlan_t plan);
+
+/* Withdraws a plan whose turn has not come: *cancelled (may be null) is 1, and the plan is as if
+ * never started. One that has begun is let finish, for a compiler cannot be stopped half-way:
+ * *cancelled is 0, and so it is of a plan that was never started. Never waits.
+ * Errors: BAD_PARAM (null plan). */
+KILN_API kilnStatus_t kilnCancelFinalizePlan(kilnPlan_t plan, int* cancelled);
+
+/* Null is allowed and ignored. The caller sees to it that no execution is still under way. */
+KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
+
+/* ---- queries ------------------------------------------------------------------------------ */
+
+typedef enum KILN_ENUM_BASE {
+  KILN_KERNEL_COMPILED = 1300, /* by this plan's finalization */
+  KILN_KERNEL_MEMORY = 1301,   /* this process had it already */
+  KILN_KERNEL_DISK = 1302,     /* from the user's kernel cache */
+  KILN_KERNEL_BUNDLE = 1303    /* from a bundle of kernels */
+} kilnKernelOrigin_t;
+
+typedef struct {
+  size_t structSize;         /* set by the caller to sizeof(kilnPlanInfo_t) */
+  kilnKernelOrigin_t origin; /* where the kernel came from */
+  double generateMs;         /* engine choice and source text */
+  double lookupMs;           /* bundles and the user's cache, and waiting for another process that
+                                compiles the kernel */
+  double compileMs;          /* 0 unless compiled by this finalization */
+  double loadMs;             /* module load; 0 for a kernel already loaded */
+  double totalMs;            /* the whole of kilnFinalizePlan */
+  size_t workspaceBytes;     /* always 0: no engine takes auxiliary memory */
+  size_t alignment;          /* bytes that operands must be aligned to; less than an element's
+                                size means that size */
+  int64_t blocks;            /* thread blocks of one execution */
+  int threadsPerBlock;
+  int sharedMemoryBytes;  /* per block */
+  int registersPerThread; /* as the driver reports it; 0 on the host device */
+  int localMemoryBytes;   /* per thread; more than 0 means spills; 0 on the host device */
+} kilnPlanInfo_t;
+
+/* A structSize smaller than the library's own, of a program compiled against an older header, gets
+ * that many bytes of it.
+ * Errors: BAD_PARAM (null, structSize), NOT_INITIALIZED (not finalized). */
+KILN_API kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info);
+
+typedef enum KILN_ENUM_BASE {
+  KILN_PLAN_PROBLEM = 1400,     /* one line: the problem, as the program `kiln` takes it */
+  KILN_PLAN_ENGINE = 1401,      /* the engine's name */
+  KILN_PLAN_TILE = 1402,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
+  KILN_PLAN_CONSTANTS = 1403,   /* one "name = value" a line, magic divisors among them */
+  KILN_PLAN_SOURCE = 1404,      /* the generated kernel source, self-contained */
+  KILN_PLAN_PTX = 1405,         /* PTX; "" on the host device */
+  KILN_PLAN_COMPILE_LOG = 1406, /* what the compiler said; "" if nothing */
+  KILN_PLAN_REFUSALS = 1407,    /* one "engine: reason" a line, of those that refused */
+  KILN_PLAN_CACHE_KEY = 1408,   /* the kernel's key in the cache, in hex */
+  KILN_PLAN_ARCHITECTURE = 1409 /* what the kernel was compiled for, such as "sm_90a" */
+} kilnPlanText_t;
+
+/* Null-terminated text owned by the plan. PROBLEM is there before finalization; REFUSALS also after
+ * a finalization that found no engine. */
+KILN_API kilnStatus_t kilnGetPlanText(kilnPlan_t plan, kilnPlanText_t which, const char** text);
+
+/* The machine code (a cubin; on the host device, a shared object), owned by the plan. */
+KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size_t* size);
+
+/* ---- execution ---------------------------------------------------------------------------- */
+
+/* What holds for all of them:
+ *
+ * Executions go to the handle's stream and return without waiting; they may be captured into a CUDA
+ * graph. alpha, beta and the like point to host values of the compute type: double if the tensors
+ * are f64 (one of them, for a transform), else float. With beta == 0 the output is not read, so
+ * that a NaN in it does not survive. alpha == 0 is a factor like any other: what it multiplies is
+ * computed, and gives NaN where it is NaN or infinite. The same call gives the same bits.
+ *
+ * Tensors are device addresses (on the host device, ordinary memory) of at least the size their
+ * descriptors span, aligned to their element size. All tensors of an operation have one data type,
+ * but for kilnTransformTensor. No two elements of an output may share an address; inputs may
+ * broadcast (stride 0). The output must not overlap an input, unless "in place" below allows it to
+ * be that very tensor, with the same sizes, strides and type. Execution refuses an overlap that is
+ * certain from the addresses (equal ones, or where both tensors are without gaps); others, such as
+ * those of interleaved tensors, are the caller's to avoid. An empty batch is legal.
+ *
+ * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a pointer without its
+ * descriptor, a handle of another device, a plan of another operation), NOT_INITIALIZED (never set,
+ * not finalized), EXECUTION_FAILED; immediate calls also those of kilnFinalizePlan. */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KILN_PLAN_H */

@@ -1,0 +1,63 @@
+// Forward convolution and data gradient by their definition: a thread per output, a loop over taps
+// and channels. It takes every legal problem.
+//
+// Every phase is walked as if it had the most pixels of any; what lies past a phase's end is left.
+#include "common/magic.cuh"
+#include "conv/geometry/gather_sum.cuh"
+#include "conv/store/epilogue.cuh"
+#include "target/kernel.cuh"
+
+constexpr int THREADS = 256;
+
+KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
+  u64 block = block_x();
+  int phase = 0;
+  if constexpr (PHASES > 1) {
+    phase = static_cast<u32>(block / params.tiles);
+    block -= phase * params.tiles;
+  }
+  // Outputs are counted image by image, so that index_t need only count those of about one image.
+  const u64 first = block * THREADS;
+  const u64 first_image = DIVIDE(BLOCK_DIV_OUTPUTS, first);
+  index_t rest = static_cast<index_t>(first - first_image * DIV_OUTPUTS) + thread_x();
+  const index_t later_image = DIVIDE(DIV_OUTPUTS, rest);
+  rest -= later_image * DIV_OUTPUTS;
+  const i64 n = static_cast<i64>(first_image + later_image);
+  if (n >= params.images) return;
+
+  // Threads run along the output as it lies: channels last, or the width last.
+  index_t pixel, row;
+  if constexpr (OUTPUT_ROWS_INNER) {
+    pixel = DIVIDE(DIV_ALL_ROWS, rest);
+    row = rest - pixel * DIV_ALL_ROWS;
+  } else {
+    row = DIVIDE(DIV_OPQ, rest);
+    pixel = rest - row * DIV_OPQ;
+  }
+  const index_t o = DIVIDE(DIV_PQ, pixel);
+  const index_t in_plane = pixel - o * DIV_PQ;
+  const index_t p = DIVIDE(DIV_Q, in_plane);
+  const index_t q = in_plane - p * DIV_Q;
+  if (o >= OUT_O[phase] || p >= OUT_P[phase] || q >= OUT_Q[phase]) return;
+  const index_t group = DIVIDE(DIV_ROWS, row);
+
+  const compute_t sum =
+      gather_sum<i64, false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
+
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.out);
+  epilogue.z = static_cast<const element_t*>(params.z);
+  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coef = coefficients_of<compute_t>(params);
+  const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N + static_cast<i64>(row) * OUT_STRIDE_ROW +
+                 static_cast<i64>(o) * OUT_STRIDE_O + static_cast<i64>(p) * OUT_STRIDE_P +
+                 static_cast<i64>(q) * OUT_STRIDE_Q;
+  i64 z_at = at;
+  if constexpr (RESIDUAL)
+    z_at = n * Z_STRIDE_N + static_cast<i64>(row) * Z_STRIDE_ROW +
+           static_cast<i64>(o) * Z_STRIDE_O + static_cast<i64>(p) * Z_STRIDE_P +
+           static_cast<i64>(q) * Z_STRIDE_Q;
+  epilogue.store_one(at, z_at, sum, epilogue.bias_of(static_cast<int>(row)));
+}

@@ -1,0 +1,86 @@
+// few_output_channels_mma.cu on Hopper's warpgroup products. Their right operand, which they read
+// from shared memory where it lies, is the filter; of f32 in three products it is taken apart there
+// once a chunk. Their left operand is the places, by ldmatrix: so one reading serves all pairs.
+#include "conv/few_output_channels/stages.cuh"
+#include "conv/mma/left_fragments.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int RESTS_AT = 2 * STAGE_BYTES;  // of the filter in the stage at hand
+constexpr int TABLE_AT = RESTS_AT + (SPLIT ? TAPS_R * TAP_BYTES : 0);
+constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
+static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
+
+KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
+  byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
+  FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
+#pragma unroll 1
+  for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
+  clear_idle_columns(memory);
+  block_barrier();
+  ChunkWalk walk(params, memory, table);
+
+  const int lane = thread_x() % 32;
+  const Position position = thread_position(thread_x());
+  u32 places[PRODUCTS_M];
+#pragma unroll
+  for (int i = 0; i < PRODUCTS_M; ++i)
+    places[i] = place_of(position.m - lane / LANES_N + i * 16 + lane % 16) + lane / 16 * 16;
+  const SharedMatrix filter(memory + FILTER_AT, RIGHT_PLANE, 128);
+
+  const auto take_filter_apart = [&](int stage) {
+    take_apart<TAPS_R * TAP_PLANES>(memory + stage + FILTER_AT, memory + RESTS_AT);
+    show_to_tensor_cores();
+    block_barrier();
+  };
+#pragma unroll 1
+  for (; walk.number < walk.tiles; walk.number += grid_x()) {
+    const FewRowsTile tile(walk.number);
+    const int steps = CHUNKS * (tile.r.end - tile.r.begin);
+    sums.start();
+    if (steps > 0) {  // else pixels that meet nothing of the source
+      const auto landed = [&](int stage) {
+        if (!SPLIT) show_to_tensor_cores();
+        block_barrier();
+        if (SPLIT) take_filter_apart(stage);
+      };
+      walk.begin(tile, landed);
+
+      LeftProducts products;
+      const auto settle = [&] { products.template wait<0>(); };
+      // A fragment is read while the one before is multiplied.
+      LeftFragments fragments[2];
+      const auto read = [&](LeftFragments& to, int fragment) {
+        const byte_t* const halo =
+            memory + (walk.stage + place_of_tap(walk.r) + fragment * FRAGMENT_BYTES);
+#pragma unroll
+        for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.whole[i], halo + places[i]);
+        to.take_apart();
+      };
+      const auto multiply_step = [&](int turn) {
+#pragma unroll
+        for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+          const bool last = fragment + 1 == CHUNK_STEPS;
+          const int at = walk.r * TAP_BYTES + fragment * (2 * RIGHT_PLANE);
+          start_products<false>(products, sums, fragments[(turn + fragment) % 2],
+                                filter.moved(walk.stage + at), RESTS_AT - FILTER_AT - walk.stage);
+          // What follows runs beside the products.
+          if (walk.halo_loader.pending()) walk.halo_loader.step();
+          if (walk.filter_loader.pending()) walk.filter_loader.step();
+          if (last)
+            walk.end_step([&](int stage) {
+              settle();  // what they read is to be written next
+              landed(stage);
+            });
+          products.template wait<1>();  // the registers of those before are free
+          read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
+        }
+      };
+      read(fragments[0], 0);
+      multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, settle);
+    }
+    sums.finish();
+    // The stage that was read last is free.
+    store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
+  }
+}

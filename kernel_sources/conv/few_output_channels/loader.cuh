@@ -1,0 +1,221 @@
+// Brings stages of a tile of few rows to shared memory, spread over the fragments of the stage
+// before: the halo in copies of 16 bytes where a pixel's channels lie side by side, else, like the
+// filter, word by word.
+//
+// Eight lanes that follow each other take eight pixels, or rows of the filter, and other eight the
+// next 16 bytes or words of these: pixels lie an odd number of 16 bytes apart, so that in shared
+// memory both ways meet every bank once. Of f64, whose pixels lie an odd number of 32 bytes apart,
+// four lanes and other four do.
+#pragma once
+
+#include "conv/few_output_channels/tile.cuh"
+#include "conv/load/row_loader.cuh"
+
+// Of a stage, LOAD_FRAGMENTS from one to the next, before those in which the last ones land. What
+// comes by registers is stored a slot later than it is loaded: two fragments hide more of the way
+// than one does.
+constexpr int STAGE_SLOTS = TAPS_R * CHUNK_STEPS / LOAD_FRAGMENTS - (3 - LOAD_FRAGMENTS);
+constexpr int LOAD_SLOTS = STAGE_SLOTS > 1 ? STAGE_SLOTS : 1;
+constexpr int VECTOR_BYTES = 16;
+
+// How lanes share copies of BYTES each.
+template <int BYTES>
+struct LaneOrder {
+  static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : WORD_BYTES;
+  static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;  // at once
+  static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a pixel or row
+  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // of a copy
+  static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows
+  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // that follow each other
+
+  device_inline static int item() {
+    return thread_x() % LANES + thread_x() / (LANES * UNITS) * LANES;
+  }
+  device_inline static int unit() { return thread_x() / LANES % UNITS; }
+  // Whether all elements of a copy exist, or how many.
+  device_inline static int existing(int left, int copy) {
+    return CHANNELS % CHUNK_CHANNELS == 0 ? ELEMENTS : left - copy * (UNITS * ELEMENTS);
+  }
+};
+
+struct HaloLoader {
+  using Order = LaneOrder<COPY_BYTES>;
+  static constexpr int TURNS = turns_of(HALO_PIXELS, Order::ITEMS_A_TURN);
+  static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);  // turns of a slot
+  static constexpr int TURN_BYTES = Order::ITEMS_A_TURN * PITCH;
+
+  const element_t* source;  // at this thread's first channel
+  const element_t* chunk;   // of the tile's image and group
+  byte_t* memory;           // this thread's units
+  int first_h, first_w;
+  int stage;
+  int left;         // channels from the thread's first on
+  int row, column;  // of the thread's next pixel in the halo
+  int from, place;  // and its offset in the source, and in the stage
+  int turn;
+  Copies<BATCH * Order::COPIES, COPY_BYTES> copies;
+
+  device_inline HaloLoader(const element_t* first_channel, byte_t* shared)
+      : source(first_channel +
+               static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * SOURCE_STRIDE_C),
+        memory(shared + Order::unit() * Order::UNIT_BYTES),
+        turn(TURNS + BATCH) {}
+
+  device_inline void start(const FewRowsTile& tile, int number, int to) {
+    chunk = source + static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+            static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C) +
+            static_cast<offset_t>(number * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
+    first_h = TOP + tile.first_p * STRIDE_H;
+    first_w = tile.first_w;
+    left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;
+    stage = to;
+    const int pixel = Order::item();
+    row = pixel / TILE_Q, column = pixel % TILE_Q;
+    from = (first_h + row) * static_cast<int>(SOURCE_STRIDE_H) +
+           (first_w + column) * static_cast<int>(SOURCE_STRIDE_W);
+    place = pixel * PITCH;
+    turn = 0;
+  }
+  device_inline bool pending() const { return turn < (COPY_BYTES == 2 ? TURNS + BATCH : TURNS); }
+
+  // Stores what the slot before has loaded, and loads a slot's share.
+  device_inline void step() {
+    if (COPY_BYTES == 2 && turn > 0) store();
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      const bool inside = static_cast<u32>(first_h + row) < static_cast<u32>(SOURCE_H) &&
+                          first_w + column < SOURCE_W;
+      const element_t* const at = opaque(chunk + from);
+#pragma unroll
+      for (int copy = 0; copy < Order::COPIES; ++copy)
+        copies.load(
+            i * Order::COPIES + copy, place < HALO_BYTES,
+            memory + (stage + place + copy * (Order::UNITS * Order::UNIT_BYTES)),
+            at + static_cast<offset_t>(copy * (Order::UNITS * Order::ELEMENTS)) * SOURCE_STRIDE_C,
+            SOURCE_STRIDE_C, inside ? Order::existing(left, copy) : 0);
+      advance();
+    }
+    turn += BATCH;
+  }
+
+ private:
+  device_inline void store() const {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      const int loaded = place - (BATCH - i) * TURN_BYTES;
+      if (loaded >= HALO_BYTES) continue;
+#pragma unroll
+      for (int copy = 0; copy < Order::COPIES; ++copy)
+        copies.store(i * Order::COPIES + copy,
+                     memory + (stage + loaded + copy * (Order::UNITS * Order::UNIT_BYTES)));
+    }
+  }
+  device_inline void advance() {
+    constexpr int ROWS_ON = Order::ITEMS_A_TURN / TILE_Q;
+    constexpr int COLUMNS_ON = Order::ITEMS_A_TURN % TILE_Q;
+    const auto on = [&](int rows, int columns) {
+      row += rows, column += columns;
+      from +=
+          rows * static_cast<int>(SOURCE_STRIDE_H) + columns * static_cast<int>(SOURCE_STRIDE_W);
+    };
+    on(ROWS_ON, COLUMNS_ON);
+    if (COLUMNS_ON > 0 && column >= TILE_Q) on(1, -TILE_Q);
+    place += TURN_BYTES;
+  }
+};
+
+// A row of the filter, (r, c, s): where it lies in global and in shared memory.
+struct alignas(8) FilterRow {
+  int from, place;
+};
+constexpr int FILTER_ROWS = TAPS_R * PAIRS;
+
+// In the order in which they lie in memory, as far as that tells.
+device_inline FilterRow filter_row(int number) {
+  constexpr bool CHANNELS_INNER = W_STRIDE_ROW < W_STRIDE_S;
+  constexpr int INNER = CHANNELS_INNER ? ROWS : TAPS_S;
+  const int outer = number / INNER, inner = number - outer * INNER;
+  constexpr int OUTER = CHANNELS_INNER ? TAPS_S : TAPS_R;
+  const int outermost = outer / OUTER, between = outer - outermost * OUTER;
+  const int c = CHANNELS_INNER ? inner : outermost;
+  const int r = CHANNELS_INNER ? outermost : between;
+  const int s = CHANNELS_INNER ? between : inner;
+  return {c * static_cast<int>(W_STRIDE_ROW) + r * static_cast<int>(W_STRIDE_R) +
+              s * static_cast<int>(W_STRIDE_S),
+          FILTER_AT + r * TAP_BYTES + filter_place(c * TAPS_S + s, 0)};
+}
+
+struct FilterLoader {
+  using Order = LaneOrder<ELEMENT_BYTES>;
+  static constexpr int TURNS = turns_of(FILTER_ROWS, Order::ITEMS_A_TURN);
+  static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);
+  static_assert(Order::UNITS == 4 && Order::UNIT_BYTES == WORD_BYTES);
+
+  const element_t* w;      // at this thread's first channel
+  const element_t* chunk;  // of the tile's group
+  byte_t* memory;          // this thread's units
+  const FilterRow* rows;
+  int stage, left, turn;
+  int places[BATCH];  // of what waits in registers; -1: nothing does
+  Copies<BATCH * Order::COPIES, ELEMENT_BYTES> copies;
+
+  device_inline FilterLoader(const element_t* first_channel, byte_t* shared, const FilterRow* table)
+      : w(first_channel + static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * W_STRIDE_C),
+        memory(shared + Order::unit() * Order::UNIT_BYTES),
+        rows(table),
+        turn(TURNS + BATCH) {}
+
+  device_inline void start(const FewRowsTile& tile, int number, int to) {
+    chunk = w + static_cast<i64>(tile.group) * W_STRIDE_GROUP +
+            static_cast<offset_t>(number * CHUNK_CHANNELS) * W_STRIDE_C;
+    left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;
+    stage = to;
+    turn = 0;
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) places[i] = -1;
+  }
+  device_inline bool pending() const { return turn < (ELEMENT_BYTES == 2 ? TURNS + BATCH : TURNS); }
+
+  device_inline void step() {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      if constexpr (ELEMENT_BYTES == 2) store(i);
+      const int number = Order::item() + (turn + i) * Order::ITEMS_A_TURN;
+      const bool exists = number < FILTER_ROWS;
+      const FilterRow filter = rows[exists ? number : 0];
+      const element_t* const at = opaque(chunk + filter.from);
+      places[i] = exists ? stage + filter.place : -1;
+#pragma unroll
+      for (int copy = 0; copy < Order::COPIES; ++copy)
+        copies.load(
+            i * Order::COPIES + copy, exists,
+            memory + (stage + filter.place + filter_place(0, copy * Order::UNITS)),
+            at + static_cast<offset_t>(copy * (Order::UNITS * Order::ELEMENTS)) * W_STRIDE_C,
+            W_STRIDE_C, exists ? Order::existing(left, copy) : 0);
+    }
+    turn += BATCH;
+  }
+
+ private:
+  device_inline void store(int i) const {
+    if (places[i] < 0) return;
+#pragma unroll
+    for (int copy = 0; copy < Order::COPIES; ++copy)
+      copies.store(i * Order::COPIES + copy,
+                   memory + (places[i] + filter_place(0, copy * Order::UNITS)));
+  }
+};
+
+// Columns of the product that are no pairs: zeros, in both stages, once, where a NaN among them
+// would seem one of the sums.
+device_inline void clear_idle_columns(byte_t* memory) {
+  constexpr int IDLE = TILE_N - PAIRS, WORDS = CHUNK_BYTES / 4;
+  if constexpr (SPLIT && IDLE > 0) {
+    for (int i = thread_x(); i < 2 * TAPS_R * IDLE * WORDS; i += THREADS) {
+      const int column = i / WORDS, tap = column / IDLE, stage = tap / TAPS_R;
+      *reinterpret_cast<u32*>(memory + stage * STAGE_BYTES + FILTER_AT +
+                              (tap - stage * TAPS_R) * TAP_BYTES +
+                              filter_place(PAIRS + column % IDLE, i % WORDS)) = 0;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// The way of a tile's reduction: chunk of channels by chunk, in each of them tap by tap.
+#pragma once
+
+#include "conv/geometry/live_taps.cuh"
+
+// The taps that some pixel of the tile has inside the source.
+struct TapWindow {
+  TapRange r, s;
+
+  device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
+  // In registers, rather than worked out anew at every step (kernel.cuh).
+  device_inline void keep() {
+    if (PADDED_H) r = {kept(r.begin), kept(r.end)};
+    if (PADDED_W) s = {kept(s.begin), kept(s.end)};
+  }
+};
+
+// One step of the reduction: a tap of a chunk of channels.
+struct Step {
+  int chunk, r, s;
+
+  device_inline static Step number(int k, const TapWindow& window) {
+    const int taps = window.taps(), width = window.s.end - window.s.begin;
+    const int chunk = k / taps, tap = k - chunk * taps, row = tap / width;
+    return {chunk, window.r.begin + row, window.s.begin + tap - row * width};
+  }
+  device_inline bool starts_chunk(const TapWindow& window) const {
+    return r == window.r.begin && s == window.s.begin;
+  }
+  device_inline void advance(const TapWindow& window) {
+    if (++s < window.s.end) return;
+    s = window.s.begin;
+    advance_rows(1, window);
+  }
+  // By so many rows of taps, a divisor of the window's.
+  device_inline void advance_rows(int rows, const TapWindow& window) {
+    r += rows;
+    if (r < window.r.end) return;
+    r = window.r.begin;
+    ++chunk;
+  }
+};

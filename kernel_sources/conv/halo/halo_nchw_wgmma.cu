@@ -1,0 +1,127 @@
+// Forward convolution and data gradient of tensors whose channels lie apart, on Hopper's warpgroup
+// products: halo_nhwc_wgmma.cu with loaders that transpose on the way.
+//
+// The tensor cores read both operands where they lie, and need a thread for no more than to start
+// them: beside the products of one tap the threads gather what the taps to come need, element by
+// element. A cluster of blocks may share one tile: each takes a part of the groups of taps.
+//
+// f32 in three products (SPLIT) is taken apart on the way: behind the planes of a halo, or of a
+// tap, lie those of the rests.
+#include "conv/halo/planar_stages.cuh"
+#include "conv/halo/warpgroup_tile.cuh"
+#include "conv/load/tile_operands.cuh"
+#include "conv/mma/warpgroup_sums.cuh"
+#include "conv/store/staged_store.cuh"
+#include "target/shared_memory.cuh"
+
+// As SharedMatrix reads it: planes of 16 bytes of channels, four words.
+struct PlanarPlanes {
+  static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
+  static constexpr int FILTER_PART = TILE_M * 16;  // bytes from one plane of a tap to the next
+  static constexpr int HALO_REST = SPLIT ? HALO_BYTES : 0;
+  static constexpr int TAP_REST = SPLIT ? CHUNK_STEPS * 2 * FILTER_PART : 0;
+  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  static constexpr int HALO = HALO_BYTES + HALO_REST;
+  static constexpr int TAP = CHUNK_STEPS * 2 * FILTER_PART + TAP_REST + 16, ROW = 16;
+  device_inline static constexpr int halo_word(int pixel, int word) {
+    return word / 4 * PLANE_BYTES + pixel * 16 + word % 4 * 4;
+  }
+  device_inline static constexpr int tap_word(int word) {
+    return word / 4 * FILTER_PART + word % 4 * 4;
+  }
+};
+using Stages = PlanarStages<PlanarPlanes>;
+// Copies that come by registers leave the products running over a group's end: where the group
+// before lies is written to only once all have multiplied it. Asynchronous ones lose more by
+// beginning that late than they gain.
+constexpr bool RUNS_ON = Stages::WAIT;
+
+constexpr int FILTERS_AT = 2 * PlanarPlanes::HALO;
+constexpr int TABLE_AT = FILTERS_AT + 2 * Stages::GROUP;
+static_assert(STAGES == 2 && HALO_STAGES == 2);
+static_assert(STAGED_BYTES <= SHARED_BYTES);
+static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
+static_assert(PRODUCTS_M == 1);
+
+KILN_KERNEL(halo_nchw_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  WarpgroupSums sums;
+  byte_t* const memory = shared_array<byte_t, SHARED_BYTES>(0);
+  int* const table = reinterpret_cast<int*>(memory + TABLE_AT);
+
+  PixelTile tile(cluster_number(), params);
+  tile.keep();
+#pragma unroll 1
+  for (int i = thread_x(); i < HALO_PIXELS; i += THREADS) table[i] = tile.source_offset(i);
+  block_barrier();
+
+  PlanarHaloLoader<PlanarPlanes> halo_loader(source_of(tile, params), memory, table);
+  PlanarFilterLoader<PlanarPlanes> filter_loader(filter_of(tile, params), tile.first_row, memory);
+  const StepShare groups(CHUNKS * (tile.taps() / TAP_GROUP));
+
+  const SharedMatrix pixels = pixel_matrix(memory);
+  const SharedMatrix filters(memory + FILTERS_AT + warpgroup_m() * (64 * 16),
+                             PlanarPlanes::FILTER_PART, 128);
+  const Position position = warpgroup_position();
+  const auto land = [] {
+    async_commit();
+    async_wait<0>();
+    show_to_tensor_cores();
+    block_barrier();
+  };
+
+  sums.start();
+  Stages stages(tile, halo_loader, filter_loader, FILTERS_AT, groups.begin, groups.end);
+  const int steps = stages.groups_left * TAP_GROUP;
+  stages.fill<false>(land);
+  const auto tap_at = [&] {
+    return stages.halo_at + PixelTile::tap(stages.step.r, stages.step.s) * 16;
+  };
+
+  WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
+  // Promotions stay out of the innermost loop, where they would be in the products' way. Each
+  // warpgroup has its own time for them, at which another one's products go on.
+  constexpr int GROUPS = THREADS / 128;
+  int k = 0, stop = (static_cast<int>(thread_x()) / 128 + 1) * PROMOTE / GROUPS;
+#pragma unroll 1
+  while (k < steps) {
+    if (PROMOTE == 0 || stop > steps) stop = steps;
+#pragma unroll 1
+    for (; k < stop; ++k) {
+      const bool group_begins = stages.tap == 0;
+      const SharedMatrix filter = filters.moved(stages.filter_at), of_tap = pixels.moved(tap_at());
+      products.begin();
+#pragma unroll
+      for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
+        const SharedMatrix left = filter.moved(fragment * (2 * PlanarPlanes::FILTER_PART));
+        const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
+        const bool add = fragment > 0 || !sums.fresh;
+        if constexpr (SPLIT) {
+          products.template multiply<false, 0>(sums.registers, left.moved(PlanarPlanes::TAP_REST),
+                                               right, add);
+          products.template multiply<false, 0>(sums.registers, left,
+                                               right.moved(PlanarPlanes::HALO_REST));
+        }
+        products.template multiply<false, 0>(sums.registers, left, right, SPLIT || add);
+      }
+      products.commit();
+      sums.fresh = false;
+      // What follows runs beside the products.
+      if (RUNS_ON && group_begins) {
+        products.template wait<1>();
+        block_barrier();
+      }
+      stages.load();
+      stages.end_step([&] {
+        if (!RUNS_ON) products.template wait<0>();
+        land();
+      });
+      products.template wait<1>();
+    }
+    products.template wait<0>();
+    sums.end_run(k < steps);
+    stop += PROMOTE;
+  }
+  sums.finish();
+  block_barrier();
+  stage_and_store(sums, position, tile, params, reinterpret_cast<compute_t*>(memory));
+}

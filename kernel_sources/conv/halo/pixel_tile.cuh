@@ -1,0 +1,127 @@
+// The geometry of tiles whose pixels wgmma reads where they lie: eight side by side at a time, each
+// eight as far from the last as that one from the one before; and so for every tap, which is for
+// all pixels of the tile the same number of places away.
+//
+// Lines: the pixels of the whole batch are one line, LINE_ROWS rows of LINE_COLUMNS places an
+// image, as many as its output needs for that. Where an image, or a row of it, is shorter than what
+// its pixels meet, padding included, the places between are padding that both neighbours share, and
+// columns of the product that no output has. A tile begins anywhere.
+//
+// STRIPS > 0: the output is cut into strips of eight columns, and a tile is TILE_ROWS rows of so
+// many of them side by side in one image, strip by strip.
+#pragma once
+
+#include "common/magic.cuh"
+#include "conv/geometry/first_tap.cuh"
+#include "conv/geometry/gather_params.h"
+#include "conv/geometry/output_place.cuh"
+#include "conv/geometry/tap_walk.cuh"
+#include "conv/geometry/tile_sums.cuh"
+
+constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
+constexpr int EXTENT_H = (TAPS_R - 1) * ROW_STEP, EXTENT_W = (TAPS_S - 1) * COLUMN_STEP;
+constexpr int IMAGE_PLACES = LINE_ROWS * LINE_COLUMNS;
+constexpr bool IN_STRIPS = STRIPS > 0;
+constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // of strips
+static_assert(!IN_STRIPS || TILE_ROWS * 8 * STRIPS == TILE_N);
+// Of the source, from the tile's first pixel's topmost, leftmost tap to its last one's last.
+constexpr int HALO_COLUMNS = IN_STRIPS ? 8 * STRIPS + EXTENT_W : LINE_COLUMNS;
+constexpr int HALO_PIXELS =
+    IN_STRIPS ? (TILE_ROWS + EXTENT_H) * HALO_COLUMNS : TILE_N + EXTENT_H * LINE_COLUMNS + EXTENT_W;
+constexpr int NEXT_PIXELS = IN_STRIPS ? HALO_COLUMNS : 8;  // from eight of them to the next eight
+
+// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels (of an image, its
+// strips, then their rows).
+struct PixelTile : TapWindow {
+  u32 group;
+  int first_row;         // of the output's
+  u64 image;             // of the tile's first place
+  u32 images;            // left from there on
+  u32 first;             // lines: the first place's number in its image
+  int first_p, first_q;  // strips: the first pixel
+
+  device_inline explicit PixelTile(u32 tile, const GatherParams& params)
+      : first(0), first_p(0), first_q(0) {
+    const u32 rest = DIVIDE(DIV_TILES_M, tile);
+    first_row = static_cast<int>(tile - rest * DIV_TILES_M) * TILE_M;
+    const u32 pixel_tile = DIVIDE(DIV_GROUPS, rest);
+    group = rest - pixel_tile * DIV_GROUPS;
+    int last_p = OUT_P[0] - 1, last_q = OUT_Q[0] - 1, live_from = 0;
+    if constexpr (IN_STRIPS) {
+      image = DIVIDE(DIV_IMAGE_TILES, pixel_tile);
+      const u32 in_image = pixel_tile - static_cast<u32>(image) * DIV_IMAGE_TILES;
+      const u32 row = DIVIDE(DIV_STRIPS, in_image);
+      first_p = live_from = static_cast<int>(row) * TILE_ROWS;
+      first_q = static_cast<int>(in_image - row * DIV_STRIPS) * (8 * STRIPS);
+      if (first_p + TILE_ROWS - 1 < last_p) last_p = first_p + TILE_ROWS - 1;
+      if (first_q + 8 * STRIPS - 1 < last_q) last_q = first_q + 8 * STRIPS - 1;
+    } else {
+      const u64 place = static_cast<u64>(pixel_tile) * TILE_N;
+      image = DIVIDE(BLOCK_DIV_IMAGE_PLACES, place);
+      first = static_cast<u32>(place - image * IMAGE_PLACES);
+      const u32 last = first + TILE_N - 1;
+      if (last < IMAGE_PLACES) {
+        const int row = static_cast<int>(last) / LINE_COLUMNS;
+        if (row < last_p) last_p = row;
+        live_from = static_cast<int>(first) / LINE_COLUMNS;
+      }
+    }
+    const u64 left = static_cast<u64>(params.images) - image;
+    constexpr u32 MOST = IN_STRIPS ? 1 : TILE_N + 1;  // images of a tile
+    images = left < MOST ? static_cast<u32>(left) : MOST;
+
+    r = live_taps<PADDED_H>(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
+    s = live_taps<PADDED_W>(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
+    // Taps that come to shared memory together are whole rows of them.
+    if (TAP_GROUP > 1) s = {0, TAPS_S};
+    if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
+    // A ring of halos needs so many steps between one and the next.
+    if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
+  }
+
+  // Column n of the product, from the tile's first image on.
+  device_inline Pixel at(int n) const {
+    if constexpr (!IN_STRIPS) return in_line(n);
+    const int strip = n / (8 * TILE_ROWS), place = n - strip * (8 * TILE_ROWS);
+    return {0, 0, first_p + place / 8, first_q + strip * 8 + place % 8};
+  }
+  device_inline bool inside(int n) const {
+    const Pixel pixel = at(n);
+    return static_cast<u32>(pixel.image) < images &&
+           (LINE_ROWS == OUT_P[0] || pixel.p < OUT_P[0]) &&
+           (LINE_COLUMNS == OUT_Q[0] || pixel.q < OUT_Q[0]);
+  }
+
+  // Where pixel `place` of the halo lies in the source, from the tile's first image on; -1:
+  // outside.
+  device_inline int source_offset(int place) const {
+    const Pixel pixel =
+        IN_STRIPS ? Pixel{0, 0, first_p + place / HALO_COLUMNS, first_q + place % HALO_COLUMNS}
+                  : in_line(place);
+    const int h = TOP + pixel.p, w = LEFT + pixel.q;
+    const bool exists = static_cast<u32>(pixel.image) < images &&
+                        static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                        static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
+    return exists
+               ? pixel.image * static_cast<int>(SOURCE_STRIDE_N) +
+                     h * static_cast<int>(SOURCE_STRIDE_H) + w * static_cast<int>(SOURCE_STRIDE_W)
+               : -1;
+  }
+
+  // How many places a tap lies behind a pixel's topmost, leftmost one.
+  device_inline static int tap(int r, int s) {
+    return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
+  }
+
+ private:
+  device_inline Pixel in_line(int n) const {
+    const u32 index = first + static_cast<u32>(n);
+    Pixel pixel;
+    pixel.image = static_cast<int>(index / IMAGE_PLACES);
+    const int rest = static_cast<int>(index) - pixel.image * IMAGE_PLACES;
+    pixel.o = 0;
+    pixel.p = rest / LINE_COLUMNS;
+    pixel.q = rest - pixel.p * LINE_COLUMNS;
+    return pixel;
+  }
+};

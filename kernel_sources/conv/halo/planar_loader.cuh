@@ -1,0 +1,137 @@
+// Brings what a halo tile multiplies to shared memory from tensors whose channels lie apart, word
+// by word: an element of f32 or f64, or two channels of 16 bits. The copies are spread over the
+// steps before those that need them.
+//
+// A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
+// side by side there, come together, each to a plane of its own.
+//
+// Layout: where all that lies in shared memory, which the ways to multiply define: PIXELS of a
+// halo, TAPS and TAPS of a row (WIDTH) that it meets; the bytes of a HALO, of a filter's TAP, and
+// from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of a word
+// of channels. HALO_REST, TAP_REST: where f32 is kept in two parts, bytes from a whole to its rest;
+// else 0.
+#pragma once
+
+#include "conv/geometry/tap_walk.cuh"
+#include "conv/load/row_loader.cuh"
+#include "conv/mma/channel_chunk.cuh"
+
+constexpr int COPY_BYTES = ELEMENT_BYTES;
+constexpr int CHUNK_WORDS = CHUNK_BYTES / WORD_BYTES;
+// Of a group's, by which the next one is on its way: in the last one it lands.
+constexpr int LOAD_STEPS = TAP_GROUP - 1;
+static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
+
+// A thread takes pixels THREADS apart, some words of one in a turn.
+template <class Layout>
+struct PlanarHaloLoader {
+  static constexpr int REST = Layout::HALO_REST;
+  static constexpr int BATCH = ELEMENT_BYTES == 4 && REST == 0 ? 8 : 4;  // words of a turn
+  static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
+  static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
+  static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk
+  static constexpr int STEP_TURNS = turns_of(TURNS, STEPS);
+
+  const element_t* source;  // at the tile's first image, this block's group
+  byte_t* memory;
+  const int* offsets;  // of the halo's pixels, in shared memory
+  offset_t from;       // of the chunk, in the source
+  byte_t* to;          // in shared memory
+  int channels;        // from the chunk's first on
+  int first_pixel;     // of the thread's
+  int turn;            // the next
+  using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, REST>;
+  Words words;
+
+  device_inline PlanarHaloLoader(const element_t* at_group, byte_t* shared, const int* table)
+      : source(at_group),
+        memory(shared),
+        offsets(table),
+        to(shared),
+        first_pixel(kept(static_cast<int>(thread_x()))),
+        turn(TURNS + STEP_TURNS) {}
+
+  device_inline void start(int chunk, int halo) {
+    from = static_cast<offset_t>(chunk * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
+    channels = CHANNELS - chunk * CHUNK_CHANNELS;
+    to = memory + halo;
+    turn = 0;
+  }
+  device_inline bool pending() const { return turn < (Words::WAIT ? TURNS + STEP_TURNS : TURNS); }
+
+  // Stores what the step before has loaded, and loads a step's share.
+  device_inline void step() {
+    if (!pending()) return;
+    if (Words::WAIT && turn > 0) store(turn - STEP_TURNS);
+    load();
+    turn += STEP_TURNS;
+  }
+  device_inline void finish() {
+#pragma unroll 1
+    while (pending()) step();
+  }
+
+ private:
+  device_inline void load() {
+#pragma unroll
+    for (int i = 0; i < STEP_TURNS; ++i) {
+      const int pixel = pixel_of(turn + i), first = word_of(turn + i);
+      // One to registers that is none loads nothing, rather than in a branch (vector_access.cuh).
+      const bool exists = pixel < Layout::PIXELS;
+      if (!Words::WAIT && !exists) continue;
+      const int offset = offsets[exists ? pixel : 0];
+      const element_t* const at =
+          opaque(source +
+                 (from + offset + static_cast<offset_t>(first * WORD_ELEMENTS) * SOURCE_STRIDE_C));
+      byte_t* const place = to + Layout::halo_word(pixel, first);
+#pragma unroll
+      for (int word = 0; word < BATCH; ++word) {
+        const int left = CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS
+                                                        : channels - (first + word) * WORD_ELEMENTS;
+        words.load(i * BATCH + word, exists, place + Layout::halo_word(0, word),
+                   at + static_cast<offset_t>(word * WORD_ELEMENTS) * SOURCE_STRIDE_C,
+                   SOURCE_STRIDE_C, offset >= 0 ? left : 0);
+      }
+    }
+  }
+  device_inline void store(int loaded) const {
+    static_assert(!Words::WAIT || BATCH == 4);
+#pragma unroll
+    for (int i = 0; i < STEP_TURNS; ++i) {
+      const int pixel = pixel_of(loaded + i), first = word_of(loaded + i);
+      if (pixel >= Layout::PIXELS) continue;
+      words.store_four(i * BATCH, to + Layout::halo_word(pixel, first));
+    }
+  }
+
+  device_inline int pixel_of(int turn) const { return first_pixel + turn / PIXEL_TURNS * THREADS; }
+  device_inline static int word_of(int turn) { return turn % PIXEL_TURNS * BATCH; }
+};
+
+// A thread takes one word of one tap of each row. Lanes that follow each other take taps, then
+// channels.
+template <class Layout>
+struct PlanarFilterLoader {
+  using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, Layout::ROW, LOAD_STEPS,
+                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0, Layout::TAP_REST>;
+  Loader loader;
+
+  device_inline static int tap() { return Loader::position() % TAP_GROUP; }
+  device_inline static int channel() { return Loader::position() / TAP_GROUP * WORD_ELEMENTS; }
+
+  device_inline PlanarFilterLoader(const element_t* at_group, int first_row, byte_t* shared)
+      : loader(at_group + (static_cast<offset_t>(first_row) * W_STRIDE_ROW +
+                           static_cast<offset_t>(channel()) * W_STRIDE_C +
+                           static_cast<offset_t>(tap() / Layout::WIDTH) * W_STRIDE_R +
+                           static_cast<offset_t>(tap() % Layout::WIDTH) * W_STRIDE_S),
+               tap() * Layout::TAP + Layout::tap_word(channel() / WORD_ELEMENTS), W_STRIDE_ROW,
+               W_STRIDE_C, ROWS - first_row, shared) {}
+
+  // Of the group that begins with `step`.
+  device_inline void start(const Step& step, int stage) {
+    const int first = step.chunk * CHUNK_CHANNELS;
+    loader.start(
+        static_cast<offset_t>(first) * W_STRIDE_C + static_cast<offset_t>(step.r) * W_STRIDE_R,
+        stage, CHANNELS % CHUNK_CHANNELS == 0 ? WORD_ELEMENTS : CHANNELS - first - channel());
+  }
+};

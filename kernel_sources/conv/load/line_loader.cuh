@@ -1,0 +1,179 @@
+// Brings a band of x to shared memory as lines of words: [copy][plane][row][line]. A plane is a
+// channel, or all of them where they lie side by side in a pixel. Elements that are to be
+// neighbours are: those of a line lie PHASES apart in memory, a line for each remainder. Of 16
+// bits, where two elements are a word, lines may be kept twice (COPIES), the second time moved on
+// by one element, so that every two neighbours are a word in one of them; or only so (X_SHIFT).
+//
+// Where rows of x are aligned, and bands begin alike, a thread takes X_ACCESS bytes at a time; a
+// line then begins X_FRONT elements before the band.
+#pragma once
+
+#include "conv/load/row_loader.cuh"
+#include "target/vector_access.cuh"
+
+// Where element `element` of a line lies, from the line's first word on, in words.
+device_inline constexpr int line_place(int element) {
+  const int at = element + X_FRONT;
+  return (COPIES == 1 ? 0 : at % 2 * X_COPY) + at / WORD_ELEMENTS;
+}
+constexpr int X_WORDS = (COPIES == 1 ? 0 : X_COPY) + X_PLANES * X_PLANE;
+constexpr int X_BYTES = (X_WORDS * WORD_BYTES + 15) / 16 * 16;  // whole vectors
+
+// A thread takes the same chunk of X_CHUNK words of rows ROWS_A_TURN apart, of lines longer than
+// all threads one segment after the other; outside x they are zero.
+//
+// Lines: ROWS of a plane, PHASES, WORDS of a line; SIZE, elements of a row of the source; STEPS, in
+// which they are loaded. X_PLANE, X_ROW, X_LINE, X_COPY: words from one to the next.
+template <class Lines>
+struct LineLoader {
+  static constexpr int LINE_PHASES = Lines::PHASES;
+  static constexpr int LINE_CHUNKS = Lines::WORDS / X_CHUNK;
+  static constexpr int POSITIONS = LINE_PHASES * LINE_CHUNKS;
+  static constexpr int SEGMENTS = turns_of(POSITIONS, THREADS);
+  static constexpr int SEGMENT = turns_of(POSITIONS, SEGMENTS);  // positions
+  static constexpr int ROWS_A_TURN = THREADS / SEGMENT;
+  static constexpr int SEGMENT_TURNS = turns_of(X_PLANES * Lines::ROWS, ROWS_A_TURN);
+  static constexpr int TURNS = SEGMENTS * SEGMENT_TURNS;
+  static constexpr int BATCH = turns_of(TURNS, Lines::STEPS);
+  static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;         // of a chunk
+  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // at once, all in x or none
+  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // an element more
+  static_assert(Lines::WORDS % X_CHUNK == 0);
+  static_assert(WHOLE || X_ACCESS == ELEMENT_BYTES);
+
+  // A chunk of 16 bits on its way, in registers.
+  struct Chunk {
+    u32 parts[(WHOLE ? X_CHUNK : ELEMENTS) + NEXT];
+    int place;  // in shared memory; -1: there is none
+
+    // Word i of the lines that are moved on by `shift`.
+    device_inline u32 word(int i, int shift) const {
+      if constexpr (WHOLE)
+        return shift == 0 ? parts[i] : parts[i] >> 16 | parts[i + 1] << 16;
+      else
+        return parts[2 * i + shift] | parts[2 * i + 1 + shift] << 16;
+    }
+  };
+
+  const element_t* x;  // at the first plane, image 0
+  const element_t* image;
+  byte_t* memory;
+  int planes;                  // from the first one on
+  int first_h, first_element;  // of the band
+  int stage;                   // where it goes
+  int turn;                    // the next
+  // The thread's next chunk: its plane and row, its first element in a row of x, its offset from
+  // the image on (which may run past all), its place in shared memory.
+  int plane, row, first;
+  u32 from;
+  int to;
+  Chunk chunks[BATCH];
+
+  device_inline LineLoader(const element_t* first_plane, int plane_count, byte_t* shared)
+      : x(first_plane), memory(shared), planes(plane_count), turn(TURNS + BATCH) {}
+
+  // h, element: where the band begins; outside x, it may be.
+  device_inline void start(u32 of_image, int h, int element, int place) {
+    image = x + static_cast<i64>(of_image) * SOURCE_STRIDE_N;
+    first_h = h, first_element = element;
+    stage = place;
+    turn = 0;
+    start_segment(0);
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) chunks[i].place = -1;
+  }
+  device_inline bool pending() const { return turn < (WORD_ELEMENTS == 2 ? TURNS + BATCH : TURNS); }
+
+  // Stores what the step before has loaded, and loads a step's share.
+  device_inline void step() {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      if constexpr (WORD_ELEMENTS == 2) store(chunks[i]);
+      load(chunks[i]);
+      if (SEGMENTS > 1 && (turn + i + 1) % SEGMENT_TURNS == 0)
+        start_segment((turn + i + 1) / SEGMENT_TURNS);
+      else
+        advance();
+    }
+    turn += BATCH;
+  }
+  device_inline void finish() {
+#pragma unroll 1
+    while (pending()) step();
+  }
+  // After the last of Lines::STEPS: stores what still waits.
+  device_inline void flush() {
+    if constexpr (WORD_ELEMENTS == 2) {
+#pragma unroll
+      for (int i = 0; i < BATCH; ++i) {
+        store(chunks[i]);
+        chunks[i].place = -1;
+      }
+    }
+  }
+
+ private:
+  device_inline void start_segment(int segment) {
+    const int position = segment * SEGMENT + thread_x() % SEGMENT;
+    const int all_rows = thread_x() / SEGMENT;
+    const int phase = position / LINE_CHUNKS, chunk = position % LINE_CHUNKS;
+    // Threads past the last whole row of positions take none.
+    const bool takes = all_rows < ROWS_A_TURN && (SEGMENTS == 1 || position < POSITIONS);
+    plane = takes ? all_rows / Lines::ROWS : X_PLANES;
+    row = all_rows % Lines::ROWS;
+    first = first_element - X_FRONT + chunk * (ELEMENTS * LINE_PHASES) + phase;
+    from = static_cast<u32>(plane) * static_cast<u32>(SOURCE_STRIDE_C) +
+           static_cast<u32>(first_h + row) * static_cast<u32>(SOURCE_STRIDE_H) +
+           static_cast<u32>(first);
+    to = stage + (plane * X_PLANE + row * X_ROW + phase * X_LINE + chunk * X_CHUNK) * WORD_BYTES;
+  }
+  device_inline void load(Chunk& chunk) const {
+    const bool is_one = plane < X_PLANES;
+    const bool row_exists =
+        plane < planes && static_cast<u32>(first_h + row) < static_cast<u32>(SOURCE_H);
+    const auto exists = [&](int element) {
+      return row_exists &&
+             static_cast<u32>(first + element * LINE_PHASES) < static_cast<u32>(Lines::SIZE);
+    };
+    const element_t* const at = opaque(image + static_cast<int>(from));
+    if constexpr (WORD_ELEMENTS == 1) {
+      async_copy_if<X_ACCESS>(is_one, memory + to, at, exists(0));
+    } else {
+      chunk.place = is_one ? to : -1;
+      if constexpr (WHOLE) {
+        load_words<X_CHUNK>(chunk.parts, at, is_one && exists(0));
+        if constexpr (NEXT)
+          chunk.parts[X_CHUNK] = load_short(at + ELEMENTS, is_one && exists(ELEMENTS));
+      } else {
+#pragma unroll
+        for (int i = 0; i < ELEMENTS + NEXT; ++i)
+          chunk.parts[i] = load_short(at + i * LINE_PHASES, is_one && exists(i));
+      }
+    }
+  }
+  device_inline void store(const Chunk& chunk) const {
+    if (chunk.place < 0) return;
+    struct alignas(4 * X_CHUNK) Words {
+      u32 word[X_CHUNK];
+    };
+#pragma unroll
+    for (int copy = 0; copy < COPIES; ++copy) {
+      Words words;
+#pragma unroll
+      for (int i = 0; i < X_CHUNK; ++i) words.word[i] = chunk.word(i, COPIES == 1 ? X_SHIFT : copy);
+      *reinterpret_cast<Words*>(memory + (chunk.place + copy * (X_COPY * 4))) = words;
+    }
+  }
+  device_inline void advance() {
+    constexpr int PLANES_ON = ROWS_A_TURN / Lines::ROWS, ROWS_ON = ROWS_A_TURN % Lines::ROWS;
+    const auto on = [&](int planes_on, int rows_on) {
+      plane += planes_on;
+      row += rows_on;
+      from += static_cast<u32>(planes_on) * static_cast<u32>(SOURCE_STRIDE_C) +
+              static_cast<u32>(rows_on) * static_cast<u32>(SOURCE_STRIDE_H);
+      to += (planes_on * X_PLANE + rows_on * X_ROW) * WORD_BYTES;
+    };
+    on(PLANES_ON, ROWS_ON);
+    if (row >= Lines::ROWS) on(1, -Lines::ROWS);
+  }
+};

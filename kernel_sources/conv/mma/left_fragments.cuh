@@ -1,0 +1,53 @@
+// Left operands of products by warpgroups in registers, f32 that is three products taken apart
+// there, and their products with a right operand that lies in shared memory.
+#pragma once
+
+#include "conv/mma/warpgroup_sums.cuh"
+#include "target/wgmma.cuh"
+
+// 32 bytes of the reduction.
+struct LeftFragments {
+  u32 whole[PRODUCTS_LEFT][4], rest[SPLIT ? PRODUCTS_LEFT : 1][4];
+
+  // Word `half` of the lane's two, of column j.
+  device_inline u32& word(int j, int half) { return whole[j / 2][half * 2 + j % 2]; }
+  // Once read.
+  device_inline void take_apart() {
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int i = 0; i < PRODUCTS_LEFT; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const Parts parts = split(float_of(whole[i][c]));
+          whole[i][c] = bits_of(parts.whole), rest[i][c] = bits_of(parts.rest);
+        }
+    }
+  }
+};
+
+using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_LEFT, PRODUCTS_RIGHT>;
+
+// All from left operand L on.
+template <bool RIGHT_INNER, int L>
+device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
+                                 const LeftFragments& left, SharedMatrix right, int rest) {
+  auto& into = sums.registers;
+  if constexpr (SPLIT) {
+    products.template multiply<RIGHT_INNER, L>(into, left.rest[L], right, !sums.fresh);
+    products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right.moved(rest));
+  }
+  products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right, SPLIT || !sums.fresh);
+  if constexpr (L + 1 < PRODUCTS_LEFT)
+    multiply_from<RIGHT_INNER, L + 1>(products, sums, left, right, rest);
+}
+
+// Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
+// to its rests.
+template <bool RIGHT_INNER>
+device_inline void start_products(LeftProducts& products, WarpgroupSums& sums,
+                                  const LeftFragments& left, SharedMatrix right, int rest) {
+  products.begin();
+  multiply_from<RIGHT_INNER, 0>(products, sums, left, right, rest);
+  products.commit();
+  sums.fresh = false;
+}

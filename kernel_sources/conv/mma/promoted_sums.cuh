@@ -1,0 +1,107 @@
+// A thread's sums on the tensor cores, which round toward zero: every PROMOTE steps what has come
+// together goes to sums that are added up as f32 should be (0: at the end alone). Those wait in
+// registers or, with PROMOTE_LOCAL, where that happens seldom, in local memory.
+#pragma once
+
+#include "conv/mma/tf32_split.cuh"
+#include "target/sum_registers.cuh"
+
+static_assert(!SPLIT || !PROMOTE_LOCAL);
+
+// Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, and a warp's lanes 8 x 4 in each. Their left operand
+// is of the tile's rows or, where lanes are 8 along the columns, of those.
+constexpr bool COLUMNS_LEFT = LANES_N == 8;
+constexpr int PRODUCTS_LEFT = COLUMNS_LEFT ? PRODUCTS_N : PRODUCTS_M;
+constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
+
+// Row and column of the thread's that sum c of product (l, r) is.
+device_inline constexpr int sum_row(int l, int r, int c) {
+  return COLUMNS_LEFT ? 2 * r + c % 2 : 2 * l + c / 2;
+}
+device_inline constexpr int sum_column(int l, int r, int c) {
+  return COLUMNS_LEFT ? 2 * l + c / 2 : r / VECTOR_N * RUN_N + c % 2 * VECTOR_N + r % VECTOR_N;
+}
+
+// Right operands of a run are a step apart in a Place (target/sum_registers.cuh).
+constexpr int RIGHT_RUN = COLUMNS_LEFT ? (RUN_M + 1) / 2 : VECTOR_N;
+
+// REPLACED: a run's first products take the place of its sums.
+template <bool REPLACED>
+struct PromotedSums {
+  // Whether those of before the last promotion are in registers.
+  static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
+  static_assert(STORED_SUMS[0] == (TOTALS ? 't' : 's'));
+
+  SumRegisters<compute_t, PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS, PROMOTE_LOCAL> registers;
+  bool promoted = false;  // something is held
+  bool fresh;             // sums are nothing yet: products are to take their place
+
+  // The first thing that a kernel does.
+  device_inline PromotedSums() { registers.declare(); }
+  // Before the products of a tile.
+  device_inline void start() {
+    promoted = false;
+    if constexpr (TOTALS) registers.clear_totals();
+    start_run();
+  }
+
+  // At the end of a run of PROMOTE steps, or of all; more: steps follow.
+  device_inline void end_run(bool more) {
+    if constexpr (TOTALS) {
+      registers.add_to_totals();
+      start_run();
+    } else if constexpr (PROMOTE > 0) {
+      // What is held comes to the sums at hand, and goes back if there is more to come.
+      if (promoted) registers.add_held();
+      if (!more) return;
+      registers.hold();
+      promoted = true;
+      start_run();
+    }
+  }
+  // Once all runs have ended, where there may have been none.
+  device_inline void finish() {
+    if (!TOTALS && REPLACED && fresh) registers.clear();
+  }
+
+  // By line (tile_sums.cuh).
+  struct LinePlace {
+    static constexpr int LEFT_RUN = 1, RUN = RIGHT_RUN;
+    device_inline static constexpr int line(int l, int r, int c) {
+      return LINES_ALONG_M ? sum_column(l, r, c) : sum_row(l, r, c);
+    }
+    device_inline static constexpr int in_line(int l, int r, int c) {
+      return LINES_ALONG_M ? sum_row(l, r, c) : sum_column(l, r, c);
+    }
+  };
+
+ private:
+  device_inline void start_run() {
+    fresh = REPLACED;
+    if constexpr (!REPLACED) registers.clear();
+  }
+};
+
+// So many steps of STEP_FRAGMENTS fragments each, which take turns in two sets of registers:
+// step(the set of the first). Promotions stay out of the innermost loop, where they would be in the
+// products' way; settle(): products are to be done.
+template <int STEP_FRAGMENTS, class Sums, class Step, class Settle>
+device_inline void multiply_in_turns(Sums& sums, int steps, const Step& step,
+                                     const Settle& settle) {
+  static_assert((STEP_FRAGMENTS * PROMOTE) % 2 == 0, "fragments take turns");
+  int k = 0;
+#pragma unroll 1
+  while (k < steps) {
+    const int stop = PROMOTE > 0 && k + PROMOTE < steps ? k + PROMOTE : steps;
+#pragma unroll 1
+    for (;;) {
+      step(0);
+      if (++k == stop) break;
+      if (STEP_FRAGMENTS % 2 == 0) continue;
+      step(1);
+      if (++k == stop) break;
+    }
+    settle();
+    sums.end_run(k < steps);
+  }
+}

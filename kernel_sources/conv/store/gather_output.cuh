@@ -1,0 +1,60 @@
+// The outputs of a gather: where they go, and what they are by definition.
+#pragma once
+
+#include "conv/geometry/gather_sum.cuh"
+#include "conv/geometry/output_place.cuh"
+#include "conv/geometry/tile_sums.cuh"
+#include "conv/mma/scaled_sums.cuh"
+#include "conv/store/epilogue.cuh"
+
+// Of the rows from `row` of the whole output on, and the images from `image` on.
+device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
+                 OUT_FIRST[phase];
+  epilogue.z = static_cast<const element_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
+               (RESIDUAL ? 0 : OUT_FIRST[phase]);
+  epilogue.bias = static_cast<const element_t*>(params.bias) + row * BIAS_STRIDE;
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coef = coefficients_of<compute_t>(params);
+  return epilogue;
+}
+
+// Where the residual of pixel `n` of a row lies, whose result lies at `at`. pixels.at(n): which it
+// is.
+template <class Pixels>
+device_inline out_offset_t residual_place(const Pixels& pixels, int row, int n, out_offset_t at) {
+  if constexpr (Z_LIKE_OUT) return at;
+  return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(n));
+}
+
+// The outputs of a group, of the images from `image` on.
+struct GatherSums {
+  const GatherParams& params;
+  i64 image, group;
+  int phase;
+
+  // One by its definition.
+  device_inline compute_t add_up(const Pixel& pixel, int row) const {
+    return gather_sum<offset_t, true>(params, from_here(image + pixel.image), from_here(group),
+                                      from_here(row), phase, from_here(pixel.o), from_here(pixel.p),
+                                      from_here(pixel.q));
+  }
+};
+
+// Where a tile's pixels lie in the output, each worked out once for all threads of the block, in
+// TILE_N places of shared memory; -1: there is none.
+struct PlacesInShared {
+  out_offset_t* first;
+
+  // tile: inside(n), whether there is a pixel n; at(n), which.
+  template <class Tile>
+  device_inline void put(const Tile& tile) const {
+#pragma unroll 1
+    for (int n = thread_x(); n < TILE_N; n += THREADS)
+      first[n] = tile.inside(n) ? output_offset(tile.at(n)) : -1;
+  }
+  device_inline bool inside(int n) const { return first[n] >= 0; }
+  device_inline out_offset_t place(int n) const { return first[n]; }
+};

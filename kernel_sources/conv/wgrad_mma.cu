@@ -1,5 +1,0 @@
-// Filter gradient as an implicit matrix product on the tensor cores.
-#include "conv/mma_multiply.cuh"
-
-// The way to multiply comes first.
-#include "conv/wgrad_gemm.cuh"

@@ -1,0 +1,233 @@
+// kiln bundle: files of many kernels, made by `kiln prewarm --bundle`.
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "cache/entry_format.hpp"
+#include "cli/cache/bundle_file.hpp"
+#include "cli/cache/entries.hpp"
+#include "cli/commands.hpp"
+#include "cli/format.hpp"
+#include "cli/printable.hpp"
+#include "core/error.hpp"
+
+namespace kiln::cli {
+namespace {
+
+struct Options {
+  std::string file, output;
+  std::vector<std::string> files, keys;
+};
+
+std::vector<std::string> texts_in(const nlohmann::ordered_json& json, const char* field) {
+  std::vector<std::string> texts;
+  const auto found = json.find(field);
+  if (found == json.end() || !found->is_array()) return texts;
+  for (const auto& text : *found)
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  return texts;
+}
+
+std::string library_of(const nlohmann::ordered_json& provenance) {
+  const auto library = provenance.find("library");
+  return library != provenance.end() && library->is_string() ? library->get<std::string>() : "?";
+}
+
+int list(const Options& options) {
+  const auto bundle = open_bundle(options.file);
+  const auto provenance = provenance_of(*bundle);
+  std::cout << "library    " << printable(library_of(provenance)) << '\n';
+  for (const std::string& compiler : texts_in(provenance, "compilers"))
+    std::cout << "compiler   " << printable(compiler) << '\n';
+  std::cout << "manifest   " << texts_in(provenance, "manifest").size() << " problems\nkernels    "
+            << bundle->entries() << "\nsize       " << bytes_text(bundle->bytes()) << '\n';
+  std::string flaw;
+  for (const cache::BundleRecord& record : bundle->records(flaw)) {
+    const std::string key = record.content_hash + "-" + record.producer_hash;
+    std::cout << key << "  " << padded(bytes_text(record.bytes), 10) << "  "
+              << printable(label_of(provenance, key)) << '\n';
+  }
+  if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", flaw);
+  return 0;
+}
+
+// Every byte of every file that matters, and that the provenance and the entries fit each other.
+int verify(const Options& options) {
+  bool sound = true;
+  for (const std::string& file : options.files) {
+    std::vector<std::string> flaws;
+    std::uint64_t entries = 0;
+    std::string why;
+    const auto bundle = cache::Bundle::open(file, why);
+    if (bundle) {
+      std::string provenance_flaw, index_flaw;
+      bundle->provenance(provenance_flaw);
+      visit_entries(
+          *bundle,
+          [&](const StoredEntry& entry) {
+            ++entries;
+            if (!entry.flaw.empty()) flaws.push_back(cat(entry.key, ": ", entry.flaw));
+            if (entry.flaw.empty() && !entry.entry.find("binary"))
+              flaws.push_back(entry.key + ": no machine code");
+          },
+          index_flaw);
+      for (const std::string& flaw : {provenance_flaw, index_flaw})
+        if (!flaw.empty()) flaws.push_back(flaw);
+    } else {
+      flaws.push_back(why);
+    }
+    for (const std::string& flaw : flaws) std::cout << file << ": " << flaw << '\n';
+    if (flaws.empty()) std::cout << file << ": " << entries << " kernels, all sound\n";
+    sound = sound && flaws.empty();
+  }
+  return sound ? 0 : 1;
+}
+
+struct Content {
+  std::map<std::string, std::vector<std::byte>> binaries;  // by key
+  nlohmann::ordered_json provenance;
+};
+
+Content content_of(const std::string& file) {
+  const auto bundle = open_bundle(file);
+  Content content;
+  content.provenance = provenance_of(*bundle);
+  std::string flaw;
+  visit_entries(
+      *bundle,
+      [&](const StoredEntry& entry) {
+        if (!entry.flaw.empty()) flaw = cat(entry.key, ": ", entry.flaw);
+        const cache::Section* const binary = entry.entry.find("binary");
+        content.binaries[entry.key] = binary ? binary->bytes : std::vector<std::byte>();
+      },
+      flaw);
+  if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, file, ": ", flaw);
+  return content;
+}
+
+// What kernels each has alone, and which differ in their machine code under one key. Exit status 1
+// if there is anything to tell.
+int diff(const Options& options) {
+  const Content a = content_of(options.files.at(0)), b = content_of(options.files.at(1));
+  int differences = 0;
+  const auto tell = [&](char mark, const Content& of, const std::string& key) {
+    ++differences;
+    std::cout << mark << ' ' << key << "  " << printable(label_of(of.provenance, key)) << '\n';
+  };
+  const auto tell_fields = [&](const char* name, const std::string& old, const std::string& fresh) {
+    if (old == fresh) return;
+    ++differences;
+    std::cout << name << "  " << printable(old) << "  ->  " << printable(fresh) << '\n';
+  };
+  tell_fields("library", library_of(a.provenance), library_of(b.provenance));
+  tell_fields("compilers", join(texts_in(a.provenance, "compilers"), ", "),
+              join(texts_in(b.provenance, "compilers"), ", "));
+  for (const auto& [key, binary] : a.binaries) {
+    const auto other = b.binaries.find(key);
+    if (other == b.binaries.end())
+      tell('-', a, key);
+    else if (other->second != binary)
+      tell('!', a, key);
+  }
+  for (const auto& [key, binary] : b.binaries)
+    if (!a.binaries.contains(key)) tell('+', b, key);
+  if (differences == 0) std::cout << "the same " << a.binaries.size() << " kernels\n";
+  return differences == 0 ? 0 : 1;
+}
+
+int extract(const Options& options) {
+  const auto bundle = open_bundle(options.file);
+  int count = 0;
+  std::string flaw;
+  visit_entries(
+      *bundle,
+      [&](const StoredEntry& entry) {
+        bool wanted = options.keys.empty();
+        for (const std::string& key : options.keys) wanted = wanted || entry.key.starts_with(key);
+        if (!wanted) return;
+        if (!entry.flaw.empty())
+          fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", entry.key, ": ", entry.flaw);
+        ++count;
+        for (const std::string& path : extract_entry(entry, options.output))
+          std::cout << path << '\n';
+      },
+      flaw);
+  if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", flaw);
+  if (count == 0) fail(KILN_STATUS_EXECUTION_FAILED, options.file, " has no such kernel");
+  return 0;
+}
+
+// All kernels of several bundles in one; of the same key, the first one's.
+int merge(const Options& options) {
+  std::map<std::string, std::pair<const cache::Bundle*, cache::BundleRecord>> in_order;
+  std::vector<std::unique_ptr<const cache::Bundle>> bundles;
+  std::set<std::string> compilers, problems, winners;
+  nlohmann::ordered_json labels = nlohmann::ordered_json::object();
+  for (const std::string& file : options.files) {
+    bundles.push_back(open_bundle(file));
+    const auto provenance = provenance_of(*bundles.back());
+    for (const std::string& text : texts_in(provenance, "compilers")) compilers.insert(text);
+    for (const std::string& text : texts_in(provenance, "manifest")) problems.insert(text);
+    for (const std::string& text : texts_in(provenance, "tuning")) winners.insert(text);
+    std::string flaw;
+    for (const cache::BundleRecord& record : bundles.back()->records(flaw)) {
+      const std::string key = record.content_hash + "-" + record.producer_hash;
+      if (in_order.emplace(key, std::pair(bundles.back().get(), record)).second)
+        labels[key] = label_of(provenance, key);
+    }
+    if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, file, ": ", flaw);
+  }
+  cache::BundleWriter writer(options.file);
+  for (const auto& [key, source] : in_order) {
+    const std::vector<std::byte> entry = source.first->entry(source.second);
+    if (const cache::Decoded decoded = cache::decode(entry); decoded.flaw)
+      fail(KILN_STATUS_EXECUTION_FAILED, source.first->path(), ": ", key, ": ", decoded.flaw);
+    writer.add(entry);
+  }
+  const auto provenance = make_provenance({compilers.begin(), compilers.end()}, labels,
+                                          {problems.begin(), problems.end()}, winners);
+  const std::string failure = writer.finish(text_of_provenance(provenance));
+  if (!failure.empty())
+    fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", options.file, " cannot be written: ", failure);
+  std::cout << options.file << ": " << in_order.size() << " kernels\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_bundle_command(CLI::App& app, Run& run_command) {
+  CLI::App& command =
+      *app.add_subcommand("bundle", "Files of many kernels, as `kiln prewarm --bundle` makes them");
+  command.require_subcommand(0, 1);
+  command.callback([&command, &run_command] {
+    if (!command.get_subcommands().empty()) return;
+    run_command = []() -> int {
+      throw UsageError("no bundle command; expected ls, verify, diff, extract or merge");
+    };
+  });
+  auto options = std::make_shared<Options>();
+  const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
+    CLI::App& sub = *command.add_subcommand(name, what);
+    sub.callback([=, &run_command] { run_command = [=] { return body(*options); }; });
+    return &sub;
+  };
+  add("ls", "Provenance and kernels: key, size, architecture, problem", list)
+      ->add_option("FILE", options->file)
+      ->required();
+  add("verify", "Read every byte; exit status 1 if any is wrong", verify)
+      ->add_option("FILE", options->files)
+      ->required();
+  add("diff", "Kernels that one of two has (- +), or that differ (!); exit status 1 if any", diff)
+      ->add_option("FILE", options->files)
+      ->expected(2)
+      ->required();
+  CLI::App& take = *add("extract", "Machine code, PTX and source as files of their own", extract);
+  take.add_option("FILE", options->file)->required();
+  take.add_option("KEY", options->keys, "Beginnings of keys; none: every kernel");
+  take.add_option("-o", options->output, "Write into this folder")->type_name("DIR")->required();
+  CLI::App& join_up = *add("merge", "One bundle of several", merge);
+  join_up.add_option("OUT", options->file)->required();
+  join_up.add_option("FILE", options->files)->required();
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,226 @@
+// kiln prewarm: compiles the kernels of a manifest into the cache, and packs them into a bundle.
+// Needs no GPU.
+#include <atomic>
+#include <csignal>
+#include <iostream>
+#include <set>
+#include <thread>
+
+#include "cli/cache/bundle_file.hpp"
+#include "cli/cache/manifest.hpp"
+#include "cli/commands.hpp"
+#include "cli/device/device_file.hpp"
+#include "cli/device/device_options.hpp"
+#include "cli/format.hpp"
+#include "cli/operation/operation.hpp"
+#include "cli/printable.hpp"
+#include "cli/progress.hpp"
+#include "codegen/source.hpp"
+#include "core/error.hpp"
+#include "plan/compile_slots.hpp"
+#include "plan/kernel_store.hpp"
+#include "plan/tuning.hpp"
+
+namespace kiln::cli {
+namespace {
+
+struct Options {
+  std::string file, bundle;
+  std::vector<std::string> architectures, device_files;
+  ManifestDefaults defaults{{"f32"}, {"nchw"}, {}, false};
+  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+};
+
+struct Job {
+  std::string label;  // "sm_90a conv --dt f16 g1mb128_..."
+  KernelSpec kernel;
+  kilnDeviceKind_t kind;
+  std::string arch;
+};
+
+struct Counts {
+  std::atomic<int> compiled{0}, present{0}, failed{0};
+};
+
+// Set by Ctrl-C: what is being compiled is finished, nothing more is begun. A second one ends the
+// program as usual, which does no harm either: entries appear in the cache whole or not at all.
+volatile std::sig_atomic_t interrupted = 0;
+
+void watch_for_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+std::vector<DeviceDescription> devices_of(const Options& options) {
+  std::vector<DeviceDescription> devices;
+  for (const std::string& arch : options.architectures) devices.push_back(architecture_of(arch));
+  for (const std::string& file : options.device_files) devices.push_back(read_device_file(file));
+  return devices;
+}
+
+struct Work {
+  std::vector<Job> jobs;
+  std::vector<std::string> problems;  // every label, those that share a kernel too
+  std::set<std::string> winners;      // lines of tuning that some of them were chosen by
+};
+
+// The kernels that the manifest asks for, each once: problems that differ in their batch mostly
+// share theirs.
+Work work_of(const Options& options, Counts& counts) {
+  const std::vector<DeviceDescription> given = devices_of(options);
+  ManifestDefaults defaults = options.defaults;
+  defaults.other_devices = !given.empty();
+  const Manifest manifest = read_manifest(options.file, defaults);
+  const auto complain = [&](const std::string& flaw) {
+    ++counts.failed;
+    std::cout << "failed         " << printable_lines(flaw) << std::endl;
+  };
+  for (const std::string& flaw : manifest.flaws) complain(flaw);
+  Work work;
+  std::set<std::string> seen, told;
+  for (const ManifestEntry& entry : manifest.entries) {
+    const auto& devices = given.empty() ? entry.devices : given;
+    if (devices.empty())
+      throw UsageError(
+          cat("no --arch and no --device, and ", entry.place, " names no architecture"));
+    for (const DeviceDescription& device : devices) {
+      const std::string engine =
+          entry.only_engine.empty() ? "" : cat("--engine ", entry.only_engine, " ");
+      const std::string label =
+          cat(device.arch, " ", command_of(entry.problem), " ", engine, line_of(entry.problem));
+      try {
+        std::vector<EngineRefusal> refusals;
+        Choice choice = choose_tuned(entry.problem, device, entry.only_engine, refusals);
+        Proposal& proposal = choice.proposal;
+        if (choice.tuned) work.winners.insert(tuning_line(*find_winner(entry.problem, device)));
+        if (told.insert(label).second) work.problems.push_back(label);
+        if (seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
+                .second)
+          work.jobs.push_back({label, std::move(proposal.kernel), device.kind, device.arch});
+      } catch (const Error& error) {
+        complain(cat(entry.place, ": ", label, ": ", error.what()));
+      }
+    }
+  }
+  return work;
+}
+
+void compile(const Job& job, Counts& counts, Progress& progress) {
+  progress.begin(job.label);
+  try {
+    const FoundImage found = make_image(job.kernel, job.kind, job.arch);
+    if (found.origin != KILN_KERNEL_COMPILED) {
+      ++counts.present;
+      progress.done(job.label, cat("already there  ", job.label), false);
+    } else {
+      ++counts.compiled;
+      progress.done(job.label,
+                    cat("compiled       ", job.label, "  ", fixed(found.times.compile, 0), " ms"),
+                    false);
+    }
+  } catch (const std::exception& error) {
+    ++counts.failed;
+    progress.done(job.label, cat("failed         ", job.label, ": ", error.what()), true);
+  }
+}
+
+void compile_all(const std::vector<Job>& jobs, int threads, Counts& counts) {
+  set_compile_threads(threads);
+  watch_for_interrupt();
+  Progress progress(static_cast<int>(jobs.size()));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; !interrupted && (i = next++) < jobs.size();) {
+      compile(jobs[i], counts, progress);
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+}
+
+void pack(const Options& options, const Work& work) {
+  std::vector<PackedKernel> kernels;
+  for (const Job& job : work.jobs) kernels.push_back({job.kernel, job.kind, job.arch, job.label});
+  write_bundle(options.bundle, kernels, work.problems, work.winners);
+  std::cout << "bundle " << options.bundle << ": " << kernels.size() << " kernels" << std::endl;
+}
+
+int run(const Options& options) {
+  const cache::DiskStore& store = kernel_cache();
+  if (cache_mode() != CacheMode::on) {
+    throw UsageError(cat("KILN_CACHE is ", name_of(cache_mode()),
+                         "; expected on, for kernels are made here and kept"));
+  }
+  if (!store.usable()) {
+    fail(KILN_STATUS_EXECUTION_FAILED, "the kernel cache cannot be used: ", store.why_unusable());
+  }
+  Counts counts;
+  const Work work = work_of(options, counts);
+  compile_all(work.jobs, options.threads, counts);
+  std::cout << counts.compiled << " compiled, " << counts.present << " already there, "
+            << counts.failed << " failed" << std::endl;
+  if (interrupted) {
+    std::cerr << "kiln: interrupted; the kernels compiled so far are in the cache\n";
+    return 130;
+  }
+  if (const auto failures = store.counters().publish_failures; failures > 0) {
+    fail(KILN_STATUS_EXECUTION_FAILED, failures,
+         " of the kernels compiled could not be written to ", store.directory());
+  }
+  if (!options.bundle.empty() && counts.failed > 0) {
+    std::cerr << "kiln: no bundle is written while kernels are missing\n";
+  } else if (!options.bundle.empty()) {
+    pack(options, work);
+  }
+  return counts.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_prewarm_command(CLI::App& app, Run& run_command) {
+  CLI::App& command = *app.add_subcommand(
+      "prewarm", "Compile the kernels of a manifest into the cache, or a bundle; needs no GPU");
+  auto options = std::make_shared<Options>();
+  command.footer(
+      "A line is a command, its flags and a problem, as logs and --json print them:\n"
+      "  pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0\n"
+      "Without a command it is a convolution; flags of a line override --dt and --layout.\n"
+      "Or a JSON object, as --json and KILN_RECORD=FILE write them:\n"
+      "  {\"command\":\"conv\",\"problem\":\"ic64ih56oc64kh3ph1\",\"dt\":[\"f32\",\"f16\"],\n"
+      "   \"layout\":\"nhwc\",\"batch\":[1,8],\"architecture\":\"sm_90a\"}     (on one line)\n"
+      "What an interrupted run has compiled, the next one finds there.");
+  command.add_option("FILE", options->file, "A manifest, a problem a line, as described below")
+      ->required();
+  command
+      .add_option("--arch", options->architectures,
+                  "sm_XX, a chip such as h100-pcie, or host; several separated by ','. Default: "
+                  "those that the lines name")
+      ->delimiter(',');
+  command
+      .add_option("--device", options->device_files,
+                  "A device's description, as `kiln info --describe-device` writes it")
+      ->type_name("FILE");
+  command.add_option("--bundle", options->bundle, "Pack all the kernels into this file")
+      ->type_name("FILE");
+  command.add_option("-j", options->threads, "Compilations at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--mb", options->defaults.batches, "Batch sizes in place of the lines' own")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 30));
+  command.add_option("--dt", options->defaults.types, "Data types, several separated by ','")
+      ->delimiter(',')
+      ->check(CLI::IsMember(type_names))
+      ->capture_default_str();
+  command.add_option("--layout", options->defaults.layouts, "Layouts, several separated by ','")
+      ->delimiter(',')
+      ->check(CLI::IsMember(layout_names))
+      ->capture_default_str();
+  add_line_info_flag(command);
+  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+}
+
+}  // namespace kiln::cli

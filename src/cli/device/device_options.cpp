@@ -1,0 +1,79 @@
+#include "cli/device/device_options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "cli/commands.hpp"
+#include "core/error.hpp"
+#include "engines/engine.hpp"
+#include "engines/names.hpp"
+
+namespace kiln::cli {
+
+void add_engine_option(CLI::App& app, std::string& engine) {
+  app.add_option("--engine", engine, "Use this engine alone")
+      ->transform([](const std::string& given) { return std::string(engine_name(given)); }, "");
+}
+
+void check_engine(const std::string& name) {
+  if (name.empty()) return;
+  std::string names;
+  for (const Engine* engine : engines()) {
+    if (engine->name() == name) return;
+    names += cat(names.empty() ? "" : ", ", engine->name());
+  }
+  throw UsageError(cat("--engine is ", name, "; expected one of ", names));
+}
+
+std::shared_ptr<Device> device_of(const std::string& name) {
+  if (name == "host") return open_host_device();
+  int ordinal = 0;
+  if (!name.empty() && name != "cuda") {
+    const std::size_t prefix = sizeof "cuda:" - 1;
+    const char* const end = name.data() + name.size();
+    const bool is_cuda = name.starts_with("cuda:") && name.size() > prefix;
+    const auto [stop, error] =
+        is_cuda ? std::from_chars(name.data() + prefix, end, ordinal) : std::from_chars_result{};
+    if (!is_cuda || error != std::errc() || stop != end || ordinal < 0) {
+      throw UsageError(cat("--device is ", name, "; expected cuda, cuda:N or host"));
+    }
+  }
+  std::string why;
+  const std::size_t count = list_cuda_devices(why).size();
+  if (count == 0) throw UsageError(cat("no GPU (", why, "); use --device host"));
+  if (static_cast<std::size_t>(ordinal) >= count) {
+    throw UsageError(cat("--device is cuda:", ordinal, "; expected at most cuda:", count - 1));
+  }
+  return open_cuda_device(ordinal);
+}
+
+std::string default_architecture() {
+  std::string why;
+  const auto devices = list_cuda_devices(why);
+  return devices.empty() ? "sm_90a" : devices[0].arch;
+}
+
+DeviceDescription architecture_of(const std::string& arch) {
+  return arch == "host" ? open_host_device()->description() : known_architecture(arch);
+}
+
+bool is_architecture_name(std::string_view text) {
+  if (text == "host") return true;
+  constexpr std::size_t most_digits = 4;
+  if (!text.starts_with("sm_")) return false;
+  text.remove_prefix(3);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(digits);
+  return digits > 0 && digits <= most_digits &&
+         (text.empty() || (text.size() == 1 && text[0] >= 'a' && text[0] <= 'z'));
+}
+
+void add_line_info_flag(CLI::App& app) {
+  // The environment is read when the first command runs, which is after this.
+  app.add_flag_callback(
+      "--lineinfo", [] { setenv("KILN_LINEINFO", "1", 1); },
+      "Kernels carry the lines of their text, for profilers; kept apart in the cache");
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,35 @@
+// Devices, architectures and engines as the command line names them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "device/device.hpp"
+
+namespace kiln::cli {
+
+// --engine, as the engine's present name.
+void add_engine_option(CLI::App& app, std::string& engine);
+
+// Throws UsageError if no engine has that name; "" is no name.
+void check_engine(const std::string& name);
+
+// The device that --device names: "cuda", "cuda:1", "host"; "" is the first GPU. Throws UsageError
+// that says "use --device host" where there is no GPU.
+std::shared_ptr<Device> device_of(const std::string& name);
+
+// What --arch is where it is not given: the first GPU's, else "sm_90a".
+std::string default_architecture();
+
+// The description behind --arch: "sm_80", a chip ("h100-pcie"), or "host". Throws BAD_PARAM.
+DeviceDescription architecture_of(const std::string& arch);
+
+// "host", or "sm_" with a number and perhaps a letter: what may be an option and part of a path.
+bool is_architecture_name(std::string_view text);
+
+// --lineinfo: the same as KILN_LINEINFO=1.
+void add_line_info_flag(CLI::App& app);
+
+}  // namespace kiln::cli

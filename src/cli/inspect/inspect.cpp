@@ -1,0 +1,177 @@
+// kiln inspect: the kernel of a problem at every stage of its making, and what differs between two.
+// Needs no GPU.
+#include <unistd.h>
+
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/device/device_options.hpp"
+#include "cli/inspect/diff.hpp"
+#include "cli/inspect/inspect_stage.hpp"
+#include "cli/operation/operation.hpp"
+#include "core/error.hpp"
+
+namespace kiln::cli {
+namespace {
+
+struct Options {
+  std::unique_ptr<Operation> operation;
+  std::string line, stage = "spec", engine, output, sources;
+  std::string architectures;                 // separated by ','
+  std::pair<std::string, std::string> diff;  // empty: none
+  bool json = false;
+};
+
+std::vector<std::string> architectures_of(const Options& options) {
+  std::vector<std::string> names;
+  std::istringstream stream(options.architectures);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
+}
+
+std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
+  std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
+                                architecture_of(arch), options.engine, options.json);
+  if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+// `--diff A B`: two architectures for one problem, or two problems for one architecture.
+std::string difference(const Options& options) {
+  if (options.stage == "cubin")
+    throw UsageError(
+        "--diff is for text; expected --emit spec, candidates, source, ptx, sass or resources");
+  if (options.json) throw UsageError("--diff prints text; expected it without --json");
+  const auto is_architecture = [](const std::string& word) {
+    return word == "host" || word.starts_with("sm_");
+  };
+  const auto& [before, after] = options.diff;
+  const bool of_architectures = is_architecture(before) && is_architecture(after);
+  const std::vector<std::string> given = architectures_of(options);
+  if (of_architectures ? options.line.empty() || !given.empty()
+                       : !options.line.empty() || given.size() > 1)
+    throw UsageError(
+        "--diff takes two architectures and a PROBLEM, or two problems and at most one --arch");
+  const auto side = [&](const std::string& name) {
+    const std::string text =
+        of_architectures
+            ? text_of(options, options.line, name)
+            : text_of(options, name, given.empty() ? default_architecture() : given.front());
+    return LabelledText{name, comparable(options.stage, text)};
+  };
+  return unified_diff(side(before), side(after));
+}
+
+std::string stages(const Options& options) {
+  if (options.line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
+  const std::vector<std::string> given = architectures_of(options);
+  if (given.empty()) return text_of(options, options.line, default_architecture());
+  if (given.size() > 1 && options.stage != "spec" && options.stage != "candidates" &&
+      options.stage != "resources" && !options.json)
+    throw UsageError(
+        cat("--arch is ", options.architectures, "; --emit ", options.stage,
+            " takes one architecture; spec, candidates, resources and --json take several"));
+  std::string text;
+  for (const std::string& arch : given)
+    text += cat(text.empty() || options.json ? "" : "\n", text_of(options, options.line, arch));
+  return text;
+}
+
+std::string sources(const Options& options) {
+  const std::vector<std::string> given = architectures_of(options);
+  if (options.line.empty() || given.size() > 1 || !options.diff.first.empty())
+    throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
+  return write_sources(options.sources, parse_line(*options.operation, options.line).problem,
+                       architecture_of(given.empty() ? default_architecture() : given.front()),
+                       options.engine);
+}
+
+int run(const Options& options) {
+  check_engine(options.engine);
+  if (options.json && options.stage == "cubin")
+    throw UsageError(
+        "a cubin is not for JSON; expected --emit cubin without --json, or another stage");
+  if (options.stage == "cubin" && options.output.empty() && isatty(STDOUT_FILENO)) {
+    throw UsageError("a cubin is not for a terminal; expected -o FILE, or a pipe");
+  }
+  if (!options.sources.empty()) {
+    std::cout << sources(options) << std::flush;
+    return 0;
+  }
+  const std::string text = options.diff.first.empty() ? stages(options) : difference(options);
+  if (options.output.empty()) {
+    std::cout << text << std::flush;
+    if (!std::cout) fail(KILN_STATUS_EXECUTION_FAILED, "cannot write to standard output");
+    return 0;
+  }
+  if (const std::string why = write_file(options.output, text); !why.empty())
+    fail(KILN_STATUS_EXECUTION_FAILED, "cannot write ", options.output, ": ", why);
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, Run& run_command) {
+  CLI::App& command =
+      *app.add_subcommand("inspect", "Show the kernel that a problem gets; needs no GPU");
+  auto options = std::make_shared<Options>();
+  command
+      .add_option("--emit", options->stage,
+                  "spec: engine, tile, key, options, constants; candidates: every kernel that was "
+                  "considered, with its estimated time, and every engine's refusal; source: the "
+                  "generated text; ptx; cubin; "
+                  "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
+                  "spills, occupancy")
+      ->check(CLI::IsMember(stage_names))
+      ->capture_default_str();
+  command.add_option("--arch", options->architectures,
+                     "sm_XX or host (default: the first GPU's, else sm_90a); spec, candidates, "
+                     "resources and --json take several separated by ','");
+  command
+      .add_option("--diff", options->diff,
+                  "What differs between two problems, or with a PROBLEM between two architectures")
+      ->type_name("A B");
+  command
+      .add_option("--sources", options->sources,
+                  "Write the kernel's files into this folder, to be edited and then taken from it "
+                  "by KILN_KERNEL_SOURCE_DIR")
+      ->type_name("FOLDER");
+  add_line_info_flag(command);
+  command.add_flag(
+      "--json", options->json,
+      "One object a line: the spec, the candidates, the refusals, and what --emit names");
+  add_engine_option(command, options->engine);
+  command.add_option("-o", options->output, "Write there instead of to standard output")
+      ->type_name("FILE");
+  // `kiln inspect pool LINE`, with the operation's own flags; without its name, a convolution's.
+  const auto inspect = [&run_command](const std::shared_ptr<Options>& shared,
+                                      const std::shared_ptr<Operation>& operation) {
+    run_command = [shared, operation] {
+      shared->operation = operation->clone();
+      return run(*shared);
+    };
+  };
+  std::vector<std::unique_ptr<Operation>> all = operations();
+  for (std::unique_ptr<Operation>& each : all) {
+    const std::shared_ptr<Operation> operation = std::move(each);
+    CLI::App& sub = *command.add_subcommand(operation->command(),
+                                            cat("The kernel of `kiln ", operation->command(), "`"));
+    sub.footer(operation->line_help());
+    sub.fallthrough();
+    operation->add_flags(sub);
+    sub.add_option("PROBLEM", options->line, "One problem, as described below");
+    sub.callback([=] { inspect(options, operation); });
+  }
+  const std::shared_ptr<Operation> conv = std::move(operations().front());
+  command.footer(conv->line_help());
+  conv->add_flags(command);
+  command.add_option("PROBLEM", options->line, "One problem, as described below");
+  command.require_subcommand(0, 1);
+  command.callback([=, &command] {
+    if (command.get_subcommands().empty()) inspect(options, conv);
+  });
+}
+
+}  // namespace kiln::cli

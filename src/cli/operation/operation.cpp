@@ -1,0 +1,184 @@
+#include "cli/operation/operation.hpp"
+
+#include <charconv>
+#include <sstream>
+
+#include "cli/commands.hpp"
+#include "cli/operation/operations.hpp"
+#include "core/error.hpp"
+#include "problem/line/problem_line.hpp"
+
+namespace kiln::cli {
+namespace {
+
+// Words separated by blanks; blanks between double quotes are part of a word.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool quoted = false, open = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    if (blank && !quoted) {
+      open = false;
+      continue;
+    }
+    if (!open) words.emplace_back();
+    open = true;
+    if (c == '"') quoted = !quoted;
+    words.back() += c;
+  }
+  return words;
+}
+
+std::string element_of(const std::string& list, const char* option, std::size_t i,
+                       std::size_t count) {
+  std::vector<std::string> values;
+  std::istringstream stream(list);
+  for (std::string value; std::getline(stream, value, ':');) values.push_back(value);
+  if (values.size() != 1 && values.size() != count)
+    fail(KILN_STATUS_BAD_PARAM, option, " is ", list, "; expected one value, or ", count,
+         " separated by ':'");
+  return values.size() == 1 ? values[0] : values[i];
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Operation>> operations() {
+  std::vector<std::unique_ptr<Operation>> all;
+  all.push_back(make_conv_operation());
+  all.push_back(make_pool_operation());
+  all.push_back(make_act_operation());
+  all.push_back(make_softmax_operation());
+  all.push_back(make_tensor_operation());
+  return all;
+}
+
+Parsed parse_line(const Operation& defaults, const std::string& line_and_comment) {
+  const std::string text(without_comment(line_and_comment));
+  if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
+  const std::unique_ptr<Operation> own = defaults.clone();
+  CLI::App app;
+  app.set_help_flag();  // a line has none
+  std::string line;
+  own->add_flags(app);
+  app.add_option("PROBLEM", line)->required();
+  std::vector<std::string> words = words_of(text);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    fail(KILN_STATUS_BAD_PARAM, "the line's flags: ", error.what());
+  }
+  return {own->make(line), own->name_in(line)};
+}
+
+std::unique_ptr<Operation> take_operation(std::string& text) {
+  std::vector<std::unique_ptr<Operation>> all = operations();
+  const std::string word = text.substr(0, text.find(' '));
+  for (std::unique_ptr<Operation>& operation : all) {
+    if (word != operation->command()) continue;
+    text.erase(0, text.find_first_not_of(' ', word.size()));
+    return std::move(operation);
+  }
+  return std::move(all.front());
+}
+
+DataType type_of(const std::string& list, std::size_t i, std::size_t count) {
+  const std::string name = element_of(list, "--dt", i, count);
+  DataType type{};
+  if (!parse_name(name, type))
+    fail(KILN_STATUS_BAD_PARAM, "--dt is ", list, "; expected f32, f64, f16 or bf16");
+  return type;
+}
+
+kilnTensorFormat_t layout_of(const std::string& list, std::size_t i, std::size_t count) {
+  const std::string name = element_of(list, "--layout", i, count);
+  kilnTensorFormat_t layout{};
+  if (!parse_name(name, layout))
+    fail(KILN_STATUS_BAD_PARAM, "--layout is ", list, "; expected nchw or nhwc");
+  return layout;
+}
+
+void parse_numbers(const std::string& option, const std::string& text,
+                   std::span<std::int64_t> out) {
+  const auto wrong = [&](const std::string& found) {
+    fail(KILN_STATUS_BAD_PARAM, option, " is ", text, " (", found, "); expected ", out.size(),
+         " whole numbers separated by ':', outermost dimension first");
+  };
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (i > 0) {
+      if (at == end || *at != ':') wrong(cat("only ", i, " at character ", at - text.data() + 1));
+      ++at;
+    }
+    const auto [stop, error] = std::from_chars(at, end, out[i]);
+    if (error != std::errc()) wrong(cat("no number at character ", at - text.data() + 1));
+    at = stop;
+  }
+  if (at != end) wrong(cat("more at character ", at - text.data() + 1));
+}
+
+void set_strides(Tensor& tensor, const std::string& option, const std::string& text) {
+  if (text.empty()) return;
+  parse_numbers(option, text,
+                std::span(tensor.strides).first(static_cast<std::size_t>(tensor.rank)));
+}
+
+void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists) {
+  const bool types = lists == Lists::of_both, layouts = lists != Lists::none;
+  CLI::Option* const type = app.add_option(
+      "--dt", operation.type,
+      types ? "Data type f32, f64, f16 or bf16 of all operands; of --op copy also one each for x "
+              "and y, as in f32:f16"
+            : "Data type of all operands");
+  CLI::Option* const layout =
+      app.add_option("--layout", operation.layout,
+                     layouts ? "Layout nchw or nhwc: of all operands, or one each, as in nchw:nhwc"
+                             : "Layout of all operands");
+  if (!types) type->check(CLI::IsMember(type_names));
+  if (!layouts) layout->check(CLI::IsMember(layout_names));
+  type->capture_default_str();
+  layout->capture_default_str();
+}
+
+void ActivationOptions::add_to(CLI::App& app, const std::string& help) {
+  app.add_option("--act", mode, cat(help, ": ", alternatives(names_of<kilnActivationMode_t>())))
+      ->capture_default_str();
+  app.add_option(
+      "--coef", coefficient,
+      "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), alpha of elu "
+      "(1), factor of pow and linear (1) and of hard_sigmoid (0.2), lower bound of clip "
+      "(-infinity)");
+  app.add_option("--coef2", coefficient2,
+                 "Exponent of pow (2 if left out), offset of linear (0) and of hard_sigmoid (0.5), "
+                 "upper bound of clip (infinity)");
+}
+
+Activation ActivationOptions::make() const {
+  Activation out;
+  if (!parse_name(mode, out.mode))
+    fail(KILN_STATUS_BAD_PARAM, "--act is ", mode, "; expected ",
+         alternatives(names_of<kilnActivationMode_t>()));
+  const Activation usual = default_activation(out.mode);
+  out.coefficient = coefficient.value_or(usual.coefficient);
+  out.coefficient2 = coefficient2.value_or(usual.coefficient2);
+  return out;
+}
+
+StrideOptions::StrideOptions(const std::vector<std::string>& names) {
+  for (const std::string& name : names) texts.emplace_back(name, "");
+}
+
+void StrideOptions::add_to(CLI::App& app) {
+  for (auto& [name, text] : texts)
+    app.add_option("--" + name + "-strides", text,
+                   "Strides in elements instead of the layout's, outermost first")
+        ->type_name("A:B:...");
+}
+
+void StrideOptions::apply(Tensor& tensor, const std::string& name) const {
+  for (const auto& [own, text] : texts)
+    if (own == name) set_strides(tensor, "--" + name + "-strides", text);
+}
+
+}  // namespace kiln::cli

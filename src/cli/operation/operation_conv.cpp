@@ -1,0 +1,96 @@
+// kiln conv: the three passes of a convolution, and the bias gradient.
+#include "cli/operation/operations.hpp"
+#include "core/error.hpp"
+#include "problem/line/problem_line.hpp"
+
+namespace kiln::cli {
+namespace {
+
+class ConvOperation final : public Operation {
+ public:
+  std::unique_ptr<Operation> clone() const override {
+    return std::make_unique<ConvOperation>(*this);
+  }
+  const char* command() const override { return "conv"; }
+  const char* summary() const override { return "Run convolutions: check them, time them"; }
+  const char* line_help() const override {
+    return "A PROBLEM is written as oneDNN's benchdnn writes it, entries in any order, "
+           "underscores\n"
+           "ignored:\n"
+           "  g1mb128_ic96ih64iw64_oc128oh56ow56_kh9kw9_sh1sw1_ph0pw0_dh0dw0_n\"name\"\n"
+           "g groups (1), mb batch (2), ic and oc channels in all groups; then i input, o output,\n"
+           "k filter, s stride (1), p padding before, d dilation (0 is dense), each for d depth,\n"
+           "h height and w width. Entries of d make it 3-D, of w alone 1-D. What a dimension\n"
+           "leaves out it takes from the one above, d to h to w, unless it gives its own input "
+           "and\n"
+           "filter. A missing output is computed with the padding on both sides, a missing "
+           "padding\n"
+           "from the output; with both, the padding after is what the output implies.";
+  }
+
+  void add_flags(CLI::App& app) override {
+    app.add_option("--dir", direction_,
+                   "fwd: y; dgrad: the gradient of x; wgrad: of w; bgrad: of the bias")
+        ->check(CLI::IsMember({"fwd", "dgrad", "wgrad", "bgrad"}))
+        ->capture_default_str();
+    add_type_and_layout(app, *this, Lists::none);
+    app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
+        ->check(CLI::IsMember({"xcorr", "conv"}))
+        ->capture_default_str();
+    app.add_option("--math", math_,
+                   "default: tensor cores where they err no more than f32 does; strict: fused "
+                   "multiply-adds alone; tf32: f32 cut to 11 bits")
+        ->check(CLI::IsMember(names_of<kilnMathMode_t>()))
+        ->capture_default_str();
+    app.add_option("--align", alignment_,
+                   "Bytes that every operand's address is a multiple of; below 16, kernels go "
+                   "element by element")
+        ->capture_default_str();
+    app.add_flag("--bias", bias_, "Add a bias (fwd)");
+    app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd)");
+    activation_.add_to(app, "Activation of the sum (fwd)");
+    strides_.add_to(app);
+  }
+
+  Problem make(const std::string& text) const override {
+    ConvolutionOperands o = describe_convolution(
+        parse_convolution_line(text), type_of(type, 0, 1), layout_of(layout, 0, 1),
+        mode_ == "conv" ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+    parse_name(math_, o.spec.math);
+    check_alignment(alignment_);
+    o.spec.alignment = alignment_;
+    Tensor z = o.y, bias = o.y;
+    for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? o.y.dims[1] : 1;
+    bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
+    strides_.apply(o.x, "x");
+    strides_.apply(o.w, "w");
+    strides_.apply(o.y, "y");
+    strides_.apply(z, "z");
+    const bool fused = bias_ || residual_ || activation_.mode != "identity";
+    if (direction_ != "fwd" && fused)
+      fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
+           "; expected fwd with --bias, --residual or --act");
+    if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
+    if (direction_ == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+    if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
+    return make_convolution_fused(o.spec, o.x, o.w, residual_ ? &z : nullptr,
+                                  bias_ ? &bias : nullptr, activation_.make(), o.y);
+  }
+
+  std::string name_in(const std::string& line) const override {
+    return parse_convolution_line(line).name;
+  }
+
+ private:
+  std::int64_t alignment_ = ConvolutionSpec{}.alignment;
+  std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
+  bool bias_ = false, residual_ = false;
+  ActivationOptions activation_{"identity"};
+  StrideOptions strides_{{"x", "w", "y", "z"}};
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_conv_operation() { return std::make_unique<ConvOperation>(); }
+
+}  // namespace kiln::cli

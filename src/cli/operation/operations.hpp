@@ -1,0 +1,16 @@
+// The operations, one file each.
+#pragma once
+
+#include <memory>
+
+#include "cli/operation/operation.hpp"
+
+namespace kiln::cli {
+
+std::unique_ptr<Operation> make_conv_operation();
+std::unique_ptr<Operation> make_pool_operation();
+std::unique_ptr<Operation> make_act_operation();
+std::unique_ptr<Operation> make_softmax_operation();
+std::unique_ptr<Operation> make_tensor_operation();
+
+}  // namespace kiln::cli

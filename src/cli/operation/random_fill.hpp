@@ -1,0 +1,23 @@
+// Fresh random operands, the same for the same seed on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "problem/tensor/operand.hpp"
+
+namespace kiln::cli {
+
+// A hash of `counter` under `seed`, uniform over 64 bits (SplitMix64: Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014): random numbers by number, in any order.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter);
+
+// The memory of an operand: its elements uniform in [-1, 1), rounded to the type; bytes 0xFF (a NaN
+// in every type) between them, where a kernel has no business.
+std::vector<std::byte> random_operand(const Operand& operand, DataType type, std::uint64_t seed);
+
+// The same memory, all of it bytes 0xFF.
+std::vector<std::byte> poisoned_operand(const Operand& operand, DataType type);
+
+}  // namespace kiln::cli

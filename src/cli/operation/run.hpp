@@ -1,0 +1,69 @@
+// One problem: planned, executed, checked; and what is to be told of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/operation/compare.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "kiln/kiln.h"
+#include "plan/plan.hpp"
+
+namespace kiln::cli {
+
+struct RunSettings {
+  Scalars scalars;
+  bool check = false;
+  int repeat = 1;
+  FinalizeOptions finalize;
+  std::uint64_t seed = 0;  // of the random data
+};
+
+enum class Status {
+  ran,  // and the result was compared with nothing
+  passed,
+  failed,
+  refused
+};
+
+struct RunResult {
+  Status status = Status::ran;
+  std::string reason;  // a sentence, or several lines of a compiler; "" if it ran
+
+  std::string command;  // "conv"
+  std::string problem;  // flags and line, as the command takes them
+  std::string name;
+  Work work;
+
+  // Once there is a plan:
+  std::string engine, tile, architecture;
+  kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
+  KernelTimes times;             // milliseconds
+  double plan_milliseconds = 0;  // all of finalization
+  int registers = 0, local_memory = 0;
+
+  std::vector<double> executions;  // milliseconds each, ascending
+  std::optional<Comparison> comparison;
+
+  double median() const;     // milliseconds
+  double teraflops() const;  // a second, at the median
+  double gigabytes() const;  // likewise, of the bytes that must move
+  std::string rate() const;  // of a convolution the former, else the latter
+  nlohmann::ordered_json to_json() const;
+};
+
+const char* name_of(Status status);
+
+// Never throws for what is the problem's fault: a result tells of it.
+RunResult run_problem(const std::shared_ptr<Device>& device, const Problem& problem,
+                      const RunSettings& settings);
+
+// The result of an error on the way: refused where nothing was tried, else failed.
+void set_error(RunResult& result, const Error& error);
+
+}  // namespace kiln::cli

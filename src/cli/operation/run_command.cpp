@@ -1,0 +1,178 @@
+// kiln conv, pool, act, softmax, tensor: run problems, check them, time them.
+#include <iostream>
+#include <random>
+
+#include "cli/commands.hpp"
+#include "cli/device/device_options.hpp"
+#include "cli/format.hpp"
+#include "cli/operation/operation.hpp"
+#include "cli/operation/run.hpp"
+#include "core/error.hpp"
+#include "problem/line/problem_line.hpp"
+
+namespace kiln::cli {
+namespace {
+
+struct Options {
+  std::unique_ptr<Operation> operation;
+  RunSettings settings;
+  std::string device, batch;
+  std::vector<std::string> lines;
+  bool json = false;
+};
+
+// A problem line and, in a batch, its place: "FILE:12".
+struct Item {
+  std::string place, text;
+};
+
+std::vector<Item> items_of(const Options& options) {
+  std::vector<Item> items;
+  for (const std::string& line : options.lines) items.push_back({"", line});
+  if (!options.batch.empty()) {
+    for (const auto& [number, text] : problem_lines(read_problem_file(options.batch))) {
+      items.push_back({cat(options.batch, ":", number), text});
+    }
+  }
+  return items;
+}
+
+RunResult run_item(const Item& item, const Options& options,
+                   const std::shared_ptr<Device>& device) {
+  RunResult refused;
+  refused.command = options.operation->command();
+  refused.problem = item.text;
+  try {
+    const Parsed parsed = parse_line(*options.operation, item.text);
+    RunResult result = run_problem(device, parsed.problem, options.settings);
+    result.name = parsed.name;
+    return result;
+  } catch (const Error& error) {
+    set_error(refused, error);
+    return refused;
+  }
+}
+
+// What makes a failure happen again.
+std::string reproducer(const RunResult& result, const Options& options) {
+  std::string text = cat("kiln ", result.command, " --check");
+  if (!options.device.empty()) text += cat(" --device ", options.device);
+  const FinalizeOptions& finalize = options.settings.finalize;
+  if (!finalize.only_engine.empty()) text += cat(" --engine ", finalize.only_engine);
+  const Scalars& scalars = options.settings.scalars;
+  if (scalars.alpha != 1) text += cat(" --alpha ", scalars.alpha);
+  if (scalars.beta != 0) text += cat(" --beta ", scalars.beta);
+  if (scalars.alpha2 != 1) text += cat(" --alpha2 ", scalars.alpha2);
+  return text + cat(" --seed ", options.settings.seed, " ", result.problem);
+}
+
+void print(const Item& item, const RunResult& result, const Options& options) {
+  std::string text = padded(name_of(result.status), 9);
+  const bool well = result.status == Status::ran || result.status == Status::passed;
+  if (!well) {
+    if (!item.place.empty()) text += item.place + ": ";
+    // A compiler's own lines follow below.
+    const std::size_t end = result.reason.find('\n');
+    std::cout << text << item.text << ": " << result.reason.substr(0, end) << std::endl;
+    if (end != std::string::npos) std::cerr << result.reason << '\n';
+    if (result.comparison) std::cerr << "again: " << reproducer(result, options) << '\n';
+    return;
+  }
+  text += cat(item.text, "  ", result.engine, " ", result.tile.substr(0, result.tile.find(',')),
+              "  ", result.to_json()["kernel_source"].get<std::string>(), " ",
+              significant(result.plan_milliseconds, 3), " ms  exec ",
+              significant(result.median(), 3), " ms  ", result.rate());
+  if (const auto& comparison = result.comparison) {
+    text += cat("  rel ", scientific(comparison->relative_rms, 1));
+    if (comparison->checked < comparison->outputs) {
+      text += cat("  checked ", comparison->checked, " of ", comparison->outputs);
+    }
+  }
+  std::cout << text << std::endl;
+}
+
+int run(const Options& options) {
+  check_engine(options.settings.finalize.only_engine);
+  const std::vector<Item> items = items_of(options);
+  const std::shared_ptr<Device> device = device_of(options.device);
+  std::array<int, 4> counts{};
+  for (const Item& item : items) {
+    const RunResult result = run_item(item, options, device);
+    ++counts[static_cast<std::size_t>(result.status)];
+    if (options.json) {
+      auto json = result.to_json();
+      if (!item.place.empty()) json["place"] = item.place;
+      json["seed"] = options.settings.seed;
+      std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    } else {
+      print(item, result, options);
+    }
+  }
+  // Apart from the objects, so that these can be read line by line.
+  const auto count = [&](Status status) { return counts[static_cast<std::size_t>(status)]; };
+  const int failed = count(Status::failed), refused = count(Status::refused);
+  std::ostream& out = options.json ? std::cerr : std::cout;
+  if (options.settings.check)
+    out << count(Status::passed) << " passed, ";
+  else
+    out << count(Status::ran) << " ran (not compared; --check does), ";
+  out << failed << " failed, " << refused << " refused" << std::endl;
+  return failed + refused == 0 ? 0 : 1;
+}
+
+std::uint64_t fresh_seed() {
+  std::random_device device;
+  return device();
+}
+
+void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation> operation) {
+  auto options = std::make_shared<Options>();
+  options->operation = std::move(operation);
+  Operation& own = *options->operation;
+  CLI::App& command = *app.add_subcommand(own.command(), own.summary());
+  RunSettings& settings = options->settings;
+  settings.seed = fresh_seed();
+  command.footer(own.line_help());
+  command.add_option("PROBLEM", options->lines, "Problems, as described below");
+  command
+      .add_option("--batch", options->batch,
+                  "File of problems, one a line, which may begin with flags of its own; blank "
+                  "lines, # comments and lines that are a flag alone are skipped")
+      ->type_name("FILE");
+  own.add_flags(command);
+  command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
+  command.add_option("--alpha", settings.scalars.alpha, "What the result is scaled by")
+      ->capture_default_str();
+  command
+      .add_option("--beta", settings.scalars.beta,
+                  "What the output's old content is scaled by and added; 0: it is not read")
+      ->capture_default_str();
+  if (std::string_view(own.command()) == "tensor")
+    command.add_option("--alpha2", settings.scalars.alpha2, "What b is scaled by")
+        ->capture_default_str();
+  command.add_flag("--check", settings.check,
+                   "Compare with the double-precision reference; large outputs by a sample");
+  command.add_option("--repeat", settings.repeat, "Timed executions; the median is told")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  add_engine_option(command, settings.finalize.only_engine);
+  command.add_flag("--no-cache", settings.finalize.no_cache,
+                   "Compile afresh; ask no cache and leave nothing in it");
+  command.add_option("--seed", settings.seed, "Of the random data (default: a fresh one)");
+  command.add_flag("--json", options->json, "One object a line; the counts go to standard error");
+  command.callback([options, &run_command] {
+    if (options->lines.empty() && options->batch.empty()) {
+      throw UsageError("no problem to run; expected PROBLEM... or --batch FILE");
+    }
+    run_command = [options] { return run(*options); };
+  });
+}
+
+}  // namespace
+
+void add_run_commands(CLI::App& app, Run& run) {
+  std::vector<std::unique_ptr<Operation>> all = operations();
+  for (std::unique_ptr<Operation>& operation : all) add_run_command(app, run, std::move(operation));
+}
+
+}  // namespace kiln::cli

@@ -1,0 +1,19 @@
+// One element of dw a thread block: the last engine of the filter gradient, which takes every legal
+// one.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class DirectWgradEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_direct"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+};
+
+}  // namespace kiln

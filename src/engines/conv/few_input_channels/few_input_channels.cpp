@@ -1,0 +1,368 @@
+#include "engines/conv/few_input_channels/few_input_channels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <span>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/banks.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/line_store.hpp"
+#include "engines/conv/tile/loaders.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t fragment_words = 8, word_bytes = 4;
+constexpr int run_n = 2;  // pixels of a thread side by side
+
+// Two blocks of a multiprocessor, so that one's results go out while the other multiplies; but for
+// the tallest, whose filters leave room for one.
+constexpr FragmentShape whole_shapes[] = {
+    {128, 128, 8, 8, 1}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
+    {48, 256, 6, 16, 2}, {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
+};
+constexpr FragmentShape split_shapes[] = {
+    {128, 128, 8, 8, 1},
+    {64, 128, 8, 8, 2},
+    {48, 128, 6, 8, 2},
+    {32, 128, 4, 8, 2},
+};
+// By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
+constexpr FragmentShape whole_warpgroup_shapes[] = {
+    {128, 128, 32, 2, 1, true}, {96, 256, 24, 4, 1, true}, {96, 128, 24, 2, 2, true},
+    {64, 256, 16, 4, 1, true},  {64, 128, 16, 2, 2, true}, {48, 256, 12, 4, 2, true},
+    {32, 256, 8, 4, 2, true},
+};
+// Sums are held twice, and filters are twice as large.
+constexpr FragmentShape split_warpgroup_shapes[] = {
+    {96, 128, 24, 2, 1, true}, {64, 256, 16, 4, 1, true}, {64, 128, 16, 2, 2, true},
+    {48, 384, 12, 4, 1, true}, {48, 256, 12, 4, 1, true}, {32, 384, 8, 4, 1, true},
+    {32, 256, 8, 4, 1, true},
+};
+
+// The pixels of a row lie side by side, if there is more than one.
+bool is_planar(const Gather& gather) {
+  return gather.source_strides[4] == 1 || gather.source[2] == 1;
+}
+
+std::string refusal(const Gather& gather) {
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  constexpr std::int64_t least_rows = 16;
+  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
+  if (std::abs(gather.step[2]) != 1 && gather.phases.front().taps[2] > 1)
+    return "the filter is dilated along the width";
+  const Dims& s = gather.source_strides;
+  const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
+  if (!is_planar(gather) && !pixels_whole)
+    return "in the input neither the pixels of a row are contiguous, nor the channels of all "
+           "pixels";
+  return "";
+}
+
+// Its pitches are not set.
+FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
+                          std::int64_t columns, std::int64_t alignment, bool split) {
+  const Gather::Phase& phase = gather.phases.front();
+  FewChannelsTile tile;
+  tile.shape = shape;
+  tile.split = split;
+  tile.rows = rows, tile.columns = columns;
+  tile.bands = ceil_div(phase.pixels[1], rows) * ceil_div(phase.pixels[2], columns);
+  const bool planar = is_planar(gather);
+  SourceLines& lines = tile.lines;
+  lines.element = static_cast<std::int64_t>(size_of(gather.type));
+  lines.planes = planar ? gather.channels : 1;
+  lines.pixel_elements = planar ? 1 : gather.channels;
+  lines.rows = (rows - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  tile.run_words = ceil_div(phase.taps[2] * lines.pixel_elements, lines.word_elements());
+  tile.runs = lines.planes * phase.taps[1];
+  const std::int64_t pixel_step = gather.stride[2] * lines.pixel_elements;
+  BandOfLines band;
+  band.elements = (columns - 1) * pixel_step + tile.run_words * lines.word_elements();
+  band.step = columns == phase.pixels[2] ? 0 : columns * pixel_step;
+  band.odd = pixel_step % 2 != 0;
+  lay_lines(lines, band, gather, alignment);
+  return tile;
+}
+
+bool fits(FewChannelsTile tile, const DeviceDescription& device) {
+  for (const std::int64_t factor : {tile.runs, tile.run_words, tile.runs * tile.run_words})
+    if (factor > device.shared_memory_per_block) return false;
+  const std::int64_t threads = tile.shape.threads();
+  if (!reserve_pitches(tile.lines, device) ||
+      !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
+    return false;
+  // A thread's words of the next band, spread over the fragments.
+  const std::int64_t batch = lines_batch(tile.lines, threads, tile.fragments());
+  return batch_bearable(batch, waiting_registers(tile.lines, batch));
+}
+
+// A thread's rows side by side; of a product by warpgroups it has them in pairs.
+int run_m_of(const Gather& gather, const FragmentShape& shape) {
+  const int run = rows_side_by_side(gather, shape.thread_m);
+  return shape.columns_left ? std::max(run, 2) : run;
+}
+
+bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
+                    const Gather& gather) {
+  return stores_vectors(problem, gather, tile.columns, run_m_of(gather, tile.shape), run_n);
+}
+
+// The shape with the bands that fill its columns best; none if nothing fits into shared memory.
+std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
+                                        const ConvolutionProblem& problem, const Gather& gather,
+                                        const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  constexpr std::int64_t narrowest = 8;
+  // What is larger fits nowhere, and products of it not even into 64 bits.
+  constexpr std::int64_t most = 1 << 16;
+  if (gather.channels > most || gather.stride[2] > most) return std::nullopt;
+  std::optional<FewChannelsTile> best;
+  double best_clocks = 0;
+  for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
+       columns >= std::min(narrowest, pixels[2]); --columns) {
+    const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
+    FewChannelsTile tile =
+        make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
+    if (!fits(tile, device)) continue;
+    set_narrowest_pitches(tile.lines);
+    // Of an image: its bands' products, copies and stores (cost_model.cpp). Predicted, not
+    // measured.
+    const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
+    const double fragment =
+        shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
+    const double clocks = static_cast<double>(tile.bands) *
+                          (static_cast<double>(tile.fragments()) * fragment +
+                           static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
+                           shape.m * shape.n / 32.0 * store_clocks);
+    if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+  }
+  return best;
+}
+
+// Lines such that the 8 pixels x 4 words that a warp reads at a time fall into different banks, as
+// far as that can be had; fits() leaves room for it.
+void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
+  const std::int64_t pixel_step = gather.stride[2] * tile.lines.pixel_elements;
+  constexpr std::int64_t most_words = 64;
+  const std::int64_t words = std::min(tile.runs * tile.run_words, most_words);
+  spread_over_banks(tile.lines, [&](const SourceLines& lines) {
+    std::int64_t sum = 0;
+    for (std::int64_t first = 0; first + 4 <= words; first += 4) {
+      std::array<std::int64_t, 32> lanes{};
+      for (std::int64_t i = 0; i < 32; ++i) {
+        const std::int64_t word = first + i % 4;
+        lanes[static_cast<std::size_t>(i)] =
+            lines.place(i / 4 * pixel_step) +
+            word / tile.run_words * std::abs(gather.step[1]) * lines.row + word % tile.run_words;
+      }
+      sum += bank_accesses(lanes);
+    }
+    return sum;
+  });
+}
+
+// Offsets within an image and within the filter, those included that are worked out beyond the last
+// row or pixel, fit into 32 bits.
+bool narrow(const Gather& gather, const FewChannelsTile& tile, const Dims& z_strides) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const Dims& s = gather.source_strides;
+  const std::int64_t rows = gather.rows + tile.shape.m;
+  const auto output = [&](const Dims& strides) {
+    return image_span(strides, rows, pixels) + tile.rows * strides[3] + tile.columns * strides[4];
+  };
+  const std::int64_t source =
+      image_span(s, gather.channels, gather.source) +
+      2 * (tile.lines.rows * s[3] + tile.lines.words * tile.lines.word_elements());
+  const std::int64_t w = rows * gather.w_row + gather.channels * gather.w_channel +
+                         gather.w_tap[1] * gather.largest_taps()[1] +
+                         gather.w_tap[2] * gather.largest_taps()[2];
+  return std::max({source, w, output(gather.out_strides), output(z_strides)}) <= limit32;
+}
+
+// Blocks stay, and share the bands evenly.
+struct Share {
+  std::int64_t bands;    // in all images
+  std::int64_t a_block;  // of them, at most
+  std::int64_t blocks;
+};
+Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewChannelsTile& tile,
+               const DeviceDescription& device) {
+  Share share;
+  share.bands = problem.batch * tile.bands;
+  const std::int64_t tiles_m = gather.groups * ceil_div(gather.rows, tile.shape.m);
+  const std::int64_t places = std::int64_t{device.multiprocessors} * tile.shape.min_blocks;
+  const std::int64_t at_once = std::max<std::int64_t>(places / tiles_m, 1);
+  share.a_block = std::max<std::int64_t>(ceil_div(share.bands, at_once), 1);
+  share.blocks = ceil_div(share.bands, share.a_block) * tiles_m;
+  return share;
+}
+
+// Accesses to shared memory in which a warp reads 4 words side by side of 8 pixels: the more, the
+// closer pixels of many channels are to a multiple of all banks apart.
+std::int64_t accesses_of_a_read(const FewChannelsTile& tile, const Gather& gather) {
+  const std::int64_t pixel_bytes =
+      gather.stride[2] * tile.lines.pixel_elements * tile.lines.element;
+  std::array<std::int64_t, 32> lanes{};
+  for (std::int64_t i = 0; i < 32; ++i)
+    lanes[static_cast<std::size_t>(i)] = i / 4 * pixel_bytes / word_bytes + i % 4;
+  return bank_accesses(lanes);
+}
+
+double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
+                  const FewChannelsTile& tile, const DeviceDescription& device) {
+  const FragmentShape& shape = tile.shape;
+  const Share share = share_of(problem, gather, tile, device);
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.shape = shape;
+  work.shared_memory = static_cast<double>(tile.shared_memory());
+  work.tiles = share.blocks;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto bands = static_cast<double>(share.a_block);
+  work.fragments = bands * static_cast<double>(tile.fragments());
+  work.one_by_one = true;
+  work.right_stays = true;  // of products by warpgroups
+  const double lines = gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
+  work.moves = bands * (lines - 1) * shape.thread_m * shape.thread_n;
+  work.copies = bands * static_cast<double>(tile.lines.chunks());
+  work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
+  work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
+  work.row_copy_bytes = 4;
+  work.scattered = !goes_out_whole(tile, problem, gather);
+  work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
+  work.bytes = work_of(problem, false).bytes;
+  return shape.columns_left ? warpgroup_fragment_seconds(work, 1, device)
+                            : fragment_seconds(work, 1, device);
+}
+
+}  // namespace
+
+std::int64_t FewChannelsTile::fragments() const {
+  return ceil_div(runs * run_words, fragment_words);
+}
+
+std::int64_t FewChannelsTile::shared_memory() const {
+  const std::int64_t reduction = fragments() * fragment_words * word_bytes;
+  const std::int64_t filters =
+      shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
+  return filters + 2 * lines.bytes() + 2 * reduction;
+}
+
+std::span<const FragmentShape> FewChannelsEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
+}
+std::span<const FragmentShape> FewChannelsWgmmaEngine::shapes(bool split) const {
+  return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
+}
+
+bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+
+std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& problem,
+                                                      const Gather& gather,
+                                                      const DeviceDescription& device) const {
+  std::vector<FewChannelsTile> out;
+  for (FragmentShape shape : shapes(is_split(problem))) {
+    auto tile = lay_tile(shape, problem, gather, device);
+    if (!tile && shape.min_blocks > 1) {  // rather one block than none
+      shape.min_blocks = 1;
+      tile = lay_tile(shape, problem, gather, device);
+    }
+    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+  }
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = products_refusal(device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(gather); !reason.empty()) return Refusal{std::move(reason)};
+  const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
+  if (fitting.empty())
+    return Refusal{cat("filters of ", reduction,
+                       " elements, which do not fit into shared memory, or offsets into 32 bits")};
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < fitting.size(); ++i)
+    if (problem.batch * fitting[i].bands <= limit32)
+      candidates.push_back(
+          {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
+  if (candidates.empty()) return Refusal{cat("more than ", limit32, " bands of pixels")};
+  return candidates;
+}
+
+Proposal FewChannelsEngine::make(const Problem& any, const DeviceDescription& device,
+                                 Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
+                 problem, gather, device);
+}
+
+Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProblem& problem,
+                                    const Gather& gather, const DeviceDescription& device) const {
+  spread_over_banks(tile, gather);
+  const Share share = share_of(problem, gather, tile, device);
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch =
+      gather_launch(problem, share.bands, share.blocks,
+                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  return out;
+}
+
+KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                        const FewChannelsTile& tile) const {
+  const FragmentShape& shape = tile.shape;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/few_input_channels/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.alignment = static_cast<std::size_t>(tile.lines.access);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  const int run_m = run_m_of(gather, shape);
+  add_fragment_constants(spec.constants, shape, problem, run_m);
+  add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
+  add("BAND_ROWS", tile.rows, "of pixels, in a tile");
+  add("BAND_COLUMNS", tile.columns);
+  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
+  add_lines_constants(spec.constants, tile.lines);
+  // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
+  // own sums; others are never so long here that it counts (src/engines/conv/halo/mma_engine.cpp).
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, tile.split, reduction);
+  add_checked_constant(spec.constants, problem, true, false);
+  add("PROMOTE", tile.split ? promotion_run(reduction) / fragment_words : std::int64_t{0},
+      "fragments");
+  add("PROMOTE_LOCAL", false);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
+  };
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
+  divisor("DIV_GROUPS", gather.groups);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
+  return spec;
+}
+
+std::string describe(const FewChannelsTile& tile) {
+  return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
+}
+
+}  // namespace kiln

@@ -1,0 +1,405 @@
+#include "engines/conv/few_output_channels/few_output_channels.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/line_store.hpp"
+#include "engines/conv/tile/loaders.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t vector_bytes = 16;
+constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's registers bear
+
+std::int64_t pairs_of(const Gather& gather) { return gather.rows * gather.phases.front().taps[2]; }
+
+// As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
+// are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
+// Sums of f64 do, too: a thread bears 64, of twelve warps 48.
+std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_warpgroups,
+                                  std::int64_t pairs) {
+  const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
+  const bool split = is_split(problem);
+  std::vector<FragmentShape> shapes;
+  if (problem.type == KILN_DATA_DOUBLE) {
+    if (n <= 32) shapes.push_back({512, n, 8, thread_n, 1});
+    if (n <= 40) shapes.push_back({384, n, 6, thread_n, 1});
+    if (n <= 48) shapes.push_back({384, n, 4, thread_n, 1});
+    shapes.push_back({256, n, 4, thread_n, 1});
+    shapes.push_back({128, n, 4, thread_n, 1});
+    return shapes;
+  }
+  if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
+  if (by_warpgroups) shapes.push_back({384, n, 4, thread_n, 1});
+  shapes.push_back({256, n, 4, thread_n, 1});
+  shapes.push_back({128, n, 4, thread_n, 1});
+  return shapes;
+}
+
+// Whether vectors of channels lie side by side in every pixel.
+bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
+  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
+  const Dims& s = gather.source_strides;
+  return problem.alignment >= vector_bytes && s[1] == 1 && whole(gather.channels) && whole(s[0]) &&
+         whole(s[3]) && whole(s[4]);
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.stride[2] != 1)
+    return cat("the stride along the width is ", gather.stride[2], "; expected 1");
+  if (gather.rows > most_pairs || pairs_of(gather) > most_pairs)
+    return cat(gather.rows, " output channels a group, each with ", phase.taps[2],
+               " taps in a row of the filter; expected at most ", most_pairs, " taps together");
+  if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
+    return cat(
+        "neither the pixels of a row are contiguous in the input, nor channels, in multiples of ",
+        vector_bytes, " bytes");
+  // Beyond, products of sizes leave 32 bits.
+  constexpr std::int64_t most = 1 << 24;
+  for (int i = 1; i < 3; ++i)
+    for (const std::int64_t size :
+         {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
+          std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
+      if (size > most) return cat("a size is ", size, "; expected at most ", most);
+  return "";
+}
+
+// Rows of taps, of a tile on average, that some pixel of it has inside the source.
+double mean_live_taps(const FewRowsTile& tile, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  constexpr std::int64_t most_tiles = 1024;  // beyond, those at the edges hardly count
+  if (tile.tiles > most_tiles) return static_cast<double>(tile.taps);
+  std::int64_t live = 0;
+  for (std::int64_t i = 0; i < tile.tiles; ++i) {
+    const std::int64_t first = i * tile.rows;
+    live += gather.live_taps(1, first, std::min(first + tile.rows, phase.pixels[1]) - 1);
+  }
+  return static_cast<double>(live) / static_cast<double>(tile.tiles);
+}
+
+void set_rows(FewRowsTile& tile, const Gather& gather, std::int64_t rows) {
+  tile.rows = rows;
+  tile.tiles = ceil_div(gather.phases.front().pixels[1], rows);
+  tile.halo_rows = (rows - 1) * gather.stride[1] + (tile.taps - 1) * std::abs(gather.step[1]) + 1;
+  // Of f64, whose sums are large, as many as take no more room than the halo.
+  tile.exchange_rows =
+      tile.element < 8
+          ? gather.rows
+          : std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, gather.rows);
+}
+
+// Copies of a stage, of its halo and of its filter.
+struct Copies {
+  std::int64_t halo, filter;
+};
+Copies copies_of(const FewRowsTile& tile) {
+  const std::int64_t bytes = 32 * tile.chunk_steps;
+  return {tile.halo_pixels() * bytes / tile.copy_bytes,
+          tile.taps * tile.pairs * bytes / tile.element};
+}
+
+bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
+  constexpr std::int64_t most_rows = 1 << 12;
+  if (tile.halo_rows > most_rows ||
+      !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
+    return false;
+  // What a thread has on its way at a time (few_rows_loader.cuh).
+  const std::int64_t threads = tile.shape.threads();
+  const std::int64_t fragments = tile.taps * tile.chunk_steps;
+  constexpr std::int64_t least_slots = 2;  // of either loader, where they take turns
+  if (tile.load_fragments > 1 && fragments < least_slots * tile.load_fragments) return false;
+  const std::int64_t slots =
+      std::max<std::int64_t>(fragments / tile.load_fragments - (3 - tile.load_fragments), 1);
+  constexpr std::int64_t units = 4;  // words that lanes copy at once
+  const std::int64_t unit_bytes = units * std::max<std::int64_t>(tile.element, 4);
+  const bool vectors = tile.copy_bytes == vector_bytes;
+  const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
+  const std::int64_t words = 32 * tile.chunk_steps / unit_bytes;  // of a thread, of a pixel or row
+  const std::int64_t halo = ceil_div(ceil_div(tile.halo_pixels(), pixels_a_turn), slots);
+  const std::int64_t filter =
+      ceil_div(ceil_div(tile.taps * tile.pairs, threads / units), slots) * words;
+  const std::int64_t halo_copies = vectors ? halo : halo * words;
+  const std::int64_t waiting =
+      tile.element == 2 ? 2 * (filter + (vectors ? 0 : halo_copies)) : std::int64_t{0};
+  return batch_bearable(halo_copies, waiting) && batch_bearable(filter, waiting);
+}
+
+// Clocks of an image's tiles (cost_model.cpp).
+double clocks_of(const FewRowsTile& tile, const Gather& gather) {
+  const FragmentShape& shape = tile.shape;
+  const double of_product = product_clocks_of(tile.element);
+  const double fragment =
+      shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
+  const Copies copies = copies_of(tile);
+  const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  constexpr double chunk_clocks = 400;  // until all threads have met at its end
+  return static_cast<double>(tile.tiles * tile.strips) * chunks *
+         (tile.live_taps * static_cast<double>(tile.chunk_steps) * fragment + copy_clocks +
+          chunk_clocks);
+}
+
+// The shape with the strips and rows that waste least; none if nothing fits into shared memory.
+std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
+                                    const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  FewRowsTile tile;
+  tile.shape = shape;
+  tile.planes = planes;
+  tile.split = is_split(problem);
+  tile.element = static_cast<std::int64_t>(size_of(problem.type));
+  tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
+  tile.taps = phase.taps[1];
+  tile.pairs = pairs_of(gather);
+  tile.taps_in_row = phase.taps[2];
+  const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
+  std::optional<FewRowsTile> best;
+  double best_clocks = 0;
+  const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.m);
+  for (tile.columns = widest; tile.columns > 0; tile.columns -= 8) {
+    // Strips overlap by `extent` columns.
+    const bool whole = tile.columns >= gather.source[2];
+    tile.strip_step = whole ? tile.columns : tile.columns - extent;
+    if (tile.strip_step <= 0) break;
+    tile.strips = whole ? 1 : ceil_div(gather.source[2] - extent, tile.strip_step);
+    for (tile.chunk_steps = 1; tile.chunk_steps <= 2; ++tile.chunk_steps) {
+      std::int64_t rows = std::min(shape.m / tile.columns, phase.pixels[1]);
+      for (; rows > 0; --rows) {
+        set_rows(tile, gather, rows);
+        tile.load_fragments = 2;
+        if (fits(tile, device)) break;
+        tile.load_fragments = 1;
+        if (fits(tile, device)) break;
+      }
+      if (rows == 0) continue;
+      set_rows(tile, gather, ceil_div(phase.pixels[1], tile.tiles));
+      tile.live_taps = mean_live_taps(tile, gather);
+      const double clocks = clocks_of(tile, gather);
+      if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+    }
+  }
+  return best;
+}
+
+// Offsets within an image and within the filter, those included that are worked out beyond the last
+// channel or pixel and not read from, fit into 32 bits.
+bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides) {
+  const Gather::Phase& phase = gather.phases.front();
+  const Dims& s = gather.source_strides;
+  const std::int64_t channels = gather.channels + 2 * tile.chunk_channels();
+  const std::int64_t source_rows = std::abs(phase.origin[1]) +
+                                   phase.taps[1] * std::abs(gather.step[1]) +
+                                   phase.pixels[1] * gather.stride[1] + 2 * tile.halo_rows;
+  const std::int64_t source_columns = gather.source[2] + tile.columns;
+  // Sizes are at most 2^24 each: their products with strides are looked at one by one.
+  std::int64_t source = 0;
+  for (const auto& [count, stride] :
+       {std::pair(channels, s[1]), std::pair(source_rows, s[3]), std::pair(source_columns, s[4])}) {
+    if (stride > limit32 || count > limit32 || count * stride > limit32) return false;
+    source += count * stride;
+  }
+  const std::int64_t w = gather.rows * gather.w_row + channels * gather.w_channel +
+                         gather.w_tap[1] * phase.taps[1] + gather.w_tap[2] * phase.taps[2];
+  const std::int64_t rows = gather.rows + 1;
+  return std::max({source, w, image_span(gather.out_strides, rows, phase.pixels),
+                   image_span(z_strides, rows, phase.pixels)}) <= limit32;
+}
+
+// Blocks stay, and go from tile to tile. Tiles at an image's edges walk fewer rows of taps: of as
+// many blocks as share no divisor with an image's tiles each meets all places of an image alike.
+struct Share {
+  std::int64_t tiles;    // in all images
+  std::int64_t a_block;  // of them, at most
+  std::int64_t blocks;
+};
+Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
+               const DeviceDescription& device) {
+  Share share;
+  const std::int64_t of_image = tile.tiles * tile.strips * gather.groups;
+  share.tiles = problem.batch * of_image;
+  int resident = 1;
+  constexpr int most_resident = 4;
+  while (resident < most_resident && fits_shared_memory(tile.shared_memory(), resident + 1, device))
+    ++resident;
+  const std::int64_t places = std::int64_t{device.multiprocessors} * resident;
+  share.blocks = std::max<std::int64_t>(std::min(share.tiles, places), 1);
+  if (share.tiles > places)
+    while (std::gcd(share.blocks, of_image) != 1) --share.blocks;
+  share.a_block = ceil_div(share.tiles, share.blocks);
+  return share;
+}
+
+double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
+                  const DeviceDescription& device) {
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.shape = tile.shape;
+  work.shared_memory = static_cast<double>(tile.shared_memory());
+  const Share share = share_of(problem, gather, tile, device);
+  work.tiles = share.blocks;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto chunks = static_cast<double>(
+      share.a_block * ceil_div(gather.channels, tile.chunk_channels()));  // of a block
+  work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
+  const Copies copies = copies_of(tile);
+  work.one_by_one = tile.copy_bytes != vector_bytes;
+  work.copies = chunks * static_cast<double>(copies.halo);
+  work.copy_bytes = static_cast<double>(tile.copy_bytes);
+  work.row_copies = chunks * static_cast<double>(copies.filter);
+  work.row_copy_bytes = static_cast<double>(tile.element);
+  if (problem.type == KILN_DATA_DOUBLE) work.landings = chunks;
+  work.scattered = true;  // each of them a sum over the taps of a row
+  work.bytes = work_of(problem, false).bytes;
+  return tile.planes ? warpgroup_fragment_seconds(work, 1, device)
+                     : fragment_seconds(work, 1, device);
+}
+
+}  // namespace
+
+std::int64_t FewRowsTile::filter_bytes() const {
+  const std::int64_t pairs_read = element < 8 ? 16 : 8;
+  return taps * (planes ? 32 * chunk_steps * (shape.n + 1)
+                        : round_up(shape.n, pairs_read) * fragments_pitch(chunk_steps, element));
+}
+
+std::int64_t FewRowsTile::halo_bytes() const {
+  return halo_pixels() * fragments_pitch(chunk_steps, element);
+}
+
+std::int64_t FewRowsTile::exchange_bytes(std::int64_t output_channels) const {
+  return output_channels * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
+}
+
+std::int64_t FewRowsTile::stage_bytes() const {
+  return std::max(halo_bytes(), exchange_bytes(exchange_rows)) + filter_bytes();
+}
+
+std::int64_t FewRowsTile::shared_memory() const {
+  constexpr std::int64_t table_entry = 8;
+  const std::int64_t rests = planes && split ? filter_bytes() : 0;
+  return 2 * stage_bytes() + rests + taps * pairs * table_entry;
+}
+
+std::string FewRowsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                 const DeviceDescription& device) const {
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+  return warpgroup_refusal(device);
+}
+
+bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+
+std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
+                                              const Gather& gather,
+                                              const DeviceDescription& device) const {
+  std::vector<FewRowsTile> out;
+  for (const FragmentShape& shape : shapes(problem, by_warpgroups(), pairs_of(gather))) {
+    const auto tile = lay_tile(shape, by_warpgroups(), problem, gather, device);
+    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+  }
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = products_refusal(problem, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<FewRowsTile> fitting = tiles(problem, gather, device);
+  if (fitting.empty())
+    return Refusal{cat("two stages of ", gather.phases.front().taps[1],
+                       " rows of taps and what they meet do not fit into shared memory, or offsets "
+                       "into 32 bits")};
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < fitting.size(); ++i)
+    if (share_of(problem, gather, fitting[i], device).tiles <= limit32)
+      candidates.push_back(
+          {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
+  if (candidates.empty()) return Refusal{cat("more than ", limit32, " tiles")};
+  return candidates;
+}
+
+Proposal FewRowsEngine::make(const Problem& any, const DeviceDescription& device,
+                             Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
+                 problem, gather, device);
+}
+
+KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                    const FewRowsTile& tile) const {
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/few_output_channels/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.alignment = static_cast<std::size_t>(tile.copy_bytes);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+  add_fragment_constants(spec.constants, tile.shape, problem, 1);
+  add("FILTER_PLANES", tile.planes, "of 16 bytes of channels");
+  if (tile.planes) add_warpgroup_instruction(spec.constants, tile.shape.n);
+  add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);
+  add("TILE_P", tile.rows, "rows of pixels");
+  add("TILE_Q", tile.columns, "columns of the source");
+  add("STRIPS", tile.strips, "of columns of the source");
+  add("STRIP_STEP", tile.strip_step, "from one to the next");
+  add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
+  add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("EXCHANGE_ROWS", tile.exchange_rows, "output channels whose sums go out together");
+  add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, tile.split, reduction);
+  add_checked_constant(spec.constants, problem, true, false);
+  // The taps of a row are added up as f32 should be.
+  add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
+                          tile.chunk_steps);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
+  };
+  divisor("DIV_GROUPS", gather.groups);
+  divisor("DIV_STRIPS", tile.strips);
+  divisor("DIV_TILES_P", tile.tiles);
+  return spec;
+}
+
+Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProblem& problem,
+                                const Gather& gather, const DeviceDescription& device) const {
+  const Share share = share_of(problem, gather, tile, device);
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch =
+      gather_launch(problem, share.tiles, share.blocks,
+                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  return out;
+}
+
+std::string describe(const FewRowsTile& tile) {
+  return cat(describe(tile.shape), ", places ", tile.rows, "x", tile.columns, " of ",
+             tile.chunk_channels(), " channels");
+}
+
+}  // namespace kiln

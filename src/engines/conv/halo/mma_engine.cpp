@@ -1,0 +1,171 @@
+#include "engines/conv/halo/mma_engine.hpp"
+
+#include <algorithm>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/halo/refusal.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/line_store.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+FragmentShape fragment_shape(const HaloShape& shape) {
+  return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks, shape.columns_left};
+}
+
+// A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
+// from memory unread, where the next channel's lie elsewhere: each then counts for two.
+double filter_copies(const HaloTile& tile, const Gather& gather) {
+  constexpr int few_bytes = 16;
+  const bool apart = gather.w_channel > gather.phases.front().tap_count();
+  const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
+  if (tile.shape.columns_left && tile.filter_rows_inner) return 0;  // of words
+  return static_cast<double>(tile.shape.m) * (few && apart ? 2 : 1);
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
+                          const HaloTile& tile, std::int64_t tiles) {
+  const HaloShape& shape = tile.shape;
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.shape = fragment_shape(shape);
+  work.shared_memory = tile.shared_memory(rows_innermost(gather));
+  work.tiles = tiles;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const double taps = tile.walked_taps(gather);
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  work.fragments = chunks * taps * shape.chunk_steps;
+  if (tile.halo_stages == 1) work.waits = chunks - 1;
+  // Planar tiles have a barrier only every so many taps.
+  work.step_fragments = shape.chunk_steps * (tile.one_by_one() ? 2 : 1);
+  work.one_by_one = tile.one_by_one();
+  if (tile.one_by_one()) {
+    work.stages = chunks * taps / tile.tap_group;
+    work.stage_copies = 32.0 * shape.chunk_steps / tile.element * shape.m * tile.tap_group;
+  }
+  work.copy_bytes = work.one_by_one ? tile.element : 16;
+  const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
+  work.copies = chunks * copies *
+                (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
+  if (shape.columns_left && !tile.one_by_one()) {
+    work.left_matrix_steps = chunks * taps;
+    if (tile.filter_rows_inner)
+      work.word_copies = chunks * taps * shape.m * static_cast<double>(tile.chunk_channels());
+  }
+  work.transposed = tile.filter_rows_inner;
+  work.scattered = gather.out_strides[1] != 1 && gather.out_strides[4] != 1;
+  work.bytes = work_of(problem, false).bytes;
+  return work;
+}
+
+}  // namespace
+
+std::string HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                const DeviceDescription& device) const {
+  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
+  if (std::string reason = products_refusal(device); !reason.empty()) return reason;
+  return layout_refusal(problem, gather);
+}
+
+std::optional<HaloTile> HaloEngine::lay(const HaloShape& shape, const Gather& gather, int tap_group,
+                                        const DeviceDescription& device) const {
+  return lay_halo_tile(shape, gather, tap_group, device);
+}
+
+std::int64_t HaloEngine::most_images(const HaloTile& tile, const Gather& gather) const {
+  return tile.shape.n / (gather.phases.front().pixels[1] * tile.strip) + 2;
+}
+
+TileCounts HaloEngine::count(const HaloTile& tile, const ConvolutionProblem& problem,
+                             const Gather& gather) const {
+  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
+  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
+  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
+}
+
+std::vector<Candidate> HaloEngine::of_tile(const HaloTile& tile, const ConvolutionProblem& problem,
+                                           const Gather& gather,
+                                           const DeviceDescription& device) const {
+  const FragmentWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
+  const double groups = work.fragments / (tile.shape.chunk_steps * tile.tap_group);
+  std::vector<Candidate> out;
+  for (const int parts : parts_of(device, groups, most_parts))
+    out.push_back({0, parts,
+                   tile.shape.columns_left ? warpgroup_fragment_seconds(work, parts, device)
+                                           : fragment_seconds(work, parts, device)});
+  return out;
+}
+
+KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem& problem,
+                                 const Gather& gather) const {
+  const HaloShape& shape = tile.shape;
+  const Gather::Phase& phase = gather.phases.front();
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/halo/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = describe(tile);
+  spec.shared_memory = tile.shared_memory(rows_innermost(gather));
+  spec.alignment = alignment(problem);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+
+  const int run_m = shape.columns_left       ? 2
+                    : tile.filter_rows_inner ? (tile.element == 2         ? 1
+                                                : shape.thread_m % 4 == 0 ? 4
+                                                                          : 2)
+                    : tile.staged            ? 1
+                                             : rows_side_by_side(gather, shape.thread_m);
+  const int run_n = shape.columns_left ? 1 : 2;
+  add_fragment_constants(spec.constants, fragment_shape(shape), problem, run_m, run_n);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
+  add("STAGES", std::int64_t{shape.stages}, "of the filter");
+  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
+  add("FILTER_ROWS_INNER", tile.filter_rows_inner);
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
+  add("STAGED_STORE", tile.staged, "sums leave together");
+  if (tile.staged) {
+    add_staged_store_constants(spec.constants, problem, gather);
+  } else {
+    add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
+    add("STORE_VECTOR", std::int64_t{1}, "of a staged store");
+  }
+
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
+  add_checked_constant(spec.constants, problem, true, tile.one_by_one());
+  add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
+
+  add("STRIP", tile.strip, "columns of pixels");
+  add("WHOLE_STRIPS", tile.strip * tile.strips == phase.pixels[2]);
+  add("IMAGE_ROWS", tile.image_rows, "of the source, padding included");
+  add("HALO_ROWS", tile.halo_rows);
+  add("HALO_COLUMNS", tile.halo_columns);
+  add("HALO_STAGES", std::int64_t{tile.halo_stages});
+  add("LEAST_TAPS", std::int64_t{tile.least_taps});
+  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  const auto divisor = [&](const char* name, std::int64_t value, std::int64_t most) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(most)));
+  };
+  const std::int64_t strip_pixels = phase.pixels[1] * tile.strip;
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m), limit32);
+  divisor("DIV_GROUPS", gather.groups, limit32);
+  divisor("DIV_STRIPS", tile.strips, limit32);
+  add("BLOCK_DIV_STRIP_PIXELS", make_wide_magic(static_cast<std::uint64_t>(strip_pixels)));
+  divisor("DIV_STRIP_PIXELS", strip_pixels, strip_pixels + 2 * shape.n);
+  divisor("DIV_STRIP", tile.strip, strip_pixels + 2 * shape.n);
+  return spec;
+}
+
+}  // namespace kiln

@@ -1,0 +1,36 @@
+// What the engines that multiply halo tiles by way of registers share.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engines/conv/halo/mma_tile.hpp"
+#include "engines/conv/tile/tile_engine.hpp"
+
+namespace kiln {
+
+class HaloEngine : public TileEngine<HaloTile> {
+ private:
+  // Why its tiles are not for how the operands lie; "" if they are.
+  virtual std::string layout_refusal(const ConvolutionProblem& problem,
+                                     const Gather& gather) const = 0;
+  // Why a device has no products of its kind; "" if it has.
+  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
+  // Bytes, of every operand.
+  virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
+
+  std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                      const DeviceDescription& device) const final;
+  std::optional<HaloTile> lay(const HaloShape& shape, const Gather& gather, int tap_group,
+                              const DeviceDescription& device) const final;
+  std::int64_t most_images(const HaloTile& tile, const Gather& gather) const final;
+  TileCounts count(const HaloTile& tile, const ConvolutionProblem& problem,
+                   const Gather& gather) const final;
+  std::vector<Candidate> of_tile(const HaloTile& tile, const ConvolutionProblem& problem,
+                                 const Gather& gather, const DeviceDescription& device) const final;
+  KernelSpec make_spec(const HaloTile& tile, const ConvolutionProblem& problem,
+                       const Gather& gather) const final;
+};
+
+}  // namespace kiln

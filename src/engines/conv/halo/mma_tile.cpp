@@ -1,0 +1,163 @@
+#include "engines/conv/halo/mma_tile.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/line_store.hpp"
+#include "engines/cost/cost_model.hpp"
+
+namespace kiln {
+namespace {
+
+// What the tiles' pixels meet of the source: the rows, of the tile that meets most, and the taps,
+// of a tile on average. Tiles begin at every multiple of n in the strips of the images, one behind
+// the other.
+void meet_source(HaloTile& tile, const Gather& gather) {
+  const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
+  const std::int64_t n = tile.shape.n;
+  const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  // Beyond so many beginnings, all of them are taken to occur.
+  constexpr std::int64_t most_beginnings = 4096;
+  const std::int64_t every = std::gcd(n, pixels), beginnings = pixels / every;
+  std::int64_t most = 0, looked_at = 0, live_rows = 0, live_columns = 0;
+  const auto look = [&](std::int64_t first) {
+    const std::int64_t last = first + n - 1;
+    const std::int64_t begin = first / tile.strip * gather.stride[1];
+    const std::int64_t end =
+        last / pixels * tile.image_rows + last % pixels / tile.strip * gather.stride[1] + extent;
+    most = std::max(most, end - begin);
+    const bool one_image = last < pixels;
+    live_rows += gather.live_taps(1, one_image ? first / tile.strip : 0,
+                                  one_image ? last / tile.strip : rows - 1);
+    ++looked_at;
+  };
+  if (beginnings <= most_beginnings) {
+    for (std::int64_t i = 0; i < beginnings; ++i) look(i * every);
+  } else {  // at each row's last column, so that most rows follow
+    const std::int64_t step = ceil_div(rows, most_beginnings);
+    for (std::int64_t row = 0; row < rows; row += step) look(row * tile.strip + tile.strip - 1);
+    most += step * gather.stride[1];
+  }
+  for (std::int64_t strip = 0; strip < tile.strips; ++strip) {
+    const std::int64_t first = strip * tile.strip;
+    const std::int64_t end = std::min(first + tile.strip, gather.phases.front().pixels[2]);
+    live_columns += gather.live_taps(2, first, end - 1);
+  }
+  tile.halo_rows = most;
+  tile.live_rows = static_cast<double>(live_rows) / static_cast<double>(looked_at);
+  tile.live_columns = static_cast<double>(live_columns) / static_cast<double>(tile.strips);
+}
+
+}  // namespace
+
+std::int64_t HaloTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
+
+std::int64_t HaloTile::halo_bytes() const {
+  // Of words that come one by one, planes of a word of channels, the next one 8 banks further.
+  const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
+  return shape.columns_left && one_by_one() ? 32 * shape.chunk_steps * plane
+                                            : halo_pixels() * pitch();
+}
+
+std::int64_t HaloTile::filter_bytes() const {
+  if (shape.columns_left) {
+    const std::int64_t tap = 32 * shape.chunk_steps * (shape.m + 1);
+    return one_by_one() ? tap_group * (tap + 16) : tap;
+  }
+  if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
+  return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
+                           : shape.m * pitch();
+}
+
+std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
+  // By warpgroups, the rests of the stage at hand lie apart, of a single tap of three stages.
+  const int rests = !shape.columns_left || !shape.split ? 0 : one_by_one() ? 1 : 3;
+  const int filters = shape.stages + rests;
+  const std::int64_t operands =
+      halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
+  const std::int64_t sums = staged ? staged_bytes(shape.m, shape.n, rows_inner, element) : 0;
+  return static_cast<std::uint32_t>(std::max(operands, sums));
+}
+
+void HaloTile::set_halo_stages(int stages, int ahead) {
+  halo_stages = stages;
+  least_taps = stages > 1 ? (ahead + stages - 2) / (stages - 1) : 1;
+}
+
+double HaloTile::walked_taps(const Gather& gather) const {
+  const Spatial& taps = gather.phases.front().taps;
+  if (tap_group == 1) return std::max(live_rows * live_columns, 1.0);
+  const bool row = tap_group == taps[2];
+  return static_cast<double>(taps[2]) * (row ? live_rows : static_cast<double>(taps[1]));
+}
+
+std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
+                                      const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t width = phase.pixels[2], taps = phase.tap_count();
+  HaloTile tile;
+  tile.shape = shape;
+  tile.element = static_cast<int>(size_of(gather.type));
+  tile.tap_group = tap_group;
+  tile.filter_rows_inner = !tile.one_by_one() && gather.w_channel != 1 && gather.channels > 1;
+  tile.image_rows =
+      (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  // What is loaded ahead reaches into so many further chunks.
+  const int ahead = (shape.stages - 1) * tap_group;
+  const int ring = 1 + static_cast<int>(ceil_div(ahead, taps));
+
+  // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, a thread's copies of the halo, and
+  // the wait for them where there is no ring of halos.
+  constexpr double copy_clocks = 8, wait_clocks = 3000;
+  constexpr std::int64_t narrowest = 8;
+  std::optional<HaloTile> best;
+  double best_clocks = 0;
+  const auto fits = [&] {
+    return fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device);
+  };
+  for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
+    tile.strip = ceil_div(width, strips);
+    tile.strips = ceil_div(width, tile.strip);
+    if (tile.strips < strips) continue;
+    tile.halo_columns =
+        (tile.strip - 1) * gather.stride[2] + (phase.taps[2] - 1) * std::abs(gather.step[2]) + 1;
+    meet_source(tile, gather);
+    constexpr std::int64_t most_pixels = 1 << 14;
+    if (tile.halo_pixels() > most_pixels) continue;
+    tile.staged = shape.columns_left;
+    tile.set_halo_stages(ring, ahead);
+    if (!fits() && !tile.one_by_one()) tile.set_halo_stages(1, ahead);
+    if (!fits()) continue;
+    tile.staged = true;
+    if (!fits()) tile.staged = false;
+    const std::int64_t thread_products = shape.thread_m * shape.thread_n / 4;
+    const double walked = tile.walked_taps(gather);
+    const double products =
+        walked * static_cast<double>(shape.chunk_steps * thread_products) * product_clocks * 2;
+    const int pixel_copies =
+        (tile.one_by_one() ? 32 / std::max(tile.element, 4) : 2) * shape.chunk_steps;
+    const double copies =
+        static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
+    const double wait = tile.halo_stages > 1 ? 0 : wait_clocks;
+    const double clocks = (products + copies + wait) *
+                          static_cast<double>(tile.strip * tile.strips) /
+                          static_cast<double>(width);
+    if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+  }
+  return best;
+}
+
+std::string describe(const HaloTile& tile) {
+  const HaloShape& shape = tile.shape;
+  return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
+             shape.threads(), " threads, ", shape.stages, " stages, strips of ", tile.strip,
+             ", halo ", tile.halo_rows, "x", tile.halo_columns, " of ", tile.chunk_channels(),
+             " channels", tile.halo_stages == 1 ? ", one at a time" : "",
+             tile.tap_group > 1 ? cat(", taps by ", tile.tap_group) : "");
+}
+
+}  // namespace kiln

@@ -1,0 +1,39 @@
+// Forward propagation and data gradient of tensors whose channels lie apart (NCHW), on the tensor
+// cores, with the source's halo in shared memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engines/conv/halo/mma_engine.hpp"
+
+namespace kiln {
+
+class HaloGemmPlanarEngine final : public HaloEngine {
+ public:
+  const char* name() const override { return "halo_nchw_mma"; }
+
+ private:
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::size_t alignment(const ConvolutionProblem& problem) const override;
+};
+
+// f32 by Hopper's warpgroup products, which read the filter where it lies in shared memory, and the
+// pixels from registers.
+class HaloGemmPlanarWgmmaEngine final : public HaloEngine {
+ public:
+  const char* name() const override { return "halo_nchw_wgmma_swap"; }
+
+ private:
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::string products_refusal(const DeviceDescription& device) const override;
+  std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::size_t alignment(const ConvolutionProblem& problem) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,25 @@
+// Forward propagation and data gradient of channels-last tensors on Hopper's warpgroup products,
+// with the source's halo in shared memory.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engines/conv/halo/wgmma_engine.hpp"
+
+namespace kiln {
+
+class HaloWgmmaEngine final : public LineEngine {
+ public:
+  const char* name() const override { return "halo_nhwc_wgmma"; }
+
+ private:
+  std::string layout_refusal(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                             const Gather& gather) const override;
+  std::size_t alignment(const ConvolutionProblem& problem) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,137 @@
+#include "engines/conv/halo/wgmma_engine.hpp"
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/halo/refusal.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/line_store.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
+                           const LineTile& tile, std::int64_t tiles) {
+  WarpgroupWork work;
+  work.type = problem.type;
+  work.m = tile.shape.m;
+  work.n = tile.shape.n;
+  work.threads = tile.shape.threads();
+  work.shared_memory = tile.shared_memory(rows_innermost(gather));
+  work.tiles = tiles;
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  work.steps = chunks * tile.live_taps;
+  work.step_fragments = tile.shape.chunk_steps;
+  work.split = tile.shape.split;
+  const double copied = chunks * static_cast<double>(tile.chunk_bytes());
+  work.halo_bytes = copied * static_cast<double>(tile.halo_pixels);
+  work.filter_bytes = copied * tile.live_taps * tile.shape.m;
+  if (tile.one_by_one()) {
+    work.groups = work.steps / tile.tap_group;
+    work.halos = chunks;
+    work.halo_run = static_cast<double>(tile.halo_columns);
+  }
+  work.bytes = work_of(problem, false).bytes;
+  return work;
+}
+
+}  // namespace
+
+std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                const DeviceDescription& device) const {
+  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
+  if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
+  for (const int i : {1, 2})
+    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
+  return "";
+}
+
+std::optional<LineTile> LineEngine::lay(const LineShape& shape, const Gather& gather, int tap_group,
+                                        const DeviceDescription& device) const {
+  std::optional<LineTile> tile = lay_line_tile(shape, gather, tap_group, device);
+  if (tile && tile->places() > limit32 / 2) tile.reset();
+  return tile;
+}
+
+std::int64_t LineEngine::most_images(const LineTile& tile, const Gather& /*gather*/) const {
+  return (tile.shape.n + tile.halo_pixels) / tile.places() + 2;
+}
+
+TileCounts LineEngine::count(const LineTile& tile, const ConvolutionProblem& problem,
+                             const Gather& gather) const {
+  const std::int64_t of_pixels = tile.shape.strips > 0
+                                     ? problem.batch * (tile.places() / tile.shape.n)
+                                     : ceil_div(problem.batch * tile.places(), tile.shape.n);
+  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
+}
+
+std::vector<Candidate> LineEngine::of_tile(const LineTile& tile, const ConvolutionProblem& problem,
+                                           const Gather& gather,
+                                           const DeviceDescription& device) const {
+  const WarpgroupWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
+  std::vector<Candidate> out;
+  for (const int parts : parts_of(device, work.steps / tile.tap_group, most_parts))
+    out.push_back({0, parts, warpgroup_seconds(work, parts, device)});
+  return out;
+}
+
+KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem& problem,
+                                 const Gather& gather) const {
+  const LineShape& shape = tile.shape;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/halo/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = describe(tile);
+  spec.shared_memory = tile.shared_memory(rows_innermost(gather));
+  spec.alignment = alignment(problem);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("offset_t", TypeName{"int"});
+  add("out_offset_t", TypeName{"int"});
+
+  // A warp's 16 rows of all its warpgroup's columns.
+  const int run_m = tile.filter_rows_inner && tile.element == 4 ? 2 : 1;
+  const FragmentShape fragments{shape.m, shape.n, 2, shape.n / shape.groups_n / 4,
+                                shape.min_blocks};
+  add_fragment_constants(spec.constants, fragments, problem, run_m);
+  add("STAGES", std::int64_t{shape.stages}, "of the filter");
+  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
+  add("FILTER_ROWS_INNER", tile.filter_rows_inner);
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
+  add("FILTER_PLANE", tile.filter_plane(), "rows of 16 bytes from one plane to the next; or 0");
+  add_staged_store_constants(spec.constants, problem, gather);
+
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  add_split_constants(spec.constants, is_split(problem), reduction);
+  add_checked_constant(spec.constants, problem, true, tile.one_by_one());
+  add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
+
+  add("STRIPS", std::int64_t{shape.strips}, "side by side in a tile");
+  add("LINE_ROWS", tile.rows, "of an image, with what lies between images or beyond the output");
+  add("LINE_COLUMNS", tile.columns);
+  add("HALO_PLANE", tile.plane_pixels(), "pixels from one 16 bytes of channels to the next");
+  add("HALO_STAGES", std::int64_t{tile.halo_stages});
+  add("LEAST_TAPS", std::int64_t{tile.least_taps});
+  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(limit32)));
+  };
+  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
+  divisor("DIV_GROUPS", gather.groups);
+  divisor("DIV_STRIPS", shape.strips > 0 ? tile.strips() : 1);
+  divisor("DIV_IMAGE_TILES", shape.strips > 0 ? tile.places() / shape.n : 1);
+  add("BLOCK_DIV_IMAGE_PLACES", make_wide_magic(static_cast<std::uint64_t>(tile.places())));
+  add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n);
+  return spec;
+}
+
+}  // namespace kiln

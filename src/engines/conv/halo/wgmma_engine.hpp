@@ -1,0 +1,34 @@
+// What the engines of warpgroup products share.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engines/conv/halo/wgmma_tile.hpp"
+#include "engines/conv/tile/tile_engine.hpp"
+
+namespace kiln {
+
+class LineEngine : public TileEngine<LineTile> {
+ private:
+  // Why its tiles are not for how the operands lie; "" if they are.
+  virtual std::string layout_refusal(const ConvolutionProblem& problem,
+                                     const Gather& gather) const = 0;
+  // Bytes, of every operand.
+  virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
+
+  std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                      const DeviceDescription& device) const final;
+  std::optional<LineTile> lay(const LineShape& shape, const Gather& gather, int tap_group,
+                              const DeviceDescription& device) const final;
+  std::int64_t most_images(const LineTile& tile, const Gather& gather) const final;
+  TileCounts count(const LineTile& tile, const ConvolutionProblem& problem,
+                   const Gather& gather) const final;
+  std::vector<Candidate> of_tile(const LineTile& tile, const ConvolutionProblem& problem,
+                                 const Gather& gather, const DeviceDescription& device) const final;
+  KernelSpec make_spec(const LineTile& tile, const ConvolutionProblem& problem,
+                       const Gather& gather) const final;
+};
+
+}  // namespace kiln

@@ -1,0 +1,63 @@
+// The tiles of the engines that multiply by warpgroups, whose pixels are a part of one line
+// through the batch, or of a strip of an image, and how a tile lies on a problem.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "device/device.hpp"
+#include "engines/conv/gather.hpp"
+
+namespace kiln {
+
+// Rows M (filters, or channels of dx) x places N, 64 rows and a share of the places a warpgroup.
+struct LineShape {
+  int m, n;
+  int chunk_steps;     // of 32 bytes of channels, in a step
+  int stages;          // of the filter in shared memory
+  int min_blocks;      // of a multiprocessor at once
+  int strips = 0;      // of eight pixels, side by side; 0: places of a line
+  int groups_n = 1;    // of warpgroups, that share the places
+  bool split = false;  // f32 in three products: operands are wholes and rests
+
+  int threads() const { return 2 * m * groups_n; }
+  int parts() const { return split ? 2 : 1; }  // of an element in shared memory
+  int strip_rows() const { return n / (8 * strips); }
+};
+
+// A shape on a problem (kernel_sources/conv/halo/pixel_tile.cuh).
+struct LineTile {
+  LineShape shape;
+  std::int64_t columns = 0, rows = 0;  // of the line, an image; of strips, the output's in tiles
+  std::int64_t halo_pixels = 0, halo_columns = 0;
+  double live_taps = 0;  // of a tile, on average: those that some pixel has inside the source
+  int halo_stages = 0;
+  int least_taps = 0;  // between one halo and the next
+  int element = 0;     // bytes
+  bool filter_rows_inner = false;
+  int tap_group = 1;  // taps in a stage of the filter; several: elements are copied one by one
+
+  std::int64_t places() const { return columns * rows; }                // of an image
+  std::int64_t strips() const { return columns / (8 * shape.strips); }  // of an image, in tiles
+  bool one_by_one() const { return tap_group > 1; }
+  std::int64_t chunk_bytes() const { return 32 * shape.chunk_steps; }
+  std::int64_t chunk_channels() const { return chunk_bytes() / element; }
+  std::int64_t plane_pixels() const;  // from one plane of 16 bytes to the next
+  // Of the filter, rows of 16 bytes from one plane to the next; 0: the tensor cores cannot read it
+  // where it lies.
+  std::int64_t filter_plane() const;
+  std::int64_t filter_bytes() const;  // of a stage
+  // rows_inner: of the output, which decides how sums lie on their way there.
+  std::uint32_t shared_memory(bool rows_inner) const;
+};
+
+// none if it does not fit into the shared memory of the device's blocks. gather: one phase, no
+// depth, stride 1. tap_group: of several taps if the tensors' channels lie apart.
+std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather, int tap_group,
+                                      const DeviceDescription& device);
+
+// "128x168 by warpgroups, 256 threads, 4 stages, lines of 13x13, halo 196 of 64 channels"
+std::string describe(const LineTile& tile);
+
+}  // namespace kiln

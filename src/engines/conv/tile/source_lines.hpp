@@ -1,0 +1,63 @@
+// How a band of x lies in shared memory as lines of words, and how it comes there
+// (kernel_sources/conv/load/line_loader.cuh).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "device/device.hpp"
+#include "engines/conv/gather.hpp"
+
+namespace kiln {
+
+struct SourceLines {
+  std::int64_t element = 0;            // bytes
+  std::int64_t planes = 0, rows = 0;   // rows of a plane
+  std::int64_t pixel_elements = 1;     // side by side in a row of x
+  std::int64_t phases = 1;             // lines of a row: elements of one lie so far apart
+  std::int64_t access = 0;             // bytes of x at a time
+  std::int64_t chunk = 1, words = 0;   // words: that a thread takes at a time; of a line
+  std::int64_t front = 0;              // elements of a line before the band's first
+  std::int64_t copies = 1, shift = 0;  // of 16 bits; what a single copy is moved on by
+  // Words from one to the next. A copy begins behind all planes.
+  std::int64_t line = 0, row = 0, plane = 0, copy = 0;
+
+  std::int64_t word_bytes() const { return std::max<std::int64_t>(element, 4); }
+  std::int64_t word_elements() const { return word_bytes() / element; }
+  // Where element `at` of a line lies, from the line's first word on, in words.
+  std::int64_t place(std::int64_t at) const;
+  std::int64_t chunks() const { return planes * rows * phases * (words / chunk); }
+  std::int64_t bytes() const;  // in shared memory
+};
+
+// What a band of pixels meets of each row of x.
+struct BandOfLines {
+  std::int64_t elements = 0;      // of a line, from the band's first on
+  std::int64_t step = 0;          // elements of x from a band to the next in a row; 0: there is one
+  bool even = true, odd = false;  // whether words are read at even, at odd elements from there on
+};
+
+// Chooses how lines of known element, planes, rows, pixel_elements and phases are loaded, and their
+// words; alignment: bytes, of x. The pitches are not set.
+void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather,
+               std::int64_t alignment);
+
+// The widest pitches that spread_over_banks() may choose; false if no block's shared memory holds
+// even the words.
+bool reserve_pitches(SourceLines& lines, const DeviceDescription& device);
+void set_narrowest_pitches(SourceLines& lines);
+// Those for which `accesses` is least.
+void spread_over_banks(SourceLines& lines,
+                       const std::function<std::int64_t(const SourceLines&)>& accesses);
+
+// Chunks that a thread has on their way at a time, if all come in so many steps, and the registers
+// they wait in.
+std::int64_t lines_batch(const SourceLines& lines, std::int64_t threads, std::int64_t steps);
+std::int64_t waiting_registers(const SourceLines& lines, std::int64_t batch);
+
+void add_lines_constants(std::vector<Constant>& constants, const SourceLines& lines);
+
+}  // namespace kiln

@@ -1,0 +1,123 @@
+// What the engines of tiles with a halo in shared memory share: candidates, and the proposal that
+// follows from a tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/halo/refusal.hpp"
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Of pixels alone, and of pixels, rows and groups.
+struct TileCounts {
+  std::int64_t of_pixels, all;
+};
+
+// Tile: one laid on a problem, whose `shape` has rows m and threads().
+template <class Tile>
+class TileEngine : public Engine {
+ public:
+  using Shape = decltype(Tile::shape);
+
+  bool is_for(const Problem& problem) const final { return is_gather(problem); }
+
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& any, const DeviceDescription& device) const final {
+    const auto& problem = std::get<ConvolutionProblem>(any);
+    const Gather gather = make_gather(problem);
+    if (std::string reason = refusal(problem, gather, device); !reason.empty())
+      return Refusal{std::move(reason)};
+    const std::vector<Tile> fitting = tiles(problem, gather, device);
+    if (fitting.empty())
+      return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const std::int64_t blocks = count(fitting[i], problem, gather).all;
+      for (Candidate& candidate : of_tile(fitting[i], problem, gather, device)) {
+        if (blocks * candidate.parts > limit32) continue;
+        candidate.kernel = static_cast<int>(i);
+        candidates.push_back(std::move(candidate));
+      }
+    }
+    if (candidates.empty())
+      return Refusal{cat("more than ", limit32, " thread blocks in a launch")};
+    return candidates;
+  }
+
+  Proposal make(const Problem& any, const DeviceDescription& device,
+                Candidate candidate) const final {
+    const auto& problem = std::get<ConvolutionProblem>(any);
+    const Gather gather = make_gather(problem);
+    return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
+                   problem, gather, candidate.parts);
+  }
+
+  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
+  // kernel is the number of one of them.
+  std::vector<Tile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+                          const DeviceDescription& device) const {
+    std::vector<Tile> tiles;
+    for (const Shapes& each : shapes(problem, gather))
+      for (const Shape& shape : each.shapes) {
+        const std::optional<Tile> tile = lay(shape, gather, each.tap_group, device);
+        if (tile && narrow_offsets(problem, gather, shape.m, tile->chunk_channels(),
+                                   most_images(*tile, gather)))
+          tiles.push_back(*tile);
+      }
+    return tiles;
+  }
+
+  // The proposal of one tile in so many parts, whichever would be chosen.
+  Proposal propose(const Tile& tile, const ConvolutionProblem& problem, const Gather& gather,
+                   int parts) const {
+    const TileCounts tiles = count(tile, problem, gather);
+    Proposal out{make_spec(tile, problem, gather), {}};
+    out.launch =
+        gather_launch(problem, tiles.of_pixels, tiles.all * parts,
+                      static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+    out.set_cluster(parts);
+    return out;
+  }
+
+ protected:
+  static constexpr int most_parts = 8;  // larger clusters are not portable, and were no faster
+
+  // Shapes, with as many taps in a stage of the filter.
+  struct Shapes {
+    std::span<const Shape> shapes;
+    int tap_group;
+  };
+
+ private:
+  // Why it is not for a problem; "" if it is.
+  virtual std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                              const DeviceDescription& device) const = 0;
+  virtual std::vector<Shapes> shapes(const ConvolutionProblem& problem,
+                                     const Gather& gather) const = 0;
+  // A shape on a problem; none if it does not fit.
+  virtual std::optional<Tile> lay(const Shape& shape, const Gather& gather, int tap_group,
+                                  const DeviceDescription& device) const = 0;
+  // That a tile meets.
+  virtual std::int64_t most_images(const Tile& tile, const Gather& gather) const = 0;
+  virtual TileCounts count(const Tile& tile, const ConvolutionProblem& problem,
+                           const Gather& gather) const = 0;
+  // In how many parts a tile may be computed, and how long it takes; `kernel` is not set yet.
+  virtual std::vector<Candidate> of_tile(const Tile& tile, const ConvolutionProblem& problem,
+                                         const Gather& gather,
+                                         const DeviceDescription& device) const = 0;
+  virtual KernelSpec make_spec(const Tile& tile, const ConvolutionProblem& problem,
+                               const Gather& gather) const = 0;
+};
+
+}  // namespace kiln

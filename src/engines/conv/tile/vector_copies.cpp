@@ -1,0 +1,32 @@
+#include "engines/conv/tile/vector_copies.hpp"
+
+#include "core/text.hpp"
+
+namespace kiln {
+
+CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather) {
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  return {dgrad ? "dy" : "x", dgrad ? "filters" : "channels", gather.channels,
+          gather.source_strides};
+}
+
+std::string copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand) {
+  constexpr std::int64_t bytes = copied_bytes;
+  if (problem.alignment < bytes)
+    return cat("the alignment is ", problem.alignment, " bytes; expected ", bytes,
+               ", which are copied at a time");
+  const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type));
+  if (operand.count % vector != 0)
+    return cat(operand.count, " ", operand.channels, " a group; expected a multiple of ", vector,
+               ", which are copied at a time");
+  if (operand.strides[1] != 1)
+    return cat("the ", operand.channels, " of ", operand.tensor,
+               " are not contiguous (stride 1), as channels-last layout has them");
+  for (const int i : {0, 2, 3, 4})
+    if (operand.strides[i] % vector != 0)
+      return cat("a stride of ", operand.tensor, " is ", operand.strides[i],
+                 "; expected a multiple of ", vector, ", for copies of ", bytes, " bytes");
+  return "";
+}
+
+}  // namespace kiln

@@ -1,0 +1,26 @@
+// Operands whose channels (or filters) lie side by side in a pixel, and are copied as many bytes at
+// a time as an asynchronous copy takes at most.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engines/conv/gather.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+
+inline constexpr std::size_t copied_bytes = 16;
+
+struct CopiedOperand {
+  const char *tensor, *channels;  // their names
+  std::int64_t count;             // of a group
+  const Dims& strides;
+};
+// The source of a gather.
+CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather);
+
+// Why they cannot be copied so; "" if they can.
+std::string copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand);
+
+}  // namespace kiln

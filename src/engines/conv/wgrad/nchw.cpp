@@ -1,0 +1,249 @@
+#include "engines/conv/wgrad/nchw.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+// As of wgrad_nhwc_mma; 96 filters for layers of that many, of f32 in a small tile, too, for
+// gradients so small that a multiprocessor gets but one block.
+constexpr FragmentShape whole_shapes[] = {
+    {128, 256, 8, 16, 1}, {128, 128, 8, 16, 2}, {64, 256, 8, 16, 2}, {96, 192, 6, 12, 1},
+    {64, 128, 8, 8, 2},   {64, 64, 4, 8, 2},    {32, 128, 4, 8, 2},
+};
+constexpr FragmentShape split_shapes[] = {
+    {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
+    {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2}, {96, 64, 6, 4, 2},
+};
+
+// As of halo_nchw_mma; alone on a multiprocessor, a block has the room for wide bands.
+constexpr FragmentShape double_shapes[] = {
+    {128, 128, 8, 8, 1}, {64, 256, 8, 8, 1}, {128, 64, 8, 8, 2}, {64, 128, 8, 8, 2},
+    {96, 64, 12, 4, 1},  {48, 128, 6, 8, 2}, {64, 64, 4, 8, 3},  {32, 128, 4, 8, 3},
+};
+
+// By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
+// gradients are so small that a multiprocessor gets but one block.
+constexpr FragmentShape whole_warpgroup_shapes[] = {
+    {128, 256, 32, 4, 1, true},    {128, 128, 32, 2, 1, true},   {96, 384, 24, 4, 1, true},
+    {96, 256, 24, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {64, 256, 16, 4, 2, true},
+    {48, 128, 12, 4, 1, true, 3},  {64, 128, 16, 4, 1, true, 2}, {32, 256, 8, 4, 2, true},
+    {128, 128, 32, 4, 1, true, 2},
+};
+constexpr FragmentShape split_warpgroup_shapes[] = {
+    {64, 256, 16, 4, 1, true},    {64, 128, 16, 4, 1, true, 2}, {64, 128, 16, 2, 1, true, 2},
+    {48, 128, 12, 4, 1, true, 3}, {48, 384, 12, 4, 1, true},    {48, 128, 12, 4, 1, true, 2},
+    {32, 256, 8, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {96, 128, 24, 2, 1, true},
+    {128, 64, 32, 2, 1, true, 2}, {32, 128, 8, 4, 1, true, 3},
+};
+
+// Columns that lie side by side in dw, aligned to their own size.
+std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  const auto even = [](std::int64_t n) { return n % 2 == 0; };
+  const auto follows = [](std::int64_t size, std::int64_t stride, std::int64_t step) {
+    return size == 1 || stride == step;
+  };
+  const bool dense = follows(taps[2], gather.w_tap[2], 1) &&
+                     follows(taps[1], gather.w_tap[1], taps[2]) &&
+                     follows(gather.channels, gather.w_channel, taps[1] * taps[2]);
+  const bool pairs = dense && even(gather.channels * taps[1] * taps[2]) && even(gather.w_row) &&
+                     even(gather.w_group) &&
+                     problem.alignment >= 2 * static_cast<std::int64_t>(size_of(problem.type));
+  return pairs ? 2 : 1;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  constexpr std::int64_t least_filters = 16;
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
+  if (gather.source[2] > 1 && gather.source_strides[4] != 1)
+    return "the pixels of a row are not contiguous (stride 1) in x";
+  if (gather.stride[2] > most_line_phases)
+    return cat("the stride along the width is ", gather.stride[2], "; expected at most ",
+               most_line_phases);
+  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return "";
+  if (gather.out_strides[1] != 1)
+    return "in dy neither the pixels of a row are contiguous, nor the filters of a pixel";
+  return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
+}
+
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const BandTile& tile, int parts) {
+  const FragmentShape& shape = tile.shape;
+  if (std::string reason = wgrad_count_refusal(problem, shape.m, shape.n, parts); !reason.empty())
+    return reason;
+  if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
+      fragments > limit32)
+    return cat(fragments, " groups of pixels; expected at most ", limit32);
+  // Beyond what every tile meets: the rows and channels of a stage that are not there.
+  const Dims& s = gather.source_strides;
+  const SourceLines& lines = tile.lines;
+  const std::int64_t beyond = lines.planes * s[1] + lines.rows * s[3] +
+                              lines.words * lines.word_elements() * lines.phases +
+                              tile.rows * gather.out_strides[3];
+  if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
+    return "offsets within an image or a filter do not fit into 32 bits";
+  return "";
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
+  const FragmentShape& shape = tile.shape;
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.shape = shape;
+  work.shared_memory = static_cast<double>(tile.shared_memory());
+  work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  work.bytes = work_of(problem, false).bytes;
+  const auto stages = static_cast<double>(problem.batch * tile.bands);
+  work.fragments = stages * static_cast<double>(tile.fragments());
+  (shape.columns_left ? work.stages : work.landings) = stages;
+  // Where other types were fitted, it made no difference.
+  work.transposed = problem.type == KILN_DATA_DOUBLE && tile.filters_inner;
+  work.one_by_one = true;
+  work.copies = stages * static_cast<double>(tile.lines.chunks());
+  work.copy_bytes = static_cast<double>(tile.lines.chunk * tile.lines.word_bytes());
+  work.row_copies = stages * static_cast<double>(tile.gradient_copies());
+  work.row_copy_bytes = std::max(tile.copy_bytes, 4);
+  work.row_words_beside =
+      shape.columns_left && !tile.filters_inner && tile.lines.element == 4 && tile.copy_bytes == 4;
+  return work;
+}
+
+}  // namespace
+
+std::span<const FragmentShape> WgradPlanarEngine::shapes(const ConvolutionProblem& problem) const {
+  if (problem.type == KILN_DATA_DOUBLE) return double_shapes;
+  return is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
+}
+std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(
+    const ConvolutionProblem& problem) const {
+  return is_split(problem) ? std::span<const FragmentShape>(split_warpgroup_shapes)
+                           : whole_warpgroup_shapes;
+}
+
+std::string WgradPlanarWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                     const DeviceDescription& device) const {
+  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+  return warpgroup_refusal(device);
+}
+
+bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
+std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem,
+                                               const DeviceDescription& device) const {
+  const bool split = is_split(problem);
+  const Gather gather = in_lines(make_gather(problem));
+  std::vector<BandTile> out;
+  for (const FragmentShape& shape : shapes(problem))
+    if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
+      out.push_back(*tile);
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (std::string reason = products_refusal(problem, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Gather gather = in_lines(make_gather(problem));
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<BandTile> fitting = tiles(problem, device);
+  std::vector<WgradOption> options;
+  for (const BandTile& tile : fitting) {
+    // Not every chip has 16 whole multiprocessors side by side: in one of at most 8 clusters of
+    // them.
+    constexpr int processing_clusters = 8, largest = std::end(cluster_sizes)[-1];
+    const bool side_by_side = device.multiprocessors > processing_clusters * (largest - 1);
+    const int most = tile.shape.min_blocks == 1 && !side_by_side ? 8 : largest;
+    options.push_back(
+        {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
+  }
+  const auto reason = [&](std::size_t i, int parts) {
+    return tile_refusal(problem, gather, fitting[i], parts);
+  };
+  return wgrad_candidates(options, device, reason, "no band of pixels fits into shared memory");
+}
+
+Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& device,
+                                 Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  return propose(tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel)), problem,
+                 candidate.parts);
+}
+
+KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                        const BandTile& tile) const {
+  const FragmentShape& shape = tile.shape;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/wgrad/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  const std::int64_t run = gradient_run(problem, gather);
+  spec.alignment = static_cast<std::size_t>(
+      std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.lines.element}));
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
+  add("TAP_MASK", false);
+  // Words along the filters are read so many at a time as a thread's rows divide into.
+  const bool words = tile.filters_inner && tile.lines.element >= 4;
+  const bool pairs = tile.lines.element == 8 || shape.thread_m % 4 != 0;
+  const int run_m = shape.columns_left ? 2 : !words ? 1 : pairs ? 2 : 4;
+  add_fragment_constants(spec.constants, shape, problem, run_m);
+  if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
+  add("STAGES", std::int64_t{2});
+  add("LINES_ALONG_M", false);
+  add("DW_RUN", run, "columns side by side in dw");
+  add("BAND_ROWS", tile.rows, "of pixels, in a stage");
+  add("BAND_COLUMNS", tile.columns);
+  add("FILTERS_INNER", tile.filters_inner, "in dy, not the pixels of a row");
+  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
+  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
+  add_lines_constants(spec.constants, tile.lines);
+  // As of wgrad_nhwc_mma.
+  add_split_constants(spec.constants, tile.split, least_reduction(problem));
+  add_checked_constant(spec.constants, problem, true, false);
+  const std::int64_t products = promotion_run(usual_reduction(problem));
+  const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
+  add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
+      "fragments");
+  add("PROMOTE_LOCAL", rounds && !tile.split);
+  return spec;
+}
+
+Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& problem,
+                                    int parts) const {
+  const Gather gather = in_lines(make_gather(problem));
+  spread_over_banks(tile, gather);
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch =
+      wgrad_launch(problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
+                   static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  out.set_cluster(parts);
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,51 @@
+// Filter gradient on the tensor cores of an x whose channels lie apart (NCHW), or are few: what all
+// taps of a band of pixels meet of it comes to shared memory once, as lines.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engines/conv/wgrad/band.hpp"
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class WgradPlanarEngine : public Engine {
+ public:
+  const char* name() const override { return "wgrad_nchw_mma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
+  // kernel is the number of one of them.
+  std::vector<BandTile> tiles(const ConvolutionProblem& problem,
+                              const DeviceDescription& device) const;
+  // The proposal of one tile in so many parts, whichever would be chosen.
+  Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
+
+ private:
+  virtual std::string products_refusal(const ConvolutionProblem& /*problem*/,
+                                       const DeviceDescription& /*device*/) const {
+    return "";
+  }
+  virtual std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const;
+  KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                       const BandTile& tile) const;
+};
+
+// The same on Hopper's warpgroup products.
+class WgradPlanarWgmmaEngine final : public WgradPlanarEngine {
+ public:
+  const char* name() const override { return "wgrad_nchw_wgmma_swap"; }
+
+ private:
+  std::string products_refusal(const ConvolutionProblem& problem,
+                               const DeviceDescription& device) const override;
+  std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const override;
+};
+
+}  // namespace kiln

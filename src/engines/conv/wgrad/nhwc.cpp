@@ -1,0 +1,215 @@
+#include "engines/conv/wgrad/nhwc.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t vector_bytes = copied_bytes;
+constexpr std::int64_t fragment_bytes = 32;  // of the reduction
+
+// A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
+// shared memory and the tensor cores equally busy. Two blocks of four warps hide each other's
+// waits; one of eight, 128x256, was never the fastest (tests/bench/NOTES.md). Sums of three
+// products, which are promoted, take twice the registers.
+constexpr WgradTile tiles[] = {
+    {128, 192, 8, 12, 2, 4, 1}, {128, 128, 8, 16, 2, 4, 2}, {64, 256, 8, 16, 2, 4, 2},
+    {64, 128, 8, 8, 2, 4, 2},   {64, 64, 4, 8, 2, 4, 2},    {32, 128, 4, 8, 2, 4, 2},
+};
+constexpr WgradTile split_tiles[] = {
+    {128, 128, 8, 8, 2, 4, 1},
+    {64, 128, 8, 8, 2, 4, 2},
+    {64, 64, 4, 8, 2, 4, 2},
+    {32, 128, 4, 8, 2, 4, 2},
+};
+
+bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device) {
+  return fits_shared_memory(tile.shared_memory(type), tile.min_blocks, device);
+}
+
+// The constant step from each pixel of dy to the next in memory; 0 if there is none.
+std::int64_t gradient_step(const Gather& gather) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const Dims& s = gather.out_strides;
+  std::int64_t step = 0, count = 1;
+  for (const int i : {4, 3, 2, 0}) {
+    const std::int64_t size = i > 0 ? pixels[i - 2] : 2;  // of batches any may come
+    if (size == 1) continue;
+    if (count == 1) step = s[i];
+    if (s[i] != step * count) return 0;
+    count *= size;
+  }
+  return step;
+}
+
+// Columns that lie side by side in dw, aligned to their own size: of channels, that come in pairs.
+std::int64_t gradient_run(const Gather& gather) {
+  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
+  const bool pairs = gather.w_channel == 1 && even(gather.w_row) && even(gather.w_group) &&
+                     std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even);
+  return pairs ? 2 : 1;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  constexpr std::int64_t least_filters = 16;
+  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
+  if (std::string reason = copies_refusal(problem, copied_source(problem, gather)); !reason.empty())
+    return reason;
+  return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
+}
+
+FragmentShape fragment_shape(const WgradTile& tile) {
+  return {tile.m, tile.n, tile.thread_m, tile.thread_n, tile.min_blocks};
+}
+
+KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                     const WgradTile& tile) {
+  KernelSpec spec;
+  spec.engine = "wgrad_nhwc_mma";
+  spec.file = "conv/wgrad/wgrad_nhwc_mma.cu";
+  spec.entry = "wgrad_nhwc_mma";
+  spec.tile = describe(tile, problem);
+  spec.shared_memory = tile.shared_memory(problem.type);
+  spec.alignment = vector_bytes;
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
+  add("TAP_MASK", false);
+  const bool half = size_of(problem.type) == 2, split = is_split(problem);
+  add_fragment_constants(spec.constants, fragment_shape(tile), problem, half ? 1 : 4);
+  add("STAGES", std::int64_t{tile.stages});
+  add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
+  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type))), "bytes");
+  add("LINES_ALONG_M", false);
+  add("DW_RUN", gradient_run(gather), "columns side by side in dw");
+  add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
+
+  // The tensor cores round sums toward zero: what is added up between promotions errs with its
+  // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
+  // nothing that counts over 256 additions of 8 or 16 products each.
+  add_split_constants(spec.constants, split, least_reduction(problem));
+  add_checked_constant(spec.constants, problem, true, false);
+  const std::int64_t run = promotion_run(usual_reduction(problem));
+  const std::int64_t promote = split ? run / tile.stage_pixels(problem.type) : 256 / tile.fragments;
+  add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages");
+  add("PROMOTE_LOCAL", !split);
+  return spec;
+}
+
+// Why a tile in so many parts cannot serve; "" if it can.
+std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const WgradTile& tile, int parts) {
+  if (std::string reason = wgrad_count_refusal(problem, tile.m, tile.n, parts); !reason.empty())
+    return reason;
+  if (wgrad_largest_offset(gather, tile.m, tile.n) > limit32)
+    return "offsets within an image or a filter do not fit into 32 bits";
+  return "";
+}
+
+FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& tile) {
+  FragmentWork work;
+  work.type = problem.type;
+  work.split = is_split(problem);
+  work.shape = fragment_shape(tile);
+  work.shared_memory = tile.shared_memory(problem.type);
+  work.tiles = wgrad_tile_count(problem, tile.m, tile.n);
+  work.results = static_cast<double>(operands_of(problem).back().count());
+  work.bytes = work_of(problem, false).bytes;
+  const std::int64_t pixels = problem.batch * problem.out_pixels();
+  const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
+  work.fragments = steps * tile.fragments;
+  work.transposed = true;
+  work.all_registers = tile.thread_m * tile.thread_n >= 64;
+  work.copies = work.fragments * (tile.m + tile.n) * fragment_bytes / vector_bytes;
+  work.copy_bytes = vector_bytes;
+  return work;
+}
+
+}  // namespace
+
+std::int64_t WgradTile::stage_pixels(DataType type) const {
+  return fragments * fragment_bytes / static_cast<std::int64_t>(size_of(type));
+}
+
+std::uint32_t WgradTile::shared_memory(DataType type) const {
+  const auto element = static_cast<std::int64_t>(size_of(type));
+  const std::int64_t pitches = (m + n) * element + 2 * transposed_pad(element);
+  return static_cast<std::uint32_t>(stages * stage_pixels(type) * pitches);
+}
+
+std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
+                                           const DeviceDescription& device) {
+  const bool split = is_split(problem);
+  std::vector<WgradTile> out;
+  for (WgradTile tile : split ? std::span<const WgradTile>(split_tiles) : tiles) {
+    if (!fits(tile, problem.type, device)) --tile.stages;
+    if (fits(tile, problem.type, device)) out.push_back(tile);
+  }
+  return out;
+}
+
+std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
+                                                      const WgradTile& tile, int parts) {
+  const Gather gather = make_gather(problem);
+  if (std::string reason = tile_refusal(problem, gather, tile, parts); !reason.empty())
+    return Refusal{std::move(reason)};
+  Proposal out{make_spec(problem, gather, tile), {}};
+  out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
+                            static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
+  out.set_cluster(parts);
+  return out;
+}
+
+std::string describe(const WgradTile& tile, const ConvolutionProblem& problem) {
+  return cat(tile.m, "x", tile.n, ", ", tile.thread_m, "x", tile.thread_n, " a thread, ",
+             tile.threads(), " threads, ", tile.stages, " stages of ",
+             tile.stage_pixels(problem.type), " pixels", is_split(problem) ? ", 3 products" : "");
+}
+
+bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
+std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
+      !reason.empty())
+    return Refusal{std::move(reason)};
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
+  std::vector<WgradOption> options;
+  for (const WgradTile& tile : fitting) {
+    FragmentWork work = work_of_tile(problem, tile);
+    const double stages = work.fragments / tile.fragments;
+    options.push_back({work, stages, std::end(cluster_sizes)[-1]});
+  }
+  const auto reason = [&](std::size_t i, int parts) {
+    return tile_refusal(problem, gather, fitting[i], parts);
+  };
+  return wgrad_candidates(options, device, reason, "no tile fits into shared memory");
+}
+
+Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,
+                                       Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
+  return std::get<Proposal>(propose_channels_last(
+      problem, fitting.at(static_cast<std::size_t>(candidate.kernel)), candidate.parts));
+}
+
+}  // namespace kiln

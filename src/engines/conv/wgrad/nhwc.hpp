@@ -1,0 +1,47 @@
+// Filter gradient of channels-last tensors on the tensor cores, in copies of 16 bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class WgradChannelsLastEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_nhwc_mma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+};
+
+// Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.
+struct WgradTile {
+  int m, n;
+  int thread_m, thread_n;  // sums of one thread
+  int fragments;           // of 32 bytes of pixels, in a stage
+  int stages;              // in shared memory
+  int min_blocks;          // of a multiprocessor at once
+
+  int threads() const { return m / thread_m * (n / thread_n); }
+  std::int64_t stage_pixels(DataType type) const;
+  std::uint32_t shared_memory(DataType type) const;
+};
+
+// The tiles that a filter gradient may take on a device; empty if none fits into its shared memory.
+std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
+                                           const DeviceDescription& device);
+
+// The proposal of one tile in so many parts, whichever the engine would choose, of a problem that
+// it does not refuse.
+std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
+                                                      const WgradTile& tile, int parts);
+
+// "128x256, 8x16 a thread, 256 threads, 4 stages of 32 pixels"
+std::string describe(const WgradTile& tile, const ConvolutionProblem& problem);
+
+}  // namespace kiln

@@ -1,0 +1,42 @@
+// One tensor that an operation reads or writes, as memory: five sizes and strides, outermost first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "problem/tensor/tensor.hpp"
+
+namespace kiln {
+
+struct Operand {
+  const char* name = "";  // as kiln.h has it: "x", "dy"
+  DataType type = KILN_DATA_FLOAT;
+  Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
+  bool written = false;    // the result: the last operand of an operation, and the only one written
+  bool in_place = false;  // an input that the result may be, where both are of one type and strides
+
+  std::int64_t count() const;  // of elements
+  std::int64_t span() const;   // elements of memory from the first to the last one addressed
+  std::int64_t offset(std::int64_t index) const;      // of the element numbered densely
+  std::string coordinates(std::int64_t index) const;  // of that element: "0,3,0,7,9"
+
+  // Every element of the span belongs to the tensor; broadcast or not.
+  bool contiguous() const;
+
+  // Every element lies where the other has it, in the same type.
+  bool same_places(const Operand& other) const;
+
+  // Which elements of the span belong to the tensor; empty if all do.
+  std::vector<bool> members() const;
+};
+
+// A tensor of at most five dimensions in five: missing ones of space come before the others, of
+// size 1. Strides of dimensions of fewer than two elements become 0, since nothing but 0 is ever
+// multiplied by them; the batch's stays, for the kernel of one image is the kernel of many.
+Operand make_operand(const char* name, const Tensor& tensor, bool written = false);
+
+// The dense strides of five sizes in a format, with those of dimensions of one element 0 likewise.
+Dims dense_operand_strides(kilnTensorFormat_t format, const Dims& dims);
+
+}  // namespace kiln

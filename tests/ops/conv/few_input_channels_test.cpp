@@ -1,0 +1,182 @@
+// The engines of sources of few channels: every shape, blocks that compute one band and many, what
+// fills up runs and fragments, and the epilogue.
+#include "engines/conv/few_input_channels/few_input_channels.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "ops/placed_case.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+
+const FewChannelsEngine by_warps;
+const FewChannelsWgmmaEngine by_warpgroups;
+
+// Those that the device has.
+std::vector<const FewChannelsEngine*> both() {
+  std::vector<const FewChannelsEngine*> all = {&by_warps};
+  if (has_warpgroups()) all.push_back(&by_warpgroups);
+  return all;
+}
+
+void check_exact(const OperationCase& item) {
+  for (const FewChannelsEngine* engine : both()) check_integers(item, engine->name());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(few_input_channels)
+
+// On a chip of a single multiprocessor blocks go from band to band, and the last ones have fewer.
+BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
+  DeviceDescription description = device()->description();
+  kiln_test::ShareOfCases share = share_of_cases();
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts) {
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      const ConvolutionProblem problem = problem_in("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
+      const OperationCase item = integers_of(problem);
+      const HostTensor want = item.expected();
+      const Gather gather = make_gather(problem);
+      for (const FewChannelsEngine* engine : both()) {
+        const std::vector<FewChannelsTile> tiles = engine->tiles(problem, gather, description);
+        BOOST_TEST(tiles.size() >= 4);
+        for (const FewChannelsTile& tile : tiles)
+          for (const int multiprocessors : {132, 1}) {
+            if (!share.takes()) continue;
+            description.multiprocessors = multiprocessors;
+            const Proposal proposal = engine->propose(tile, problem, gather, description);
+            const std::string fault = difference(run_proposal(item, proposal), want);
+            BOOST_TEST(fault.empty(), engine->name()
+                                          << ", " << describe(tile) << ", "
+                                          << proposal.launch.shape.grid[0] << " blocks: " << fault);
+          }
+      }
+    }
+}
+
+// Runs of odd lengths, strides, dilated rows, padding as large as the filter, images smaller than a
+// band and larger, filters of one tap, of one row and of one column, groups, one channel and many.
+BOOST_AUTO_TEST_CASE(edges) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  int turn = 0, checked = 0;
+  for (const char* line :
+       {"mb2_ic3ih12iw48_oc40_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih9iw256_oc24_kh5kw5_ph2pw2",
+        "mb1_ic2ih3iw2400_oc16_kh2kw7_pw1", "mb2_ic3ih23iw21_oc40_kh7kw7_ph3pw3_sh2sw2",
+        "mb1_ic1ih30iw17_oc24_kh12kw11", "mb3_ic5ih9iw31_oc50_kh5kw6_ph5pw5",
+        "mb2_ic4ih17iw18_oc33_kh6kw6_ph2pw3_sh4sw3", "mb2_ic2ih25iw9_oc16_kh9kw9_ph4pw4_dh1",
+        "mb1_ic3ih5iw300_oc20_kh3kw15_ph1pw7", "mb5_ic130ih3iw5_oc17_kh1kw1",
+        "mb2_ic43ih5iw7_oc64_kh1kw3_ph0pw1", "mb2_ic48ih7iw1_oc32_kh3kw1_ph1",
+        "mb2_ic48ih7iw9_oc32_kh3kw1_ph1_dh1dw1", "mb2_ic64ih9iw17_oc40_kh1kw1_sh2sw2",
+        "mb2_ic7ih9iw1_oc20_kh5kw3_ph2pw1", "g3mb2_ic9ih12iw13_oc60_kh7kw7_ph3pw3"})
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+        for (int i = 0; i < 2; ++i) {
+          const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++) % 4];
+          const ConvolutionProblem problem =
+              problem_in(line, arithmetic, layout, ConvolutionPass::fprop, mode);
+          // f32 in three products is for more of them, and channels of a group lie among others.
+          const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
+          if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
+            for (const FewChannelsEngine* engine : both())
+              BOOST_CHECK_THROW(integers_of(problem).run_plan(engine->name()), Error);
+            continue;
+          }
+          ++checked;
+          if (share.takes()) check_exact(integers_of(problem));
+        }
+  BOOST_TEST(checked == 116);
+}
+
+// The gradient of the source of a layer of few filters.
+BOOST_AUTO_TEST_CASE(data_gradient) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+        check_exact(integers_of(problem_in("mb2ic40ih13iw11oc6kh5ph1", arithmetic, layout,
+                                           ConvolutionPass::dgrad, mode)));
+}
+
+// Of a stride's phases the only one may have no tap: zeros, of whichever engine.
+BOOST_AUTO_TEST_CASE(gradient_without_taps) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts) {
+      const ConvolutionProblem problem = problem_in("mb2_ic32ih1iw8_oc32_kh2kw1_sh2_ph1_dh1",
+                                                    arithmetic, layout, ConvolutionPass::dgrad);
+      const OperationCase item = integers_of(problem);
+      BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
+      for (const FewChannelsEngine* engine : both())
+        BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
+    }
+}
+
+// Operands that are aligned to an element alone, and a residual that lies otherwise.
+BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
+  for (const Arithmetic& arithmetic : arithmetics)
+    for (const kilnTensorFormat_t layout : layouts) {
+      ConvolutionProblem problem =
+          fused_in("mb2ic3ih14iw15oc40kh7ph3", arithmetic, layout, layouts[layout == layouts[0]]);
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      OperationCase item = integers_of(problem);
+      item.scalars = {.alpha = 2, .beta = -1};
+      check_exact(item);
+      for (const FewChannelsEngine* engine : both())
+        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
+    }
+}
+
+// An infinity meets the rests of numbers that have none, and what fills up runs: the pixels behind
+// the last tap of a row.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
+  for (const char* line : {"mb2ic3ih12iw13oc24kh7ph0", "mb2ic6ih10iw11oc24kh5ph0"})
+    for (const Arithmetic& arithmetic : arithmetics)
+      for (const kilnTensorFormat_t layout : layouts) {
+        OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
+        for (const char* tensor : {"x", "w"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        item["x"].at(20) = std::nan("");
+        item["x"].at(101) = std::numeric_limits<double>::infinity();
+        item["x"].at(333) = -std::numeric_limits<double>::infinity();
+        item["w"].at(205) = std::numeric_limits<double>::infinity();
+        check_exact(item);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
+  for (const FewChannelsEngine* engine : both())
+    check_error_of_three_products(engine->name(),
+                                  {.channels = 3, .size = 20, .filters = 16, .taps = 11});
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  const auto reason = [&](const ConvolutionProblem& problem) {
+    const auto answer = by_warps.candidates(problem, device()->description());
+    const auto* refusal = std::get_if<Refusal>(&answer);
+    return refusal == nullptr ? std::string() : refusal->reason;
+  };
+  const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
+  const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1")) == "");
+  BOOST_TEST(
+      reason(nchw("mb4ic3ih29oc8kh7ph1")) ==
+      "8 output channels a group; with fewer than 16 most of this engine's work would be idle");
+  BOOST_TEST(reason(nchw("mb4ic3ih29oc32kh7ph1dw1dh1")) == "the filter is dilated along the width");
+  BOOST_TEST(reason(nchw("mb4ic3id5ih29oc32kd3kh7ph1")) ==
+             "three dimensions of space; this engine takes one and two");
+  BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
+             std::string::npos);
+  // Bytes beyond 32 bits.
+  BOOST_TEST(reason(nchw("mb1ic9000000ih8oc32kh7ph1")).find("do not fit into shared memory") !=
+             std::string::npos);
+  BOOST_TEST(
+      reason(problem_in("g2mb4ic6ih29oc32kh7ph1", f32, KILN_TENSOR_NHWC)) ==
+      "in the input neither the pixels of a row are contiguous, nor the channels of all pixels");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,229 @@
+// The engines of outputs of few channels: every shape, strips and rows of tiles that meet edges,
+// columns that no output has, and the epilogue behind the sums over a row of taps.
+#include "engines/conv/few_output_channels/few_output_channels.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "ops/placed_case.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
+constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
+
+const FewRowsEngine by_warps;
+const FewRowsWgmmaEngine by_warpgroups;
+
+// Those that the device has, of a type.
+std::vector<const FewRowsEngine*> engines_of(DataType type) {
+  std::vector<const FewRowsEngine*> all = {&by_warps};
+  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&by_warpgroups);
+  return all;
+}
+
+void check_exact(const OperationCase& item) {
+  const DataType type = std::get<ConvolutionProblem>(item.problem).type;
+  for (const FewRowsEngine* engine : engines_of(type)) check_integers(item, engine->name());
+}
+
+std::string reason_of(const FewRowsEngine& engine, const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+std::string reason(const ConvolutionProblem& problem) { return reason_of(by_warps, problem); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(few_output_channels)
+
+// 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
+// tile to tile, and the last ones have fewer.
+BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
+                           "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
+    for (const Arithmetic& arithmetic : with_f64)
+      for (const kilnTensorFormat_t layout : layouts) {
+        if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+        const ConvolutionProblem problem =
+            problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
+        const OperationCase item = integers_of(problem);
+        const HostTensor want = item.expected();
+        const Gather gather = make_gather(problem);
+        DeviceDescription description = device()->description();
+        for (const FewRowsEngine* engine : engines_of(arithmetic.type)) {
+          const std::vector<FewRowsTile> tiles = engine->tiles(problem, gather, description);
+          BOOST_TEST(tiles.size() >= 2);
+          for (const FewRowsTile& tile : tiles)
+            for (const int multiprocessors : {132, 1}) {
+              if (!share.takes()) continue;
+              description.multiprocessors = multiprocessors;
+              const Proposal proposal = engine->propose(tile, problem, gather, description);
+              const std::string fault = difference(run_proposal(item, proposal), want);
+              BOOST_TEST(fault.empty(), engine->name() << ", " << line << ", " << describe(tile)
+                                                       << ", " << proposal.launch.shape.grid[0]
+                                                       << " blocks: " << fault);
+            }
+        }
+      }
+}
+
+// The gradient of the image of the paper's first layer.
+BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  int turn = 0;
+  for (const Arithmetic& arithmetic : with_f64)
+    for (const kilnTensorFormat_t layout : layouts) {
+      const char* line = turn++ % 3 == 0 ? "mb1ic3ih128oc96kh11ph0" : "mb2ic3ih128oc16kh11ph0";
+      if (!share.takes()) continue;
+      check_exact(integers_of(problem_in(line, arithmetic, layout, ConvolutionPass::dgrad)));
+    }
+}
+
+// Sizes that are multiples of nothing; strides in height, dilations, groups; padding beyond the
+// filter, whose outputs meet nothing, and gradients of it; sources that are narrow, wider than a
+// strip, or narrower than a dilation; filters of one tap, one row and one column.
+BOOST_AUTO_TEST_CASE(edges) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  int turn = 0, checked = 0;
+  for (const char* line :
+       {"mb3_ic24ih17iw18_oc3_kh5kw5_ph2pw2_sh2sw1", "mb2_ic3ih9iw13_oc40_kh3kw3_ph1pw1",
+        "mb1_ic8ih5iw700_oc2_kh3kw7_ph1pw3", "mb2_ic16ih3iw1300_oc8_kh2kw3_ph1pw1",
+        "mb2_ic8ih11iw12_oc8_kh3kw5_ph2pw4_dh2dw1", "mb1_ic16ih7iw300_oc4_kh1kw15_pw20_dw3",
+        "mb2_ic16ih3iw5_oc2_kh3kw5_ph4pw9", "mb2_ic8ih20iw21_oc16_kh3kw3_ph5pw5",
+        "mb3_ic8ih9iw3_oc8_kh2kw3_ph1pw6_dw5", "mb2_ic32ih13iw1_oc8_kh4kw1_ph3",
+        "g2mb2_ic16ih9iw10_oc16_kh3kw3_ph1pw1", "g3mb2_ic9ih7iw11_oc9_kh3kw4_pw2",
+        "mb2_ic7ih8iw9_oc1_kh6kw6_ph3pw3", "mb2_ic48ih6iw7_oc64_kh1kw1",
+        "mb5_ic64ih1iw520_oc4_kh1kw9_pw4", "mb1_ic8ih40iw9_oc24_kh17kw2_ph16pw1",
+        "mb1_ic16ih14iw12_oc16_kh3kw3_ph0pw0_sh3sw1_dh1", "mb1_ic8ih6iw540_oc8_kh3kw5_ph1pw300"})
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const ConvolutionPass pass : passes)
+        for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+          for (int i = 0; i < 2; ++i) {
+            const Arithmetic& arithmetic = in_turn(turn++ / 2);
+            const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
+            // Too many taps, few products, phases, channels that are no vectors.
+            if (!reason(problem).empty()) continue;
+            ++checked;
+            if (share.takes()) check_exact(integers_of(problem));
+          }
+  BOOST_TEST(checked >= 150);
+}
+
+// Rows of pixels, and columns, that lie further apart than they are long.
+BOOST_AUTO_TEST_CASE(strides) {
+  for (const Arithmetic& arithmetic : with_f64)
+    for (const kilnTensorFormat_t layout : layouts) {
+      ConvolutionProblem problem =
+          fused_in("mb2ic24ih14iw15oc5kh5ph2", arithmetic, layout, layouts[layout == layouts[0]]);
+      check_exact(integers_of(problem));
+    }
+}
+
+// Sums so long that they are promoted through local memory.
+BOOST_AUTO_TEST_CASE(long_sums) {
+  for (const Arithmetic& arithmetic : with_f64)
+    for (const kilnTensorFormat_t layout : layouts)
+      check_exact(integers_of(problem_in("mb1_ic2784ih4iw5_oc2_kh3kw3", arithmetic, layout)));
+}
+
+// Operands that are aligned to an element alone, and a residual that lies otherwise.
+BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
+  for (const Arithmetic& arithmetic : with_f64)
+    for (const kilnTensorFormat_t layout : layouts) {
+      const ConvolutionOperands o =
+          describe_convolution(parse_convolution_line("mb2ic24ih14iw15oc5kh5ph2"), arithmetic.type,
+                               layout, KILN_CROSS_CORRELATION);
+      Tensor z = o.y;
+      z.strides = dense_strides(layouts[layout == layouts[0]], 4, z.dims);
+      Tensor bias = o.y;
+      bias.dims = {1, o.y.dims[1], 1, 1};
+      bias.strides = dense_strides(layout, 4, bias.dims);
+      ConvolutionProblem problem =
+          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+      problem.math = arithmetic.math;
+      OperationCase item = integers_of(problem);
+      item.scalars = {.alpha = 2, .beta = -1};
+      check_exact(item);
+
+      ConvolutionProblem gradient =
+          problem_in("mb2ic3ih14iw15oc24kh5ph2", arithmetic, layout, ConvolutionPass::dgrad);
+      OperationCase accumulated(gradient);
+      accumulated.scalars = {.alpha = -2, .beta = 3};
+      accumulated.fill_integers(7, 2);
+      check_exact(accumulated);
+
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      if (layout == KILN_TENSOR_NHWC) {
+        BOOST_TEST(reason(problem) ==
+                   "neither the pixels of a row are contiguous in the input, nor channels, in "
+                   "multiples of 16 bytes");
+        continue;
+      }
+      item = integers_of(problem);
+      item.scalars = {.alpha = 2, .beta = -1};
+      for (const FewRowsEngine* engine : engines_of(arithmetic.type))
+        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
+    }
+}
+
+// An infinity of the source meets the rests of numbers that have none; one of the filter meets
+// columns beyond the source, which are none, and what fills up tiles.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
+  for (const char* line :
+       {"mb2_ic16ih12iw13_oc3_kh5kw5_ph0pw2", "mb1_ic24ih6iw530_oc4_kh3kw5_ph0pw4"})
+    for (const Arithmetic& arithmetic : with_f64)
+      for (const kilnTensorFormat_t layout : layouts) {
+        OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
+        for (const char* tensor : {"x", "w"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        item["x"].at(20) = std::nan("");
+        item["x"].at(501) = std::numeric_limits<double>::infinity();
+        item["x"].at(1333) = -std::numeric_limits<double>::infinity();
+        item["w"].at(205) = std::numeric_limits<double>::infinity();  // of the first tap
+        item["w"].at(209) = std::numeric_limits<double>::infinity();  // and of the last
+        check_exact(item);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
+  for (const FewRowsEngine* engine : engines_of(KILN_DATA_FLOAT))
+    check_error_of_three_products(engine->name(),
+                                  {.channels = 48, .size = 18, .filters = 3, .taps = 5});
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
+  const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };
+  BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1")) == "");
+  BOOST_TEST(
+      reason(nchw("mb4ic32ih29oc10kh7ph1")) ==
+      "10 output channels a group, each with 7 taps in a row of the filter; expected at most 64 "
+      "taps together");
+  BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1sh2sw2")) ==
+             "the stride along the width is 2; expected 1");
+  BOOST_TEST(reason(nchw("mb4ic32id5ih29oc3kd3kh7ph1")) ==
+             "three dimensions of space; this engine takes one and two");
+  BOOST_TEST(reason(nchw("mb1ic32ih900oc3kh3dh700ph700")).find("do not fit into shared memory") !=
+             std::string::npos);
+  // Bytes beyond 32 bits.
+  BOOST_TEST(reason(nchw("mb1ic9000000ih16oc3kh3")).find("do not fit into shared memory") !=
+             std::string::npos);
+  BOOST_TEST(reason(problem_in("mb4ic30ih29oc3kh7ph1", f32, KILN_TENSOR_NHWC)) ==
+             "neither the pixels of a row are contiguous in the input, nor channels, in multiples "
+             "of 16 bytes");
+  const ConvolutionProblem f64 =
+      problem_in("mb4ic32ih29oc3kh7ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}, KILN_TENSOR_NCHW);
+  BOOST_TEST(reason(f64) == "");
+  BOOST_TEST(reason_of(by_warpgroups, f64) ==
+             "the data type is f64; this engine takes f32, f16 and bf16");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

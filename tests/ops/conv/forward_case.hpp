@@ -1,0 +1,49 @@
+// One forward convolution on small integers, compared for equality.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "ops/operation_case.hpp"
+#include "problem/line/problem_line.hpp"
+
+namespace test {
+
+inline ConvolutionProblem problem_of(const std::string& line, DataType type = KILN_DATA_FLOAT,
+                                     kilnTensorFormat_t layout = KILN_TENSOR_NCHW,
+                                     kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return make_convolution(parse_convolution_line(line), type, layout, mode);
+}
+
+struct ForwardCase : OperationCase {
+  explicit ForwardCase(const ConvolutionProblem& p, unsigned seed = 1) : OperationCase(p) {
+    (*this)["x"].fill_integers(seed, 3);
+    (*this)["w"].fill_integers(seed + 1, 2);
+  }
+};
+
+// In x (16 channels of 8 x 8, of two images) and w (20 filters of 3 x 3); nothing else is zero.
+inline void put_nan_and_infinities(OperationCase& item) {
+  item["x"].at(20) = std::nan("");
+  item["x"].at(300) = std::numeric_limits<double>::infinity();
+  item["x"].at(1100) = -std::numeric_limits<double>::infinity();
+  item["w"].at(777) = std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "w"})
+    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+}
+
+// The tiles of the FMA units, and of the tensor cores with short sums and long ones.
+inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
+  const std::span<const GemmTile> fma = fma_tiles(problem.type);
+  std::vector<GemmTile> tiles(fma.begin(), fma.end());
+  for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32})
+    for (std::int64_t reduction : {1000, 10000}) {
+      if (problem.type != KILN_DATA_FLOAT && math == KILN_MATH_TF32) continue;
+      problem.math = math;
+      for (const GemmTile& tile : mma_tiles(problem, reduction)) tiles.push_back(tile);
+    }
+  return tiles;
+}
+
+}  // namespace test

@@ -1,0 +1,93 @@
+// What the suites of the engines of warpgroup products share.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "engines/conv/halo/wgmma_engine.hpp"
+#include "tensor_core_case.hpp"
+
+namespace test {
+
+// All but the first, which is f32 in three products.
+inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
+inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
+
+inline std::string refusal_of(const LineEngine& engine, const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+// One tile in so many parts, against `want`.
+inline void check_tile(const LineEngine& engine, const LineTile& tile, int parts,
+                       const OperationCase& item, const HostTensor& want) {
+  const auto& problem = std::get<ConvolutionProblem>(item.problem);
+  const Proposal proposal = engine.propose(tile, problem, make_gather(problem), parts);
+  const std::string fault = difference(run_proposal(item, proposal), want);
+  BOOST_TEST(fault.empty(), text_of(item.problem)
+                                << ", " << describe(tile) << ", " << parts << " parts: " << fault);
+}
+
+// Every other tile of strips, of each line both ways. Returns how many.
+inline int check_strips(const LineEngine& engine, std::initializer_list<const char*> lines,
+                        kilnTensorFormat_t layout, std::span<const Arithmetic> all) {
+  int turn = 0, checked = 0;
+  for (const char* line : lines)
+    for (const ConvolutionPass pass : passes) {
+      const ConvolutionProblem problem =
+          problem_in(line, all[static_cast<std::size_t>(turn) % all.size()], layout, pass,
+                     turn % 2 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+      const OperationCase item = integers_of(problem);
+      const HostTensor want = item.expected();
+      int number = ++turn;
+      for (const LineTile& tile :
+           engine.tiles(problem, make_gather(problem), device()->description())) {
+        if (tile.shape.strips == 0 || ++number % 2 == 0) continue;
+        check_tile(engine, tile, 1, item, want);
+        ++checked;
+      }
+    }
+  return checked;
+}
+
+// A residual that lies otherwise, a number of filters that is no multiple of anything, old contents
+// that are added to. elements: operands are aligned to no more than those.
+inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout, bool elements,
+                            std::span<const Arithmetic> all) {
+  for (const Arithmetic& arithmetic : all)
+    for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+      ConvolutionProblem problem =
+          fused_in("mb2ic24ih14iw15oc21kh3ph1", arithmetic, layout, z_layout);
+      if (elements) problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      OperationCase item = integers_of(problem);
+      item.scalars = {.alpha = 2, .beta = -1};
+      check_integers(item, engine.name());
+
+      OperationCase accumulated(
+          problem_in("mb2ic40ih14iw15oc24kh3ph1", arithmetic, layout, ConvolutionPass::dgrad));
+      accumulated.scalars = {.alpha = -2, .beta = 3};
+      accumulated.fill_integers(7, 2);
+      check_integers(accumulated, engine.name());
+    }
+}
+
+// What is not a number goes where it is read: not over the end of a row, or of an image, whose
+// padding the next one shares.
+inline void check_nan_and_infinity(const LineEngine& engine, kilnTensorFormat_t layout,
+                                   std::initializer_list<const char*> lines,
+                                   std::span<const Arithmetic> all) {
+  for (const char* line : lines)
+    for (const Arithmetic& arithmetic : all) {
+      OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
+      item["x"].at(20) = std::nan("");
+      item["x"].at(800) = std::numeric_limits<double>::infinity();
+      item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
+      for (const char* tensor : {"x", "w"})
+        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      check_integers(item, engine.name());
+    }
+}
+
+}  // namespace test
