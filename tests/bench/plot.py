@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Pictures of what `kiln bench --csv FILE` wrote: a bar chart of layers against peers for each
-selection of batch, direction, type, layout and math mode, a roofline, plan latency.
+selection of batch, direction, type, layout and math mode, a roofline, plan latency; of rows that face
+cuDNN's graph interface, how fast Kiln is in each suite beside it.
 
-    tests/bench/plot.py FILE.csv... --out FOLDER [--only layers|roofline|latency|memory]
+    tests/bench/plot.py FILE.csv... --out FOLDER [--only layers|roofline|latency|memory|speed]
 
 Needs matplotlib. Where several files have the same row, the last one counts.
 """
 
 import argparse
-import csv
-import itertools
 import pathlib
-import re
+import statistics
 import sys
+
+from results import caption, grouped, in_order, read, speeds
 
 try:
     import matplotlib
+    import matplotlib.patches
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
@@ -29,58 +31,12 @@ COLORS = {
     "cudnn legacy zero": "#4878a8",
     "cudnn legacy any": "#a8c4dc",
     "cudnn legacy": "#4878a8",
+    "cudnn graph": "#4878a8",
     "cublas gemm": "#8a8a8a",
     "copy": "#d0d0d0",
     "fma peak": "#d0d0d0",
     "bare launch": "#d0d0d0",
 }
-NUMBERS = ["median_us", "min_us", "max_us", "tflops", "gbps", "flops", "bytes", "workspace_bytes"]
-CASE = ["suite", "layer", "batch", "direction", "type", "layout", "math"]
-
-
-def read(paths):
-    """The machine's lines of the last file, and all rows that have times."""
-    machine, rows = {}, {}
-    for path in paths:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = file.readlines()
-        comments = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
-        machine = dict(line[1:].strip().split(": ", 1) for line in comments)
-        table = csv.DictReader(lines[len(comments) :])
-        missing = set(CASE + NUMBERS + ["contestant"]) - set(table.fieldnames or [])
-        if missing:
-            sys.exit(f"{path} has no column {', '.join(sorted(missing))}; expected kiln bench's")
-        for row in table:
-            if not row["median_us"]:
-                continue
-            for name in NUMBERS:
-                row[name] = float(row[name] or 0)
-            rows[tuple(row[name] for name in CASE + ["contestant"])] = row
-    return machine, list(rows.values())
-
-
-def caption(machine):
-    """What a picture is of: the chip, the date or the first and last one of a file that was put
-    together, and whom Kiln was measured against."""
-    days = sorted(set(re.findall(r"\d{4}-\d{2}-\d{2}", machine.get("date", "")))) or ["?"]
-    parts = [machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))]
-    for name, title in (("cudnn", "cuDNN (legacy interface)"), ("cublas", "cuBLAS")):
-        version = machine.get(name, "none:")
-        if not version.startswith("none:"):
-            parts.append(f"{title} {version.split(' ')[0]}")
-    return ", ".join(parts)
-
-
-def in_order(values):
-    return list(dict.fromkeys(values))
-
-
-def grouped(rows, names):
-    groups = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
-
 
 def save(figure, axes, folder, name, title, machine):
     axes.set_title(f"{title}\n{caption(machine)}", fontsize=9)
@@ -208,11 +164,83 @@ def plot_latency(machine, rows, folder):
     save(figure, axes, folder, "latency", "what the host pays for a small convolution", machine)
 
 
+# The suites of the speed picture, and the problems of its panels: type, math, layout.
+SPEED_SUITES = {
+    "resnet50": "ResNet-50",
+    "vgg16": "VGG-16",
+    "diffusion": "diffusion U-Net, VAE",
+    "grouped": "grouped 3x3",
+    "depthwise": "depthwise",
+    "small": "batch of 1 or 4",
+}
+SPEED_PANELS = {
+    ("f32", "default", "nchw"): "f32 at f32's accuracy, NCHW",
+    ("f32", "tf32", "nhwc"): "TF32, NHWC",
+    ("f16", "default", "nhwc"): "f16, NHWC",
+}
+SPEED_DIRECTIONS = {"fwd": "forward", "dgrad": "data gradient", "wgrad": "filter gradient"}
+
+
+def plot_speed(machine, rows, folder):
+    """A panel for each precision; a bar is the geometric mean of a suite's layers, right of 1 where
+    Kiln is faster and left of it where cuDNN is."""
+    ratios = speeds(rows)
+    panels = [panel for panel in SPEED_PANELS if any(key[0] == panel for key in ratios)]
+    if not panels:
+        return
+    figure, all_axes = pyplot.subplots(1, len(panels), figsize=(10, 4.4), sharey=True, squeeze=False)
+    shades = {"fwd": 1.0, "dgrad": 0.7, "wgrad": 0.4}
+    height = 0.26
+    for axes, panel in zip(all_axes[0], panels):
+        for i, suite in enumerate(SPEED_SUITES):
+            for j, direction in enumerate(SPEED_DIRECTIONS):
+                own = ratios.get((panel, suite, direction))
+                if own is None:
+                    continue
+                mean = statistics.geometric_mean(own)
+                axes.barh(i + (j - 1) * height, mean - 1, height, left=1, alpha=shades[direction],
+                          color=COLORS["kiln" if mean >= 1 else "cudnn graph"])
+                axes.annotate(f"{mean:.2f}", (mean, i + (j - 1) * height), fontsize=7, va="center",
+                              ha="left" if mean >= 1 else "right", textcoords="offset points",
+                              xytext=(2 if mean >= 1 else -2, 0))
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(1 / 64, 8)
+        ticks = [1 / 16, 1 / 4, 1, 4]
+        axes.set_xticks(ticks, ["1/16", "1/4", "equal", "4x"])
+        axes.minorticks_off()
+        axes.axvline(1, color="#404040", linewidth=0.8)
+        axes.set_title(SPEED_PANELS[panel], fontsize=10)
+        axes.text(0.98, -0.13, "Kiln faster →", transform=axes.transAxes, ha="right", fontsize=8,
+                  color=COLORS["kiln"])
+        axes.text(0.02, -0.13, "← cuDNN faster", transform=axes.transAxes, ha="left", fontsize=8,
+                  color=COLORS["cudnn graph"])
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0, labelsize=9)
+        axes.tick_params(axis="x", labelsize=8)
+    first = all_axes[0][0]
+    layers = {suite: max(len(own) for key, own in ratios.items() if key[1] == suite)
+              for suite in SPEED_SUITES}
+    first.set_yticks(range(len(SPEED_SUITES)),
+                     [f"{title} ({layers[suite]})" for suite, title in SPEED_SUITES.items()])
+    first.invert_yaxis()
+    handles = [matplotlib.patches.Patch(color="#404040", alpha=shades[d], label=title)
+               for d, title in SPEED_DIRECTIONS.items()]
+    figure.legend(handles=handles, loc="lower center", ncols=3, fontsize=8, frameon=False,
+                  bbox_to_anchor=(0.5, -0.09))
+    figure.suptitle("How many times as fast as cuDNN Kiln is: geometric mean over the layers of each "
+                    f"group (number of layers)\n{caption(machine)}", fontsize=9, y=1.02)
+    path = folder / "speed.svg"
+    figure.savefig(path, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    pyplot.close(figure)
+    print(path)
+
+
 PICTURES = {
     "layers": plot_layers,
     "memory": plot_memory,
     "roofline": plot_roofline,
     "latency": plot_latency,
+    "speed": plot_speed,
 }
 
 
