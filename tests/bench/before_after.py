@@ -2,16 +2,18 @@
 """Times two versions of Kiln beside each other.
 
     tests/bench/before_after.py HEAD -- --suite paper --dir fwd --layers L2
-    tests/bench/before_after.py build/before/1f2e3d4/src/kiln build/src/kiln -- --batch mine.txt
+    tests/bench/before_after.py build/src/kiln -- --batch mine.txt
 
 BEFORE and AFTER (default: build/src/kiln) are the program `kiln`, or a git revision, which is built
-below build/before/ first. The programs run `kiln bench` with the options after --, by turns. Prints
-for each case the median time of both and the change, marked * where it is larger than either
-version's own spread over the turns. Needs a GPU, or --device host among the options, which shows
-that it works and says nothing of speed.
+below build/before/ first. BEFORE runs without KILN_KERNEL_SOURCE_DIR, AFTER with it if it is set: so
+the second line above times edited kernels beside those that the program was built with. Both run
+`kiln bench` with the options after --, by turns. Prints for each case the median time of both and
+the change, marked * where it is larger than either version's own spread over the turns. Needs a GPU,
+or --device host among the options, which shows that it works and says nothing of speed.
 """
 
 import argparse
+import os
 import pathlib
 import statistics
 import subprocess
@@ -47,12 +49,13 @@ def program(name):
     return folder / "build" / "src" / "kiln"
 
 
-def measure(kiln, options, check):
+def measure(kiln, options, environment, check):
     """Kiln's rows of one run, by case; what it prints is shown where it fails."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "rows.csv"
         run = subprocess.run([kiln, "bench", "--csv", file, "--time-limit", "0", *options,
-                              *([] if check else ["--no-check"])], capture_output=True, text=True)
+                              *([] if check else ["--no-check"])],
+                             capture_output=True, text=True, env=environment)
         if run.returncode != 0 or not file.exists():
             sys.exit(f"{kiln} bench failed:\n{run.stdout}{run.stderr}")
         machine, rows = read([file])
@@ -72,11 +75,13 @@ def main():
         parser.error(f"--turns is {arguments.turns}; expected at least 1")
 
     programs = [program(arguments.before), program(arguments.after)]
+    without = {name: value for name, value in os.environ.items() if name != "KILN_KERNEL_SOURCE_DIR"}
+    environments = [without, dict(os.environ)]
     times, kernels = [{}, {}], [{}, {}]
     for turn in range(arguments.turns):
         # Neither version always follows the other.
         for which in (0, 1) if turn % 2 == 0 else (1, 0):
-            machine, rows = measure(programs[which], options, check=turn == 0)
+            machine, rows = measure(programs[which], options, environments[which], check=turn == 0)
             for case, row in rows.items():
                 times[which].setdefault(case, []).append(row["median_us"])
                 kernels[which][case] = row["kernel"]
