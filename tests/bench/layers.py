@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Times convolutions of Kiln beside PyTorch's own, which are those of cuDNN's graph interface: every
+engine, any workspace (torch.backends.cudnn.benchmark).
+
+    tests/bench/layers.py tests/bench/h100/layers.csv --out new.csv [--suite resnet50,vgg16] [--type f16]
+
+The cases are those of a file such as it writes. Both run in one process on the same random tensors,
+their samples alternate, and the L2 cache is flushed before each. Needs PyTorch and kiln.torch
+(src/python). Without a GPU it runs on the host device, which shows that it works and says nothing
+of speed.
+"""
+
+import argparse
+import csv
+import datetime
+import math
+import pathlib
+import re
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "python"))
+
+import torch
+
+import kiln.torch
+from results import read
+
+COLUMNS = ["suite", "layer", "batch", "operation", "direction", "type", "layout", "math", "contestant", "kernel",
+           "clock", "median_us", "min_us", "max_us", "samples", "tflops", "gbps", "flops", "bytes", "workspace_bytes",
+           "relative_rms", "max_error", "note", "problem"]
+TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+LAST = {1: torch.contiguous_format, 2: torch.channels_last, 3: torch.channels_last_3d}
+
+
+class Case:
+    """A row's problem as PyTorch has it."""
+
+    def __init__(self, row, device):
+        line = row["problem"].split()[-1]
+        entries = {name: int(value) for name, value in re.findall(r"([a-z]+)(\d+)", line)}
+        axes = [axis for axis in "dhw" if f"i{axis}" in entries]
+        self.row = row
+        self.stride, self.padding, dilation = ([entries[kind + axis] for axis in axes] for kind in "spd")
+        self.dilation = [value + 1 for value in dilation]
+        self.groups = entries["g"]
+        n, c, k = entries["mb"], entries["ic"], entries["oc"]
+        sizes = {"x": (n, c, *(entries["i" + axis] for axis in axes)),
+                 "w": (k, c // self.groups, *(entries["k" + axis] for axis in axes)),
+                 "y": (n, k, *(entries["o" + axis] for axis in axes))}
+        layout = LAST[len(axes)] if row["layout"] == "nhwc" else torch.contiguous_format
+        self.x, self.w, self.dy = (
+            torch.randn(size, device=device).to(TYPES[row["type"]]).to(memory_format=layout)
+            for size in sizes.values())
+        self.w /= math.sqrt(self.w[0].numel())
+        self.flops = 2 * math.prod(sizes["y"]) * math.prod(sizes["w"][1:])
+        self.bytes = sum(math.prod(size) for size in sizes.values()) * self.x.element_size()
+
+    def run(self):
+        arguments = (self.stride, self.padding, self.dilation, False, [0] * len(self.stride), self.groups)
+        if self.row["direction"] == "fwd":
+            return torch.ops.aten.convolution(self.x, self.w, None, *arguments)
+        of_x = self.row["direction"] == "dgrad"
+        gradients = torch.ops.aten.convolution_backward(self.dy, self.x, self.w, [0], *arguments,
+                                                        [of_x, not of_x, False])
+        return gradients[0 if of_x else 1]
+
+
+class Clock:
+    """One execution's time in microseconds, with a cold L2 cache."""
+
+    def __init__(self, device):
+        self.gpu = device == "cuda"
+        self.flush = torch.empty(64 << 20, dtype=torch.int32, device=device) if self.gpu else None
+
+    def time(self, run):
+        if not self.gpu:
+            start = time.perf_counter()
+            run()
+            return (time.perf_counter() - start) * 1e6
+        self.flush.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e3
+
+
+def measure(case, clock, samples):
+    """Times of Kiln and of PyTorch, and the relative difference of their results."""
+    times, results = {"wait": [], "native": []}, {}
+    for policy in times:  # kernels are compiled, and chosen, here
+        kiln.torch.set_policy(policy)
+        results[policy] = case.run().double()
+    error = (results["wait"] - results["native"]).norm() / results["native"].norm()
+    for _ in range(samples):
+        for policy, own in times.items():
+            kiln.torch.set_policy(policy)
+            own.append(clock.time(case.run))
+    return times["wait"], times["native"], error.item()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    for name in ("suite", "layer", "direction", "type", "layout", "math"):
+        parser.add_argument(f"--{name}", default="", help="some of them, separated by ','; default: all")
+    parser.add_argument("--samples", type=int, default=20)
+    arguments = parser.parse_args()
+    wanted = {name: getattr(arguments, name).split(",") for name in
+              ("suite", "layer", "direction", "type", "layout", "math") if getattr(arguments, name)}
+    rows = [row for row in read([arguments.cases])[1] if row["contestant"] == "kiln"
+            and all(row[name] in values for name, values in wanted.items())]
+    if not rows:
+        sys.exit(f"{arguments.cases} has no case of {wanted}")
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark_limit = 0
+    kiln.torch.enable(devices=device)
+    clock = Clock(device)
+    name = torch.cuda.get_device_name() if device == "cuda" else "the host device"
+    version = torch.backends.cudnn.version() if device == "cuda" else None
+    cudnn = f"{version // 10000}.{version // 100 % 100}.{version % 100}" if version else "none:"
+    with arguments.out.open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC\n# device: {name}\n"
+                   f"# cudnn: {cudnn} (graph interface, every engine and any workspace, through PyTorch "
+                   f"{torch.__version__.split('+')[0]} with cudnn.benchmark)\n"
+                   "# method: both libraries in one process on the same random tensors, L2 flushed before each "
+                   f"sample, median of {arguments.samples} samples\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            torch.backends.cudnn.allow_tf32 = row["math"] == "tf32"
+            case = Case(row, device)
+            own, native, error = measure(case, clock, arguments.samples)
+            for contestant, times in (("kiln", own), ("cudnn graph", native)):
+                us = statistics.median(times)
+                writer.writerow({
+                    **{column: row[column] for column in
+                       ("suite", "layer", "batch", "operation", "direction", "type", "layout", "math", "problem")},
+                    "contestant": contestant, "clock": "device", "median_us": f"{us:.6g}",
+                    "min_us": f"{min(times):.6g}", "max_us": f"{max(times):.6g}", "samples": len(times),
+                    "tflops": f"{case.flops / us / 1e6:.6g}", "gbps": f"{case.bytes / us / 1e3:.6g}",
+                    "flops": case.flops, "bytes": case.bytes,
+                    "note": f"differs from cuDNN's by {error:.1e}" if contestant == "kiln" else ""})
+            file.flush()
+            print(f"{statistics.median(native) / statistics.median(own):6.2f}x  {row['suite']} {row['layer']}: "
+                  f"{row['problem']}, results differ by {error:.1e}", flush=True)
+    print(kiln.torch.report())
+
+
+if __name__ == "__main__":
+    main()
