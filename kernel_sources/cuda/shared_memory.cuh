@@ -5,11 +5,11 @@
 
 // The array of COUNT elements that begins `offset` bytes into the block's dynamic shared memory;
 // `offset` is a multiple of 16, and no two arrays of a kernel overlap. The contents are undefined
-// until written.
+// until written. Arrays at multiples of 1024 are aligned to that.
 template <class T, int COUNT>
 device_inline T* shared_array(u32 offset) {
   static_assert(COUNT > 0 && alignof(T) <= 16);
-  extern __shared__ __align__(128) unsigned char kiln_shared_memory[];
+  extern __shared__ __align__(1024) unsigned char kiln_shared_memory[];
   return reinterpret_cast<T*>(kiln_shared_memory + offset);
 }
 

@@ -109,6 +109,16 @@ struct SumRegisters {
   }
 #undef KILN_HELD
 
+  // The four sums of product (L, R).
+  template <int L, int R>
+  device_inline void take(T (&four)[4]) const {
+    static_assert(sizeof(T) == 4 && L < LEFT && R < RIGHT);
+    asm volatile(
+        "mov.f32 %0, s%4_%5_0; mov.f32 %1, s%4_%5_1; mov.f32 %2, s%4_%5_2; mov.f32 %3, s%4_%5_3;"
+        : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+        : "n"(L), "n"(R));
+  }
+
 // A place, of what is %1 and its steps, but for that of c.
 #define KILN_PLACE(l, r, lefts, left, run, right) \
 #l "/%2*" lefts "+" #l "%% %2*" left "+" #r "/%1*" run "+" #r "%% %1*" right

@@ -20,6 +20,16 @@ struct SharedMatrix {
   device_inline SharedMatrix(const void* first, int k_step, int n_step)
       : low(place(first) | static_cast<u32>(k_step >> 4) << 16),
         high(static_cast<u32>(n_step >> 4)) {}
+  // A matrix as a load with a swizzle of 128 bytes has left it, in rows of 128 bytes whose places
+  // of 16 bytes are permuted by bits 7 to 9 of their address; so `first` may be any row of it. Rows
+  // are those of the matrix (or columns), 64 steps of the reduction each, the next 32 bytes of
+  // which lie 32 bytes on; `eight_rows` bytes from each 8 rows to the next. Or rows are steps of
+  // the reduction, of 64 rows of the matrix; `blocks` bytes then to the next 64 of these.
+  device_inline static SharedMatrix swizzled(const void* first, int eight_rows, int blocks = 16) {
+    SharedMatrix matrix(first, blocks, eight_rows);
+    matrix.high |= 1u << 30;
+    return matrix;
+  }
   device_inline SharedMatrix moved(int bytes) const {
     SharedMatrix other = *this;
     other.low += static_cast<u32>(bytes >> 4);  // an address stays one, of 14 bits
@@ -102,6 +112,25 @@ class WarpgroupProducts {
       KILN_WGMMA("k16", ".f16.f16", ", 1, 0");
     else
       KILN_WGMMA("k16", ".f16.f16", ", 0, 0");
+#undef KILN_WGMMA
+#endif
+  }
+  // The same of two swizzled matrices, of 16 bits: whether steps of the reduction are the rows of
+  // the left one, and of the right one.
+  template <bool LEFT_BY_STEPS, bool RIGHT_BY_STEPS, int L, class Sums>
+  device_inline void multiply_swizzled(Sums&, SharedMatrix left, SharedMatrix right, bool add) {
+    static_assert(L < LEFT && sizeof(T) == 2);
+#if __CUDA_ARCH_FEAT_SM90_ALL
+#define KILN_WGMMA(TYPES)                                                                        \
+  asm volatile(                                                                                  \
+      "{.reg .pred add; setp.ne.b32 add, %3, 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS \
+      "k16.f32" TYPES " {" WGMMA_SUMS("%0") "}, %1, %2, add, 1, 1, %4, %5;}" ::"n"(L),           \
+      "l"(left.descriptor()), "l"(right.descriptor()), "r"(static_cast<u32>(add)),               \
+      "n"(LEFT_BY_STEPS), "n"(RIGHT_BY_STEPS))
+    if constexpr (is_bf16(T{}))
+      KILN_WGMMA(".bf16.bf16");
+    else
+      KILN_WGMMA(".f16.f16");
 #undef KILN_WGMMA
 #endif
   }

@@ -32,6 +32,21 @@ struct Context {
   void (*async_copy)(Context*, void* shared, const void* global, unsigned bytes, bool valid);
   void (*async_commit)(Context*);
   void (*async_wait)(Context*, unsigned newest_groups_left);
+
+  // Of `threads` threads of the block, at barrier `number`.
+  void (*named_barrier)(Context*, unsigned number, unsigned threads);
+  // Barriers in shared memory, 8 bytes each at `at`.
+  void (*mbarrier_init)(Context*, void* at, unsigned arrivals);
+  void (*mbarrier_arrive)(Context*, void* at, unsigned announced_bytes);
+  void (*mbarrier_wait)(Context*, void* at, unsigned parity);
+  // `map`: 128 bytes, as tensor_map.hpp of the host device encodes them. tap: {w, h} of an im2col
+  // map, null of a tiled one.
+  void (*bulk_load)(Context*, void* shared, const void* map, void* mbarrier, int rank,
+                    const int* at, const int* tap);
+  void (*bulk_store)(Context*, const void* map, const void* shared, int rank, const int* at,
+                     bool im2col);
+  void (*bulk_commit)(Context*);
+  void (*bulk_wait)(Context*, unsigned newest_groups_left);
 };
 
 // Gives the calling thread's.

@@ -36,6 +36,10 @@ struct SumRegisters {
       for (int r = 0; r < RIGHT; ++r)
         for (int c = 0; c < 4; ++c) part[l][r][c] += held[l][r][c];
   }
+  template <int L, int R>
+  device_inline void take(T (&four)[4]) const {
+    for (int c = 0; c < 4; ++c) four[c] = part[L][R][c];
+  }
   template <class Place>
   device_inline void put(T* first) const {
     each([&](int l, int r, int c, T sum) { first[at<Place>(Place::of, l, r, c)] = sum; });

@@ -8,12 +8,24 @@
 struct SharedMatrix {
   const unsigned char* first;
   int k_step, n_step;
+  bool is_swizzled = false;
 
   SharedMatrix() = default;
   device_inline SharedMatrix(const void* at, int to_next_16_bytes, int to_next_8_columns)
       : first(static_cast<const unsigned char*>(at)),
         k_step(to_next_16_bytes),
         n_step(to_next_8_columns) {}
+  device_inline static SharedMatrix swizzled(const void* at, int eight_rows, int blocks = 16) {
+    SharedMatrix matrix(at, blocks, eight_rows);
+    matrix.is_swizzled = true;
+    return matrix;
+  }
+  // Where the 16 bytes at `place` are.
+  device_inline const unsigned char* permuted(const unsigned char* place) const {
+    if (!is_swizzled) return place;
+    const u64 address = reinterpret_cast<u64>(place);
+    return place + static_cast<i64>((address ^ (address >> 3 & 0x70)) - address);
+  }
   device_inline SharedMatrix moved(int bytes) const {
     SharedMatrix other = *this;
     other.first += bytes;
@@ -21,15 +33,21 @@ struct SharedMatrix {
   }
   // A row's or column's first 16 steps of the reduction, of 16 bits, where 16 bytes are 8 of them.
   device_inline void read_across(int row, u32 (&words)[8]) const {
-    for (int k = 0; k < 16; ++k)
-      __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k,
-                       first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16, 2);
+    for (int k = 0; k < 16; ++k) {
+      const unsigned char* const at =
+          is_swizzled ? permuted(first + row / 64 * k_step + k / 8 * n_step + k % 8 * 128 +
+                                 row % 64 / 8 * 16) +
+                            row % 8 * 2
+                      : first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16;
+      __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k, at, 2);
+    }
   }
   // A column's first 32 bytes of the reduction.
   device_inline void read(int column, u32 (&words)[8]) const {
-    const unsigned char* const at = first + column / 8 * n_step + column % 8 * 16;
-    __builtin_memcpy(words, at, 16);
-    __builtin_memcpy(words + 4, at + k_step, 16);
+    const unsigned char* const at =
+        first + column / 8 * n_step + column % 8 * (is_swizzled ? 128 : 16);
+    __builtin_memcpy(words, permuted(at), 16);
+    __builtin_memcpy(words + 4, permuted(at + (is_swizzled ? 16 : k_step)), 16);
   }
 };
 
@@ -143,6 +161,23 @@ class WarpgroupProducts {
       for (float& sum : column) sum = __builtin_nanf("");
     if (count_ < MOST) pending_[count_++] = pending;
   }
+  device_inline void multiply_in_place(TileSums& sums, const SharedMatrix& left,
+                                       bool left_rows_inner, const SharedMatrix& right,
+                                       bool right_columns_inner, bool add) {
+    u32 rows[2][8];
+    read_left(left, left_rows_inner, rows);
+    start(sums, rows,
+          {nullptr,
+           {},
+           digest_left(left, left_rows_inner),
+           digest_right(right, right_columns_inner),
+           left,
+           right,
+           left_rows_inner,
+           right_columns_inner,
+           group_},
+          add);
+  }
   device_inline static bool changed(const Pending& each) {
     if (digest_right(each.right, each.right_columns_inner) != each.right_digest) return true;
     if (each.left == nullptr)
@@ -178,19 +213,14 @@ class WarpgroupProducts {
   device_inline void multiply(Sums& sums, const SharedMatrix& left, const SharedMatrix& right,
                               bool add = true) {
     static_assert(!LEFT_ROWS_INNER || sizeof(T) == 2);
-    u32 rows[2][8];
-    read_left(left, LEFT_ROWS_INNER, rows);
-    start(sums.part[L], rows,
-          {nullptr,
-           {},
-           digest_left(left, LEFT_ROWS_INNER),
-           digest_right(right, false),
-           left,
-           right,
-           LEFT_ROWS_INNER,
-           false,
-           group_},
-          add);
+    multiply_in_place(sums.part[L], left, LEFT_ROWS_INNER, right, false, add);
+  }
+  template <bool LEFT_BY_STEPS, bool RIGHT_BY_STEPS, int L, class Sums>
+  device_inline void multiply_swizzled(Sums& sums, const SharedMatrix& left,
+                                       const SharedMatrix& right, bool add) {
+    static_assert(sizeof(T) == 2);
+    if (!left.is_swizzled || !right.is_swizzled) __builtin_trap();
+    multiply_in_place(sums.part[L], left, LEFT_BY_STEPS, right, RIGHT_BY_STEPS, add);
   }
 
   device_inline void commit() {

@@ -11,6 +11,7 @@
 
 #include "core/magic.hpp"
 #include "device/device.hpp"
+#include "device/tensor_map.hpp"
 #include "problem/types.hpp"
 
 namespace kiln {
@@ -61,10 +62,19 @@ struct LaunchSpec {
     std::uint16_t offset;  // bytes into the struct
   };
 
+  // A tensor map among the parameters, of an operand from `first` bytes on.
+  struct Map {
+    TensorMapSpec spec;
+    std::uint8_t operand;
+    std::int64_t first;
+    std::uint16_t offset;  // bytes into the struct, a multiple of tensor_map_alignment
+  };
+
   LaunchShape shape;
   bool empty = false;  // nothing to compute: an empty batch
   std::vector<std::byte> parameters;
   std::vector<Patch> patches;
+  std::vector<Map> maps;
 
   template <class Struct>
   void set_parameters(const Struct& value) {

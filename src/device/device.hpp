@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "device/tensor_map.hpp"
 #include "kiln/kiln.h"
 
 namespace kiln {
@@ -71,6 +72,13 @@ class Device {
   // Throws EXECUTION_FAILED with the driver's own words.
   virtual std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
                                        std::uint32_t shared_memory) = 0;
+
+  // A tensor map as the device's copy engine reads it, of an address that set_map_address() then
+  // gives, a multiple of 16; `map` is a multiple of tensor_map_alignment. Encoding throws
+  // EXECUTION_FAILED, giving the address as well, and takes no lock.
+  virtual void encode_map(const TensorMapSpec& map,
+                          std::span<std::byte, tensor_map_bytes> to) const = 0;
+  virtual void set_map_address(std::byte* map, void* address) const = 0;
 
   // For the command line, the samples and the tests; no plan calls them.
 

@@ -1,22 +1,18 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 
 #include "core/error.hpp"
 #include "core/hexadecimal.hpp"
 #include "core/log/log.hpp"
+#include "plan/parameters.hpp"
 #include "plan/recorder.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln {
 namespace {
-
-// The largest parameter struct of any kernel; execute() keeps a copy of that size on its stack.
-constexpr std::size_t most_parameter_bytes = 256;
 
 // The command line that makes the same plan again.
 std::string reproducer(const Problem& problem, const DeviceDescription& device,
@@ -49,10 +45,7 @@ void Plan::finalize(const FinalizeOptions& options) {
                                  : choose_tuned(problem_, device_->description(),
                                                 options.only_engine, refusals_);
   Proposal& proposal = choice.proposal;
-  if (proposal.launch.parameters.size() > most_parameter_bytes)
-    fail(KILN_STATUS_INTERNAL_ERROR, "engine ", proposal.kernel.engine, " has ",
-         proposal.launch.parameters.size(), " bytes of kernel parameters; at most ",
-         most_parameter_bytes);
+  encode_maps(proposal.launch, *device_);
   const double propose_milliseconds = elapsed();
   if (!options.choice) record_plan(problem_, device_->description(), options.only_engine);
   FoundKernel found;
@@ -83,19 +76,10 @@ void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void
   if (!kernel_) fail(KILN_STATUS_NOT_INITIALIZED, "the plan is not finalized");
   if (launch_.empty) return;
   check_operands(operands, names);
-  std::array<std::byte, most_parameter_bytes> parameters;
-  std::memcpy(parameters.data(), launch_.parameters.data(), launch_.parameters.size());
-  for (const LaunchSpec::Patch& patch : launch_.patches) {
-    std::byte* const target = parameters.data() + patch.offset;
-    const auto put = [&](const auto& value) { std::memcpy(target, &value, sizeof value); };
-    switch (patch.hole) {
-      case LaunchSpec::Hole::operand: put(operands[patch.operand]); break;
-      case LaunchSpec::Hole::alpha: put(scalars.alpha); break;
-      case LaunchSpec::Hole::beta: put(scalars.beta); break;
-      case LaunchSpec::Hole::alpha2: put(scalars.alpha2); break;
-    }
-  }
-  kernel_->kernel->launch(launch_.shape, {parameters.data(), launch_.parameters.size()}, stream);
+  ParameterBuffer buffer;
+  const std::span<const std::byte> parameters =
+      fill_parameters(launch_, *device_, operands, scalars, buffer);
+  kernel_->kernel->launch(launch_.shape, parameters, stream);
 }
 
 std::vector<Plan::Place> Plan::places_of(const std::vector<Operand>& operands) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plan/kernel_store.hpp"
+#include "plan/parameters.hpp"
 #include "plan/plan.hpp"
 #include "support/counts.hpp"
 #include "support/operation_data.hpp"
@@ -87,16 +88,12 @@ struct OperationCase : OperationData {
 inline HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
   const std::shared_ptr<Device> on = device();
   const FoundKernel kernel = load_kernel(proposal.kernel, *on);
+  LaunchSpec launch = proposal.launch;
+  encode_maps(launch, *on);
   return item.run(*on, [&](std::span<void* const> operands) {
-    std::vector<std::byte> parameters = proposal.launch.parameters;
-    for (const LaunchSpec::Patch& patch : proposal.launch.patches) {
-      const void* source = patch.hole == LaunchSpec::Hole::alpha ? &item.scalars.alpha
-                           : patch.hole == LaunchSpec::Hole::beta
-                               ? &item.scalars.beta
-                               : static_cast<const void*>(&operands[patch.operand]);
-      std::memcpy(parameters.data() + patch.offset, source, 8);
-    }
-    kernel.kernel->kernel->launch(proposal.launch.shape, parameters, nullptr);
+    ParameterBuffer buffer;
+    const auto parameters = fill_parameters(launch, *on, operands, item.scalars, buffer);
+    kernel.kernel->kernel->launch(launch.shape, parameters, nullptr);
   });
 }
 

@@ -46,6 +46,8 @@ class RecordingDevice : public Device {
                                std::uint32_t) override {
     return std::make_unique<RecordingKernel>(last);
   }
+  void encode_map(const TensorMapSpec&, std::span<std::byte, tensor_map_bytes>) const override {}
+  void set_map_address(std::byte*, void*) const override {}
   void make_current() override {}
   void* allocate(std::size_t) override { return nullptr; }
   void free(void*) override {}

@@ -5,6 +5,7 @@
 
 #include "cli/bench/runner.hpp"
 #include "core/error.hpp"
+#include "plan/parameters.hpp"
 #include "plan/plan.hpp"
 
 namespace kiln::cli::bench {
@@ -87,10 +88,9 @@ std::vector<Row> Runner::latency(const Case& item) {
 
   Operands operands(*device_, pool_, item);
   const BufferSet set = operands.set(0);
-  std::vector<std::byte> parameters = plan.launch().parameters;
-  for (const LaunchSpec::Patch& patch : plan.launch().patches)
-    if (patch.hole == LaunchSpec::Hole::operand)
-      std::memcpy(parameters.data() + patch.offset, &set.operands[patch.operand], sizeof(void*));
+  ParameterBuffer buffer;
+  const std::span<const std::byte> parameters =
+      fill_parameters(plan.launch(), *device_, set.operands, {}, buffer);
   add("kiln", "call", times_of_call(*device_, [&] { plan.execute(set.operands, {}, nullptr); }),
       kernel);
   add("bare launch", "call",

@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/tensor_map.hpp"
 #include "device/device.hpp"
 
 namespace kiln {
@@ -185,6 +186,14 @@ class CudaDevice final : public Device {
                                std::uint32_t shared_memory) override {
     return std::make_unique<CudaKernel>(context_, binary, entry, shared_memory,
                                         description_.largest_cluster);
+  }
+
+  void encode_map(const TensorMapSpec& map,
+                  std::span<std::byte, tensor_map_bytes> to) const override {
+    cuda::encode(map, to);
+  }
+  void set_map_address(std::byte* map, void* address) const override {
+    cuda::set_address(map, address);
   }
 
   void make_current() override {

@@ -32,6 +32,11 @@ std::string open(Driver& functions) {
         name) " (11.8 or later is needed)";
   KILN_DRIVER_FUNCTIONS(KILN_RESOLVE)
 #undef KILN_RESOLVE
+#define KILN_RESOLVE(name) \
+  functions.name =         \
+      reinterpret_cast<decltype(functions.name)>(dlsym(library, KILN_EXPANDED_TEXT_OF(name)));
+  KILN_NEWER_DRIVER_FUNCTIONS(KILN_RESOLVE)
+#undef KILN_RESOLVE
   const CUresult result = functions.cuInit(0);
   return result == CUDA_SUCCESS ? "" : cat("cuInit: ", describe(functions, result));
 }

@@ -19,11 +19,15 @@ namespace kiln::cuda {
   X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8) X(cuStreamSynchronize)        \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)  \
   X(cuThreadExchangeStreamCaptureMode)
+// Null before 12.0.
+#define KILN_NEWER_DRIVER_FUNCTIONS(X)                                                             \
+  X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuTensorMapReplaceAddress)
 // clang-format on
 
 struct Driver {
 #define KILN_DECLARE(name) decltype(&::name) name = nullptr;
   KILN_DRIVER_FUNCTIONS(KILN_DECLARE)
+  KILN_NEWER_DRIVER_FUNCTIONS(KILN_DECLARE)
 #undef KILN_DECLARE
 };
 

@@ -12,8 +12,8 @@ namespace {
 constexpr int poison = 0xff;
 
 std::byte* allocate(std::uint32_t offset, std::uint32_t bytes) {
-  // As well aligned as the offset promises, up to the 128 bytes of the block's memory itself.
-  const std::uint32_t alignment = offset % 128 == 0 ? 128 : offset & (~offset + 1);
+  // As well aligned as the offset promises, up to the 1024 bytes of the block's memory itself.
+  const std::uint32_t alignment = offset % 1024 == 0 ? 1024 : offset & (~offset + 1);
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes) != 0)
     fail(KILN_STATUS_ALLOC_FAILED, "no memory for a shared array of ", bytes, " bytes");

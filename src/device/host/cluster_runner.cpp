@@ -55,6 +55,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
       orders_(make_orders(threads_.size())) {
   for (unsigned block = 0; block < launch.shape.cluster; ++block)
     memories_.emplace_back(launch.shape.shared_memory);
+  transactions_.resize(launch.shape.cluster);
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     thread.runner = this;
@@ -68,6 +69,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
   cluster_size = launch.shape.cluster;
   leading_.resize(launch.shape.cluster);
   fill_table();
+  fill_bulk_table();
 }
 
 void ClusterRunner::begin(std::uint64_t cluster) {
@@ -79,11 +81,14 @@ void ClusterRunner::begin(std::uint64_t cluster) {
   block_index[1] = static_cast<unsigned>(cluster / row % shape.grid[1]);
   block_index[2] = static_cast<unsigned>(cluster / row / shape.grid[1]);
   for (BlockMemory& memory : memories_) memory.begin();
+  for (Transactions& transactions : transactions_) transactions.begin();
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     thread.wait = Wait::none;
     thread.open_group = 0;
     thread.copies.clear();
+    thread.open_stores = 0;
+    thread.stores.clear();
     thread.fiber.start(stacks_[i], run_fiber, &thread);
   }
 }
@@ -97,7 +102,7 @@ void ClusterRunner::run(std::uint64_t cluster) {
     choose_leading();
     for (const std::uint32_t i : orders_[round % order_count])
       if (may_run(threads_[i])) run_thread(threads_[i]);
-    if (all_exited()) return;
+    if (all_exited()) return check_exits();
     const bool released = release_waiting();
     if (!released && std::ranges::none_of(threads_, can_run)) report_deadlock();
   }
@@ -160,6 +165,8 @@ bool ClusterRunner::release_waiting() {
     } else if (release_warps(group)) {
       released = true;
     }
+    if (release_named(group)) released = true;
+    if (release_mbarriers(block)) released = true;
   }
   if (all(threads_, Wait::cluster_barrier)) {
     release(threads_);
@@ -223,12 +230,14 @@ bool ClusterRunner::all_exited() {
 }
 
 void ClusterRunner::report_deadlock() {
-  constexpr std::array<std::pair<Wait, const char*>, 6> places{{
+  constexpr std::array<std::pair<Wait, const char*>, 8> places{{
       {Wait::block_barrier, " wait at block_barrier"},
       {Wait::warp_barrier, " wait at warp_barrier"},
       {Wait::warp_shuffle, " wait at a warp shuffle"},
       {Wait::warp_exchange, " wait at a warp exchange"},
       {Wait::cluster_barrier, " wait at cluster_barrier"},
+      {Wait::named_barrier, " wait at a named barrier"},
+      {Wait::mbarrier, " wait at an mbarrier"},
       {Wait::exited, " have exited"},
   }};
   // The first block that waits in vain; rather one that does not merely wait for its cluster.
@@ -246,7 +255,7 @@ void ClusterRunner::report_deadlock() {
     if (count > 0) counts.push_back(cat(count, words));
   }
   report(block, cat("of ", launch_.block_threads, " threads ", join(counts, ", "),
-                    "; expected all of them at one barrier"));
+                    "; expected all of them at one barrier", transactions_[block].missing()));
 }
 
 void ClusterRunner::report(unsigned block, std::string_view what) const {
@@ -257,17 +266,6 @@ void ClusterRunner::report(unsigned block, std::string_view what) const {
 void ClusterRunner::wait_for(Wait wait) {
   running_->wait = wait;
   running_->fiber.suspend();
-}
-
-template <class Work>
-auto ClusterRunner::checked(Context* context, Work work) {
-  ClusterRunner& runner = *static_cast<ClusterRunner*>(context);
-  try {
-    return work(runner);
-  } catch (...) {
-    runner.failure_ = std::current_exception();
-  }
-  for (;;) runner.running_->fiber.suspend();
 }
 
 void ClusterRunner::fill_table() {

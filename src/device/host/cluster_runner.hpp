@@ -12,6 +12,8 @@
 #include "device/device.hpp"
 #include "device/host/block_memory.hpp"
 #include "device/host/fiber.hpp"
+#include "device/host/tensor_map.hpp"
+#include "device/host/transactions.hpp"
 #include "host/runtime.h"
 
 namespace kiln::host {
@@ -52,6 +54,8 @@ class ClusterRunner : private Context {
     warp_shuffle,
     warp_exchange,
     cluster_barrier,
+    named_barrier,
+    mbarrier,
     exited
   };
 
@@ -60,6 +64,13 @@ class ClusterRunner : private Context {
     std::uint32_t bytes;
     std::uint32_t group;
     unsigned char data[16];
+  };
+
+  struct BulkStore {
+    const void* map;
+    const void* shared;
+    std::vector<int> at;
+    std::uint32_t group;
   };
 
   struct Thread {
@@ -73,8 +84,13 @@ class ClusterRunner : private Context {
     unsigned long long value;  // offered, then received
     const void* offered;       // of an exchange
     unsigned offered_bytes;
-    std::uint32_t open_group;       // the group of async copies not yet committed
-    std::vector<AsyncCopy> copies;  // issued and not landed, oldest first
+    std::uint32_t open_group;           // the group of async copies not yet committed
+    std::vector<AsyncCopy> copies;      // issued and not landed, oldest first
+    unsigned barrier, barrier_threads;  // of a named barrier
+    void* mbarrier;                     // waited for, and the parity of its phase
+    unsigned parity;
+    std::uint32_t open_stores;      // the group of bulk stores not yet committed
+    std::vector<BulkStore> stores;  // started and not waited for, oldest first
   };
 
   struct alignas(16) Exchange {
@@ -93,6 +109,8 @@ class ClusterRunner : private Context {
   void run_thread(Thread& thread);
   bool release_waiting();
   bool release_warps(Group block);
+  bool release_named(Group block);
+  bool release_mbarriers(unsigned block);
   void exchange(Group warp);
   Exchange& exchange_of(const Thread& thread);
   bool all_exited();
@@ -104,15 +122,26 @@ class ClusterRunner : private Context {
   // Runs `work` for the running thread; what it throws ends the launch, and the fiber goes no
   // further. (An exception must not cross the kernel's frames.)
   template <class Work>
-  static auto checked(Context* context, Work work);
+  static auto checked(Context* context, Work work) {
+    ClusterRunner& runner = *static_cast<ClusterRunner*>(context);
+    try {
+      return work(runner);
+    } catch (...) {
+      runner.failure_ = std::current_exception();
+    }
+    for (;;) runner.running_->fiber.suspend();
+  }
   static void run_fiber(void* thread);
+  void check_exits();
   void fill_table();
+  void fill_bulk_table();  // cluster_runner_bulk.cpp
 
   const Launch& launch_;
   const FiberStacks& stacks_;
   std::vector<BlockMemory> memories_;  // one a block
-  std::vector<Thread> threads_;        // block by block, x fastest
-  std::vector<Exchange> exchanges_;    // one a warp, block by block
+  std::vector<Transactions> transactions_;
+  std::vector<Thread> threads_;      // block by block, x fastest
+  std::vector<Exchange> exchanges_;  // one a warp, block by block
   std::vector<std::vector<std::uint32_t>> orders_;
   std::uint64_t first_block_x_ = 0;
   enum class Ahead : std::uint8_t { first_warp, last_warp, none };

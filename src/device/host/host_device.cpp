@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "device/device.hpp"
 #include "device/host/cluster_runner.hpp"
 #include "device/host/shared_object.hpp"
+#include "device/host/tensor_map.hpp"
 
 namespace kiln {
 namespace {
@@ -116,7 +118,10 @@ void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> par
                         void*) const {
   check(shape, parameters.size());
   // A copy, aligned as the kernel's struct may need it.
-  std::vector<std::max_align_t> copy(parameters.size() / sizeof(std::max_align_t) + 1);
+  struct alignas(tensor_map_alignment) Aligned {
+    std::array<std::byte, tensor_map_alignment> bytes;
+  };
+  std::vector<Aligned> copy(parameters.size() / sizeof(Aligned) + 1);
   std::memcpy(copy.data(), parameters.data(), parameters.size());
 
   const host::Launch launch{name_, *entry_, shape, copy.data(),
@@ -185,6 +190,14 @@ class HostDevice : public Device {
   void copy_out(void* host, const void* device, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(host, device, bytes);
   }
+  void encode_map(const TensorMapSpec& map,
+                  std::span<std::byte, tensor_map_bytes> to) const override {
+    host::encode(map, to);
+  }
+  void set_map_address(std::byte* map, void* address) const override {
+    host::set_address(map, address);
+  }
+
   void make_current() override {}
   void copy(void* to, const void* from, std::size_t bytes, void*) override {
     if (bytes > 0) std::memcpy(to, from, bytes);

@@ -1,0 +1,38 @@
+// Copies of boxes of tensors, on the host device: see kernel_sources/cuda/bulk_copy.cuh. A load's
+// destination turns to 0xff bytes (not a number) at once, and holds the tensor's elements only when
+// a thread has waited for the phase of its barrier; a store reads shared memory only when its
+// thread waits for it. So a missing wait, a wrong phase and a place used again too early are wrong
+// results.
+#pragma once
+
+#include "common/tensor_map.h"
+#include "target/mbarrier.cuh"
+
+template <int RANK>
+device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barrier,
+                             const int (&at)[RANK]) {
+  static_assert(RANK == 2 || RANK == 4);
+  kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, RANK, at, nullptr);
+}
+device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier& barrier,
+                                    const int (&at)[4], const int (&tap)[2]) {
+  kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, 4, at, tap);
+}
+
+template <int RANK>
+device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
+  static_assert(RANK == 2 || RANK == 4);
+  kiln_context->bulk_store(kiln_context, map.bytes, shared, RANK, at, false);
+}
+device_inline void bulk_store_im2col(const TensorMap& map, const void* shared, const int (&at)[4]) {
+  kiln_context->bulk_store(kiln_context, map.bytes, shared, 4, at, true);
+}
+
+device_inline void bulk_commit() { kiln_context->bulk_commit(kiln_context); }
+template <int N>
+device_inline void bulk_wait_read() {
+  static_assert(N >= 0);
+  kiln_context->bulk_wait(kiln_context, N);
+}
+device_inline void show_to_copy_engine() {}
+device_inline void prefetch_map(const TensorMap&) {}

@@ -1,0 +1,201 @@
+#include "device/host/tensor_map.hpp"
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace kiln::host {
+namespace {
+
+constexpr std::uint32_t made = 0x6b6d6170;  // tells a map from other bytes
+
+struct Encoded {
+  std::uint64_t address;
+  std::array<std::int64_t, 4> strides;
+  std::array<std::uint32_t, 5> sizes;
+  std::array<std::uint16_t, 5> box;
+  std::array<std::int16_t, 2> lower, upper;
+  std::array<std::uint8_t, 2> steps;
+  std::uint8_t rank, element, im2col, swizzled;
+  std::uint32_t mark;
+};
+static_assert(sizeof(Encoded) <= tensor_map_bytes);
+
+Encoded decoded(const void* map) {
+  Encoded encoded;
+  std::memcpy(&encoded, map, sizeof encoded);
+  if (encoded.mark != made)
+    fail(KILN_STATUS_EXECUTION_FAILED, "a bulk copy's tensor map was not encoded");
+  return encoded;
+}
+
+template <class... Parts>
+void expect(bool holds, const Parts&... parts) {
+  if (!holds) fail(KILN_STATUS_EXECUTION_FAILED, "a tensor map's ", parts...);
+}
+
+template <class T>
+T narrow(std::int64_t value, const char* what) {
+  expect(value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max(), what,
+         " is ", value);
+  return static_cast<T>(value);
+}
+
+std::int64_t element_bytes(kilnDataType_t type) {
+  switch (type) {
+    case KILN_DATA_HALF:
+    case KILN_DATA_BFLOAT16: return 2;
+    case KILN_DATA_DOUBLE: return 8;
+    default: return 4;
+  }
+}
+
+// Calls line(to, offset): a run of the innermost dimension begins at byte `to` of the box, and lies
+// at byte `offset` of the tensor, or outside it: -1.
+template <class Line>
+void walk_tiled(const Encoded& map, const BoxPlace& place, const Line& line) {
+  std::int64_t lines = 1;
+  for (int i = 1; i < map.rank; ++i) lines *= map.box[i];
+  const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
+  for (std::int64_t number = 0; number < lines; ++number) {
+    std::int64_t rest = number, offset = 0;
+    bool inside = true;
+    for (int i = 1; i < map.rank; ++i) {
+      const std::int64_t at = place.at[i] + rest % map.box[i];
+      rest /= map.box[i];
+      inside = inside && at >= 0 && at < map.sizes[i];
+      offset += at * map.strides[i - 1];
+    }
+    line(number * line_bytes, inside ? offset : -1);
+  }
+}
+
+// From pixel to pixel by the map's steps, from row to row where the last place is passed, from
+// image to image likewise.
+template <class Line>
+void walk_im2col(const Encoded& map, const BoxPlace& place, const Line& line) {
+  const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
+  std::int64_t w = place.at[1], h = place.at[2], n = place.at[3];
+  for (std::int64_t pixel = 0; pixel < map.box[1]; ++pixel) {
+    const std::int64_t x = w + (place.tap ? place.tap[0] : 0);
+    const std::int64_t y = h + (place.tap ? place.tap[1] : 0);
+    const bool inside =
+        x >= 0 && x < map.sizes[1] && y >= 0 && y < map.sizes[2] && n >= 0 && n < map.sizes[3];
+    const std::int64_t offset = x * map.strides[0] + y * map.strides[1] + n * map.strides[2];
+    line(pixel * line_bytes, inside ? offset : -1);
+    w += map.steps[0];
+    if (w <= std::int64_t{map.sizes[1]} - 1 + map.upper[0]) continue;
+    w = map.lower[0];
+    h += map.steps[1];
+    if (h <= std::int64_t{map.sizes[2]} - 1 + map.upper[1]) continue;
+    h = map.lower[1];
+    ++n;
+  }
+}
+
+// Calls piece(place, offset, bytes) for each 16 bytes of the box: their place in shared memory from
+// the box's first byte on, and how many of them lie in the tensor, at `offset`.
+template <class Piece>
+void walk(const Encoded& map, const BoxPlace& place, const void* shared, const Piece& piece) {
+  constexpr std::int64_t step = 16;
+  const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
+  const std::int64_t first = std::int64_t{place.at[0]} * map.element;
+  const std::int64_t end = std::int64_t{map.sizes[0]} * map.element;
+  const auto base = reinterpret_cast<std::uintptr_t>(shared);
+  const auto line = [&](std::int64_t to, std::int64_t offset) {
+    for (std::int64_t at = 0; at < line_bytes; at += step) {
+      std::uintptr_t address = base + static_cast<std::uintptr_t>(to + at);
+      if (map.swizzled) address ^= address >> 3 & 0x70;
+      const std::int64_t from = first + at;
+      std::int64_t bytes = 0;
+      if (offset >= 0 && from >= 0 && from < end) bytes = end - from < step ? end - from : step;
+      piece(static_cast<std::int64_t>(address - base), offset + from, bytes);
+    }
+  };
+  if (map.im2col)
+    walk_im2col(map, place, line);
+  else
+    walk_tiled(map, place, line);
+}
+
+}  // namespace
+
+void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to) {
+  const bool im2col = spec.mode == TensorMapSpec::Mode::im2col;
+  Encoded map{};
+  expect(spec.rank >= 2 && spec.rank <= 5 && (!im2col || spec.rank == 4), "rank is ", spec.rank);
+  map.rank = static_cast<std::uint8_t>(spec.rank);
+  map.element = static_cast<std::uint8_t>(element_bytes(spec.type));
+  map.im2col = im2col;
+  map.swizzled = spec.swizzled;
+  map.mark = made;
+  for (std::size_t i = 0; i < map.rank; ++i) {
+    map.sizes[i] = narrow<std::uint32_t>(spec.sizes[i], "size");
+    expect(map.sizes[i] > 0, "size is 0");
+    if (i > 0) {
+      const std::int64_t stride = spec.strides[i - 1];
+      expect(stride >= 0 && stride % 16 == 0 && stride < std::int64_t{1} << 40, "stride is ",
+             stride, " bytes; expected a multiple of 16 below 2^40");
+      map.strides[i - 1] = stride;
+    }
+    if (im2col && i > 1) continue;
+    const std::int64_t most = im2col && i == 1 ? 1024 : 256;
+    expect(spec.box[i] > 0 && spec.box[i] <= most, "box has ", spec.box[i],
+           " elements along a dimension; expected 1 to ", most);
+    map.box[i] = narrow<std::uint16_t>(spec.box[i], "box");
+  }
+  const std::int64_t line = spec.box[0] * map.element;
+  expect(line % 16 == 0 && (!spec.swizzled || line == 128), "box has lines of ", line, " bytes");
+  for (std::size_t i = 0; i < 2 && im2col; ++i) {
+    for (const std::int64_t corner : {spec.lower[i], spec.upper[i]})
+      expect(corner >= -128 && corner <= 127, "corner is ", corner, "; expected -128 to 127");
+    map.lower[i] = narrow<std::int16_t>(spec.lower[i], "corner");
+    map.upper[i] = narrow<std::int16_t>(spec.upper[i], "corner");
+    expect(spec.steps[i] >= 1 && spec.steps[i] <= 8, "step is ", spec.steps[i],
+           "; expected 1 to 8");
+    map.steps[i] = static_cast<std::uint8_t>(spec.steps[i]);
+  }
+  std::memset(to.data(), 0, to.size());
+  std::memcpy(to.data(), &map, sizeof map);
+}
+
+void set_address(std::byte* map, void* address) { std::memcpy(map, &address, sizeof address); }
+
+std::size_t box_bytes(const void* map, const BoxPlace& place, bool im2col) {
+  const Encoded encoded = decoded(map);
+  if (place.at.size() != encoded.rank || im2col != (encoded.im2col != 0))
+    fail(KILN_STATUS_EXECUTION_FAILED, "a bulk copy of ", place.at.size(), " coordinates, ",
+         im2col ? "" : "not ", "of an im2col map; the map has ", int{encoded.rank}, " dimensions, ",
+         encoded.im2col ? "" : "not ", "im2col");
+  if (encoded.address == 0 || encoded.address % 16 != 0)
+    fail(KILN_STATUS_EXECUTION_FAILED, "a tensor map's address is ", encoded.address,
+         "; expected a multiple of 16");
+  std::size_t bytes = encoded.element;
+  for (std::size_t i = 0; i < (im2col ? 2 : place.at.size()); ++i) bytes *= encoded.box[i];
+  return bytes;
+}
+
+bool is_swizzled(const void* map) { return decoded(map).swizzled != 0; }
+
+std::vector<std::byte> read_box(const void* map, const BoxPlace& place, const void* shared) {
+  const Encoded encoded = decoded(map);
+  std::vector<std::byte> box(box_bytes(map, place, encoded.im2col != 0));
+  const auto* const tensor = reinterpret_cast<const std::byte*>(encoded.address);
+  walk(encoded, place, shared, [&](std::int64_t to, std::int64_t offset, std::int64_t bytes) {
+    if (bytes > 0) std::memcpy(box.data() + to, tensor + offset, static_cast<std::size_t>(bytes));
+  });
+  return box;
+}
+
+void write_box(const void* map, const BoxPlace& place, const void* shared) {
+  const Encoded encoded = decoded(map);
+  auto* const tensor = reinterpret_cast<std::byte*>(encoded.address);
+  const auto* const box = static_cast<const std::byte*>(shared);
+  walk(encoded, place, shared, [&](std::int64_t from, std::int64_t offset, std::int64_t bytes) {
+    if (bytes > 0) std::memcpy(tensor + offset, box + from, static_cast<std::size_t>(bytes));
+  });
+}
+
+}  // namespace kiln::host

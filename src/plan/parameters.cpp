@@ -1,0 +1,41 @@
+#include "plan/parameters.hpp"
+
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace kiln {
+
+void encode_maps(LaunchSpec& launch, const Device& device) {
+  if (launch.parameters.size() > most_parameter_bytes)
+    fail(KILN_STATUS_INTERNAL_ERROR, "a kernel has ", launch.parameters.size(),
+         " bytes of parameters; expected at most ", most_parameter_bytes);
+  if (launch.empty) return;  // and no tensor of that size is one
+  for (const LaunchSpec::Map& map : launch.maps)
+    device.encode_map(map.spec, std::span<std::byte, tensor_map_bytes>(
+                                    launch.parameters.data() + map.offset, tensor_map_bytes));
+}
+
+std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Device& device,
+                                           std::span<void* const> operands, const Scalars& scalars,
+                                           ParameterBuffer& buffer) {
+  std::byte* const parameters = buffer.bytes.data();
+  std::memcpy(parameters, launch.parameters.data(), launch.parameters.size());
+  for (const LaunchSpec::Patch& patch : launch.patches) {
+    const auto put = [&](const auto& value) {
+      std::memcpy(parameters + patch.offset, &value, sizeof value);
+    };
+    switch (patch.hole) {
+      case LaunchSpec::Hole::operand: put(operands[patch.operand]); break;
+      case LaunchSpec::Hole::alpha: put(scalars.alpha); break;
+      case LaunchSpec::Hole::beta: put(scalars.beta); break;
+      case LaunchSpec::Hole::alpha2: put(scalars.alpha2); break;
+    }
+  }
+  for (const LaunchSpec::Map& map : launch.maps)
+    device.set_map_address(parameters + map.offset,
+                           static_cast<std::byte*>(operands[map.operand]) + map.first);
+  return {parameters, launch.parameters.size()};
+}
+
+}  // namespace kiln

@@ -1,0 +1,90 @@
+// The host device's warpgroup products of matrices that bulk copies have left in shared memory,
+// either way round, from any row on.
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+
+#include "unit/host_device/host_device_support.hpp"
+
+namespace kiln::test {
+namespace {
+
+// left: 64 rows of 16 steps, right: 16 columns; both from `in`, f32 of small integers, each in a
+// matrix of rows of 64 elements of 16 bits, which begins SHIFT rows on: LEFT_BY_STEPS rows are
+// steps of the reduction.
+constexpr std::string_view product = R"(
+#define WGMMA_COLUMNS "16"
+#define WGMMA_SUMS(l) ""
+#include "target/sum_registers.cuh"
+#include "target/wgmma.cuh"
+using element_t = f16_t;
+KILN_KERNEL(test, 128, 1, Params, p) {
+  unsigned char* const memory = shared_array<unsigned char, 2 * 10240>(0);
+  const float* const in = static_cast<const float*>(p.in);
+  const auto put = [&](unsigned char* matrix, bool by_steps, int row, int step, float value) {
+    const int line = (by_steps ? step : row) + SHIFT, column = by_steps ? row : step;
+    const int place = line * 128 + ((column / 8 ^ line % 8) * 16) + column % 8 * 2;
+    *reinterpret_cast<element_t*>(matrix + place) = from_float<element_t>(value);
+  };
+  for (int i = thread_x(); i < 64 * 16; i += 128) put(memory, LEFT_BY_STEPS, i / 16, i % 16, in[i]);
+  for (int i = thread_x(); i < 16 * 16; i += 128)
+    put(memory + 10240, RIGHT_BY_STEPS, i / 16, i % 16, in[1024 + i]);
+  show_to_tensor_cores();
+  block_barrier();
+  SumRegisters<float, 1, 2, false> sums;
+  sums.declare();
+  WarpgroupProducts<element_t, 1, 2> products;
+  const SharedMatrix left = SharedMatrix::swizzled(memory + SHIFT * 128, 1024);
+  const SharedMatrix right = SharedMatrix::swizzled(memory + 10240 + SHIFT * 128, 1024, 8192);
+  for (int i = 0; i < 2; ++i) {
+    products.begin();
+    products.multiply_swizzled<LEFT_BY_STEPS, RIGHT_BY_STEPS, 0>(sums, left, right, i > 0);
+    products.commit();
+  }
+  products.wait<0>();
+  const int lane = static_cast<int>(thread_x()) % 32, warp = static_cast<int>(thread_x()) / 32;
+  const auto out = [&](int r, const float (&four)[4]) {
+    for (int i = 0; i < 4; ++i)
+      static_cast<float*>(p.out)[(warp * 16 + lane / 4 + i / 2 * 8) * 16 + r * 8 + lane % 4 * 2 +
+                                 i % 2] = four[i];
+  };
+  float four[4];
+  sums.take<0, 0>(four);
+  out(0, four);
+  sums.take<0, 1>(four);
+  out(1, four);
+})";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(host_device_swizzled)
+
+BOOST_AUTO_TEST_CASE(products_either_way_round_from_any_row) {
+  std::vector<float> in(1024 + 256);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    in[i] = static_cast<float>(static_cast<int>(i * 7 % 11) - 5);
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < 64; ++row)
+    for (std::size_t column = 0; column < 16; ++column) {
+      float sum = 0;
+      for (std::size_t k = 0; k < 16; ++k) sum += in[row * 16 + k] * in[1024 + column * 16 + k];
+      expected.push_back(2 * sum);
+    }
+  constexpr std::uint32_t bytes = 2 * 10240;
+  LaunchShape shape;
+  shape.block = {128, 1, 1};
+  shape.shared_memory = bytes;
+  for (const int shift : {0, 3})
+    for (const bool left : {false, true})
+      for (const bool right : {false, true}) {
+        const auto kernel = load_kernel(
+            cat("constexpr int SHIFT = ", shift, "; constexpr bool LEFT_BY_STEPS = ", left,
+                ", RIGHT_BY_STEPS = ", right, ";"),
+            product, bytes);
+        BOOST_TEST(run_kernel<float>(*kernel, shape, in, 1024) == expected,
+                   boost::test_tools::per_element());
+      }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace kiln::test
