@@ -2,6 +2,7 @@
 #ifndef KILN_BASE_HPP
 #define KILN_BASE_HPP
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -62,6 +63,11 @@ class Handle : public Owner<kilnHandle_t, kilnDestroy> {
     void* stream = nullptr;
     check(kilnGetStream(get(), &stream));
     return stream;
+  }
+
+  // Device memory that plans with a grant may use. See kilnSetWorkspace.
+  void set_workspace(void* workspace, std::size_t bytes) {
+    check(kilnSetWorkspace(get(), workspace, bytes));
   }
 };
 

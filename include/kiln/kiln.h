@@ -6,7 +6,8 @@
  *
  * The road: descriptors say what is to be computed; a plan is created from them and finalized once
  * (this is where a kernel is generated, and compiled or found in the cache); it is then executed
- * many times, on buffers the caller owns. No function allocates auxiliary device memory.
+ * many times, on buffers the caller owns. No function allocates auxiliary device memory, and no
+ * kernel uses any, unless the caller grants a plan some (kilnSetPlanWorkspaceLimit).
  *
  * Threads: descriptors may be read, and finalized plans executed, from any number of threads at
  * once. Changing a descriptor, finalizing or destroying a plan, and changing a handle's stream need

@@ -35,6 +35,13 @@ KILN_API kilnStatus_t kilnGetPlanEngine(kilnPlan_t plan, int index, const char**
  * it had. */
 KILN_API kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine);
 
+/* Grants the plan up to `bytes` of the workspace of whichever handle executes it; 0, the default,
+ * is none. The library takes it only where kernels are faster with it, 16 MB (2^24 bytes) at most,
+ * and kilnGetPlanInfo tells how many bytes the finalized plan needs, with this grant and at best.
+ * A plan may add up in another order with a grant than without; the bits of either never change.
+ * Errors: BAD_PARAM (null plan, a plan that is finalized), NOT_INITIALIZED (being finalized). */
+KILN_API kilnStatus_t kilnSetPlanWorkspaceLimit(kilnPlan_t plan, size_t bytes);
+
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
  * Of several processes of a node that want the same new kernel one compiles, and the others wait
@@ -43,13 +50,25 @@ KILN_API kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine);
  * COMPILE_FAILED, EXECUTION_FAILED. */
 KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
 
-/* The same on a thread of the library's, so that many plans are made at once and the caller goes on
- * meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one a CPU).
- * From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan can be
- * neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what has
- * begun. Starting a plan that is finalized or started does nothing.
- * Errors: BAD_PARAM, ALLOC_FAILED (no memory, or no thread to be had: the plan is as if never
- * started); those of finalization come from wait and poll. */
+/* Finalizes the plan with the kernel that is fastest on the caller's own buffers, as
+ * cudnn.benchmark is to a framework: the few candidates that are estimated best are compiled, if
+ * they are in no cache, and executed by turns on the handle's stream with alpha = 1 and beta = 0,
+ * for about `budgetMs` milliseconds in all, each at least three times. The winner is remembered in
+ * the user's kernel cache, as `kiln tune` does it, and later plans of the problem take it at once.
+ * `operands` are `count` device addresses: those of the plan's kilnExecute... in its order, without
+ * the tensors that were left out. The output is overwritten. Waits for the stream.
+ * Errors: BAD_PARAM (null, count, an operand, budgetMs below 0 or no number, a plan that is
+ * finalized or of another device), NOT_INITIALIZED (being finalized), those of kilnFinalizePlan. */
+KILN_API kilnStatus_t kilnTunePlan(kilnHandle_t handle, kilnPlan_t plan,
+                                   const void* const* operands, int count, double budgetMs);
+
+/* kilnFinalizePlan on a thread of the library's, so that many plans are made at once and the caller
+ * goes on meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one
+ * a CPU). From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan
+ * can be neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what
+ * has begun. Starting a plan that is finalized or started does nothing. Errors: BAD_PARAM,
+ * ALLOC_FAILED (no memory, or no thread to be had: the plan is as if never started); those of
+ * finalization come from wait and poll. */
 KILN_API kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan);
 
 /* Whether it is over: *done is 0 (the status is then SUCCESS) or 1 (the status is that of the
@@ -88,14 +107,16 @@ typedef struct {
   double compileMs;          /* 0 unless compiled by this finalization */
   double loadMs;             /* module load; 0 for a kernel already loaded */
   double totalMs;            /* the whole of kilnFinalizePlan */
-  size_t workspaceBytes;     /* always 0: no engine takes auxiliary memory */
+  size_t workspaceBytes;     /* that an execution needs: 0 without a grant */
   size_t alignment;          /* bytes that operands must be aligned to; less than an element's
                                 size means that size */
   int64_t blocks;            /* thread blocks of one execution */
   int threadsPerBlock;
-  int sharedMemoryBytes;  /* per block */
-  int registersPerThread; /* as the driver reports it; 0 on the host device */
-  int localMemoryBytes;   /* per thread; more than 0 means spills; 0 on the host device */
+  int sharedMemoryBytes;     /* per block */
+  int registersPerThread;    /* as the driver reports it; 0 on the host device */
+  int localMemoryBytes;      /* per thread; more than 0 means spills; 0 on the host device */
+  int steps;                 /* kernels of one execution; the five fields above are of the first */
+  size_t bestWorkspaceBytes; /* that a plan of this problem would need if it were granted 16 MB */
 } kilnPlanInfo_t;
 
 /* A structSize smaller than the library's own, of a program compiled against an older header, gets

@@ -34,7 +34,16 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
   // The engine that finalization takes; null: the library's choice. See kilnSetPlanEngine.
   void set_engine(const char* engine) { check(kilnSetPlanEngine(get(), engine)); }
 
+  // Bytes of a handle's workspace that the plan may use. See kilnSetPlanWorkspaceLimit.
+  void set_workspace_limit(std::size_t bytes) { check(kilnSetPlanWorkspaceLimit(get(), bytes)); }
+
   void finalize() { check(kilnFinalizePlan(get())); }
+
+  // Finalizes with the kernel that is fastest on these buffers. See kilnTunePlan.
+  void tune(const Handle& handle, std::span<const void* const> operands, double budget_ms) {
+    check(kilnTunePlan(handle.get(), get(), operands.data(), static_cast<int>(operands.size()),
+                       budget_ms));
+  }
 
   // In the background; see kilnStartFinalizePlan. poll() and wait() throw what finalization failed
   // with.

@@ -5,18 +5,11 @@
 // (!BATCH_KEPT). Each adds up on its own, and all of them in a fixed order, so that the bits depend
 // on no timing and errors grow with the logarithm of the threads. The first block of a cluster has
 // the last word.
-#include "common/block_layout.cuh"
-#include "reduction/reduction_params.h"
-#include "target/math.cuh"
-
-// With the values of kilnReduceTensorOp_t.
-enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2, MUL, NORM1, AMAX };
+#include "reduction/operation.cuh"
 
 static_assert(UNROLL > 1);  // a walk one vector at a time is the one for unaligned memory
 
 using A = STRIDES(A);
-using C = STRIDES(C);
-
 // Shared memory: an exchange between a block's threads, one between blocks.
 constexpr int TOTALS = RESULTS * LANES;
 constexpr u32 OWN_OFFSET = COMBINE_BYTES;
@@ -25,37 +18,6 @@ static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) /
                   SHARED_BYTES,
               "host and device must agree");
 
-// A norm adds up squares three times (SUMS): as they are, of elements scaled up, of elements scaled
-// down. Whatever the elements, one of the sums neither overflows nor loses what counts; sums beside
-// it may, and are not looked at. f16 needs no more than the first.
-static_assert(SUMS == 1 || OPERATION == NORM2);
-constexpr bool SINGLE = sizeof(compute_t) == 4;
-constexpr compute_t UP = SINGLE ? compute_t(0x1p100) : compute_t(0x1p700);
-constexpr compute_t DOWN = SINGLE ? compute_t(0x1p-100) : compute_t(0x1p-700);
-constexpr compute_t LEAST = SINGLE ? compute_t(0x1p-80) : compute_t(0x1p-900);  // of plain squares
-
-device_inline compute_t norm_of(const compute_t (&sums)[SUMS]) {
-  if constexpr (SUMS > 1) {
-    if (!(sums[0] < math_infinity<compute_t>())) return math_sqrt(sums[SUMS - 1]) * UP;
-    if (sums[0] < LEAST) return math_sqrt(sums[1]) * DOWN;
-  }
-  return math_sqrt(sums[0]);
-}
-
-// Of nothing.
-device_inline compute_t identity() {
-  if constexpr (OPERATION == MUL) return 1;
-  if constexpr (OPERATION == MAX) return -math_infinity<compute_t>();
-  if constexpr (OPERATION == MIN) return math_infinity<compute_t>();
-  return 0;
-}
-// NaN beside anything is NaN: a comparison with it is false, and b is taken unless a is the NaN.
-device_inline compute_t combine(compute_t a, compute_t b) {
-  if constexpr (OPERATION == MAX || OPERATION == AMAX) return a > b || a != a ? a : b;
-  if constexpr (OPERATION == MIN) return a < b || a != a ? a : b;
-  if constexpr (OPERATION == MUL) return a * b;
-  return a + b;
-}
 // What an element adds to sum number `sum`.
 device_inline compute_t term(compute_t a, int sum) {
   if constexpr (OPERATION == NORM2) {
@@ -128,8 +90,10 @@ struct Walk {
 };
 
 KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
-  const u32 rank = cluster_rank(), parts = cluster_size();
-  u64 result = static_cast<u64>(cluster_number()) * RESULTS + thread_result();
+  const u32 parts = PARTIAL ? params.parts : cluster_size();
+  const u32 rank = PARTIAL ? block_x() % parts : cluster_rank();
+  const u32 number = PARTIAL ? block_x() / parts : cluster_number();
+  u64 result = static_cast<u64>(number) * RESULTS + thread_result();
   u64 n = BATCH_KEPT ? DIVIDE(ROWS_DIV_KEPT, result) : 0;
   const bool present = BATCH_KEPT ? n < static_cast<u64>(params.images) : result < KEPT;
   if (!present) result = n = 0;
@@ -162,6 +126,17 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
     combine_ty(totals[sum], 0, combine);
   }
 
+  if constexpr (PARTIAL) {
+    if (thread_ty() != 0 || !present) return;
+    compute_t* const partials = static_cast<compute_t*>(params.partials);
+#pragma unroll
+    for (int sum = 0; sum < SUMS; ++sum)
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        partials[((result * SUMS + sum) * parts + rank) * LANES + i] = totals[sum][i];
+    return;
+  }
+
   if (CLUSTERED && parts > 1) {
     compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
     compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
@@ -185,24 +160,5 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
     if (rank != 0) return;
   }
   if (thread_ty() != 0 || !present) return;
-
-  const compute_t alpha = static_cast<compute_t>(params.alpha);
-  const compute_t beta = static_cast<compute_t>(params.beta);
-  element_t* const c =
-      static_cast<element_t*>(params.c) + static_cast<i64>(n) * C::IMAGE + C::kept(kept);
-#pragma unroll
-  for (int i = 0; i < LANES; ++i) {
-    compute_t value = totals[0][i];
-    if constexpr (OPERATION == MEAN) value *= static_cast<compute_t>(params.share);
-    if constexpr (OPERATION == NORM2) {
-      compute_t of_result[SUMS];
-#pragma unroll
-      for (int sum = 0; sum < SUMS; ++sum) of_result[sum] = totals[sum][i];
-      value = norm_of(of_result);
-    }
-    value *= alpha;
-    element_t* const to = c + static_cast<i64>(i) * C_STRIDE_LANE;
-    if (beta != compute_t(0)) value += beta * to_compute(*to);
-    *to = from_compute<element_t>(value);
-  }
+  store_result(params, n, kept, totals);
 }

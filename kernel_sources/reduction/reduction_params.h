@@ -11,6 +11,10 @@ struct ReductionParams {
   // All threads that share a result take `steps` vectors each, the first `rest` of them one more.
   long long steps;
   unsigned rest;
+  // Of a reduction in two steps: how many blocks share a result, and where their sums wait, as
+  // [result][sum][part][lane] of the compute type. No parts in a reduction of one step.
+  unsigned parts;
+  void* partials;
 };
 
-static_assert(sizeof(ReductionParams) == 64, "host and device must agree");
+static_assert(sizeof(ReductionParams) == 72, "host and device must agree");

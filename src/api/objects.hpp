@@ -23,6 +23,7 @@ struct kilnContext {
   kiln::api::Mark mark{mark_value};
   std::shared_ptr<kiln::Device> device;
   void* stream = nullptr;
+  kiln::Workspace workspace;
   kiln::api::PlanCache plans;  // of the immediate calls
 };
 

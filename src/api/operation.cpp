@@ -17,7 +17,7 @@ constexpr std::size_t most_operands = 5;  // x, w, z, bias, y
 }  // namespace
 
 void execute(const Plan& plan, const ScalarArguments& scalars,
-             std::initializer_list<Argument> arguments, void* stream) {
+             std::initializer_list<Argument> arguments, const kilnContext& context) {
   const auto read = [&](const void* value, const char* name) {
     check_pointer(value, name, "the address of a host value of the compute type");
     return scalar(value, plan.scalar_type());
@@ -33,7 +33,16 @@ void execute(const Plan& plan, const ScalarArguments& scalars,
     names[count] = argument.name;
     operands[count++] = const_cast<void*>(argument.address);
   }
-  plan.execute(std::span(operands).first(count), values, stream, std::span(names).first(count));
+  plan.execute(std::span(operands).first(count), values, context.stream,
+               std::span(names).first(count), context.workspace);
+}
+
+void check_device(const kilnContext& context, const Plan& plan) {
+  const DeviceDescription& device = plan.device().description();
+  if (&plan.device() != context.device.get())
+    fail(KILN_STATUS_BAD_PARAM, "handle is of ", context.device->description().name, ", ordinal ",
+         context.device->description().ordinal, "; expected one of the plan's device, ",
+         device.name, ", ordinal ", device.ordinal);
 }
 
 void check_left_out(std::span<const OptionalTensor> tensors,
@@ -57,15 +66,9 @@ kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t
                "Plan; expected one from kilnCreate", operation, "Plan");
         }
         const Plan& made = settled(object);
-        const Device& device = made.device();
-        if (&device != context.device.get()) {
-          fail(KILN_STATUS_BAD_PARAM, "handle is of ", context.device->description().name,
-               ", ordinal ", context.device->description().ordinal,
-               "; expected one of the plan's device, ", device.description().name, ", ordinal ",
-               device.description().ordinal);
-        }
+        check_device(context, made);
         check_left_out(std::span(object.optional).first(object.optional_count), optional);
-        execute(made, scalars, arguments, context.stream);
+        execute(made, scalars, arguments, context);
       },
       function);
 }

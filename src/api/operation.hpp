@@ -46,10 +46,13 @@ struct ScalarArguments {
 // A pointer is null where its tensor's descriptor is. Throws BAD_PARAM.
 void check_left_out(std::span<const OptionalTensor> tensors, std::span<const void* const> pointers);
 
+// The handle is of the plan's device. Throws BAD_PARAM.
+void check_device(const kilnContext& context, const Plan& plan);
+
 // Runs a finalized plan on operands in the order of operands_of(problem). No allocation, no lock,
 // no text unless it throws.
 void execute(const Plan& plan, const ScalarArguments& scalars,
-             std::initializer_list<Argument> arguments, void* stream);
+             std::initializer_list<Argument> arguments, const kilnContext& context);
 
 // kilnExecute<operation>: the plan must be of that operation, on the handle's device.
 // `optional` are the pointers that go with create_plan's optional tensors, in that order.
@@ -70,7 +73,7 @@ kilnStatus_t run_at_once(kilnHandle_t handle, const ScalarArguments& scalars,
         kilnContext& context = checked(handle, "handle");
         check_left_out(optional, pointers);
         const auto plan = context.plans.get(context.device, Problem(make()));
-        execute(*plan, scalars, arguments, context.stream);
+        execute(*plan, scalars, arguments, context);
       },
       function);
 }

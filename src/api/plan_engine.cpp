@@ -62,6 +62,6 @@ kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine) {
                  "plan is finalized; expected kilnSetPlanEngine before kilnFinalizePlan");
     const std::string_view name = engine == nullptr ? "" : kiln::engine_name(engine);
     if (engine != nullptr) check_engine(engines_of(object), name);
-    object.options.only_engine = name;
+    object.options.terms.only_engine = name;
   });
 }

@@ -4,6 +4,7 @@
 #include "api/objects.hpp"
 #include "codegen/source.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/tuning.hpp"
 
 using kiln::api::check_pointer;
 using kiln::api::checked;
@@ -17,6 +18,14 @@ void check_finalized(const kiln::Plan& plan) {
     kiln::fail(KILN_STATUS_NOT_INITIALIZED,
                "plan was never finalized; expected kilnFinalizePlan to have succeeded");
   }
+}
+
+// What a plan of the problem would need if it were granted all that is ever used.
+std::size_t best_workspace(const kiln::Plan& plan, kiln::Terms terms) {
+  terms.workspace = kiln::most_workspace;
+  std::vector<kiln::EngineRefusal> refusals;
+  return choose_tuned(plan.problem(), plan.device().description(), terms, refusals)
+      .proposal.workspace;
 }
 
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
@@ -70,7 +79,7 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.compileMs = object.times().compile;
     full.loadMs = object.times().load;
     full.totalMs = object.finalize_milliseconds();
-    full.workspaceBytes = 0;
+    full.workspaceBytes = object.workspace_bytes();
     full.alignment = object.spec().alignment;
     full.blocks = object.launch().empty
                       ? 0
@@ -79,6 +88,9 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.sharedMemoryBytes = static_cast<int>(shape.shared_memory);
     full.registersPerThread = kernel.registers();
     full.localMemoryBytes = kernel.local_memory();
+    full.steps = static_cast<int>(object.steps().size());
+    if (size > offsetof(kilnPlanInfo_t, bestWorkspaceBytes))
+      full.bestWorkspaceBytes = best_workspace(object, checked(plan, "plan").options.terms);
     std::memcpy(info, &full, size);
   });
 }

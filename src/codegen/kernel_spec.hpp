@@ -55,7 +55,7 @@ struct KernelSpec {
 // How one plan launches its kernel: a shape, and the kernel's parameter struct with holes for what
 // the caller gives at execution.
 struct LaunchSpec {
-  enum class Hole : std::uint8_t { operand, alpha, beta, alpha2 };
+  enum class Hole : std::uint8_t { operand, alpha, beta, alpha2, workspace };
   struct Patch {
     Hole hole;
     std::uint8_t operand;  // index into the execution's operands, for Hole::operand
@@ -83,7 +83,8 @@ struct LaunchSpec {
   }
 };
 
-struct Proposal {
+// One launch of one kernel.
+struct Step {
   KernelSpec kernel;
   LaunchSpec launch;
 
@@ -92,6 +93,15 @@ struct Proposal {
     launch.shape.cluster = static_cast<std::uint32_t>(size);
     kernel.clustered = size > 1;
   }
+};
+
+// What an engine proposes: steps that are launched in order on one stream, each of which sees what
+// those before it wrote. The first one is the proposal itself: what there is mostly is one kernel,
+// and of several the first does the work and gives the candidate its name.
+struct Proposal : Step {
+  std::vector<Step> then{};  // after the first
+  // Device memory through which steps hand results on: 0 unless the caller granted as many bytes.
+  std::size_t workspace = 0;
 };
 
 }  // namespace kiln

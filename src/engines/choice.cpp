@@ -35,22 +35,26 @@ struct Found {
   Candidate candidate;
 };
 
-void take_least(const Engine& engine, std::vector<Candidate> candidates, Found& best) {
+void take_least(const Engine& engine, std::vector<Candidate> candidates, std::size_t workspace,
+                Found& best) {
   for (Candidate& candidate : candidates)
-    if (best.engine == nullptr || candidate.seconds < best.candidate.seconds)
+    if (candidate.workspace <= workspace &&
+        (best.engine == nullptr || candidate.seconds < best.candidate.seconds))
       best = {&engine, std::move(candidate)};
 }
 
-Found least(const Problem& problem, const DeviceDescription& device, const std::string& only,
+Found least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             std::vector<EngineRefusal>& refusals) {
   Found best;
   for (const Engine* engine : engines()) {
+    const std::string& only = terms.only_engine;
     if ((!only.empty() && only != engine->name()) || !engine->is_for(problem)) continue;
     auto answer = engine->candidates(problem, device);
     if (auto* refusal = std::get_if<Refusal>(&answer))
       refusals.push_back({engine->name(), std::move(refusal->reason)});
     else
-      take_least(*engine, std::move(std::get<std::vector<Candidate>>(answer)), best);
+      take_least(*engine, std::move(std::get<std::vector<Candidate>>(answer)), terms.workspace,
+                 best);
   }
   return best;
 }
@@ -73,7 +77,7 @@ References references_of(const ConvolutionProblem& problem) {
 // The same kernel at the batch at hand, in the parts that suit it; one unless there may be several.
 // None where the launch would be too large for that kernel alone.
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
-               bool several = true) {
+               const Terms& terms, bool several = true) {
   auto answer = reference.engine->candidates(problem, device);
   Found best;
   auto* all = std::get_if<std::vector<Candidate>>(&answer);
@@ -81,22 +85,22 @@ Found in_parts(const Found& reference, const Problem& problem, const DeviceDescr
   std::erase_if(*all, [&](const Candidate& candidate) {
     return candidate.kernel != reference.candidate.kernel || (candidate.parts > 1 && !several);
   });
-  take_least(*reference.engine, std::move(*all), best);
+  take_least(*reference.engine, std::move(*all), terms.workspace, best);
   return best;
 }
 
 // The kernel of a range of batches, in the parts that suit the one at hand. shared: it is written
 // for several, one of which may do here; else it is for one alone, at every batch of the range.
 Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
-                     const std::string& only, std::vector<EngineRefusal>& refusals, bool& shared) {
+                     const Terms& terms, std::vector<EngineRefusal>& refusals, bool& shared) {
   const References references = references_of(problem);
-  Found found = least(references.chosen, device, only, refusals);
+  Found found = least(references.chosen, device, terms, refusals);
   if (found.engine == nullptr) return found;
   // Fewer images are fewer tiles, for which parts are found sooner.
-  shared =
-      found.candidate.parts > 1 || in_parts(found, references.least, device).candidate.parts > 1;
+  shared = found.candidate.parts > 1 ||
+           in_parts(found, references.least, device, terms).candidate.parts > 1;
   if (references.chosen == Problem(problem)) return found;
-  return in_parts(found, problem, device, shared);
+  return in_parts(found, problem, device, terms, shared);
 }
 
 // What was chosen lately: estimates of all candidates, and how the chosen one lies on the problem,
@@ -105,30 +109,30 @@ Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription&
 struct Remembered {
   ConvolutionProblem problem;
   DeviceDescription device;
-  std::string only;
+  Terms terms;
   Choice choice;
   std::vector<EngineRefusal> refusals;
 };
 class Memory {
  public:
   std::optional<Remembered> find(const Problem& problem, const DeviceDescription& device,
-                                 const std::string& only) {
+                                 const Terms& terms) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return std::nullopt;
     for (auto each = choices_.begin(); each != choices_.end(); ++each) {
-      if (each->problem != *convolution || each->only != only || !alike(each->device, device))
+      if (each->problem != *convolution || each->terms != terms || !alike(each->device, device))
         continue;
       choices_.splice(choices_.begin(), choices_, each);
       return choices_.front();
     }
     return std::nullopt;
   }
-  void keep(const Problem& problem, const DeviceDescription& device, const std::string& only,
+  void keep(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             const Choice& choice, std::vector<EngineRefusal> refusals) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return;
     constexpr std::size_t most = 128;
-    choices_.push_front({*convolution, device, only, choice, std::move(refusals)});
+    choices_.push_front({*convolution, device, terms, choice, std::move(refusals)});
     if (choices_.size() > most) choices_.pop_back();
   }
 
@@ -148,14 +152,14 @@ constinit PerProcess<Memory> memory("chosen kernels");
 
 // The candidate of a winner's names, if there still is one.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
-                           const DeviceDescription& device) {
+                           const DeviceDescription& device, std::size_t workspace) {
   for (const Engine* engine : engines()) {
     if (winner.engine != engine->name() || !engine->is_for(problem)) continue;
     auto answer = engine->candidates(problem, device);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) return std::nullopt;
     for (Candidate& candidate : *candidates) {
-      if (candidate.parts != winner.parts) continue;
+      if (candidate.parts != winner.parts || candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
       Proposal proposal = engine->make(problem, device, std::move(candidate));
       if (proposal.kernel.tile == winner.tile) return Choice{std::move(proposal), seconds, true};
@@ -185,12 +189,12 @@ std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescr
   return answers;
 }
 
-Choice choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
               std::vector<EngineRefusal>& refusals, const Winner* winner) {
   if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
-  if (winner != nullptr && (only.empty() || only == winner->engine))
-    if (auto choice = find(*winner, problem, device)) return std::move(*choice);
-  if (const auto before = memory.lock()->find(problem, device, only)) {
+  if (winner != nullptr && (terms.only_engine.empty() || terms.only_engine == winner->engine))
+    if (auto choice = find(*winner, problem, device, terms.workspace)) return std::move(*choice);
+  if (const auto before = memory.lock()->find(problem, device, terms)) {
     refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
     return before->choice;
   }
@@ -198,33 +202,39 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const std
   Found found;
   bool shared = false;
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
-    found = least_of_range(*convolution, device, only, refusals, shared);
+    found = least_of_range(*convolution, device, terms, refusals, shared);
   if (found.engine == nullptr) {
     refusals.resize(known);
-    found = least(problem, device, only, refusals);
+    found = least(problem, device, terms, refusals);
   }
   if (found.engine != nullptr) {
     const double seconds = found.candidate.seconds;
     Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
     if (shared) choice.proposal.kernel.clustered = true;
-    memory.lock()->keep(problem, device, only, choice,
+    memory.lock()->keep(problem, device, terms, choice,
                         {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
     return choice;
   }
   std::string reasons;
   for (const EngineRefusal& refusal : refusals)
     reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  refuse(problem,
-         reasons.empty() ? cat("there is no engine named ", only, " for this operation") : reasons);
+  refuse(problem, reasons.empty()
+                      ? cat("there is no engine named ", terms.only_engine, " for this operation")
+                      : reasons);
 }
 
-Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals) {
-  return choose(problem, device, only, refusals, nullptr).proposal;
+  return choose(problem, device, terms, refusals, nullptr).proposal;
 }
 
 Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch) {
   return {kernel.engine, kernel.tile, static_cast<int>(launch.shape.cluster)};
+}
+
+std::string flags_of(const Terms& terms) {
+  return cat(terms.only_engine.empty() ? "" : cat("--engine ", terms.only_engine, " "),
+             terms.workspace == 0 ? "" : cat("--workspace ", terms.workspace, " "));
 }
 
 std::string describe(const Winner& winner) {
@@ -232,9 +242,10 @@ std::string describe(const Winner& winner) {
              winner.parts > 1 ? cat(", ", winner.parts, " parts") : "");
 }
 
-std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device) {
+std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
+                                   std::size_t workspace) {
   std::vector<EngineRefusal> refusals;
-  choose(problem, device, "", refusals);  // throws where there is none
+  choose(problem, device, {}, refusals);  // throws where there is none
   std::vector<Option> options;
   for (const Engine* engine : engines()) {
     if (!engine->is_for(problem)) continue;
@@ -242,6 +253,7 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
     for (Candidate& candidate : *candidates) {
+      if (candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
       const int parts = candidate.parts;
       Proposal proposal = engine->make(problem, device, std::move(candidate));

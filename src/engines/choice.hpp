@@ -8,6 +8,7 @@
 // kernel is written for one.
 #pragma once
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -32,6 +33,18 @@ struct EngineRefusal {
 // those that take it.
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
 
+// On what terms a kernel is chosen.
+struct Terms {
+  std::string only_engine{};  // ask this engine alone; "": all
+  std::size_t workspace = 0;  // bytes of device memory granted for what steps hand on
+  friend bool operator==(const Terms&, const Terms&) = default;
+};
+// The most workspace that is ever asked for, bytes; what is granted beyond it is not used.
+inline constexpr std::size_t most_workspace = std::size_t{16} << 20;
+
+// As the program takes them, each with a space behind it: "--engine direct --workspace 4096 ".
+std::string flags_of(const Terms& terms);
+
 // What a measurement found to be fastest: a candidate by its names.
 struct Winner {
   std::string engine, tile;
@@ -47,21 +60,22 @@ struct Choice {
   bool tuned = false;  // the winner's, not the model's
 };
 
-// `winner`, if not null and among the candidates; else by the cost model; of one engine alone if
-// `only` names it. The refusals of those asked are added to `refusals`. Throws NOT_SUPPORTED with
-// every reason if there is no candidate.
-Choice choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+// `winner`, if not null and among the candidates; else by the cost model. The refusals of those
+// asked are added to `refusals`. Throws NOT_SUPPORTED with every reason if there is no candidate.
+Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
               std::vector<EngineRefusal>& refusals, const Winner* winner);
 
 // The cost model's proposal.
-Proposal choose(const Problem& problem, const DeviceDescription& device, const std::string& only,
+Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals);
 
-// All candidates with their kernels, the least estimate first. Throws as choose().
+// All candidates that need no more workspace, with their kernels, the least estimate first. Throws
+// as choose().
 struct Option {
   Winner name;
   Choice choice;
 };
-std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device);
+std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
+                                   std::size_t workspace = 0);
 
 }  // namespace kiln

@@ -24,7 +24,8 @@ struct Candidate {
   int parts = 1;       // blocks that share a tile's reduction, a launch argument
   double seconds = 0;  // of an execution, estimated; see cost_model.hpp
   std::optional<Proposal>
-      made{};  // by an engine that tells by making it whether it takes a problem
+      made{};                 // by an engine that tells by making it whether it takes a problem
+  std::size_t workspace = 0;  // bytes that it needs: no candidate where fewer are granted
 };
 
 class Engine {

@@ -58,6 +58,7 @@ std::variant<std::vector<Candidate>, Refusal> OneKernelEngine::candidates(
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   std::vector<Candidate> one(1);
   one[0].seconds = seconds(problem, device);
+  one[0].workspace = std::get<Proposal>(answer).workspace;
   one[0].made = std::move(std::get<Proposal>(answer));
   return one;
 }

@@ -28,6 +28,13 @@ struct LoadedKernel {
 
 struct KernelTimes {  // milliseconds
   double generate = 0, lookup = 0, compile = 0, load = 0;
+  KernelTimes& operator+=(const KernelTimes& other) {
+    generate += other.generate;
+    lookup += other.lookup;
+    compile += other.compile;
+    load += other.load;
+    return *this;
+  }
 };
 
 enum class Caching {

@@ -17,8 +17,8 @@ void encode_maps(LaunchSpec& launch, const Device& device) {
 }
 
 std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Device& device,
-                                           std::span<void* const> operands, const Scalars& scalars,
-                                           ParameterBuffer& buffer) {
+                                           std::span<void* const> operands, void* workspace,
+                                           const Scalars& scalars, ParameterBuffer& buffer) {
   std::byte* const parameters = buffer.bytes.data();
   std::memcpy(parameters, launch.parameters.data(), launch.parameters.size());
   for (const LaunchSpec::Patch& patch : launch.patches) {
@@ -30,6 +30,7 @@ std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Devic
       case LaunchSpec::Hole::alpha: put(scalars.alpha); break;
       case LaunchSpec::Hole::beta: put(scalars.beta); break;
       case LaunchSpec::Hole::alpha2: put(scalars.alpha2); break;
+      case LaunchSpec::Hole::workspace: put(workspace); break;
     }
   }
   for (const LaunchSpec::Map& map : launch.maps)

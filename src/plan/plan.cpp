@@ -21,8 +21,7 @@ std::string reproducer(const Problem& problem, const DeviceDescription& device,
   if (device.kind == KILN_DEVICE_HOST) where = " --device host";
   if (device.kind == KILN_DEVICE_CUDA && device.ordinal != 0)
     where = cat(" --device cuda:", device.ordinal);
-  if (!options.only_engine.empty()) where += cat(" --engine ", options.only_engine);
-  return cat("kiln ", command_of(problem), where, " ", line_of(problem));
+  return cat("kiln ", command_of(problem), where, " ", flags_of(options.terms), line_of(problem));
 }
 
 }  // namespace
@@ -41,45 +40,57 @@ void Plan::finalize(const FinalizeOptions& options) {
         .count();
   };
   refusals_.clear();
-  Choice choice = options.choice ? *options.choice
-                                 : choose_tuned(problem_, device_->description(),
-                                                options.only_engine, refusals_);
+  Choice choice = options.choice
+                      ? *options.choice
+                      : choose_tuned(problem_, device_->description(), options.terms, refusals_);
   Proposal& proposal = choice.proposal;
-  encode_maps(proposal.launch, *device_);
   const double propose_milliseconds = elapsed();
-  if (!options.choice) record_plan(problem_, device_->description(), options.only_engine);
-  FoundKernel found;
+  if (!options.choice) record_plan(problem_, device_->description(), options.terms);
+  std::vector<Step> steps;
+  FoundKernel first;
+  KernelTimes times;
+  const auto add = [&](kiln::Step& step) {
+    encode_maps(step.launch, *device_);
+    FoundKernel found =
+        load_kernel(step.kernel, *device_, options.no_cache ? Caching::bypass : Caching::use);
+    times += found.times;
+    steps.push_back({std::move(step.launch), found.kernel});
+    if (steps.size() == 1) first = std::move(found);
+  };
   try {
-    found =
-        load_kernel(proposal.kernel, *device_, options.no_cache ? Caching::bypass : Caching::use);
+    add(proposal);
+    for (kiln::Step& step : proposal.then) add(step);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_CACHED) throw;
     fail(KILN_STATUS_NOT_CACHED, text_of(problem_), ": ", error.what());
   }
-  launch_ = std::move(proposal.launch);
   alignment_ = proposal.kernel.alignment;
-  origin_ = found.origin;
-  times_ = found.times;
+  workspace_bytes_ = proposal.workspace;
+  origin_ = first.origin;
+  times_ = times;
   times_.generate += propose_milliseconds;
-  kernel_ = std::move(found.kernel);
   tuned_ = choice.tuned;
+  steps_ = std::move(steps);
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
     log::info(cat(reproducer(problem_, device_->description(), options), " -> ",
                   proposal.kernel.engine, tuned_ ? " (tuned) for " : " for ",
-                  device_->description().arch, ", ", found.account, ", ",
+                  device_->description().arch, ", ", first.account, ", ",
                   std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));
 }
 
 void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void* stream,
-                   std::span<const char* const> names) const {
-  if (!kernel_) fail(KILN_STATUS_NOT_INITIALIZED, "the plan is not finalized");
-  if (launch_.empty) return;
+                   std::span<const char* const> names, const Workspace& workspace) const {
+  if (!finalized()) fail(KILN_STATUS_NOT_INITIALIZED, "the plan is not finalized");
+  if (launch().empty) return;
   check_operands(operands, names);
-  ParameterBuffer buffer;
-  const std::span<const std::byte> parameters =
-      fill_parameters(launch_, *device_, operands, scalars, buffer);
-  kernel_->kernel->launch(launch_.shape, parameters, stream);
+  if (workspace_bytes_ > 0) check_workspace(operands, names, workspace);
+  for (const Step& step : steps_) {
+    ParameterBuffer buffer;
+    const std::span<const std::byte> parameters =
+        fill_parameters(step.launch, *device_, operands, workspace.address, scalars, buffer);
+    step.kernel->kernel->launch(step.launch.shape, parameters, stream);
+  }
 }
 
 std::vector<Plan::Place> Plan::places_of(const std::vector<Operand>& operands) {
@@ -122,6 +133,21 @@ void Plan::check_operands(std::span<void* const> operands,
   }
 }
 
-const KernelSpec& Plan::spec() const { return kernel_->image->spec; }
+void Plan::check_workspace(std::span<void* const> operands, std::span<const char* const> names,
+                           const Workspace& workspace) const {
+  if (workspace.bytes < workspace_bytes_)
+    fail(KILN_STATUS_BAD_PARAM, "the handle's workspace has ", workspace.bytes,
+         " bytes; expected at least the plan's ", workspace_bytes_, " (kilnSetWorkspace)");
+  const auto begin = reinterpret_cast<std::uintptr_t>(workspace.address);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(operands[i]);
+    if (address < begin + workspace_bytes_ && begin < address + places_[i].certain)
+      fail(KILN_STATUS_BAD_PARAM, names.empty() ? places_[i].name : names[i], " is at ",
+           hexadecimal(address), ", where it overlaps the handle's workspace at ",
+           hexadecimal(begin), "; expected a workspace apart from every tensor");
+  }
+}
+
+const KernelSpec& Plan::spec() const { return kernel().image->spec; }
 
 }  // namespace kiln

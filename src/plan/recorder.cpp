@@ -25,19 +25,19 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string manifest_line(const Problem& problem, const DeviceDescription& device,
-                          const std::string& only_engine) {
+                          const Terms& terms) {
   return cat("{\"command\":", quoted(command_of(problem)),
              ",\"problem\":", quoted(line_of(problem)), ",\"architecture\":", quoted(device.arch),
              ",\"multiprocessors\":", device.multiprocessors,
-             only_engine.empty() ? "" : cat(",\"only_engine\":", quoted(only_engine)), "}");
+             terms.only_engine.empty() ? "" : cat(",\"only_engine\":", quoted(terms.only_engine)),
+             terms.workspace == 0 ? "" : cat(",\"workspace\":", terms.workspace), "}");
 }
 
-void record_plan(const Problem& problem, const DeviceDescription& device,
-                 const std::string& only_engine) {
+void record_plan(const Problem& problem, const DeviceDescription& device, const Terms& terms) {
   const std::string& path = config().record_file;
   if (path.empty()) return;
   static constinit PerProcess<std::set<std::string>> recorded("recorded plans");
-  const std::string line = manifest_line(problem, device, only_engine) + "\n";
+  const std::string line = manifest_line(problem, device, terms) + "\n";
   const auto lines = recorded.lock();
   if (lines->contains(line)) return;
   static constinit std::atomic<bool> warned{false};

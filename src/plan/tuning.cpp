@@ -12,7 +12,7 @@
 #include "cache/store/file_lock.hpp"
 #include "cache/store/files.hpp"
 #include "cache/store/private_directory.hpp"
-#include "codegen/embedded.hpp"
+#include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/log/log.hpp"
@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* file_name = "tuning";
 constexpr const char* headline =
-    "# What `kiln tune` measured: problem, device, kernel sources, engine, tile, parts, "
+    "# What `kiln tune` measured: problem, device, kernel text, engine, tile, parts, "
     "microseconds, checksum\n";
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
@@ -89,10 +89,14 @@ Table read_bundles() {
 
 class Tuning {
  public:
-  std::optional<TunedKernel> find(const Problem& problem, const DeviceDescription& device) {
+  std::optional<TunedKernel> find(const Problem& problem, const DeviceDescription& device,
+                                  std::size_t workspace) {
     look();
     if (user_.empty() && bundles_.empty()) return std::nullopt;
-    const std::string key = tuned_kernel(problem, device, {}, 0).key();
+    TunedKernel wanted;
+    wanted.problem = text_of(problem);
+    wanted.device = tuning_device(device, workspace);
+    const std::string key = wanted.key();
     for (const Table* table : {&user_, &bundles_})
       if (const auto found = table->find(key); found != table->end()) return found->second;
     return std::nullopt;
@@ -144,29 +148,28 @@ constinit PerProcess<Tuning> tuning("tuning");
 
 }  // namespace
 
-std::string tuning_device(const DeviceDescription& device) {
+std::string tuning_device(const DeviceDescription& device, std::size_t workspace) {
   return cat(device.arch, ", ", device.multiprocessors, " multiprocessors, ",
-             device.shared_memory_per_block, " bytes");
+             device.shared_memory_per_block, " bytes",
+             workspace == 0 ? "" : cat(", ", workspace, " bytes of workspace"));
 }
 
-const std::string& tuning_sources() {
-  static constinit Once<std::string> sources("kernel sources");
-  return sources.get([] {
-    std::string all;
-    for (const EmbeddedFile& file : embedded_files()) all += cat(file.path, "\n", file.text, "\n");
-    return cat(KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".", KILN_VERSION_PATCH, "-",
-               cache::hash64_hex(bytes_of(all)));
-  });
+std::string tuned_text(const Proposal& proposal, kilnDeviceKind_t kind) {
+  std::string all = generate_source(proposal.kernel, kind);
+  for (const Step& step : proposal.then) all += generate_source(step.kernel, kind);
+  return cache::hash64_hex(bytes_of(all));
 }
 
 TunedKernel tuned_kernel(const Problem& problem, const DeviceDescription& device,
-                         const Winner& winner, double microseconds) {
-  return {text_of(problem), tuning_device(device), tuning_sources(), winner, microseconds};
+                         std::size_t workspace, const Option& winner, double microseconds) {
+  return {text_of(problem), tuning_device(device, workspace),
+          tuned_text(winner.choice.proposal, device.kind), winner.name, microseconds};
 }
 
 std::string tuning_line(const TunedKernel& kernel) {
-  const std::string text = cat(kernel.key(), "\t", kernel.winner.engine, "\t", kernel.winner.tile,
-                               "\t", kernel.winner.parts, "\t", kernel.microseconds, "\t");
+  const std::string text =
+      cat(kernel.key(), "\t", kernel.kernel_text, "\t", kernel.winner.engine, "\t",
+          kernel.winner.tile, "\t", kernel.winner.parts, "\t", kernel.microseconds, "\t");
   return text + cache::hash64_hex(bytes_of(text));
 }
 
@@ -188,9 +191,10 @@ std::string tuning_file() {
   return directory.empty() ? "" : directory + "/" + file_name;
 }
 
-std::optional<TunedKernel> find_winner(const Problem& problem, const DeviceDescription& device) {
+std::optional<TunedKernel> find_winner(const Problem& problem, const DeviceDescription& device,
+                                       std::size_t workspace) {
   if (cache_mode() == CacheMode::off) return std::nullopt;
-  return tuning.lock()->find(problem, device);
+  return tuning.lock()->find(problem, device, workspace);
 }
 
 void remember_winners(const std::vector<TunedKernel>& winners) {
@@ -217,10 +221,14 @@ void remember_winners(const std::vector<TunedKernel>& winners) {
   tuning.lock()->forget();
 }
 
-Choice choose_tuned(const Problem& problem, const DeviceDescription& device,
-                    const std::string& only, std::vector<EngineRefusal>& refusals) {
-  const auto tuned = find_winner(problem, device);
-  return choose(problem, device, only, refusals, tuned ? &tuned->winner : nullptr);
+Choice choose_tuned(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+                    std::vector<EngineRefusal>& refusals) {
+  if (const auto tuned = find_winner(problem, device, terms.workspace)) {
+    Choice choice = choose(problem, device, terms, refusals, &tuned->winner);
+    if (!choice.tuned || tuned_text(choice.proposal, device.kind) == tuned->kernel_text)
+      return choice;
+  }
+  return choose(problem, device, terms, refusals, nullptr);
 }
 
 }  // namespace kiln

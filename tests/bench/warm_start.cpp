@@ -36,7 +36,7 @@ std::vector<Problem> problems_of(const std::string& file, const DeviceDescriptio
   std::set<std::string> seen;
   for (const auto& entry : cli::read_manifest(file, {{"f32"}, {"nchw"}, {}, false}).entries) {
     std::vector<EngineRefusal> refusals;
-    const Proposal proposal = choose(entry.problem, device, "", refusals);
+    const Proposal proposal = choose(entry.problem, device, {}, refusals);
     if (problems.size() < most && seen.insert(generate_source(proposal.kernel, device.kind)).second)
       problems.push_back(entry.problem);
   }
@@ -56,7 +56,7 @@ int run(const std::string& file, const std::string& arch, std::size_t most) {
   for (const Problem& problem : problems) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<EngineRefusal> refusals;
-    const Proposal proposal = choose(problem, device, "", refusals);
+    const Proposal proposal = choose(problem, device, {}, refusals);
     const FoundImage found = make_image(proposal.kernel, device.kind, device.arch);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     times.push_back(time.count());

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/operation/operation.hpp"
 #include "cli/tune/outcome.hpp"
 #include "core/text.hpp"
 #include "device/device.hpp"
@@ -45,19 +46,23 @@ struct Fixture {
   std::string spec(const std::string& line = tiny) {
     return kiln({"inspect", "--arch", "host", line}).out;
   }
+  // What a measurement of `line` by an engine would be remembered as.
+  static kiln::TunedKernel measured(const std::string& engine) {
+    std::string line = canonical;
+    const auto operation = kiln::cli::take_operation(line);
+    const kiln::Problem problem = kiln::cli::parse_line(*operation, line).problem;
+    const kiln::DeviceDescription device = kiln::open_host_device()->description();
+    for (const kiln::Option& option : kiln::all_candidates(problem, device))
+      if (option.name.engine == engine) return kiln::tuned_kernel(problem, device, 0, option, 12.5);
+    throw std::runtime_error("no candidate of " + engine);
+  }
   // Makes the file name as the winner whichever candidate the model would not take.
   std::string let_the_other_win() {
     const bool direct = contains(spec(), "engine         direct\n");
     const std::string other = direct ? "depthwise_fma" : "direct";
-    const std::string tile = spec_of(other);
-    const kiln::TunedKernel kernel{canonical,
-                                   kiln::tuning_device(kiln::open_host_device()->description()),
-                                   kiln::tuning_sources(),
-                                   {other, tile, 1},
-                                   12.5};
     std::filesystem::create_directories(cache());
     std::filesystem::permissions(cache(), std::filesystem::perms::owner_all);
-    std::ofstream(tuning(), std::ios::app) << kiln::tuning_line(kernel) << '\n';
+    std::ofstream(tuning(), std::ios::app) << kiln::tuning_line(measured(other)) << '\n';
     return other;
   }
   std::string spec_of(const std::string& engine) {
@@ -179,11 +184,8 @@ BOOST_AUTO_TEST_CASE(damaged_lines_are_passed_over) {
   BOOST_TEST(run.err.find(told) == run.err.rfind(told));  // once
 
   // A winner that is no candidate any more is as good as none.
-  const kiln::TunedKernel gone{canonical,
-                               kiln::tuning_device(kiln::open_host_device()->description()),
-                               kiln::tuning_sources(),
-                               {"direct", "1000x1000", 3},
-                               1};
+  kiln::TunedKernel gone = Fixture::measured("direct");
+  gone.winner = {"direct", "1000x1000", 3};
   std::ofstream(tuning(), std::ios::app) << kiln::tuning_line(gone) << '\n';
   BOOST_TEST(contains(spec(), "by the cost model"));
 
@@ -228,6 +230,18 @@ BOOST_AUTO_TEST_CASE(wrong_use) {
   usage(kiln({"tune", tiny}), "--device host");  // no GPU
   kiln.environment["KILN_CACHE"] = "readonly";
   usage(tune({tiny}), "KILN_CACHE is readonly; expected on");
+}
+
+// The winner counts while its own kernel's text is what was measured, whatever became of others.
+BOOST_AUTO_TEST_CASE(a_winner_whose_kernel_has_changed) {
+  const std::string other = let_the_other_win();
+  BOOST_TEST(contains(spec(), "engine         " + other + "\n"));
+  kiln::TunedKernel stale = measured(other);
+  BOOST_TEST(stale.kernel_text !=
+             measured(other == "direct" ? "depthwise_fma" : "direct").kernel_text);
+  stale.kernel_text = "0123456789abcdef";
+  std::ofstream(tuning(), std::ios::app) << kiln::tuning_line(stale) << '\n';
+  BOOST_TEST(contains(spec(), "by the cost model"));
 }
 
 BOOST_AUTO_TEST_CASE(a_list_of_all_operations) {

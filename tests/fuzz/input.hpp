@@ -99,7 +99,7 @@ inline void ask_engines(kilnPlan_t plan) {
       std::vector<kiln::EngineRefusal> refusals;
       kiln::Proposal proposal;
       try {
-        proposal = kiln::choose(problem, device, engine->name(), refusals);
+        proposal = kiln::choose(problem, device, {.only_engine = engine->name()}, refusals);
       } catch (const kiln::Error& error) {
         require(error.status() == KILN_STATUS_NOT_SUPPORTED);
         continue;

@@ -167,7 +167,7 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
     std::vector<EngineRefusal> refusals;
     const KernelSpec spec =
         item.option ? item.option->choice.proposal.kernel
-                    : choose(item.problem, known_architecture(item.arch), "", refusals).kernel;
+                    : choose(item.problem, known_architecture(item.arch), {}, refusals).kernel;
     std::vector<std::string> options = nvrtc_options(item.arch, spec.quick_assembly);
     options.push_back("--ptxas-options=-v");
     const Compiled compiled =

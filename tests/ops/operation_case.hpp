@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "plan/kernel_store.hpp"
-#include "plan/parameters.hpp"
 #include "plan/plan.hpp"
 #include "support/counts.hpp"
 #include "support/operation_data.hpp"
@@ -73,28 +72,26 @@ struct OperationCase : OperationData {
   }
 
   HostTensor run_plan(const std::string& engine = {}) const {
-    return run_plan(FinalizeOptions{.only_engine = engine});
+    return run_plan(FinalizeOptions{.terms = {.only_engine = engine}});
   }
   HostTensor run_plan(const FinalizeOptions& options) const {
     const std::shared_ptr<Device> on = device();
     Plan plan(on, problem);
     plan.finalize(options);
-    return run(*on,
-               [&](std::span<void* const> operands) { plan.execute(operands, scalars, nullptr); });
+    // Poisoned: NaN in every type.
+    const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
+    const Workspace workspace{lent.address(), plan.workspace_bytes()};
+    return run(*on, [&](std::span<void* const> operands) {
+      plan.execute(operands, scalars, nullptr, {}, workspace);
+    });
   }
 };
 
 // Executes a proposal, whichever the plan would choose.
 inline HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
-  const std::shared_ptr<Device> on = device();
-  const FoundKernel kernel = load_kernel(proposal.kernel, *on);
-  LaunchSpec launch = proposal.launch;
-  encode_maps(launch, *on);
-  return item.run(*on, [&](std::span<void* const> operands) {
-    ParameterBuffer buffer;
-    const auto parameters = fill_parameters(launch, *on, operands, item.scalars, buffer);
-    kernel.kernel->kernel->launch(launch.shape, parameters, nullptr);
-  });
+  FinalizeOptions options;
+  options.choice = Choice{proposal, 0, false};
+  return item.run_plan(options);
 }
 
 // Runs and checks; the problem's text and the fault, or "".

@@ -1,4 +1,6 @@
 // Reductions over any dimensions, in any layout; the bias gradient; special values.
+#include "engines/reduction/reduction.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include "placed_case.hpp"
@@ -28,7 +30,7 @@ OperationCase bias_case(DataType type, const TensorDims& dims,
 
 Proposal proposal_of(const Problem& problem) {
   std::vector<EngineRefusal> refusals;
-  return choose(problem, device()->description(), "", refusals);
+  return choose(problem, device()->description(), {}, refusals);
 }
 
 }  // namespace
@@ -124,6 +126,45 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
     const HostTensor first = item.run_plan();
     for (int again = 0; again < 3; ++again) BOOST_TEST(difference(item.run_plan(), first) == "");
   }
+}
+
+// Blocks that leave their sums in the workspace, and the step that adds those up.
+BOOST_AUTO_TEST_CASE(two_steps) {
+  DeviceDescription large = device()->description();  // so large that one result is too few
+  large.multiprocessors = 132;
+  large.largest_cluster = 1;
+  const ReductionEngine engine;
+  int checked = 0;
+  const auto try_all = [&](OperationCase item) {
+    auto answer = engine.candidates(item.problem, large);
+    for (Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+      if (candidate.workspace == 0) continue;
+      ++checked;
+      BOOST_TEST(candidate.workspace <= most_workspace);
+      const Proposal& proposal = *candidate.made;
+      const HostTensor first = run_proposal(item, proposal);
+      const std::string fault = item.fault(first);
+      BOOST_TEST(fault == "", text_of(item.problem) << ": " << fault);
+      BOOST_TEST(difference(run_proposal(item, proposal), first) == "");
+    }
+  };
+  for (DataType type : all_types)
+    for (kilnTensorFormat_t layout : layouts)
+      for (const TensorDims& kept :
+           {TensorDims{1, 1, 1, 1}, TensorDims{1, 12, 1, 1}, TensorDims{3, 1, 1, 1}}) {
+        OperationCase item(make_reduction(KILN_REDUCE_SUM, dense(type, {3, 12, 31, 57}, layout),
+                                          dense(type, kept, layout)));
+        item.scalars = {.alpha = 0.5, .beta = kept[1] == 1 ? 0.0 : 2.0};
+        item.fill_uniform(static_cast<unsigned>(type));
+        try_all(std::move(item));
+      }
+  for (kilnReduceTensorOp_t op : operations) {
+    OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {2, 12, 31, 57}),
+                                      dense(KILN_DATA_FLOAT, {1, 1, 1, 1})));
+    item.fill_uniform(7);
+    try_all(std::move(item));
+  }
+  BOOST_TEST(checked >= 20);
 }
 
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {

@@ -37,7 +37,7 @@ OperationCase backward_case(const Tensor& y, const Tensor& dy, const Tensor& dx,
 
 Proposal proposal_of(const Problem& problem, const std::string& engine = {}) {
   std::vector<EngineRefusal> refusals;
-  return choose(problem, device()->description(), engine, refusals);
+  return choose(problem, device()->description(), {.only_engine = engine}, refusals);
 }
 
 // The engine that takes a problem by itself, and how many blocks share a row.
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(in_place_and_empty) {
       OperationCase item = forward_case(t, t);
       item.fill_uniform(1);
       Plan plan(on, item.problem);
-      plan.finalize({.only_engine = engine});
+      plan.finalize({.terms = {.only_engine = engine}});
       const DeviceBuffer buffer(*on, item["x"].bytes());
       void* const operands[] = {buffer.address(), buffer.address()};
       plan.execute(operands, {}, nullptr);

@@ -30,7 +30,7 @@ struct Answer {
 Answer answer(const Problem& problem, const DeviceDescription& device,
               const std::string& only = "") {
   std::vector<EngineRefusal> refusals;
-  const Choice choice = choose(problem, device, only, refusals, nullptr);
+  const Choice choice = choose(problem, device, {.only_engine = only}, refusals, nullptr);
   Answer out{choice.proposal.kernel.engine,
              choice.proposal.kernel.tile,
              choice.proposal.launch.shape.cluster,
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
   const auto chosen = [&](ConvolutionProblem problem, std::int64_t batch) {
     problem.batch = batch;
     std::vector<EngineRefusal> refusals;
-    return choose(problem, device, "", refusals, nullptr).proposal;
+    return choose(problem, device, {}, refusals, nullptr).proposal;
   };
   int alone = 0, shared = 0;
   for (const char* line : {"mb1ic64ih14oc96kh3ph1", "mb1ic128ih13oc384oh11kh3",

@@ -16,7 +16,7 @@ Proposal propose(const std::string& line, DataType type = KILN_DATA_FLOAT,
   const ConvolutionProblem problem =
       make_convolution(parse_convolution_line(line), type, layout, mode);
   std::vector<EngineRefusal> refusals;
-  return choose(problem, known_architecture("sm_90a"), "", refusals);
+  return choose(problem, known_architecture("sm_90a"), {}, refusals);
 }
 
 std::string source(const std::string& line) {

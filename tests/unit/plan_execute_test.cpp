@@ -1,5 +1,6 @@
 // Plan::execute, with a device of the test's own: what it hands to the kernel, and that handing it
 // over allocates nothing.
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -41,6 +42,10 @@ class RecordingDevice : public Device {
  public:
   Launch last;
 
+  explicit RecordingDevice(int multiprocessors = 1)
+      : description_(open_host_device()->description()) {
+    description_.multiprocessors = multiprocessors;
+  }
   const DeviceDescription& description() const override { return description_; }
   std::unique_ptr<Kernel> load(std::span<const std::byte>, const std::string&,
                                std::uint32_t) override {
@@ -59,7 +64,7 @@ class RecordingDevice : public Device {
   double time(void*, int, const std::function<void()>&) override { return 0; }
 
  private:
-  DeviceDescription description_ = open_host_device()->description();
+  DeviceDescription description_;
 };
 
 Tensor dense(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
@@ -125,7 +130,10 @@ BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it)
         std::memcpy(expected.data() + patch.offset, &beta, sizeof beta);
         ++betas;
         break;
-      case LaunchSpec::Hole::alpha2: BOOST_ERROR("a convolution has no second input to scale");
+      case LaunchSpec::Hole::alpha2:
+        BOOST_ERROR("a convolution has no second input to scale");
+        break;
+      case LaunchSpec::Hole::workspace: BOOST_ERROR("no workspace was granted");
     }
   }
   // y twice: what beta scales, and what is written.
@@ -148,6 +156,53 @@ BOOST_AUTO_TEST_CASE(execution_allocates_nothing) {
   const long before_error = test::allocation_count();
   BOOST_CHECK_THROW(plan.execute(std::array<void*, 3>{}, {}, nullptr), Error);
   BOOST_TEST((!test::counts_allocations || test::allocation_count() > before_error));
+}
+
+// Two kernels that hand sums on in memory that the caller lends.
+BOOST_AUTO_TEST_CASE(steps_and_workspace) {
+  const auto large = std::make_shared<RecordingDevice>(132);
+  const Problem sum = make_reduction(KILN_REDUCE_SUM, dense(4, 64, 64, 64), dense(1, 1, 1, 1));
+  FinalizeOptions options;
+  options.no_cache = true;
+  Plan alone(large, sum);
+  alone.finalize(options);
+  BOOST_TEST(alone.steps().size() == 1u);
+  BOOST_TEST(alone.workspace_bytes() == 0u);
+  options.terms.workspace = 64;  // too little
+  Plan tight(large, sum);
+  tight.finalize(options);
+  BOOST_TEST(tight.workspace_bytes() == 0u);
+
+  options.terms.workspace = most_workspace;
+  Plan plan(large, sum);
+  plan.finalize(options);
+  BOOST_TEST_REQUIRE(plan.steps().size() == 2u);
+  const std::size_t needed = plan.workspace_bytes();
+  BOOST_TEST(needed > 64u);
+  BOOST_TEST(needed <= most_workspace);
+  std::vector<float> from(4 * 64 * 64 * 64), lent(needed / sizeof(float) + 1);
+  float to = 0;
+  const std::array<void*, 2> tensors{from.data(), &to};
+  plan.execute(tensors, {}, nullptr, {}, {lent.data(), needed});
+  BOOST_TEST(large->last.count == 2);
+  const LaunchSpec& second = plan.steps().back().launch;
+  const auto hole = std::find_if(
+      second.patches.begin(), second.patches.end(),
+      [](const LaunchSpec::Patch& each) { return each.hole == LaunchSpec::Hole::workspace; });
+  BOOST_TEST_REQUIRE((hole != second.patches.end()));
+  void* handed = nullptr;
+  std::memcpy(&handed, large->last.parameters.data() + hole->offset, sizeof handed);
+  BOOST_TEST(handed == lent.data());
+
+  const long before = test::allocation_count();
+  plan.execute(tensors, {}, nullptr, {}, {lent.data(), needed});
+  BOOST_TEST(test::allocation_count() - before == 0);
+  BOOST_CHECK_EXCEPTION(plan.execute(tensors, {}, nullptr), Error, is_bad_param);
+  BOOST_CHECK_EXCEPTION(plan.execute(tensors, {}, nullptr, {}, {lent.data(), needed - 1}), Error,
+                        is_bad_param);
+  BOOST_CHECK_EXCEPTION(plan.execute(tensors, {}, nullptr, {}, {from.data(), needed}), Error,
+                        is_bad_param);
+  BOOST_TEST(large->last.count == 4);
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_batch_launches_nothing_and_needs_no_memory) {

@@ -203,7 +203,7 @@ AskedKernel kernel_of_problem(const std::string& problem, const std::string& arc
   const Problem parsed = parse_line(*operation, line).problem;
   const DeviceDescription device = architecture_of(arch.empty() ? default_architecture() : arch);
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose_tuned(parsed, device, "", refusals).proposal;
+  const Proposal proposal = choose_tuned(parsed, device, {}, refusals).proposal;
   return {kiln::text_of(parsed), device.arch, proposal.kernel.engine,
           kernel_text(proposal.kernel, device.kind, device.arch)};
 }

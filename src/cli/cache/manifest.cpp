@@ -20,7 +20,7 @@ struct Line {
   std::string text;  // command, flags and problem
   ManifestDefaults choices;
   std::vector<DeviceDescription> devices;
-  std::string only_engine;
+  Terms terms;
 };
 
 [[noreturn]] void wrong(const json& object, const char* field, const char* expected) {
@@ -65,11 +65,18 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
   line.choices.batches = list_of<std::int64_t>(object, "batch", defaults.batches, is_count,
                                                "a batch size, or a list of them");
   if (object.contains("only_engine")) {
-    line.only_engine = engine_name(text_of_field("only_engine", "an engine's name"));
+    line.terms.only_engine = engine_name(text_of_field("only_engine", "an engine's name"));
     const auto list = engines();
-    if (std::none_of(list.begin(), list.end(),
-                     [&](const Engine* engine) { return engine->name() == line.only_engine; }))
+    if (std::none_of(list.begin(), list.end(), [&](const Engine* engine) {
+          return engine->name() == line.terms.only_engine;
+        }))
       wrong(object, "only_engine", "an engine's name, as `kiln info` lists them");
+  }
+  if (object.contains("workspace")) {
+    const json& bytes = object["workspace"];
+    if (!bytes.is_number_unsigned() || bytes.get<std::uint64_t>() > most_workspace)
+      wrong(object, "workspace", cat("a number of bytes, 0 to ", most_workspace).c_str());
+    line.terms.workspace = bytes.get<std::size_t>();
   }
   if (defaults.other_devices) return line;
   for (const std::string& arch : list_of<std::string>(object, "architecture", {}, is_text,
@@ -101,7 +108,7 @@ void add_problems(const std::string& place, const Line& line, Manifest& manifest
       operation->layout = layout;
       for (const std::string& problem : texts)
         manifest.entries.push_back(
-            {place, parse_line(*operation, problem).problem, line.devices, line.only_engine});
+            {place, parse_line(*operation, problem).problem, line.devices, line.terms});
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "engines/choice.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln::cli {
@@ -26,7 +27,7 @@ struct ManifestEntry {
   std::string place;  // "FILE:12"
   Problem problem;
   std::vector<DeviceDescription> devices;  // that the line names
-  std::string only_engine;                 // "": the library's choice
+  Terms terms;
 };
 
 struct Manifest {

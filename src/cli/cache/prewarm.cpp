@@ -86,19 +86,21 @@ Work work_of(const Options& options, Counts& counts) {
       throw UsageError(
           cat("no --arch and no --device, and ", entry.place, " names no architecture"));
     for (const DeviceDescription& device : devices) {
-      const std::string engine =
-          entry.only_engine.empty() ? "" : cat("--engine ", entry.only_engine, " ");
-      const std::string label =
-          cat(device.arch, " ", command_of(entry.problem), " ", engine, line_of(entry.problem));
+      const std::string label = cat(device.arch, " ", command_of(entry.problem), " ",
+                                    flags_of(entry.terms), line_of(entry.problem));
       try {
         std::vector<EngineRefusal> refusals;
-        Choice choice = choose_tuned(entry.problem, device, entry.only_engine, refusals);
-        Proposal& proposal = choice.proposal;
-        if (choice.tuned) work.winners.insert(tuning_line(*find_winner(entry.problem, device)));
+        Choice choice = choose_tuned(entry.problem, device, entry.terms, refusals);
+        if (choice.tuned)
+          work.winners.insert(
+              tuning_line(*find_winner(entry.problem, device, entry.terms.workspace)));
         if (told.insert(label).second) work.problems.push_back(label);
-        if (seen.insert(cat(device.arch, "\n", generate_source(proposal.kernel, device.kind)))
-                .second)
-          work.jobs.push_back({label, std::move(proposal.kernel), device.kind, device.arch});
+        const auto add = [&](KernelSpec& kernel) {
+          if (seen.insert(cat(device.arch, "\n", generate_source(kernel, device.kind))).second)
+            work.jobs.push_back({label, std::move(kernel), device.kind, device.arch});
+        };
+        add(choice.proposal.kernel);
+        for (Step& step : choice.proposal.then) add(step.kernel);
       } catch (const Error& error) {
         complain(cat(entry.place, ": ", label, ": ", error.what()));
       }

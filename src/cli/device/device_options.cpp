@@ -11,8 +11,11 @@
 
 namespace kiln::cli {
 
-void add_engine_option(CLI::App& app, std::string& engine) {
-  app.add_option("--engine", engine, "Use this engine alone")
+void add_terms_options(CLI::App& app, Terms& terms) {
+  app.add_option("--workspace", terms.workspace,
+                 "Grant kernels this many bytes of device memory for what they hand on")
+      ->capture_default_str();
+  app.add_option("--engine", terms.only_engine, "Use this engine alone")
       ->transform([](const std::string& given) { return std::string(engine_name(given)); }, "");
 }
 

@@ -7,11 +7,12 @@
 #include <string_view>
 
 #include "device/device.hpp"
+#include "engines/choice.hpp"
 
 namespace kiln::cli {
 
-// --engine, as the engine's present name.
-void add_engine_option(CLI::App& app, std::string& engine);
+// --engine, as the engine's present name, and --workspace.
+void add_terms_options(CLI::App& app, Terms& terms);
 
 // Throws UsageError if no engine has that name; "" is no name.
 void check_engine(const std::string& name);

@@ -18,7 +18,9 @@ namespace {
 
 struct Options {
   std::unique_ptr<Operation> operation;
-  std::string line, stage = "spec", engine, output, sources;
+  std::string line, stage = "spec", output, sources;
+  Terms terms;
+  std::size_t step = 0;
   std::string architectures;                 // separated by ','
   std::pair<std::string, std::string> diff;  // empty: none
   bool json = false;
@@ -33,7 +35,7 @@ std::vector<std::string> architectures_of(const Options& options) {
 
 std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
   std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
-                                architecture_of(arch), options.engine, options.json);
+                                architecture_of(arch), options.terms, options.step, options.json);
   if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -85,11 +87,11 @@ std::string sources(const Options& options) {
     throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
   return write_sources(options.sources, parse_line(*options.operation, options.line).problem,
                        architecture_of(given.empty() ? default_architecture() : given.front()),
-                       options.engine);
+                       options.terms);
 }
 
 int run(const Options& options) {
-  check_engine(options.engine);
+  check_engine(options.terms.only_engine);
   if (options.json && options.stage == "cubin")
     throw UsageError(
         "a cubin is not for JSON; expected --emit cubin without --json, or another stage");
@@ -142,7 +144,8 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   command.add_flag(
       "--json", options->json,
       "One object a line: the spec, the candidates, the refusals, and what --emit names");
-  add_engine_option(command, options->engine);
+  add_terms_options(command, options->terms);
+  command.add_option("--step", options->step, "Which of the plan's kernels, from 0");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       ->type_name("FILE");
   // `kiln inspect pool LINE`, with the operation's own flags; without its name, a convolution's.

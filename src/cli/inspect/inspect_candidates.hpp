@@ -11,7 +11,7 @@ namespace kiln::cli {
 // "candidates": each with engine, tile, parts, estimate_us and whether it is the one chosen, the
 // least estimate first; "refusals": each with engine and reason.
 nlohmann::ordered_json candidates_of(const Problem& problem, const DeviceDescription& device,
-                                     const Choice& choice);
+                                     std::size_t workspace, const Choice& choice);
 
 // The same as a table.
 std::string candidates_text(const nlohmann::ordered_json& candidates);

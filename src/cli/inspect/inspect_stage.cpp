@@ -1,7 +1,7 @@
 #include "cli/inspect/inspect_stage.hpp"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
 #include <system_error>
@@ -25,10 +25,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json spec_of(const Problem& problem, const Choice& choice,
+const Step& step_of(const Proposal& proposal, std::size_t number) {
+  if (number > proposal.then.size())
+    throw UsageError(cat("--step is ", number, "; expected 0 to ", proposal.then.size(),
+                         ", as the problem takes ", proposal.then.size() + 1, " steps"));
+  return number == 0 ? proposal : proposal.then[number - 1];
+}
+
+ordered_json spec_of(const Problem& problem, const Choice& choice, const Step& step,
                      const DeviceDescription& device) {
-  const KernelSpec& kernel = choice.proposal.kernel;
-  const LaunchShape& shape = choice.proposal.launch.shape;
+  const KernelSpec& kernel = step.kernel;
+  const LaunchShape& shape = step.launch.shape;
   const KernelText text = kernel_text(kernel, device.kind, device.arch);
   ordered_json spec{{"problem", kiln::text_of(problem)},
                     {"architecture", device.arch},
@@ -45,6 +52,8 @@ ordered_json spec_of(const Problem& problem, const Choice& choice,
                     {"cluster", shape.cluster},
                     {"shared_memory_bytes", kernel.shared_memory},
                     {"alignment_bytes", kernel.alignment},
+                    {"steps", choice.proposal.then.size() + 1},
+                    {"workspace_bytes", choice.proposal.workspace},
                     {"constants", ordered_json::array()}};
   std::istringstream constants(print_constants(kernel));
   for (std::string line; std::getline(constants, line);) spec["constants"].push_back(line);
@@ -72,7 +81,9 @@ std::string print_spec(const ordered_json& spec, const ordered_json& candidates)
       "\ngrid           ", list("grid", " x "), " blocks of ", list("block", " x "), " threads",
       cluster > 1 ? cat(", clusters of ", cluster) : "", "\nshared memory  ",
       spec["shared_memory_bytes"].get<std::uint32_t>(), " bytes a block\nalignment      ",
-      spec["alignment_bytes"].get<std::size_t>(), " bytes\n\n", list("constants", "\n"), "\n");
+      spec["alignment_bytes"].get<std::size_t>(), " bytes\nsteps          ",
+      spec["steps"].get<std::size_t>(), "\nworkspace      ",
+      spec["workspace_bytes"].get<std::size_t>(), " bytes\n\n", list("constants", "\n"), "\n");
 }
 
 // Not every byte of stack is a spilled register: of the two, only the assembler's own report tells.
@@ -93,12 +104,12 @@ std::string spills(const KernelImage& image, int local_memory) {
              : cat(found[1].str(), " bytes stored, ", found[2].str(), " bytes loaded");
 }
 
-ordered_json resources_json(const Proposal& proposal, const KernelImage& image,
+ordered_json resources_json(const Step& step, const KernelImage& image,
                             const DeviceDescription& device) {
-  const KernelResources used = resources_of(image.binary, proposal.kernel.entry);
-  const auto& block = proposal.launch.shape.block;
+  const KernelResources used = resources_of(image.binary, step.kernel.entry);
+  const auto& block = step.launch.shape.block;
   const int threads = static_cast<int>(block[0] * block[1] * block[2]);
-  const int dynamic = static_cast<int>(proposal.kernel.shared_memory);
+  const int dynamic = static_cast<int>(step.kernel.shared_memory);
   const Occupancy occupancy =
       occupancy_of({threads, used.registers, used.shared_memory + dynamic}, device);
   return {{"registers", used.registers},
@@ -114,24 +125,23 @@ ordered_json resources_json(const Proposal& proposal, const KernelImage& image,
           {"limited_by", occupancy.limit}};
 }
 
-std::string print_resources(const Proposal& proposal, const ordered_json& resources,
+std::string print_resources(const Step& step, const ordered_json& resources,
                             const DeviceDescription& device) {
   const auto number = [&](const char* name) { return resources[name].get<std::int64_t>(); };
   const std::int64_t warps = number("warps_per_multiprocessor"),
                      most = number("most_warps_per_multiprocessor");
-  return cat("architecture   ", device.arch, " (", device.name, ")\nkernel         ",
-             proposal.kernel.entry, " by ", proposal.kernel.engine, ", tile ", proposal.kernel.tile,
-             "\nregisters      ", number("registers"), " a thread\nlocal memory   ",
-             number("local_memory_bytes"), " bytes a thread\nspills         ",
-             resources["spills"].get<std::string>(), "\nshared memory  ",
-             number("static_shared_memory_bytes"), " bytes static, ",
-             number("dynamic_shared_memory_bytes"), " dynamic a block\ncode           ",
-             number("code_bytes"), " bytes\nthreads        ", number("threads"),
-             " a block\noccupancy      ", number("blocks_per_multiprocessor"), " blocks, ", warps,
-             " of ", most, " warps (",
-             fixed(100.0 * static_cast<double>(warps) / static_cast<double>(most), 0),
-             "%) a multiprocessor; more are ruled out by ",
-             resources["limited_by"].get<std::string>(), "\n");
+  return cat(
+      "architecture   ", device.arch, " (", device.name, ")\nkernel         ", step.kernel.entry,
+      " by ", step.kernel.engine, ", tile ", step.kernel.tile, "\nregisters      ",
+      number("registers"), " a thread\nlocal memory   ", number("local_memory_bytes"),
+      " bytes a thread\nspills         ", resources["spills"].get<std::string>(),
+      "\nshared memory  ", number("static_shared_memory_bytes"), " bytes static, ",
+      number("dynamic_shared_memory_bytes"), " dynamic a block\ncode           ",
+      number("code_bytes"), " bytes\nthreads        ", number("threads"),
+      " a block\noccupancy      ", number("blocks_per_multiprocessor"), " blocks, ", warps, " of ",
+      most, " warps (", fixed(100.0 * static_cast<double>(warps) / static_cast<double>(most), 0),
+      "%) a multiprocessor; more are ruled out by ", resources["limited_by"].get<std::string>(),
+      "\n");
 }
 
 }  // namespace
@@ -140,10 +150,11 @@ const std::vector<std::string> stage_names{"spec",  "candidates", "source",   "p
                                            "cubin", "sass",       "resources"};
 
 std::string stage_text(const std::string& stage, const Problem& problem,
-                       const DeviceDescription& device, const std::string& engine, bool as_json) {
+                       const DeviceDescription& device, const Terms& terms, std::size_t number,
+                       bool as_json) {
   std::vector<EngineRefusal> refusals;
-  const Choice choice = choose_tuned(problem, device, engine, refusals);
-  const Proposal& proposal = choice.proposal;
+  const Choice choice = choose_tuned(problem, device, terms, refusals);
+  const Step& step = step_of(choice.proposal, number);
   if (device.kind == KILN_DEVICE_HOST &&
       (stage == "ptx" || stage == "sass" || stage == "resources")) {
     throw UsageError(
@@ -152,8 +163,8 @@ std::string stage_text(const std::string& stage, const Problem& problem,
   }
   ordered_json json;
   if (as_json || stage == "spec" || stage == "candidates") {
-    json = spec_of(problem, choice, device);
-    const ordered_json candidates = candidates_of(problem, device, choice);
+    json = spec_of(problem, choice, step, device);
+    const ordered_json candidates = candidates_of(problem, device, terms.workspace, choice);
     if (!as_json)
       return stage == "spec"
                  ? print_spec(json, candidates)
@@ -167,13 +178,13 @@ std::string stage_text(const std::string& stage, const Problem& problem,
     json[stage] = std::move(text);
     return json_line(json);
   };
-  if (stage == "source") return answer(generate_source(proposal.kernel, device.kind));
-  const auto image = make_image(proposal.kernel, device.kind, device.arch).image;
+  if (stage == "source") return answer(generate_source(step.kernel, device.kind));
+  const auto image = make_image(step.kernel, device.kind, device.arch).image;
   if (stage == "ptx") return answer(image->ptx);
   if (stage == "sass") return answer(disassemble(image->binary));
   if (stage == "resources") {
-    const ordered_json resources = resources_json(proposal, *image, device);
-    if (!as_json) return print_resources(proposal, resources, device);
+    const ordered_json resources = resources_json(step, *image, device);
+    if (!as_json) return print_resources(step, resources, device);
     json[stage] = resources;
     return json_line(json);
   }
@@ -181,11 +192,17 @@ std::string stage_text(const std::string& stage, const Problem& problem,
 }
 
 std::string write_sources(const std::string& folder, const Problem& problem,
-                          const DeviceDescription& device, const std::string& engine) {
+                          const DeviceDescription& device, const Terms& terms) {
   std::vector<EngineRefusal> refusals;
-  const KernelSpec spec = choose_tuned(problem, device, engine, refusals).proposal.kernel;
+  const Proposal proposal = choose_tuned(problem, device, terms, refusals).proposal;
+  std::vector<SourceFile> sources = source_files(proposal.kernel, device.kind);
+  for (const Step& step : proposal.then)
+    for (SourceFile& more : source_files(step.kernel, device.kind))
+      if (std::none_of(sources.begin(), sources.end(),
+                       [&](const SourceFile& each) { return each.path == more.path; }))
+        sources.push_back(std::move(more));
   std::string report;
-  for (const SourceFile& source : source_files(spec, device.kind)) {
+  for (const SourceFile& source : sources) {
     const std::filesystem::path path = std::filesystem::path(folder) / source.path;
     std::error_code error;
     const bool kept = std::filesystem::exists(path, error);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "engines/choice.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln::cli {
@@ -17,12 +18,13 @@ extern const std::vector<std::string> stage_names;
 // stage's name what else the stage has; a cubin has no such form. Throws UsageError where the
 // device has no such stage, and what choosing, compiling and disassembling throw.
 std::string stage_text(const std::string& stage, const Problem& problem,
-                       const DeviceDescription& device, const std::string& engine, bool as_json);
+                       const DeviceDescription& device, const Terms& terms, std::size_t step,
+                       bool as_json);
 
 // Writes the kernel files of that kernel below `folder`, where KILN_KERNEL_SOURCE_DIR takes them
 // from once they are edited. Files that are there are kept. What was done, a line a file.
 std::string write_sources(const std::string& folder, const Problem& problem,
-                          const DeviceDescription& device, const std::string& engine);
+                          const DeviceDescription& device, const Terms& terms);
 
 // The same text without what differs from kernel to kernel for no reason: addresses in SASS.
 std::string comparable(const std::string& stage, const std::string& text);

@@ -33,7 +33,13 @@ void describe_plan(const Plan& plan, RunResult& result) {
 class Executions {
  public:
   Executions(const Plan& plan, Device& device, std::vector<void*> operands, Scalars scalars)
-      : plan_(plan), device_(device), operands_(std::move(operands)), scalars_(scalars) {}
+      : plan_(plan), device_(device), operands_(std::move(operands)), scalars_(scalars) {
+    if (plan.workspace_bytes() == 0) return;
+    memory_ = std::make_unique<DeviceBuffer>(device, plan.workspace_bytes());
+    constexpr unsigned char poison = 0xff;  // NaN in every type
+    device.fill(memory_->address(), poison, plan.workspace_bytes());
+    workspace_ = {memory_->address(), plan.workspace_bytes()};
+  }
 
   // Its milliseconds on the host's clock.
   double first() {
@@ -56,12 +62,14 @@ class Executions {
   }
 
  private:
-  void execute() { plan_.execute(operands_, scalars_, nullptr); }
+  void execute() { plan_.execute(operands_, scalars_, nullptr, {}, workspace_); }
 
   const Plan& plan_;
   Device& device_;
   std::vector<void*> operands_;
   Scalars scalars_;
+  std::unique_ptr<DeviceBuffer> memory_;
+  Workspace workspace_;
 };
 
 void execute_and_check(const Plan& plan, Device& device, const RunSettings& settings,

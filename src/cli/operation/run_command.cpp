@@ -57,13 +57,12 @@ RunResult run_item(const Item& item, const Options& options,
 std::string reproducer(const RunResult& result, const Options& options) {
   std::string text = cat("kiln ", result.command, " --check");
   if (!options.device.empty()) text += cat(" --device ", options.device);
-  const FinalizeOptions& finalize = options.settings.finalize;
-  if (!finalize.only_engine.empty()) text += cat(" --engine ", finalize.only_engine);
   const Scalars& scalars = options.settings.scalars;
   if (scalars.alpha != 1) text += cat(" --alpha ", scalars.alpha);
   if (scalars.beta != 0) text += cat(" --beta ", scalars.beta);
   if (scalars.alpha2 != 1) text += cat(" --alpha2 ", scalars.alpha2);
-  return text + cat(" --seed ", options.settings.seed, " ", result.problem);
+  return text + cat(" --seed ", options.settings.seed, " ",
+                    flags_of(options.settings.finalize.terms), result.problem);
 }
 
 void print(const Item& item, const RunResult& result, const Options& options) {
@@ -92,7 +91,7 @@ void print(const Item& item, const RunResult& result, const Options& options) {
 }
 
 int run(const Options& options) {
-  check_engine(options.settings.finalize.only_engine);
+  check_engine(options.settings.finalize.terms.only_engine);
   const std::vector<Item> items = items_of(options);
   const std::shared_ptr<Device> device = device_of(options.device);
   std::array<int, 4> counts{};
@@ -155,7 +154,7 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
   command.add_option("--repeat", settings.repeat, "Timed executions; the median is told")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  add_engine_option(command, settings.finalize.only_engine);
+  add_terms_options(command, settings.finalize.terms);
   command.add_flag("--no-cache", settings.finalize.no_cache,
                    "Compile afresh; ask no cache and leave nothing in it");
   command.add_option("--seed", settings.seed, "Of the random data (default: a fresh one)");

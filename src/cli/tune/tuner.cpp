@@ -25,7 +25,9 @@ void compile(const std::vector<const Option*>& options, const DeviceDescription&
   const auto work = [&] {
     for (std::size_t i; (i = next++) < options.size();) {
       try {
-        make_image(options[i]->choice.proposal.kernel, device.kind, device.arch);
+        const Proposal& proposal = options[i]->choice.proposal;
+        make_image(proposal.kernel, device.kind, device.arch);
+        for (const Step& step : proposal.then) make_image(step.kernel, device.kind, device.arch);
       } catch (const Error&) {  // NOLINT(bugprone-empty-catch): its plan will say so
       }
     }
@@ -67,7 +69,7 @@ Outcome Tuner::run(const bench::Case& item) {
     const DeviceDescription& device = device_->description();
     std::vector<Option> options = all_candidates(item.problem, device);
     std::vector<EngineRefusal> refusals;
-    const Proposal chosen = choose(item.problem, device, "", refusals);
+    const Proposal chosen = choose(item.problem, device, {}, refusals);
     const Winner model = name_of(chosen.kernel, chosen.launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
@@ -136,8 +138,10 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
       fail(KILN_STATUS_EXECUTION_FAILED,
            "the fastest is wrong, and not remembered: ", attempt.note);
   }
-  remember_winners(
-      {tuned_kernel(item.problem, device_->description(), winner->name, winner->times->median)});
+  const Option& fastest_option =
+      options[static_cast<std::size_t>(winner - outcome.attempts.data())];
+  remember_winners({tuned_kernel(item.problem, device_->description(), 0, fastest_option,
+                                 winner->times->median)});
   outcome.kept = true;
 }
 

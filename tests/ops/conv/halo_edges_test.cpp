@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           const ConvolutionProblem problem = halo_problem(line, engine, arithmetic, pass, mode);
           std::vector<EngineRefusal> refusals;
           try {
-            choose(problem, device()->description(), engine.name(), refusals);
+            choose(problem, device()->description(), {.only_engine = engine.name()}, refusals);
           } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
             continue;
           }

@@ -1,0 +1,62 @@
+// What a plan may use, and finding its fastest kernel by measuring.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "api/operation.hpp"
+#include "plan/tune.hpp"
+
+using kiln::api::check_pointer;
+using kiln::api::checked;
+using kiln::api::guarded;
+using kiln::api::settled;
+
+namespace {
+
+void check_open(const kilnPlanStruct& object, const char* function) {
+  if (settled(object).finalized())
+    kiln::fail(KILN_STATUS_BAD_PARAM, "plan is finalized; expected ", function,
+               " before kilnFinalizePlan");
+}
+
+}  // namespace
+
+kilnStatus_t kilnSetPlanWorkspaceLimit(kilnPlan_t plan, size_t bytes) {
+  return guarded([&] {
+    kilnPlanStruct& object = checked(plan, "plan");
+    check_open(object, "kilnSetPlanWorkspaceLimit");
+    object.options.terms.workspace = std::min(bytes, kiln::most_workspace);
+  });
+}
+
+kilnStatus_t kilnTunePlan(kilnHandle_t handle, kilnPlan_t plan, const void* const* operands,
+                          int count, double budgetMs) {
+  return guarded([&] {
+    const kilnContext& context = checked(handle, "handle");
+    kilnPlanStruct& object = checked(plan, "plan");
+    check_open(object, "kilnTunePlan");
+    kiln::api::check_device(context, object.plan);
+    check_pointer(operands, "operands", "an array of device addresses");
+    const auto wanted = kiln::operands_of(object.plan.problem()).size();
+    if (count < 0 || static_cast<std::size_t>(count) != wanted)
+      kiln::fail(KILN_STATUS_BAD_PARAM, "count is ", count, "; expected ", wanted,
+                 ", the tensors of the plan's kilnExecute", object.operation);
+    if (!(budgetMs >= 0) || std::isinf(budgetMs))
+      kiln::fail(KILN_STATUS_BAD_PARAM, "budgetMs is ", budgetMs,
+                 "; expected a number of milliseconds, at least 0");
+    std::vector<void*> addresses;
+    for (int i = 0; i < count; ++i) addresses.push_back(const_cast<void*>(operands[i]));
+    // A transposed convolution is a data gradient, whose filter comes first.
+    if (std::strcmp(object.operation, "ConvolutionTransposed") == 0)
+      std::swap(addresses[0], addresses[1]);
+    const std::size_t granted = object.options.terms.workspace;
+    if (context.workspace.bytes < granted)
+      kiln::fail(KILN_STATUS_BAD_PARAM, "the handle's workspace has ", context.workspace.bytes,
+                 " bytes; expected the ", granted,
+                 " that the plan was granted (kilnSetPlanWorkspaceLimit)");
+    const kiln::api::AtWork at_work(object);
+    kiln::tune_plan(object.plan, object.options, addresses, context.stream, context.workspace,
+                    budgetMs);
+  });
+}
