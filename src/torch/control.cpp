@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "torch/choices.hpp"
-#include "torch/handles.hpp"
-#include "torch/native.hpp"
-#include "torch/operators.hpp"
-#include "torch/policy.hpp"
+#include "torch/convolution/native.hpp"
+#include "torch/convolution/operators.hpp"
+#include "torch/plans/handles.hpp"
+#include "torch/policy/choices.hpp"
+#include "torch/policy/policy.hpp"
 #include "torch/report.hpp"
 
 namespace kiln::torch {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "torch/plan_table.hpp"
+#include "torch/plans/plan_table.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -24,8 +24,10 @@ const char* text_of(PlanEntry::State state) {
   return "";
 }
 
-nlohmann::json time_of(double microseconds) {
-  return microseconds < 0 ? nlohmann::json(nullptr) : nlohmann::json(microseconds);
+// Of all ways that were timed the i-th; null where there is none.
+nlohmann::json time_of(const PlanEntry::Facts& facts, std::size_t i, double Cost::*which) {
+  return facts.ways.size() <= i ? nlohmann::json(nullptr)
+                                : nlohmann::json(facts.ways[i].cost.*which);
 }
 
 }  // namespace
@@ -53,8 +55,10 @@ std::string report() {
         {"origin", f.origin},
         {"finalize_ms", f.finalize_ms},
         {"compile_ms", f.compile_ms},
-        {"kiln_us", time_of(f.kiln_us)},
-        {"native_us", time_of(f.native_us)},
+        {"kiln_us", time_of(f, 0, &Cost::device_us)},
+        {"native_us", time_of(f, 1, &Cost::device_us)},
+        {"kiln_host_us", time_of(f, 0, &Cost::host_us)},
+        {"native_host_us", time_of(f, 1, &Cost::host_us)},
     });
   }
   return rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -5,6 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -263,6 +265,77 @@ BOOST_FIXTURE_TEST_CASE(background_is_native_until_the_kernel_is_there, Enabled)
   BOOST_REQUIRE_EQUAL(rows.size(), 1);
   BOOST_CHECK_GT(rows[0]["kiln_us"].get<double>(), 0);
   BOOST_CHECK_GT(rows[0]["native_us"].get<double>(), 0);
+}
+
+// The file of choices of a test, deleted at its end.
+struct ChoicesFile {
+  std::string path = std::filesystem::temp_directory_path() /
+                     ("kiln_choices_" + std::to_string(std::random_device()()));
+  ~ChoicesFile() {
+    kilnTorchUseChoices("", 0, "");
+    std::filesystem::remove(path);
+  }
+  std::string text() const {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Replaces what was measured, as another process finds it.
+  void set_ways(const std::string& ways) const {
+    const std::string key = text().substr(0, text().rfind('\t'));
+    std::ofstream(path) << key << '\t' << ways << '\n';
+    kilnTorchClear();
+    kilnTorchUseChoices(path.c_str(), 0, "a context");
+  }
+};
+
+BOOST_FIXTURE_TEST_CASE(all_gradients_of_a_call_are_measured_together, Enabled) {
+  const Tensor x = random({1, 2, 8, 8}), w = random({3, 2, 3, 3}), dy = random({1, 3, 6, 6});
+  std::vector<std::string> masks;  // of native calls
+  fake::torch().operators["native backward"] = [&](Value* stack) {
+    masks.emplace_back();
+    for (int i = 0; i < 3; ++i) {
+      masks.back() += stack[i] != 0 ? '1' : '0';
+      Tensor undefined;
+      undefined.defined = false;
+      stack[i] = fake::give(stack[i] == 0 ? undefined : i == 0 ? x : w);
+    }
+    return 0;
+  };
+  const auto call = [&] {
+    masks.clear();
+    const auto [dx, dw, db] = backward(dy, x, w, {}, {1, 1, 0});
+    BOOST_CHECK(dx.sizes == x.sizes);
+    BOOST_CHECK(dw.sizes == w.sizes);
+    return masks;
+  };
+  using Masks = std::vector<std::string>;
+  const ChoicesFile file;
+  kilnTorchUseChoices(file.path.c_str(), 1, "a context");
+  kilnTorchSetPolicy(2);
+  BOOST_CHECK(call() == Masks{"110"});  // nothing is compiled yet
+  kilnTorchWait();
+  const Masks measuring = call();
+  for (const char* const mask : {"110", "100", "010"})
+    BOOST_CHECK_GE(std::ranges::count(measuring, mask), 6);
+  for (const auto& row : report()) BOOST_CHECK_GT(row["kiln_us"].get<double>(), 0);
+  BOOST_CHECK_NE(file.text().find("data gradient"), std::string::npos);
+
+  const auto with = [&](const std::string& ways) {
+    file.set_ways(ways);
+    call();
+    kilnTorchWait();
+    return call();
+  };
+  BOOST_CHECK(with("0:10/1 3:20/1 1:30/1 2:30/1").empty());
+  BOOST_CHECK(with("0:20/1 3:10/1 1:30/1 2:30/1") == Masks{"110"});
+  BOOST_CHECK(with("0:20/1 3:30/1 1:10/1 2:30/1") == Masks{"100"});
+  BOOST_CHECK(with("0:20/1 3:30/1 1:30/1 2:10/1") == Masks{"010"});
+  // A stream that is busy hides the host's time, but for a hair.
+  BOOST_CHECK(with("0:100/90 3:99/10 1:100/100 2:100/100") == Masks{"110"});
+  BOOST_CHECK(with("0:100/10 3:99/90 1:100/100 2:100/100").empty());
+  // A damaged line is none: the call is measured.
+  BOOST_CHECK_GT(with("0:20/1 9:10/1").size(), 6);
+  BOOST_CHECK_GT(with("0:20/1 3:-1/1").size(), 6);
 }
 
 BOOST_FIXTURE_TEST_CASE(threads_share_the_plans_of_a_bounded_table, Enabled) {

@@ -212,3 +212,18 @@ FAKE int aoti_torch_cpu_convolution(TensorHandle, TensorHandle, TensorHandle*, c
   *result = reinterpret_cast<TensorHandle>(stack[0]);
   return status;
 }
+// The operator gets the mask as three Values, and leaves three tensors in their place.
+FAKE int aoti_torch_cpu_convolution_backward(TensorHandle, TensorHandle, TensorHandle,
+                                             const std::int64_t**, std::int64_t,
+                                             const std::int64_t*, std::int64_t, const std::int64_t*,
+                                             std::int64_t, const std::int64_t*, std::int64_t,
+                                             std::int32_t, const std::int64_t*, std::int64_t,
+                                             std::int64_t, const std::int32_t* mask, std::int64_t,
+                                             TensorHandle* dx, TensorHandle* dw, TensorHandle* db) {
+  Value stack[3] = {Value(mask[0]), Value(mask[1]), Value(mask[2])};
+  const int status = torch_call_dispatcher("native backward", "", stack, 0);
+  *dx = reinterpret_cast<TensorHandle>(stack[0]);
+  *dw = reinterpret_cast<TensorHandle>(stack[1]);
+  *db = reinterpret_cast<TensorHandle>(stack[2]);
+  return status;
+}

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "torch/libtorch.hpp"
+#include "torch/libtorch/libtorch.hpp"
 
 namespace fake {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "torch/tensor.hpp"
+#include "torch/libtorch/tensor.hpp"
 
 namespace kiln::torch {
 

@@ -1,8 +1,9 @@
 // aten::convolution_backward: up to three gradients, each by its own plan.
+#include <algorithm>
 #include <memory>
 
-#include "torch/operators.hpp"
-#include "torch/serving.hpp"
+#include "torch/convolution/operators.hpp"
+#include "torch/convolution/serving.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -32,7 +33,7 @@ struct Gradient {
   Extents sizes, strides;
 };
 
-Gradient data_gradient(const BackwardCall& call, Policy policy) {
+Gradient data_gradient(const BackwardCall& call) {
   const Geometry& g = call.geometry;
   PlanRequest request = request_of(call.x, g);
   request.pass = g.transposed ? Pass::forward : Pass::data_gradient;
@@ -44,10 +45,10 @@ Gradient data_gradient(const BackwardCall& call, Policy policy) {
   request.c = {sizes, strides};
   request.alignment = alignment_of(
       {address_in_format(call.dy, call.format), address_in_format(call.w, call.format)});
-  return {Step(request, policy), sizes, strides};
+  return {Step(request), sizes, strides};
 }
 
-Gradient filter_gradient(const BackwardCall& call, Policy policy) {
+Gradient filter_gradient(const BackwardCall& call) {
   const Geometry& g = call.geometry;
   PlanRequest request = request_of(call.x, g);
   request.pass = Pass::filter_gradient;
@@ -59,10 +60,10 @@ Gradient filter_gradient(const BackwardCall& call, Policy policy) {
   request.b = {sizes, strides};
   request.alignment = alignment_of(
       {address_in_format(call.dy, call.format), address_in_format(call.x, call.format)});
-  return {Step(request, policy), sizes, strides};
+  return {Step(request), sizes, strides};
 }
 
-Gradient bias_gradient(const BackwardCall& call, Policy policy) {
+Gradient bias_gradient(const BackwardCall& call) {
   PlanRequest request = request_of(call.x, {});
   request.pass = Pass::bias_gradient;
   request.math = KILN_MATH_DEFAULT;
@@ -71,7 +72,7 @@ Gradient bias_gradient(const BackwardCall& call, Policy policy) {
   request.c.sizes[1] = call.y_sizes[1];
   request.c.strides = dense_strides(Format::contiguous, request.rank, request.c.sizes);
   request.alignment = alignment_of({address_in_format(call.dy, call.format)});
-  return {Step(request, policy), {call.y_sizes[1]}, {1}};
+  return {Step(request), {call.y_sizes[1]}, {1}};
 }
 
 // The copies of operands that lie otherwise, made when the first step wants them.
@@ -92,54 +93,63 @@ class Copies {
 
 class Serving {
  public:
-  explicit Serving(const BackwardCall& call) : call_(call), copies_(call) {}
+  explicit Serving(const BackwardCall& call) : call_(call) {
+    using Make = Gradient (*)(const BackwardCall&);
+    constexpr Make make[] = {data_gradient, filter_gradient, bias_gradient};
+    for (std::size_t i = 0; i < 3; ++i)
+      if (call.mask[i]) gradients_[i].emplace(make[i](call));
+  }
 
   Gradients serve() {
     const Policy policy = backward_policy(layer_of(call_.x, call_.w, call_.geometry));
-    std::array<bool, 3> native{};
-    using Make = Gradient (*)(const BackwardCall&, Policy);
-    constexpr Make make[] = {data_gradient, filter_gradient, bias_gradient};
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (!call_.mask[i]) continue;
-      const Gradient gradient = make[i](call_, policy);
-      const Road road = gradient.step.road();
-      gradient.step.count(road != Road::native);
-      if (road == Road::native)
-        native[i] = true;
-      else if (road == Road::kiln)
-        run(i, gradient);
-      else
-        measure(
-            gradient.step.entry(), [&] { run(i, gradient); }, [&] { run_native(only(i)); });
+    Results native = 0;
+    if (policy == Policy::measure && std::ranges::find(call_.mask, true) != call_.mask.end()) {
+      native = run_cheapest(measured_call());
+    } else {
+      for (std::size_t i = 0; i < 3; ++i)
+        if (gradients_[i] && !gradients_[i]->step.ready(policy)) native |= Results(1U << i);
+      run(native);
     }
-    if (native[0] || native[1] || native[2]) {
-      Gradients rest = run_native(native);
-      if (native[0]) out_.dx = std::move(rest.dx);
-      if (native[1]) out_.dw = std::move(rest.dw);
-      if (native[2]) out_.db = std::move(rest.db);
-    }
+    for (std::size_t i = 0; i < 3; ++i)
+      if (gradients_[i]) gradients_[i]->step.count((native >> i & 1) == 0);
     return std::move(out_);
   }
 
  private:
-  static std::array<bool, 3> only(std::size_t i) { return {i == 0, i == 1, i == 2}; }
-
-  Gradients run_native(const std::array<bool, 3>& mask) {
-    return native_backward(call_.dy, call_.x, call_.w, call_.bias_sizes, call_.arguments, mask,
-                           true);
+  MeasuredCall measured_call() {
+    MeasuredCall out{{}, nullptr, call_.dy, [this](Results native) { run(native); }};
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!gradients_[i]) continue;
+      out.entries[i] = &gradients_[i]->step.entry();
+      out.handle = gradients_[i]->step.handle();
+    }
+    return out;
   }
 
-  void run(std::size_t i, const Gradient& gradient) {
+  void run(Results native) {
+    Copies copies(call_);
+    for (std::size_t i = 0; i < 3; ++i)
+      if (gradients_[i] && (native >> i & 1) == 0) by_kiln(i, *gradients_[i], copies);
+    if (native == 0) return;
+    const std::array<bool, 3> mask{(native & 1) != 0, (native & 2) != 0, (native & 4) != 0};
+    Gradients rest =
+        native_backward(call_.dy, call_.x, call_.w, call_.bias_sizes, call_.arguments, mask, true);
+    if (mask[0]) out_.dx = std::move(rest.dx);
+    if (mask[1]) out_.dw = std::move(rest.dw);
+    if (mask[2]) out_.db = std::move(rest.db);
+  }
+
+  void by_kiln(std::size_t i, const Gradient& gradient, Copies& copies) {
     const bool transposed = call_.geometry.transposed;
     Tensor result =
         Tensor::empty(call_.x, i == 2 ? 1 : call_.x.rank(), gradient.sizes, gradient.strides);
     Operands operands;
-    operands.a = i == 1 && !transposed ? copies_.x() : copies_.dy();
+    operands.a = i == 1 && !transposed ? copies.x() : copies.dy();
     if (i == 1) {
       operands.b = result.mutable_data();
-      operands.c = const_cast<void*>(transposed ? copies_.x() : copies_.dy());
+      operands.c = const_cast<void*>(transposed ? copies.x() : copies.dy());
     } else {
-      if (i == 0) operands.b = copies_.w();
+      if (i == 0) operands.b = copies.w();
       operands.c = result.mutable_data();
     }
     gradient.step.run(operands);
@@ -147,7 +157,7 @@ class Serving {
   }
 
   const BackwardCall& call_;
-  Copies copies_;
+  std::array<std::optional<Gradient>, 3> gradients_;
   Gradients out_;
 };
 

@@ -1,11 +1,10 @@
-// One step of a call: a plan's entry, the road it takes, and its execution.
+// One step of a call: a plan's entry and its execution.
 #pragma once
 
-#include <functional>
 #include <memory>
 
-#include "torch/native.hpp"
-#include "torch/policy.hpp"
+#include "torch/convolution/native.hpp"
+#include "torch/policy/policy.hpp"
 
 namespace kiln::torch {
 
@@ -24,21 +23,22 @@ void note_refusal(Pass pass, const Tensor& x, const Tensor& w, const Geometry& g
 // "torch.backends.cudnn.enabled is False", or null.
 Refusal check_flags();
 
-// The step that computes one result.
+// The step that computes one result by Kiln.
 class Step {
  public:
-  Step(const PlanRequest& request, Policy policy);
+  explicit Step(const PlanRequest& request);
 
-  Road road() const { return road_; }
-  // Executes on the current stream. Operands as execute_plan() takes them.
+  // Whether Kiln can execute it now; makes the plan as far as the policy waits for it.
+  bool ready(Policy policy) const { return kiln_can(*entry_, handle_, policy); }
+  // Executes on the current stream. Operands as execute_plan() takes them. Only when ready.
   void run(const Operands& operands) const;
   void count(bool served) const { entry_->count(served); }
   PlanEntry& entry() const { return *entry_; }
+  kilnHandle_t handle() const { return handle_; }
 
  private:
   std::shared_ptr<PlanEntry> entry_;
   kilnHandle_t handle_ = nullptr;
-  Road road_ = Road::native;
 };
 
 }  // namespace kiln::torch

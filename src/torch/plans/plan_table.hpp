@@ -2,22 +2,22 @@
 // ready, why not, how often it was used, and what measuring said.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "torch/plan_request.hpp"
+#include "torch/plans/plan_request.hpp"
+#include "torch/policy/call_site.hpp"
 
 namespace kiln::torch {
 
 class PlanEntry {
  public:
   enum class State : std::uint8_t { fresh, compiling, ready, refused };
-  enum class Verdict : std::uint8_t { unknown, kiln, native };
 
   explicit PlanEntry(const PlanRequest& wanted) : request(wanted) {}
   PlanEntry(const PlanEntry&) = delete;
@@ -35,11 +35,11 @@ class PlanEntry {
   void refuse(std::string why);
   kilnPlan_t plan() const { return plan_; }  // only when ready
 
-  // Both of one execution, in microseconds; less than 0: not measured.
-  void set_verdict(Verdict verdict, double kiln_us, double native_us);
-  Verdict verdict() const { return verdict_.load(std::memory_order_acquire); }
-  // Held by the thread that measures; the others go on without.
-  std::mutex& measuring() { return measuring_; }
+  // The call site that computes these results together, the first of which is this entry's; made
+  // when first asked for.
+  std::shared_ptr<CallSite> site(Results results);
+  // Tells which call site has timed this entry's result among others, for facts().
+  void show(std::shared_ptr<CallSite> site);
 
   void count(bool served) { (served ? served_ : native_).fetch_add(1, std::memory_order_relaxed); }
   void touch(std::uint64_t now) { last_use_.store(now, std::memory_order_relaxed); }
@@ -48,13 +48,14 @@ class PlanEntry {
   // What report() tells.
   struct Facts {
     State state;
-    Verdict verdict;
     std::uint64_t served, native;
     std::string why;      // it is not Kiln's; "" if it is
     std::string problem;  // the line that the program kiln takes; "" where there is no plan
     std::string engine, tile, origin, architecture;
     double finalize_ms = 0, compile_ms = 0;
-    double kiln_us, native_us;
+    // Of the whole call that it belongs to, where the policy `measure` has timed it: first Kiln's,
+    // then PyTorch's, then those that share it.
+    std::vector<CallSite::Way> ways;
   };
   Facts facts() const;
   std::string problem_line() const;  // "" where there is no plan
@@ -62,16 +63,23 @@ class PlanEntry {
  private:
   bool make_plan(kilnHandle_t handle);
   void finish(kilnStatus_t status);
+  void add_measurements(Facts& facts) const;
 
   mutable std::mutex mutex_;  // guards what is not atomic until the state is ready or refused
   kilnPlan_t plan_ = nullptr;
   std::string why_;
-  double kiln_us_ = -1, native_us_ = -1;
-  std::mutex measuring_;
+  mutable std::mutex sites_mutex_;
+  std::array<std::shared_ptr<CallSite>, 8> sites_;  // by results
+  std::shared_ptr<CallSite> shown_;
   std::atomic<State> state_{State::fresh};
-  std::atomic<Verdict> verdict_{Verdict::unknown};
   std::atomic<std::uint64_t> served_{0}, native_{0}, last_use_{0};
 };
+
+// The plans of a call's results, in their order; null: not asked for. One at least is there.
+using Entries = std::array<PlanEntry*, 3>;
+const PlanEntry& first_of(const Entries& entries);
+// Their call site.
+std::shared_ptr<CallSite> site_of(const Entries& entries);
 
 // The entry of a request, made if there is none. The table keeps at most `capacity` entries, and
 // forgets those that were not used the longest.

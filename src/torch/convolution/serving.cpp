@@ -1,6 +1,6 @@
-#include "torch/serving.hpp"
+#include "torch/convolution/serving.hpp"
 
-#include "torch/handles.hpp"
+#include "torch/plans/handles.hpp"
 
 namespace kiln::torch {
 
@@ -54,14 +54,11 @@ Refusal check_flags() {
   return flags().cudnn_enabled ? nullptr : "torch.backends.cudnn.enabled is False";
 }
 
-Step::Step(const PlanRequest& request, Policy policy) : entry_(find_entry(request)) {
+Step::Step(const PlanRequest& request) : entry_(find_entry(request)) {
   std::string why;
   handle_ =
       current_handle(static_cast<kilnDeviceKind_t>(request.device_kind), request.device_index, why);
-  if (handle_ == nullptr)
-    entry_->refuse(std::move(why));
-  else
-    road_ = road_of(*entry_, handle_, policy);
+  if (handle_ == nullptr) entry_->refuse(std::move(why));
 }
 
 void Step::run(const Operands& operands) const {

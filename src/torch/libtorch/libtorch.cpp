@@ -1,4 +1,4 @@
-#include "torch/libtorch.hpp"
+#include "torch/libtorch/libtorch.hpp"
 
 #include <dlfcn.h>
 

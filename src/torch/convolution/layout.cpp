@@ -1,4 +1,4 @@
-#include "torch/layout.hpp"
+#include "torch/convolution/layout.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "torch/convolution.hpp"
+#include "torch/convolution/convolution.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -86,8 +86,8 @@ Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments,
   y_sizes = {x.size(0), g.transposed ? w.size(1) * g.groups : w.size(0)};
   std::int64_t elements = y_sizes[0] * y_sizes[1];
   for (int i = 0; i < g.spatial; ++i) {
-    if (g.transposed && g.output_padding[i] >= g.stride[i])
-      return "an output padding is not below its stride";
+    if (g.transposed && g.output_padding[i] >= std::max(g.stride[i], g.dilation[i]))
+      return "an output padding is below neither its stride nor its dilation";
     y_sizes[i + 2] = result_size(g, i, x.size(i + 2), w.size(i + 2));
     if (y_sizes[i + 2] < 1) return "the filter is larger than the padded input";
     if (__builtin_mul_overflow(elements, y_sizes[i + 2], &elements))

@@ -2,7 +2,7 @@
 // them, and of kiln::convolution_bias_activation, a forward pass with what follows it.
 #pragma once
 
-#include "torch/libtorch.hpp"
+#include "torch/libtorch/libtorch.hpp"
 
 namespace kiln::torch {
 

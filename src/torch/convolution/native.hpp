@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "torch/convolution.hpp"
+#include "torch/convolution/convolution.hpp"
 
 namespace kiln::torch {
 

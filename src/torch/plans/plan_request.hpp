@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "kiln/kiln.h"
-#include "torch/convolution.hpp"
-#include "torch/layout.hpp"
+#include "torch/convolution/convolution.hpp"
+#include "torch/convolution/layout.hpp"
 
 namespace kiln::torch {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "torch/tensor.hpp"
+#include "torch/libtorch/tensor.hpp"
 
 namespace kiln::torch {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "torch/libtorch.hpp"
+#include "torch/libtorch/libtorch.hpp"
 
 namespace kiln::torch {
 

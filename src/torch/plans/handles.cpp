@@ -1,4 +1,4 @@
-#include "torch/handles.hpp"
+#include "torch/plans/handles.hpp"
 
 #include <pthread.h>
 
@@ -6,7 +6,7 @@
 #include <atomic>
 #include <vector>
 
-#include "torch/libtorch.hpp"
+#include "torch/libtorch/libtorch.hpp"
 
 namespace kiln::torch {
 namespace {

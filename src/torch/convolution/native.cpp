@@ -1,4 +1,4 @@
-#include "torch/native.hpp"
+#include "torch/convolution/native.hpp"
 
 #include <atomic>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "torch/plan_request.hpp"
+#include "torch/plans/plan_request.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "torch/tensor.hpp"
+#include "torch/libtorch/tensor.hpp"
 
 #include <memory>
 

@@ -1,14 +1,14 @@
-#include "torch/stream_clock.hpp"
+#include "torch/policy/stream_clock.hpp"
 
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <deque>
 #include <vector>
 
-#include "torch/tensor.hpp"
+#include "torch/libtorch/tensor.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -23,7 +23,9 @@ struct Driver {
   decltype(&::cuEventRecord) event_record = nullptr;
   decltype(&::cuEventSynchronize) event_synchronize = nullptr;
   decltype(&::cuEventElapsedTime) event_elapsed = nullptr;
+  decltype(&::cuStreamQuery) stream_query = nullptr;
   decltype(&::cuMemsetD32Async) memset = nullptr;
+  decltype(&::cuMemcpyDtoDAsync) copy = nullptr;
   decltype(&::cuDeviceGet) device_get = nullptr;
   decltype(&::cuDeviceGetName) device_get_name = nullptr;
   bool found = false;
@@ -45,7 +47,9 @@ struct Driver {
     find(event_elapsed, KILN_NAME(cuEventElapsedTime));
     find(device_get, "cuDeviceGet");
     find(device_get_name, "cuDeviceGetName");
+    find(stream_query, "cuStreamQuery");
     find(memset, KILN_NAME(cuMemsetD32Async));
+    find(copy, KILN_NAME(cuMemcpyDtoDAsync));
   }
 };
 
@@ -57,6 +61,19 @@ const Driver& driver() {
 double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];
+}
+
+// From its first element to its last; 0 where strides lead backwards.
+std::size_t span_bytes(const Tensor& tensor) {
+  const LibTorch& torch = libtorch();
+  std::int64_t span = 1;
+  for (int i = 0; i < tensor.rank(); ++i) {
+    if (tensor.strides()[i] < 0 || tensor.size(i) == 0) return 0;
+    span += (tensor.size(i) - 1) * tensor.strides()[i];
+  }
+  const bool half = tensor.type() == torch.float16 || tensor.type() == torch.bfloat16;
+  const std::int64_t element = half ? 2 : tensor.type() == torch.float64 ? 8 : 4;
+  return static_cast<std::size_t>(span * element);
 }
 
 class Event {
@@ -77,6 +94,10 @@ class Event {
   CUevent handle_ = nullptr;
 };
 
+struct Sample {
+  Event begin, end;
+};
+
 }  // namespace
 
 struct StreamClock::State {
@@ -85,16 +106,33 @@ struct StreamClock::State {
   CUstream stream = nullptr;
   Tensor scratch;  // what is written between samples; not defined where memory is short
   std::size_t words = 0;
+
+  void occupy_stream(const Tensor& fresh) const {
+    if (!scratch.defined()) return;
+    const auto target = reinterpret_cast<CUdeviceptr>(scratch.mutable_data());
+    constexpr int writes = 8;  // some 400 microseconds at 2.5 TB/s
+    for (int i = 0; i < writes; ++i) driver().memset(target, 0, words, stream);
+    const std::size_t bytes = std::min(span_bytes(fresh), 4 * words);
+    if (bytes > 0)
+      driver().copy(target, reinterpret_cast<CUdeviceptr>(fresh.data()), bytes, stream);
+  }
 };
 
-bool StreamClock::usable(int device_kind, kilnHandle_t handle) {
-  if (device_kind != KILN_DEVICE_CUDA) return true;
+bool StreamView::captured() const {
+  if (device_kind_ != KILN_DEVICE_CUDA) return false;
   void* stream = nullptr;
-  kilnGetStream(handle, &stream);
+  kilnGetStream(handle_, &stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return driver().found &&
-         driver().is_capturing(static_cast<CUstream>(stream), &status) == CUDA_SUCCESS &&
-         status == CU_STREAM_CAPTURE_STATUS_NONE;
+  return !driver().found ||
+         driver().is_capturing(static_cast<CUstream>(stream), &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool StreamView::idle() const {
+  if (device_kind_ != KILN_DEVICE_CUDA || !driver().found) return false;
+  void* stream = nullptr;
+  kilnGetStream(handle_, &stream);
+  return driver().stream_query(static_cast<CUstream>(stream)) == CUDA_SUCCESS;
 }
 
 StreamClock::StreamClock(int device_kind, int device_index) : state_(std::make_unique<State>()) {
@@ -120,44 +158,36 @@ StreamClock::~StreamClock() {
   if (state_->guard != nullptr) libtorch().aoti_torch_delete_cuda_guard(state_->guard);
 }
 
-StreamClock::Times StreamClock::alternate(int rounds, const std::function<void()>& first,
-                                          const std::function<void()>& second) const {
-  std::vector<double> firsts, seconds;
-  if (!state_->cuda) {
-    const auto sample = [](const std::function<void()>& run) {
-      const auto start = std::chrono::steady_clock::now();
-      run();
-      return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-          .count();
-    };
-    for (int i = 0; i < rounds; ++i) {
-      firsts.push_back(sample(first));
-      seconds.push_back(sample(second));
-    }
-    return {median(firsts), median(seconds)};
-  }
-  struct Sample {
-    Event begin, end;
-  };
-  std::vector<Sample> samples(2 * static_cast<std::size_t>(rounds));
-  const auto enqueue = [&](const Sample& sample, const std::function<void()>& run) {
-    constexpr int writes = 8;  // some 400 microseconds at 2.5 TB/s
-    for (int i = 0; i < writes && state_->scratch.defined(); ++i)
-      driver().memset(reinterpret_cast<CUdeviceptr>(state_->scratch.mutable_data()), 0,
-                      state_->words, state_->stream);
-    sample.begin.record(state_->stream);
+std::vector<Cost> StreamClock::compare(int rounds, const Tensor& fresh,
+                                       const std::vector<std::function<void()>>& runs) const {
+  const auto host_us = [](const std::function<void()>& run) {
+    const auto start = std::chrono::steady_clock::now();
     run();
-    sample.end.record(state_->stream);
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+        .count();
   };
-  for (std::size_t i = 0; i < samples.size(); i += 2) {
-    enqueue(samples[i], first);
-    enqueue(samples[i + 1], second);
+  std::vector<std::vector<double>> host(runs.size()), device(runs.size());
+  std::vector<std::deque<Sample>> samples(runs.size());  // events do not move
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (!state_->cuda) {
+        device[i].push_back(host_us(runs[i]));
+        host[i].push_back(0);
+        continue;
+      }
+      state_->occupy_stream(fresh);
+      const Sample& sample = samples[i].emplace_back();
+      sample.begin.record(state_->stream);
+      host[i].push_back(host_us(runs[i]));
+      sample.end.record(state_->stream);
+    }
+  std::vector<Cost> out;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const Sample& sample : samples[i])
+      device[i].push_back(sample.begin.microseconds_to(sample.end));
+    out.push_back({median(device[i]), median(host[i])});
   }
-  for (std::size_t i = 0; i < samples.size(); i += 2) {
-    firsts.push_back(samples[i].begin.microseconds_to(samples[i].end));
-    seconds.push_back(samples[i + 1].begin.microseconds_to(samples[i + 1].end));
-  }
-  return {median(firsts), median(seconds)};
+  return out;
 }
 
 std::string device_name(int device_kind, int device_index) {

@@ -1,8 +1,8 @@
 // Forward passes: aten::convolution, and the fused one.
 #include <bit>
 
-#include "torch/operators.hpp"
-#include "torch/serving.hpp"
+#include "torch/convolution/operators.hpp"
+#include "torch/convolution/serving.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -67,51 +67,54 @@ PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
   return request;
 }
 
+// y as Kiln computes it, by the plan of the convolution and, where that adds no bias, by another.
+Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
+               const Extents& y_strides) {
+  Tensor x_copy, w_copy, residual_copy;
+  Operands operands;
+  operands.a = in_format(call.x, call.format, x_copy).data();
+  operands.b = in_format(call.w, call.format, w_copy).data();
+  if (call.residual.defined())
+    operands.residual = in_format(call.residual, call.format, residual_copy).data();
+  if (call.bias.defined() && add_bias == nullptr) operands.bias = call.bias.data();
+  Tensor y = Tensor::empty(call.x, call.x.rank(), call.y_sizes, y_strides);
+  operands.c = y.mutable_data();
+  main.run(operands);
+  if (add_bias == nullptr) return y;
+  Operands bias;
+  bias.a = call.bias.data();
+  bias.c = operands.c;
+  add_bias->run(bias);
+  return y;
+}
+
 // The result by Kiln or by `native`, which is null where the caller has no such way: then an
 // undefined tensor stands for it.
-Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
-  const int rank = call.x.rank();
-  const std::uint64_t layer = layer_of(call.x, call.w, call.geometry);
-  const Policy policy = forward_policy(layer);
-  const Extents y_strides = dense_strides(call.format, rank, call.y_sizes);
-  const Step main(main_request(call, y_strides), policy);
+Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
+  const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
+  const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
+  const Step main(main_request(call, y_strides));
   std::optional<Step> add_bias;
-  Road road = main.road();
+  bool ready = true;
   if (call.geometry.transposed && call.bias.defined()) {
-    add_bias.emplace(bias_request(call, y_strides),
-                     policy == Policy::measure ? Policy::background : policy);
-    if (add_bias->road() == Road::native) road = Road::native;
-  }
-  if (road == Road::native || (road == Road::measure && !native)) {
-    if (road == Road::native) {
-      main.count(false);
-      return native ? native() : Tensor();
-    }
-    road = Road::kiln;
+    add_bias.emplace(bias_request(call, y_strides));
+    ready = add_bias->ready(policy);
   }
   Tensor y;
-  const auto by_kiln = [&] {
-    Tensor x_copy, w_copy, residual_copy;
-    Operands operands;
-    operands.a = in_format(call.x, call.format, x_copy).data();
-    operands.b = in_format(call.w, call.format, w_copy).data();
-    if (call.residual.defined())
-      operands.residual = in_format(call.residual, call.format, residual_copy).data();
-    if (call.bias.defined() && !add_bias) operands.bias = call.bias.data();
-    y = Tensor::empty(call.x, rank, call.y_sizes, y_strides);
-    operands.c = y.mutable_data();
-    main.run(operands);
-    if (!add_bias) return;
-    Operands bias;
-    bias.a = call.bias.data();
-    bias.c = operands.c;
-    add_bias->run(bias);
+  const auto run = [&](Results by_pytorch) {
+    if (by_pytorch == 0)
+      y = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
+    else if (native)
+      y = native();
   };
-  if (road == Road::measure)
-    measure(main.entry(), by_kiln, [&] { native(); });
-  else
-    by_kiln();
-  main.count(true);
+  Results by_pytorch = 0;
+  if (policy == Policy::measure && ready && native) {
+    by_pytorch = run_cheapest({{&main.entry()}, main.handle(), call.x, run});
+  } else {
+    by_pytorch = Results(main.ready(policy) && ready ? 0 : 1);
+    run(by_pytorch);
+  }
+  main.count(by_pytorch == 0);
   return y;
 }
 

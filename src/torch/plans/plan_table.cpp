@@ -1,10 +1,10 @@
-#include "torch/plan_table.hpp"
+#include "torch/plans/plan_table.hpp"
 
 #include <algorithm>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "torch/handles.hpp"
+#include "torch/plans/handles.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -103,11 +103,16 @@ void PlanEntry::refuse(std::string why) {
   state_.store(State::refused, std::memory_order_release);
 }
 
-void PlanEntry::set_verdict(Verdict verdict, double kiln_us, double native_us) {
-  const std::scoped_lock lock(mutex_);
-  kiln_us_ = kiln_us;
-  native_us_ = native_us;
-  verdict_.store(verdict, std::memory_order_release);
+std::shared_ptr<CallSite> PlanEntry::site(Results results) {
+  const std::scoped_lock lock(sites_mutex_);
+  std::shared_ptr<CallSite>& site = sites_.at(results);
+  if (!site) site = std::make_shared<CallSite>();
+  return site;
+}
+
+void PlanEntry::show(std::shared_ptr<CallSite> site) {
+  const std::scoped_lock lock(sites_mutex_);
+  shown_ = std::move(site);
 }
 
 std::string PlanEntry::problem_line() const {
@@ -119,15 +124,12 @@ PlanEntry::Facts PlanEntry::facts() const {
   const std::scoped_lock lock(mutex_);
   Facts f{};
   f.state = state();
-  f.verdict = verdict();
   f.served = served_.load();
   f.native = native_.load();
-  f.kiln_us = kiln_us_;
-  f.native_us = native_us_;
   f.why = why_;
   if (f.state == State::fresh && f.native > 0) f.why = "the policy is native";
   if (f.state == State::compiling) f.why = "the kernel is being compiled";
-  if (f.state == State::ready && f.verdict == Verdict::native) f.why = "native is faster";
+  if (f.state == State::ready) add_measurements(f);
   if (plan_ == nullptr) return f;
   f.problem = text_of(plan_, KILN_PLAN_PROBLEM);
   if (f.state != State::ready) return f;
@@ -142,6 +144,28 @@ PlanEntry::Facts PlanEntry::facts() const {
     f.compile_ms = info.compileMs;
   }
   return f;
+}
+
+void PlanEntry::add_measurements(Facts& f) const {
+  const std::scoped_lock lock(sites_mutex_);
+  if (!shown_ || !shown_->measured()) return;
+  f.ways.assign(shown_->ways().begin(), shown_->ways().end());
+  if (f.native > f.served) f.why = "native is cheaper";
+}
+
+const PlanEntry& first_of(const Entries& entries) {
+  return **std::ranges::find_if(entries, [](const PlanEntry* entry) { return entry != nullptr; });
+}
+
+std::shared_ptr<CallSite> site_of(const Entries& entries) {
+  Results results = 0;
+  PlanEntry* first = nullptr;
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (entries[i] == nullptr) continue;
+    results |= Results(1U << i);
+    first = entries[i];
+  }
+  return first->site(results);
 }
 
 std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request) {

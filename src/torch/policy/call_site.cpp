@@ -1,0 +1,39 @@
+#include "torch/policy/call_site.hpp"
+
+#include <algorithm>
+
+namespace kiln::torch {
+namespace {
+
+Results cheapest(std::span<const CallSite::Way> ways, double weight_of_host) {
+  const auto total = [&](const CallSite::Way& way) {
+    return way.cost.device_us + weight_of_host * way.cost.host_us;
+  };
+  return std::ranges::min_element(ways, {}, total)->native;
+}
+
+}  // namespace
+
+void CallSite::set(std::vector<Way> ways) {
+  ways_ = std::move(ways);
+  on_idle_ = cheapest(ways_, 1);
+  // Between ways that are about as fast, the one with the fewest calls.
+  constexpr double tie_breaker = 0.05;
+  on_busy_ = cheapest(ways_, tie_breaker);
+  measured_.store(true, std::memory_order_release);
+}
+
+Results CallSite::native_on(const StreamView& stream) {
+  if (on_idle_ == on_busy_ || stream.captured()) return on_busy_;
+  // The first calls after measuring find a stream that others still measure on.
+  constexpr int skipped = 2, wanted = 8;
+  int samples = samples_.load(std::memory_order_relaxed);
+  if (samples < skipped + wanted) {
+    samples = samples_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (samples > skipped && stream.idle()) idle_.fetch_add(1, std::memory_order_relaxed);
+  }
+  const int counted = std::clamp(samples - skipped, 0, wanted);
+  return 2 * idle_.load(std::memory_order_relaxed) > counted ? on_idle_ : on_busy_;
+}
+
+}  // namespace kiln::torch
