@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests: format, lint, the CPU tests (the GPU tests
 # too where there is a GPU), and the host device under AddressSanitizer and UBSan.
-# Safe to run again, and quick the second time.
+# Safe to run again, and quick the second time. With --full it also installs PyTorch below the build
+# folder, and runs kiln.torch's tests against it.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
@@ -123,6 +124,11 @@ check_sanitized() {
   fi
 }
 
+# PyTorch's own tests of convolutions, with the package as users install it.
+check_torch() {
+  if bash tests/torch/full.sh "$build"; then passed "kiln.torch"; else failure "kiln.torch: see above"; fi
+}
+
 # Kernels that a run before this one compiled need no compilation, and the user's own stay as they are.
 export KILN_CACHE_DIR=$build/kernel-cache
 
@@ -147,6 +153,7 @@ stage "Lint" check_lint
 stage "Tests that need no GPU" run_ctest cpu
 stage "Tests that need a GPU" check_gpu
 stage "AddressSanitizer and UBSan" check_sanitized
+[[ ${1:-} != --full ]] || stage "PyTorch, installed for this" check_torch
 
 say "$( ((failed)) && echo FAILED || echo PASSED) in $((SECONDS - started)) s"
 printf '  %s\n' "${results[@]}"

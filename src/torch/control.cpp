@@ -73,7 +73,8 @@ const char* kilnTorchDisable(const char* key) {
 
 const char* kilnTorchRegisterFused(const char* key) {
   return give(add_library(fused, "kiln", key,
-                          {{"convolution_bias_activation", &convolution_bias_activation}}));
+                          {{"convolution_bias_activation", &convolution_bias_activation},
+                           {"convolution_backward", &convolution_backward}}));
 }
 
 void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic, int allowTf32) {

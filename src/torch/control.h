@@ -25,7 +25,7 @@ KILN_TORCH_API const char* kilnTorchLoad(void);
 KILN_TORCH_API const char* kilnTorchEnable(const char* key);
 KILN_TORCH_API const char* kilnTorchDisable(const char* key);
 
-/* Registers the operator kiln::convolution_bias_activation for a key, once. */
+/* Registers kiln::convolution_bias_activation and kiln::convolution_backward for a key, once. */
 KILN_TORCH_API const char* kilnTorchRegisterFused(const char* key);
 
 /* PyTorch's flags for convolutions, each 0 or 1. */

@@ -88,8 +88,7 @@ Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
   return y;
 }
 
-// The result by Kiln or by `native`, which is null where the caller has no such way: then an
-// undefined tensor stands for it.
+// The result by Kiln or by `native`.
 Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
   const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
@@ -104,11 +103,11 @@ Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   const auto run = [&](Results by_pytorch) {
     if (by_pytorch == 0)
       y = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
-    else if (native)
+    else
       y = native();
   };
   Results by_pytorch = 0;
-  if (policy == Policy::measure && ready && native) {
+  if (policy == Policy::measure && ready) {
     by_pytorch = run_cheapest({{&main.entry()}, main.handle(), call.x, run});
   } else {
     by_pytorch = Results(main.ready(policy) && ready ? 0 : 1);
@@ -151,12 +150,16 @@ void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
   const bool fused = call.residual.defined() || call.activation != KILN_ACTIVATION_IDENTITY;
   if (refusal == nullptr && call.geometry.transposed && fused)
     refusal = "a transposed convolution has no fused residual or activation";
+  const auto native = [&, activation = stack[10], coefficient = stack[11]] {
+    return native_fused(call.x, call.w, call.bias, call.residual, call.arguments, activation,
+                        coefficient);
+  };
   if (refusal == nullptr) {
-    stack[0] = give_tensor(serve(call, nullptr));
+    stack[0] = give_tensor(serve(call, native));
     return;
   }
   note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
-  stack[0] = give_tensor(Tensor());
+  stack[0] = give_tensor(native());
 }
 
 }  // namespace kiln::torch

@@ -67,6 +67,20 @@ Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
   return take_tensor(stack[0]);
 }
 
+Tensor native_fused(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                    const Arguments& arguments, Value activation, Value coefficient) {
+  Value stack[12];
+  stack[0] = share_tensor(x);
+  stack[1] = share_tensor(w);
+  stack[2] = share_optional_tensor(bias);
+  stack[3] = share_optional_tensor(residual);
+  give(arguments, stack + 4);
+  stack[10] = activation;
+  stack[11] = coefficient;
+  call_python("kiln_torch::native_convolution_bias_activation", stack, 1);
+  return take_tensor(stack[0]);
+}
+
 Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
                           const std::array<bool, 3>& mask, bool sound) {

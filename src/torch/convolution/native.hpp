@@ -22,6 +22,11 @@ void set_flags(const Flags& flags);
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound);
 
+// act(convolution + bias + residual), composed of PyTorch's own functions by Python. The last two
+// arguments are Values as kiln::convolution_bias_activation has them.
+Tensor native_fused(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                    const Arguments& arguments, Value activation, Value coefficient);
+
 struct Gradients {
   Tensor dx, dw, db;  // those not asked for are not defined
 };

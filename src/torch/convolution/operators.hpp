@@ -18,8 +18,7 @@ void convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t r
 // (Tensor input, Tensor weight, Tensor? bias, Tensor? residual, SymInt[] stride, SymInt[] padding,
 //  SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, int activation,
 //  float coefficient) -> Tensor
-// y = act(conv(x, w) + bias + residual), by Kiln alone: what Kiln does not serve gives an undefined
-// tensor, and the caller composes it.
+// y = act(conv(x, w) + bias + residual).
 void convolution_bias_activation(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
 }  // namespace kiln::torch

@@ -1,7 +1,11 @@
 """Images a second and peak memory of a training step, and the latency of inference under CUDA graphs:
-native, Kiln, and Kiln under the policy `measure`, in alternating blocks."""
+native, Kiln, and Kiln under the policy `measure`, in alternating blocks.
+
+Cases come in the order of their weight, so that what fits into a limited time is what matters most.
+"""
 
 import csv
+import datetime
 import gc
 import statistics
 import time
@@ -11,12 +15,21 @@ from networks import NETWORKS, Training, prepare
 
 import kiln.torch
 
-WAYS = {"native": "native", "kiln": "wait", "measure": "measure"}
+WAYS = {"native": None, "kiln": "wait", "measure": "measure"}
+POLICIES = {**WAYS, "native policy": "native", "background": "background"}
 BLOCKS = 5
+COLUMNS = ["date", "chip", "torch", "cudnn", "network", "mode", "what", "batch", "way", "ms", "images_per_s",
+           "peak_mib", "native_over_this", "spread", "compile_s"]
 
 
 def milliseconds(run, count):
+    if not torch.cuda.is_available():
+        started = time.perf_counter()
+        for _ in range(count):
+            run()
+        return (time.perf_counter() - started) / count * 1e3
     begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+    torch.cuda.synchronize()
     begin.record()
     for _ in range(count):
         run()
@@ -26,34 +39,38 @@ def milliseconds(run, count):
 
 
 def enter(way):
-    if way == "native":
+    if POLICIES[way] is None:
         kiln.torch.disable()
     else:
-        kiln.torch.enable(WAYS[way])
+        kiln.torch.enable(POLICIES[way], devices="cuda" if torch.cuda.is_available() else "cpu")
 
 
 def compile_all(run):
-    """All kernels at once, on as many threads as there are CPUs; then what `measure` wants to know."""
-    kiln.torch.enable("background")
+    """All kernels at once, on as many threads as there are CPUs."""
+    enter("background")
     run()
     kiln.torch.wait()
-    run()
-    kiln.torch.set_policy("measure")
+
+
+def measure_all(run, calls):
+    """What `measure` wants to know: the times of every call, and what its stream is doing."""
+    enter("measure")
     for _ in range(2):
         run()
-    kiln.torch.wait()
-    run()
+        kiln.torch.wait()
+    for _ in range(calls):
+        run()
 
 
-def alternate(runs, block_ms):
-    """The median of blocks of each way, and half the spread between quartiles as a share of it."""
+def alternate(runs, block_ms, blocks=BLOCKS):
+    """The median of blocks of each way, and half the distance of the quartiles as a share of it."""
     counts = {}
     for way, run in runs.items():
         enter(way)
         run()
         counts[way] = max(1, round(block_ms / max(milliseconds(run, 2), 0.01)))
     samples = {way: [] for way in runs}
-    for _ in range(BLOCKS):
+    for _ in range(blocks):
         for way, run in runs.items():
             enter(way)
             run()
@@ -66,6 +83,8 @@ def alternate(runs, block_ms):
 
 
 def peak_memory(run):
+    if not torch.cuda.is_available():
+        return 0
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     run()
@@ -82,11 +101,12 @@ def train(name, mode):
     started = time.time()
     compile_all(training.step)
     seconds = time.time() - started
+    measure_all(training.step, 12)
     peaks = {}
     for way in WAYS:
         enter(way)
         peaks[way] = peak_memory(training.step)
-    times = alternate({way: training.step for way in WAYS}, 150)
+    times = alternate({way: training.step for way in WAYS}, 120)
     images = x.shape[0]
     for way, (ms, spread) in times.items():
         yield [name, mode, "training", images, way, round(ms, 3), round(images / ms * 1e3, 1),
@@ -98,42 +118,103 @@ def infer(name, mode, batch):
     model.eval()
 
     def run():
-        with torch.no_grad(), torch.autocast("cuda", torch.float16, enabled=mode == "amp"):
+        with torch.no_grad(), torch.autocast(x.device.type, torch.float16, enabled=mode == "amp"):
             return model(x)
 
     enter("native")
     for _ in range(3):
         run()
     compile_all(run)
+    measure_all(run, 1)
     graphs = {}
     for way in WAYS:
         enter(way)
         run()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            run()
-        graphs[way] = graph.replay
-    times = alternate(graphs, 50)
+        graphs[way] = run
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                run()
+            graphs[way] = graph.replay
+    times = alternate(graphs, 30)
     for way, (ms, spread) in times.items():
         yield [name, mode, "inference", batch, way, round(ms, 4), round(batch / ms * 1e3, 1), "",
                round(times["native"][0] / ms, 3), round(spread, 4), ""]
 
 
+def variants(name, mode):
+    """`measure` beside itself with other weights of the host's time: by the device's alone, and by the
+    sum of both; and what it costs to be enabled and leave all to PyTorch."""
+    model, x = prepare(name, mode)
+    step = Training(model, x, mode).step
+    enter("native")
+    for _ in range(3):
+        step()
+    compile_all(step)
+    measure_all(step, 12)
+    rows = kiln.torch.report().rows
+    mixed = [r for r in rows if r["kiln_us"] is not None]
+    print(f"{name} {mode}: of {len(mixed)} results, "
+          f"{sum(r['kiln_us'] <= r['native_us'] for r in mixed)} in calls that are faster by Kiln; "
+          f"device, ms: Kiln {sum(r['kiln_us'] for r in mixed) / 1e3:.2f}, "
+          f"native {sum(r['native_us'] for r in mixed) / 1e3:.2f}; host, ms: "
+          f"Kiln {sum(r['kiln_host_us'] for r in mixed) / 1e3:.2f}, "
+          f"native {sum(r['native_host_us'] for r in mixed) / 1e3:.2f}", flush=True)
+    times = alternate({way: step for way in (*WAYS, "native policy")}, 120)
+    path = kiln._library.cache_folder() / "torch_choices"
+    measured = path.read_text()
+    for variant, cost in (("device", lambda d, h: (d, 0.0)), ("sum", lambda d, h: (d + h, 0.0))):
+        lines = []
+        for line in measured.splitlines():
+            key, ways = line.rsplit("\t", 1)
+            changed = []
+            for way in ways.split(" "):
+                native, _, both = way.partition(":")
+                d, h = cost(*map(float, both.split("/")))
+                changed.append(f"{native}:{d}/{h}")
+            lines.append(key + "\t" + " ".join(changed) + "\n")
+        path.write_text("".join(lines))
+        kiln.torch.disable()
+        kiln.torch.clear()
+        measure_all(step, 2)
+        times.update({f"measure by {variant}": alternate({w: step for w in ("native", "measure")}, 120)["measure"]})
+    path.write_text(measured)
+    kiln.torch.disable()
+    kiln.torch.clear()
+    for way, (ms, spread) in times.items():
+        yield [name, mode, "training", x.shape[0], way, round(ms, 3), round(x.shape[0] / ms * 1e3, 1), "",
+               round(times["native"][0] / ms, 3), round(spread, 4), ""]
+
+
 def cases(arguments):
     names = [n for n in arguments.networks.split(",") if n] or list(NETWORKS)
-    for mode in arguments.modes.split(","):
+    modes = arguments.modes.split(",")
+    training = lambda name, mode: (lambda: train(name, mode), f"{name} {mode} training")
+    inference = lambda name, mode, batch: (
+        lambda: infer(name, mode, batch), f"{name} {mode} inference {batch}")
+    small = [n for n in names if n not in ("r3d_18", "diffusion")]
+    if "variants" in modes:
         for name in names:
-            yield lambda name=name, mode=mode: train(name, mode), f"{name} {mode} training"
-            for batch in (1, 32):
-                if name in ("r3d_18", "diffusion") and batch == 32:
-                    continue
-                yield (
-                    lambda name=name, mode=mode, batch=batch: infer(name, mode, batch),
-                    f"{name} {mode} inference {batch}",
-                )
-    if not arguments.networks:
-        yield lambda: train("resnet18", "f64"), "resnet18 f64 training"
+            yield lambda name=name: variants(name, "amp"), f"{name} variants"
+    for mode in [m for m in ("amp",) if m in modes]:
+        yield from (training(name, mode) for name in names)
+        yield from (inference(name, mode, batch) for name in small for batch in (1, 32))
+    if "f32" in modes:
+        yield from (training(name, "f32") for name in names)
+    if "f64" in modes:
+        yield training("resnet18", "f64")
+    if "tf32" in modes:
+        yield from (training(name, "tf32") for name in names)
+    for mode in [m for m in ("f32", "tf32") if m in modes]:
+        yield from (inference(name, mode, batch) for name in small for batch in (1, 32))
+
+
+def about():
+    if not torch.cuda.is_available():
+        return [datetime.date.today().isoformat(), "host", torch.__version__, ""]
+    return [datetime.date.today().isoformat(), torch.cuda.get_device_name(0), torch.__version__,
+            torch.backends.cudnn.version()]
 
 
 def main(arguments):
@@ -141,19 +222,20 @@ def main(arguments):
     deadline = time.time() + arguments.seconds
     with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["network", "mode", "what", "batch", "way", "ms", "images_per_s", "peak_mib",
-                         "native_over_this", "spread", "compile_s"])
+        writer.writerow(COLUMNS)
         for case, what in cases(arguments):
             if time.time() > deadline:
                 print("stopped before", what, flush=True)
                 break
+            started = time.time()
             try:
                 for row in case():
-                    writer.writerow(row)
+                    writer.writerow([*about(), *row])
                     print(*row, flush=True)
-                file.flush()
+                    file.flush()
             except Exception as error:  # one case is not all
                 print("FAILED", what, repr(error)[:300], flush=True)
+            print(f"({what}: {time.time() - started:.1f} s)", flush=True)
             kiln.torch.disable()
             gc.collect()
             torch.cuda.empty_cache()

@@ -60,12 +60,12 @@ def vision(name):
 # name: (constructor, batch, size of an input)
 NETWORKS = {
     "resnet50": (vision("resnet50"), 32, (3, 224, 224)),
-    "resnet18": (vision("resnet18"), 32, (3, 224, 224)),
-    "vgg16": (vision("vgg16"), 32, (3, 224, 224)),
-    "alexnet": (vision("alexnet"), 128, (3, 224, 224)),
     "mobilenet_v2": (vision("mobilenet_v2"), 32, (3, 224, 224)),
-    "efficientnet_b0": (vision("efficientnet_b0"), 32, (3, 224, 224)),
     "convnext_tiny": (vision("convnext_tiny"), 32, (3, 224, 224)),
+    "vgg16": (vision("vgg16"), 32, (3, 224, 224)),
+    "resnet18": (vision("resnet18"), 32, (3, 224, 224)),
+    "alexnet": (vision("alexnet"), 128, (3, 224, 224)),
+    "efficientnet_b0": (vision("efficientnet_b0"), 32, (3, 224, 224)),
     "unet": (UNet, 8, (3, 256, 256)),
     "diffusion": (diffusion, 4, (4, 64, 64)),
     "r3d_18": (torchvision.models.video.r3d_18, 8, (3, 16, 112, 112)),
@@ -81,17 +81,22 @@ def without_dropout(model):
     return model
 
 
+# A small one, for trying the program without a GPU.
+SMALL = {"small": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)), 2, (3, 8, 8))}
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def set_mode(mode):
     """amp: f16 under autocast, channels last; tf32; f32: no TF32; f64."""
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = mode in ("tf32", "amp")
 
 
 def prepare(name, mode, batch=None):
-    make, usual, sizes = NETWORKS[name]
+    make, usual, sizes = {**NETWORKS, **SMALL}[name]
     set_mode(mode)
     torch.manual_seed(0)
-    model = without_dropout(make()).cuda()
-    x = torch.randn(batch or usual, *sizes, device="cuda")
+    model = without_dropout(make()).to(DEVICE)
+    x = torch.randn(batch or usual, *sizes, device=DEVICE)
     if mode == "amp":
         last = torch.channels_last_3d if len(sizes) == 4 else torch.channels_last
         model, x = model.to(memory_format=last), x.to(memory_format=last)
@@ -106,16 +111,16 @@ class Training:
     def __init__(self, model, x, mode):
         self.model, self.x, self.amp = model.train(), x, mode == "amp"
         self.optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-        self.scaler = torch.amp.GradScaler("cuda", enabled=self.amp)
+        self.scaler = torch.amp.GradScaler(DEVICE, enabled=self.amp)
         self.target = None
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.float16, enabled=self.amp):
+        with torch.autocast(DEVICE, torch.float16, enabled=self.amp):
             y = self.model(self.x)
             if self.target is None:
-                generator = torch.Generator("cuda").manual_seed(1)
-                self.target = torch.randn(y.shape, device="cuda", generator=generator).to(y.dtype)
+                generator = torch.Generator(DEVICE).manual_seed(1)
+                self.target = torch.randn(y.shape, device=DEVICE, generator=generator).to(y.dtype)
             loss = nn.functional.mse_loss(y.float() if self.amp else y, self.target.to(self.x.dtype))
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)

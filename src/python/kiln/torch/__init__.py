@@ -18,15 +18,31 @@ from ._control import (
 )
 from ._deploy import prewarm, record, tune
 from ._flags import push as refresh_flags
+from ._functions import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from ._fuse import fuse
 from ._modules import use
 from ._report import Report, report
 
 __all__ = [
     "Report",
     "clear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "disable",
     "enable",
     "enabled",
+    "fuse",
     "is_enabled",
     "prewarm",
     "record",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from typing import Iterator, Optional, Sequence, Set, Union
 
 import torch
@@ -31,7 +32,8 @@ def _device_names(devices: Union[str, Sequence[str]]) -> Sequence[str]:
     return names
 
 
-def _use_choices() -> None:
+def use_choices() -> None:
+    """Tells the extension where the policy ``measure`` keeps what it found."""
     mode = os.environ.get("KILN_CACHE", "on")
     folder = None if mode == "off" else _library.cache_folder()
     path = ""
@@ -84,7 +86,7 @@ def enable(
     _flags.watch()
     _flags.push()
     if not _enabled:
-        _use_choices()
+        use_choices()
     if number is not None:
         library.kilnTorchSetPolicy(number)
     if plans is not None:
@@ -140,7 +142,13 @@ def clear() -> None:
 
 
 def autoload() -> None:
-    """Called by PyTorch's autoload of backends: KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy."""
+    """Called by PyTorch's autoload of backends: KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy.
+
+    Whatever prevents it is a warning: a program that only imports PyTorch goes on without Kiln.
+    """
     if os.environ.get("KILN_TORCH", "0") in ("", "0"):
         return
-    enable(os.environ.get("KILN_TORCH_POLICY") or None)
+    try:
+        enable(os.environ.get("KILN_TORCH_POLICY") or None)
+    except (ImportError, RuntimeError, ValueError) as error:
+        warnings.warn(f"KILN_TORCH={os.environ['KILN_TORCH']} has no effect: {error}", RuntimeWarning)

@@ -29,7 +29,9 @@ def _uses() -> Dict[Tuple[str, str], Tuple[int, Dict[str, Any]]]:
 def _manifest_line(row: Dict[str, Any]) -> str:
     command, problem = row["problem"].split(" ", 1)
     line: Dict[str, Any] = {"command": command, "problem": problem}
-    if row["device"].startswith("cuda") and row["architecture"]:
+    if row["device"] == "cpu":
+        line["architecture"] = "host"
+    elif row["architecture"]:
         properties = torch.cuda.get_device_properties(row["device"])
         line["architecture"] = row["architecture"]
         line["multiprocessors"] = properties.multi_processor_count
@@ -40,7 +42,7 @@ def _manifest_line(row: Dict[str, Any]) -> str:
 def record(manifest: Path) -> Iterator[None]:
     """Writes a manifest of all plans that the block uses, those of backward passes among them.
 
-    A line is a problem; on a GPU also the chip, for which the kernels were chosen. Raises
+    A line is a problem, and the chip for which the kernels were chosen, or ``host``. Raises
     RuntimeError where Kiln is not enabled, for then no plan is made. Under the policy ``"native"``
     none is made either.
     """
@@ -101,6 +103,8 @@ def tune(
 ) -> str:
     """Measures all of Kiln's candidates for the model's convolutions; plans then take the fastest.
 
+    The model's parameters and inputs are on one device, which is the one that is measured.
+
     The model runs once on the inputs, forward and, if ``backward`` (None: if it is in training
     mode), backward from the sum of its floating-point results; its parameters' gradients are left as
     they were. The winners go to the file that ``kiln tune`` keeps beside the kernel cache, where
@@ -111,6 +115,7 @@ def tune(
         backward = model.training
     with tempfile.TemporaryDirectory() as folder:
         manifest = os.path.join(folder, "manifest")
+        before = _uses()
         with record(manifest):
             with torch.set_grad_enabled(backward):
                 results = model(*inputs)
@@ -119,6 +124,10 @@ def tune(
                 total = sum(t.sum() for t in tensors if t.is_floating_point() and t.requires_grad)
                 wanted = [p for p in model.parameters() if p.requires_grad]
                 torch.autograd.grad(total, wanted, allow_unused=True)
+        devices = {key[0] for key, (count, _) in _uses().items() if count > before.get(key, (0, {}))[0]}
+        if len(devices) != 1:
+            raise RuntimeError(f"the model's convolutions ran on {sorted(devices) or 'no device'}; expected one device")
+        device = devices.pop().replace("cpu", "host")
         with open(manifest, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         # Results of reductions and additions are not the convolutions'.
@@ -126,6 +135,6 @@ def tune(
         with open(manifest, "w", encoding="utf-8") as file:
             file.writelines(text)
         limit = ["--time-limit", str(time_limit)] if time_limit else []
-        table = _run_program("tune", "--batch", manifest, *limit, *arguments)
+        table = _run_program("tune", "--batch", manifest, "--device", device, *limit, *arguments)
     _control.clear()
     return table

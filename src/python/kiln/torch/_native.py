@@ -1,4 +1,5 @@
-"""PyTorch's own convolutions as operators that the extension can call.
+"""PyTorch's own convolutions as operators that the extension can call, and what follows a convolution
+composed of PyTorch's own functions.
 
 The kernels are taken before Kiln's are registered. An exception becomes text that the extension
 raises again, because none passes through PyTorch's C functions.
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import _activations
 from ._extension import extension
 
 _NAMES = ("convolution", "convolution_backward")
@@ -21,6 +23,9 @@ _SCHEMAS = (
     "native_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "
     "SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    "native_convolution_bias_activation(Tensor input, Tensor weight, Tensor? bias, "
+    "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
 )
 _libraries = []
 
@@ -38,6 +43,21 @@ def _guarded(kernel: Any, results: int, keys: Any, *arguments: Any) -> Any:
     return tuple(torch.empty(0) if tensor is None else tensor for tensor in answer)
 
 
+class _Composed:
+    """act(convolution + bias + residual) of PyTorch's own functions."""
+
+    def __init__(self, convolution: Any) -> None:
+        self._convolution = convolution
+
+    def call_boxed(self, keys: Any, *arguments: Any) -> torch.Tensor:
+        x, weight, bias, residual, *geometry, activation, coefficient = arguments
+        y = self._convolution.call_boxed(keys, x, weight, bias, *geometry)
+        if residual is not None:
+            _activations.check_residual(residual, y)
+            y.add_(residual)
+        return _activations.apply(activation, coefficient, y)
+
+
 @functools.lru_cache(maxsize=None)
 def _definitions() -> torch.library.Library:
     library = torch.library.Library("kiln_torch", "DEF")
@@ -51,8 +71,12 @@ def keep(key: str) -> None:
     """Defines the operators for a dispatch key; once, before Kiln's kernels are registered for it."""
     _definitions()
     library = torch.library.Library("kiln_torch", "IMPL")
-    for name, results in zip(_NAMES, (1, 3)):
-        kernel = torch.library.get_kernel(f"aten::{name}", key)
+    convolution, backward = (torch.library.get_kernel(f"aten::{name}", key) for name in _NAMES)
+    for name, kernel, results in (
+        ("convolution", convolution, 1),
+        ("convolution_backward", backward, 3),
+        ("convolution_bias_activation", _Composed(convolution), 1),
+    ):
         library.impl(
             f"native_{name}", functools.partial(_guarded, kernel, results), key, with_keyset=True
         )

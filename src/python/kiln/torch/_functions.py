@@ -1,0 +1,160 @@
+"""Convolutions of Kiln's that are called by name, with what follows them in the same kernel."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Union
+
+import torch
+
+from . import _activations, _operators
+
+Tensor = torch.Tensor
+Ints = Union[int, Sequence[int]]
+
+
+def _expand(value: Ints, spatial: int, name: str) -> List[int]:
+    values = [value] * spatial if isinstance(value, (int, torch.SymInt)) else list(value)
+    if len(values) == 1:
+        values *= spatial
+    if len(values) != spatial:
+        raise ValueError(f"{name} has {len(values)} values; expected 1 or {spatial}")
+    return values
+
+
+def _lower(tensors: Sequence[Optional[Tensor]]) -> List[Optional[Tensor]]:
+    """The tensors in autocast's type, where that is on, as PyTorch casts for its own convolutions."""
+    kind = tensors[0].device.type  # type: ignore[union-attr]
+    if not torch.is_autocast_enabled(kind):
+        return list(tensors)
+    dtype = torch.get_autocast_dtype(kind)
+    lowered = lambda t: t is not None and t.is_floating_point() and t.dtype != torch.float64
+    return [t.to(dtype) if lowered(t) else t for t in tensors]
+
+
+def convolution(
+    spatial: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Optional[Tensor],
+    residual: Optional[Tensor],
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+    activation: str,
+    coefficient: Optional[float],
+) -> Tensor:
+    """What the functions of this module have in common."""
+    found = _activations.find(activation)
+    value = found.coefficient if coefficient is None else coefficient
+    if found.coefficient is None and coefficient is not None:
+        raise ValueError(f"coefficient is {coefficient}; the activation {activation!r} takes none")
+    if input.dim() == spatial + 1:  # one image, without a batch
+        batch = lambda t: None if t is None else t.unsqueeze(0)
+        return convolution(
+            spatial, input.unsqueeze(0), weight, bias, batch(residual), stride, padding, dilation, transposed,
+            output_padding, groups, activation, coefficient,
+        ).squeeze(0)
+    _operators.register()
+    input, weight, bias, residual = _lower((input, weight, bias, residual))  # type: ignore[assignment]
+    geometry = [
+        _expand(stride, spatial, "stride"),
+        _expand(padding, spatial, "padding"),
+        _expand(dilation, spatial, "dilation"),
+        transposed,
+        _expand(output_padding, spatial, "output_padding"),
+        groups,
+    ]
+    run = torch.ops.kiln.convolution_bias_activation
+    if not transposed:
+        return run(input, weight, bias, residual, *geometry, found.number, value or 0.0)
+    # Nothing can follow a transposed convolution in its kernel.
+    y = run(input, weight, bias, None, *geometry, 700, 0.0)
+    if residual is not None:
+        _activations.check_residual(residual, y)
+        y = y + residual
+    return found.apply(y, value or 0.0)
+
+
+_DOC = """{kind} in {n} dimension{s}, with bias, residual and activation{where}.
+
+    ``activation(convolution(input, weight) + bias + residual)``, as ``torch.nn.functional.{name}``
+    computes the convolution, in eager mode and under torch.compile, with gradients of any order. It is
+    Kiln's whether ``kiln.torch.enable()`` was called or not; on the CPU the host device computes, for
+    trying things out. What Kiln does not serve is composed of PyTorch's own functions, and a line in
+    ``kiln.torch.report()`` says why.
+
+    input: ({shape}), or without the batch N. weight: {weight}. bias: one element for each channel of the
+    result. stride, padding, dilation{more}: an integer, or one for each dimension of space.
+    residual: has the sizes and the type of the result. activation: one of {activations}.
+    coefficient: of "clipped_relu" the bound (6), of "leaky_relu" the slope (0.01), of "elu" the scale (1).
+    Raises ValueError or RuntimeError where arguments do not fit.
+    """
+
+
+def _document(function: Any, spatial: int, transposed: bool) -> None:
+    shape = "N, C" + ", D, H, W"[-3 * spatial :]
+    function.__doc__ = _DOC.format(
+        kind="Transposed convolution" if transposed else "Convolution",
+        n=spatial,
+        s="" if spatial == 1 else "s",
+        where="" if transposed else " in the same kernel",
+        name=function.__name__,
+        shape=shape,
+        weight="(C, K / groups, ...)" if transposed else "(K, C / groups, ...)",
+        more=", output_padding" if transposed else "",
+        activations=", ".join(f'"{name}"' for name in _activations.ACTIVATIONS),
+    )
+
+
+def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
+           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+           activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
+    return convolution(1, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
+                       activation, coefficient)
+
+
+def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
+           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+           activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
+    return convolution(2, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
+                       activation, coefficient)
+
+
+def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
+           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+           activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
+    return convolution(3, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
+                       activation, coefficient)
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                     padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1, *,
+                     residual: Optional[Tensor] = None, activation: str = "identity",
+                     coefficient: Optional[float] = None) -> Tensor:
+    return convolution(1, input, weight, bias, residual, stride, padding, dilation, True, output_padding,
+                       groups, activation, coefficient)
+
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                     padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1, *,
+                     residual: Optional[Tensor] = None, activation: str = "identity",
+                     coefficient: Optional[float] = None) -> Tensor:
+    return convolution(2, input, weight, bias, residual, stride, padding, dilation, True, output_padding,
+                       groups, activation, coefficient)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                     padding: Ints = 0, output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1, *,
+                     residual: Optional[Tensor] = None, activation: str = "identity",
+                     coefficient: Optional[float] = None) -> Tensor:
+    return convolution(3, input, weight, bias, residual, stride, padding, dilation, True, output_padding,
+                       groups, activation, coefficient)
+
+
+for _spatial, _function in enumerate((conv1d, conv2d, conv3d), 1):
+    _document(_function, _spatial, False)
+for _spatial, _function in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose3d), 1):
+    _document(_function, _spatial, True)

@@ -1,0 +1,113 @@
+"""kiln::convolution_bias_activation and kiln::convolution_backward, operators of PyTorch with fake kernels
+and gradients of any order.
+
+Both run on Kiln whether it is enabled or not; what Kiln does not serve is composed of PyTorch's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Tuple
+
+import torch
+
+from . import _activations, _control, _flags, _native
+from ._extension import extension, must
+
+_GEOMETRY = (
+    "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups"
+)
+_FORWARD = "convolution_bias_activation"
+_BACKWARD = "convolution_backward"
+_SCHEMAS = (
+    f"{_FORWARD}(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, {_GEOMETRY}, int activation, "
+    "float coefficient) -> Tensor",
+    f"{_BACKWARD}(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, {_GEOMETRY}, "
+    "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+)
+
+
+def _fake_forward(
+    x: Any, weight: Any, bias: Any, residual: Any, *rest: Any
+) -> torch.Tensor:
+    *geometry, activation, _ = rest
+    _activations.by_number(activation)
+    y = torch.ops.aten.convolution(x, weight, bias, *geometry)
+    if residual is not None:
+        _activations.check_residual(residual, y)
+    return y
+
+
+def _save_for_forward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
+    x, weight, bias, residual, *geometry, activation, coefficient = inputs
+    ctx.geometry, ctx.activation, ctx.coefficient = geometry, activation, coefficient
+    ctx.bias_sizes = None if bias is None else list(bias.shape)
+    if _activations.by_number(activation).from_result:
+        ctx.save_for_backward(x, weight, None, None, None if activation == 700 else output)
+    else:  # the argument is computed once more
+        ctx.save_for_backward(x, weight, bias, residual, None)
+
+
+def _gradients_of_forward(ctx: Any, dy: torch.Tensor) -> Tuple[Any, ...]:
+    x, weight, bias, residual, y = ctx.saved_tensors
+    activation = _activations.by_number(ctx.activation)
+    if not activation.from_result:
+        identity = (700, 0.0)
+        y = torch.ops.kiln.convolution_bias_activation(x, weight, bias, residual, *ctx.geometry, *identity)
+    dz = dy if ctx.activation == 700 else activation.gradient(dy, y, ctx.coefficient)
+    wanted = [ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[2]]
+    gradients: Tuple[Any, ...] = (None, None, None)
+    if any(wanted):
+        computed = torch.ops.kiln.convolution_backward(dz, x, weight, ctx.bias_sizes, *ctx.geometry, wanted)
+        gradients = tuple(g if want else None for g, want in zip(computed, wanted))
+    return (*gradients, dz if ctx.needs_input_grad[3] else None, *(None,) * 8)
+
+
+def _save_for_backward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
+    dy, x, weight, _, *ctx.geometry, _ = inputs
+    ctx.save_for_backward(dy, x, weight)
+
+
+def _gradients_of_backward(ctx: Any, ddx: Any, ddw: Any, ddb: Any) -> Tuple[Any, ...]:
+    dy, x, weight = ctx.saved_tensors
+    wanted = list(ctx.needs_input_grad[:3])
+    computed = torch.ops.aten._convolution_double_backward(
+        ddx, ddw, ddb, dy, weight, x, *ctx.geometry, wanted
+    )
+    return (*(g if want else None for g, want in zip(computed, wanted)), *(None,) * 8)
+
+
+@functools.lru_cache(maxsize=None)
+def _define() -> torch.library.Library:
+    library = torch.library.Library("kiln", "DEF")
+    for schema in _SCHEMAS:
+        library.define(schema)
+    forward, backward = f"kiln::{_FORWARD}", f"kiln::{_BACKWARD}"
+    torch.library.register_fake(forward, _fake_forward, lib=library)
+    torch.library.register_fake(backward, lambda *a: torch.ops.aten.convolution_backward(*a), lib=library)
+    torch.library.register_autograd(
+        forward, _gradients_of_forward, setup_context=_save_for_forward, lib=library
+    )
+    torch.library.register_autograd(
+        backward, _gradients_of_backward, setup_context=_save_for_backward, lib=library
+    )
+    return library
+
+
+@functools.lru_cache(maxsize=None)
+def _register() -> bool:
+    library = extension()
+    _flags.watch()
+    _flags.push()
+    _control.use_choices()
+    _define()
+    for key in ("CUDA", "CPU"):
+        _native.keep(key)
+        must(library.kilnTorchRegisterFused(key.encode()))
+    return True
+
+
+@torch.compiler.assume_constant_result  # torch.compile calls it, and does not look inside
+def register() -> bool:
+    """Defines the operators and registers Kiln's kernels of them for CUDA and the CPU, once."""
+    return _register()

@@ -1,0 +1,49 @@
+"""The installed package as its page describes it: `full.sh` runs this outside of the checkout, with the
+wheel as argument; nothing else does."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "src" / "python" / "README.md"
+WHEEL = None
+
+
+def run(*command, **environment):
+    import os
+
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, env={**os.environ, **environment}
+    )
+    if done.returncode != 0:
+        raise AssertionError(done.stdout)
+    return done.stdout
+
+
+@unittest.skipUnless(len(sys.argv) > 1 and sys.argv[1].endswith(".whl"), "full.sh runs it")
+class Package(unittest.TestCase):
+    def test_size(self):
+        self.assertLess(pathlib.Path(WHEEL).stat().st_size, 5e6)
+
+    def test_worked_example_as_written(self):
+        example = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)[0]
+        out = run(sys.executable, "-c", example)
+        self.assertIn("7 by Kiln, 0 native", out)
+        self.assertEqual(len(pathlib.Path("model.manifest").read_text().splitlines()), 7)
+
+    def test_program(self):
+        self.assertIn("kiln ", run(sys.executable, "-m", "kiln", "--version"))
+        self.assertIn("Usage: kiln", run(str(pathlib.Path(sys.executable).parent / "kiln"), "--help"))
+
+    def test_one_line_of_the_environment(self):
+        code = "import sys, torch; print(sys.modules['kiln.torch'].is_enabled('cuda'))"
+        self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="1").endswith("True\n"))
+        self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="0").endswith("False\n"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        WHEEL = sys.argv[1]
+    unittest.main(argv=sys.argv[:1], verbosity=2)
