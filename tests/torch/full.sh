@@ -43,4 +43,6 @@ unset KILN_LIBRARY_DIR PYTHONPATH
 cd "$folder"
 export KILN_CACHE_DIR=${KILN_CACHE_DIR:-$folder/kernel-cache}
 "$python" "$root/tests/torch/python/test_package.py" "$folder"/wheels/*.whl
-KILN_TEST_INSTALLED=1 KILN_TEST_FULL=1 "$python" "$root/tests/torch/python/main.py"
+export KILN_TEST_INSTALLED=1 KILN_TEST_FULL=1
+"$python" "$root/tests/arrays/test_arrays.py"
+"$python" "$root/tests/torch/python/main.py"

@@ -1,6 +1,7 @@
 """The installed package as its page describes it: `full.sh` runs this outside of the checkout, with the
 wheel as argument; nothing else does."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -12,10 +13,13 @@ WHEEL = None
 
 
 def run(*command, **environment):
-    import os
-
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, env={**os.environ, **environment}
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
     )
     if done.returncode != 0:
         raise AssertionError(done.stdout)
@@ -32,6 +36,10 @@ class Package(unittest.TestCase):
         out = run(sys.executable, "-c", example)
         self.assertIn("7 by Kiln, 0 native", out)
         self.assertEqual(len(pathlib.Path("model.manifest").read_text().splitlines()), 7)
+
+    def test_example_of_arrays_as_written(self):
+        examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+        run(sys.executable, "-c", next(e for e in examples if "kiln.arrays" in e) + "assert dw.shape == w.shape")
 
     def test_program(self):
         self.assertIn("kiln ", run(sys.executable, "-m", "kiln", "--version"))

@@ -1,0 +1,209 @@
+"""kiln.arrays on NumPy's arrays, and on those of every other library that is installed, without PyTorch.
+
+Exits with 77, which CTest counts as skipped, where there is no NumPy.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+if not os.environ.get("KILN_TEST_INSTALLED"):  # then the package is the installed one
+    sys.path.insert(0, str(ROOT / "src" / "python"))
+
+try:
+    import numpy as np
+except ImportError:
+    print(f"skipped: {sys.executable} has no NumPy")
+    sys.exit(77)
+
+from kiln import arrays
+from kiln.arrays import _functions
+
+generator = np.random.default_rng()
+
+
+def random(*sizes, dtype=np.float64):
+    return generator.standard_normal(sizes).astype(dtype)
+
+
+def taps(x, w, g):
+    """(output place, tap, padded x) of a two-dimensional convolution by definition."""
+    s, p, d = g.get("stride", 1), g.get("padding", 0), g.get("dilation", 1)
+    padded = np.pad(x, ((0, 0), (0, 0), (p, p), (p, p)))
+    out = [(padded.shape[2 + i] - (w.shape[2 + i] - 1) * d - 1) // s + 1 for i in range(2)]
+    for r in range(w.shape[2]):
+        for q in range(w.shape[3]):
+            window = padded[:, :, r * d : r * d + s * (out[0] - 1) + 1 : s, q * d : q * d + s * (out[1] - 1) + 1 : s]
+            yield r, q, window
+
+
+def forward(x, w, **g):
+    """In f64, group by group."""
+    groups = g.get("groups", 1)
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    parts = []
+    for xs, ws in zip(np.split(x, groups, 1), np.split(w, groups, 0)):
+        parts.append(sum(np.einsum("nchw,kc->nkhw", window, ws[:, :, r, q]) for r, q, window in taps(xs, ws, g)))
+    return np.concatenate(parts, 1)
+
+
+def bilinear(x, w, dy, **g):
+    """sum(dy * convolution(x, w)), whose derivatives the gradients are."""
+    return float((dy.astype(np.float64) * forward(x, w, **g)).sum())
+
+
+class Operations(unittest.TestCase):
+    geometry = dict(stride=2, padding=1, dilation=1, groups=2)
+
+    def test_forward_with_all_that_follows(self):
+        x, w, b = random(2, 4, 7, 6), random(6, 2, 3, 3), random(6)
+        want = forward(x, w, **self.geometry)
+        np.testing.assert_allclose(arrays.convolution(x, w, **self.geometry), want, atol=1e-12)
+        residual = random(*want.shape)
+        y = arrays.convolution(x, w, bias=b, residual=residual, activation="relu", **self.geometry)
+        np.testing.assert_allclose(y, np.maximum(want + b[:, None, None] + residual, 0), atol=1e-12)
+        self.assertIs(type(y), np.ndarray)
+        self.assertTrue(y.flags.c_contiguous)
+
+    def test_gradients(self):
+        x, w = random(2, 4, 7, 6), random(6, 2, 3, 3)
+        dy = random(*forward(x, w, **self.geometry).shape)
+        dx = arrays.data_gradient(dy, w, x.shape, **self.geometry)
+        dw = arrays.filter_gradient(x, dy, w.shape, **self.geometry)
+        for _ in range(3):  # both are linear: along any direction the derivative is the difference
+            ex, ew = random(*x.shape), random(*w.shape)
+            self.assertAlmostEqual((dx * ex).sum(), bilinear(ex, w, dy, **self.geometry), places=9)
+            self.assertAlmostEqual((dw * ew).sum(), bilinear(x, ew, dy, **self.geometry), places=9)
+        np.testing.assert_allclose(arrays.bias_gradient(dy), dy.sum((0, 2, 3)), atol=1e-12)
+
+    def test_transposed(self):
+        x, w = random(2, 4, 3, 4), random(4, 3, 3, 3)
+        y = arrays.convolution_transposed(x, w, stride=2, padding=1, output_padding=1, groups=2)
+        self.assertEqual(y.shape, (2, 6, 6, 8))
+        e = random(*y.shape)
+        want = (forward(e, w, stride=2, padding=1, groups=2) * x).sum()
+        self.assertAlmostEqual((y * e).sum(), want, places=9)
+
+    def test_types_and_dimensions(self):
+        for dtype, error in ((np.float32, 1e-5), (np.float16, 5e-3)):
+            x, w = random(1, 3, 5, 5, dtype=dtype), random(2, 3, 3, 3, dtype=dtype)
+            y = arrays.convolution(x, w, padding=1)
+            self.assertEqual(y.dtype, dtype)
+            np.testing.assert_allclose(y.astype(np.float64), forward(x, w, padding=1), atol=error * 10)
+        x, w = random(1, 3, 1, 9), random(2, 3, 1, 3)
+        want = forward(x, w)
+        np.testing.assert_allclose(arrays.convolution(x[:, :, 0], w[:, :, 0]), want[:, :, 0], atol=1e-12)
+        np.testing.assert_allclose(arrays.convolution(x[:, :, None], w[:, :, None]), want[:, :, None], atol=1e-12)
+
+    def test_strides_and_out(self):
+        base = random(2, 9, 8, 6)
+        x = base.transpose(0, 3, 1, 2)[:, ::2, 1:, :]  # channels last, every other channel, a window
+        w = random(3, 3, 3, 3).transpose(1, 0, 3, 2)
+        want = forward(x, w)
+        frame = np.full((2, 3, want.shape[2] + 2, want.shape[3] + 2), np.nan)
+        out = frame[:, :, 1:-1, 1:-1]
+        self.assertIs(arrays.convolution(x, w, out=out), out)
+        np.testing.assert_allclose(out, want, atol=1e-12)
+        self.assertTrue(np.isnan(frame[:, :, 0]).all() and np.isnan(frame[:, :, :, -1]).all())
+
+    def test_what_is_wrong_is_named(self):
+        x, w = random(1, 2, 4, 4), random(3, 2, 3, 3)
+        locked = np.empty((1, 3, 2, 2))
+        locked.flags.writeable = False
+        convolution = arrays.convolution
+        for error, words, call in (
+            (TypeError, "x is a list; expected an array with", lambda: convolution([1], w)),
+            (ValueError, "x is of int64; expected one of float32,", lambda: convolution(np.ones((1, 2, 4, 4), np.int64), w)),
+            (ValueError, "w is of float32; expected float64, as x", lambda: convolution(x, w.astype(np.float32))),
+            (ValueError, "x has negative strides", lambda: convolution(x[..., ::-1], w)),
+            (ValueError, r"x has sizes \(2,\); expected 3 to 5", lambda: convolution(random(2), w)),
+            (ValueError, "stride has 3 values; expected 1 or 2", lambda: convolution(x, w, stride=(1, 1, 1))),
+            (ValueError, r"bias has sizes \(2,\); expected \(3,\)", lambda: convolution(x, w, bias=random(2))),
+            (ValueError, r"out has sizes \(1, 3, 1, 1\); expected \(1, 3, 2, 2\)", lambda: convolution(x, w, out=random(1, 3, 1, 1))),
+            (ValueError, "out is a ndarray that may not be written to", lambda: convolution(x, w, out=locked)),
+            (ValueError, "activation is 'rlu'; expected one of identity,", lambda: convolution(x, w, activation="rlu")),
+            (ValueError, "math is 'fast'; expected one of default,", lambda: convolution(x, w, math="fast")),
+            (RuntimeError, "kilnGetConvolutionForwardOutputDim", lambda: convolution(x, random(3, 5, 3, 3))),
+        ):
+            with self.assertRaisesRegex(error, words):
+                call()
+
+    def test_numbers_are_the_headers(self):
+        text = "".join(path.read_text() for path in (ROOT / "include" / "kiln").glob("*.h"))
+        values = {name: int(value) for name, value in re.findall(r"\b(KILN_\w+) = (\d+)", text)}
+        names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
+        for dtype, number in _functions.TYPES.items():
+            self.assertEqual(number, values["KILN_DATA_" + names[dtype]])
+        for math, number in _functions.MATH.items():
+            self.assertEqual(number, values["KILN_MATH_" + math.upper()])
+        for name, (number, _) in _functions.ACTIVATIONS.items():
+            self.assertEqual(number, values["KILN_ACTIVATION_" + {"gelu": "GELU_ERF"}.get(name, name.upper())])
+        self.assertEqual(_functions.CROSS_CORRELATION, values["KILN_CROSS_CORRELATION"])
+        self.assertEqual((arrays._buffers.CUDA, arrays._buffers.HOST), (values["KILN_DEVICE_CUDA"], values["KILN_DEVICE_HOST"]))
+
+
+class Libraries(unittest.TestCase):
+    """The same numbers in other libraries' arrays, on the GPU if they find one."""
+
+    def check(self, convert, library):
+        x, w, b = random(2, 3, 6, 6, dtype=np.float32), random(4, 3, 3, 3, dtype=np.float32), random(4, dtype=np.float32)
+        want = np.maximum(forward(x, w, padding=1) + b[:, None, None], 0)
+        y = arrays.convolution(convert(x), convert(w), bias=convert(b), padding=1, activation="relu")
+        self.assertEqual(type(y).__module__.split(".")[0], library)
+        back = y.get() if hasattr(y, "get") else y.copy_to_host() if hasattr(y, "copy_to_host") else np.asarray(y)
+        np.testing.assert_allclose(back, want, atol=1e-4)
+        dw = arrays.filter_gradient(convert(x), y, w.shape, padding=1)
+        self.assertEqual(tuple(dw.shape), w.shape)
+        return y
+
+    def needs(self, library):
+        if importlib.util.find_spec(library) is None:
+            self.skipTest(f"{library} is not installed")
+        return __import__(library)
+
+    def test_jax(self):
+        jax = self.needs("jax")
+        y = self.check(jax.numpy.asarray, "jaxlib")
+        self.assertAlmostEqual(float((y + 1).mean()), float(y.mean()) + 1, places=4)
+        with self.assertRaisesRegex(ValueError, "may not be written to"):
+            arrays.bias_gradient(y, out=jax.numpy.zeros(4))
+        half = jax.numpy.ones((1, 1, 3, 3), jax.numpy.bfloat16)
+        self.assertEqual(float(arrays.convolution(half, half)[0, 0, 0, 0]), 9.0)
+
+    def test_cupy(self):
+        cupy = self.needs("cupy")
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            self.skipTest("CuPy finds no GPU")
+        self.check(cupy.asarray, "cupy")
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            x = cupy.ones((1, 1, 3, 3))
+            y = arrays.convolution(x, x, stream=stream.ptr)
+            self.assertEqual(float(y[0, 0, 0, 0]), 9.0)
+
+    def test_numba(self):
+        numba = self.needs("numba")
+        from numba import cuda
+
+        if not cuda.is_available():
+            self.skipTest("numba finds no GPU")
+        self.check(cuda.to_device, "numba")
+
+    def test_torch(self):
+        torch = self.needs("torch")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        x = torch.ones(1, 1, 3, 3, device=device)
+        y = arrays.convolution(x, x)
+        self.assertEqual((y.item(), y.device.type), (9.0, device))
+        self.assertIs(arrays.convolution(x, 2 * x, out=y), y)
+        self.assertEqual(y.item(), 18.0)
+        if device == "cpu":
+            self.check(torch.from_numpy, "torch")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
