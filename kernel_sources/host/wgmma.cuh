@@ -228,8 +228,17 @@ class WarpgroupProducts {
     begun_ = false;
   }
 
+  // By a warp together, as all of these instructions are: no lane goes on while another's sums may
+  // still be read from what the first one then gives away.
   template <int NEWEST>
   device_inline void wait() {
+    finish<NEWEST>();
+    warp_barrier();
+  }
+
+ private:
+  template <int NEWEST>
+  device_inline void finish() {
     int done = 0;
     for (; done < count_ && pending_[done].group < group_ - NEWEST; ++done)
       wrong_ = wrong_ || changed(pending_[done]);

@@ -1,6 +1,7 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
 #include "core/process/per_process.hpp"
+#include "engines/conv/dense/nhwc_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
@@ -38,10 +39,10 @@ std::vector<const Engine*> make_engines() {
 std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
-      make_engines<HaloWgmmaEngine, HaloWgmmaPlanarEngine, HaloGemmEngine, HaloGemmWgmmaEngine,
-                   HaloGemmPlanarEngine, HaloGemmPlanarWgmmaEngine, FewChannelsEngine,
-                   FewChannelsWgmmaEngine, FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine,
-                   ImplicitGemmFmaEngine, SlidingWindowEngine, DirectEngine,
+      make_engines<DenseNhwcWgmmaEngine, HaloWgmmaEngine, HaloWgmmaPlanarEngine, HaloGemmEngine,
+                   HaloGemmWgmmaEngine, HaloGemmPlanarEngine, HaloGemmPlanarWgmmaEngine,
+                   FewChannelsEngine, FewChannelsWgmmaEngine, FewRowsEngine, FewRowsWgmmaEngine,
+                   ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, SlidingWindowEngine, DirectEngine,
                    WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
                    WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
                    PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,

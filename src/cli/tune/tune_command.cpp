@@ -139,6 +139,10 @@ void add_tune_command(CLI::App& app, Run& run_command) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
+  command
+      .add_option("--engine", options->settings.engines,
+                  "Candidates of these engines alone; plans then take the fastest of them")
+      ->delimiter(',');
   command.add_option("--within", options->settings.within, "See below")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();

@@ -1,5 +1,6 @@
 #include "cli/tune/tuner.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -68,6 +69,12 @@ Outcome Tuner::run(const bench::Case& item) {
   try {
     const DeviceDescription& device = device_->description();
     std::vector<Option> options = all_candidates(item.problem, device);
+    std::erase_if(options, [&](const Option& option) {
+      return !settings_.engines.empty() &&
+             std::ranges::find(settings_.engines, option.name.engine) == settings_.engines.end();
+    });
+    if (options.empty())
+      fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(settings_.engines, ", "));
     std::vector<EngineRefusal> refusals;
     const Proposal chosen = choose(item.problem, device, {}, refusals);
     const Winner model = name_of(chosen.kernel, chosen.launch);

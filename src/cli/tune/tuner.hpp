@@ -12,7 +12,8 @@ struct TuningSettings {
   bench::MeasurementSettings full;  // of those that come close to the fastest
   // Candidates predicted to take longer than this many times the least prediction are left out.
   double within = 3;
-  int threads = 1;  // compilers at a time
+  int threads = 1;                     // compilers at a time
+  std::vector<std::string> engines{};  // measured alone; empty: all
 };
 
 class Tuner {

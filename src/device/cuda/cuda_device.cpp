@@ -190,9 +190,11 @@ class CudaDevice final : public Device {
 
   void encode_map(const TensorMapSpec& map,
                   std::span<std::byte, tensor_map_bytes> to) const override {
+    const CurrentContext current(context_);  // without one the driver refuses
     cuda::encode(map, to);
   }
   void set_map_address(std::byte* map, void* address) const override {
+    const CurrentContext current(context_);
     cuda::set_address(map, address);
   }
 

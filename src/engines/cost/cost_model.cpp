@@ -554,6 +554,10 @@ double direct_seconds(const DirectWork& work, const DeviceDescription& device) {
   return seconds_of(direct_first_clocks + std::max(waits, issue), work.bytes, chip);
 }
 
+double clocks_to_seconds(double clocks, double bytes, const DeviceDescription& device) {
+  return seconds_of(clocks, bytes, rates_of(device));
+}
+
 double memory_bound_seconds(double bytes, const DeviceDescription& device) {
   return seconds_of(direct_first_clocks, bytes, rates_of(device));
 }

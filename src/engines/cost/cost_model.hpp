@@ -124,6 +124,9 @@ struct DirectWork {
 };
 double direct_seconds(const DirectWork& work, const DeviceDescription& device);
 
+// Of a launch whose multiprocessors are at work for so many clocks, while memory moves `bytes`.
+double clocks_to_seconds(double clocks, double bytes, const DeviceDescription& device);
+
 // What moves `bytes` and computes next to nothing.
 double memory_bound_seconds(double bytes, const DeviceDescription& device);
 

@@ -52,8 +52,8 @@ constexpr GemmTile mma_double_tiles[] = {
     {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
 };
 
-// What PTX knows a thread's sums by (kernel_sources/cuda/sum_registers.cuh), of left x right
-// products of four.
+}  // namespace
+
 void add_sum_registers(std::vector<Constant>& constants, int left, int right, bool totals,
                        const char* type) {
   std::string products, rights;
@@ -69,8 +69,6 @@ void add_sum_registers(std::vector<Constant>& constants, int left, int right, bo
   add("EACH_RIGHT(X)", std::move(rights));
   add("STORED_SUMS", totals ? "\"t\"" : "\"s\"");
 }
-
-}  // namespace
 
 std::span<const GemmTile> fma_tiles(DataType type) {
   switch (type) {

@@ -87,6 +87,11 @@ struct FragmentShape {
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
                             const ConvolutionProblem& problem, int run_m, int run_n = 2);
 
+// What PTX knows a thread's sums by (kernel_sources/cuda/sum_registers.cuh), of left x right
+// products of four; type: "f32".
+void add_sum_registers(std::vector<Constant>& constants, int left, int right, bool totals,
+                       const char* type);
+
 // What the text of the instruction by which a warpgroup multiplies (kernel_sources/cuda/wgmma.cuh)
 // takes from the number of columns of a product.
 void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);

@@ -1,0 +1,101 @@
+// Forward convolution and data gradient of channels-last tensors on Hopper: a matrix product whose
+// operands the copy engine brings to shared memory (loads.cuh), where the tensor cores read them,
+// and whose results it takes away (store.cuh).
+//
+// Long sums, which the tensor cores round toward zero, are promoted every PROMOTE steps: to local
+// memory, for that is seldom.
+//
+// A block is one warpgroup that asks for copies and CONSUMERS that multiply; there is one for each
+// multiprocessor, which takes tiles (tile.cuh) in turn, so that a tile's results leave while the
+// next one's operands come.
+#include "conv/dense/loads.cuh"
+#include "conv/dense/store.cuh"
+#include "target/shared_memory.cuh"
+#include "target/wgmma.cuh"
+
+// Bytes from one 16 of the reduction to the next.
+constexpr int K_ROWS = 32, K_STEPS = 16 * LINE_BYTES;
+constexpr bool LEFT_BY_STEPS = FILTER_BY_CHANNELS && !PIXELS_LEFT;
+constexpr bool RIGHT_BY_STEPS = FILTER_BY_CHANNELS && PIXELS_LEFT;
+
+using Products = WarpgroupProducts<element_t, LEFT, BLOCK_RIGHT / 8>;
+
+// 16 of the reduction, for each left operand of the warpgroup.
+template <int L>
+device_inline void multiply(Products& products, Sums& sums, const SharedMatrix& left,
+                            const SharedMatrix& right, bool add) {
+  products.template multiply_swizzled<LEFT_BY_STEPS, RIGHT_BY_STEPS, L>(
+      sums, left.moved(L * (64 * LINE_BYTES)), right, add);
+  if constexpr (L + 1 < LEFT) multiply<L + 1>(products, sums, left, right, add);
+}
+
+device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
+                           Barriers& barriers) {
+  const u32 group = thread_x() / 128 - 1;
+  const bool first_lane = thread_x() % 32 == 0;
+  Store store(params, memory, barriers, group);
+  const SharedMatrix lefts =
+      SharedMatrix::swizzled(memory + group * (GROUP_ROWS * LINE_BYTES), 8 * LINE_BYTES);
+  const SharedMatrix rights =
+      SharedMatrix::swizzled(memory + LEFT_BYTES, 8 * LINE_BYTES, 64 * LINE_BYTES);
+  Products products;
+  Ring ring(0);
+  const u32 tiles = params.common.tiles[PHASES - 1];
+#pragma unroll 1
+  for (u32 number = block_x(); number < tiles; number += grid_x()) {
+    const Tile tile(number, params.common);
+    const int steps = tile.steps();
+    bool promoted = false;  // something is held
+    int step = 0;
+#pragma unroll 1
+    while (step < steps) {
+      const int first = step;
+      const int end = PROMOTE > 0 && first + PROMOTE < steps ? first + PROMOTE : steps;
+      int before = 0;  // the stage of the step before
+#pragma unroll 1
+      for (; step < end; ++step) {
+        barriers.landed[ring.stage].wait(ring.parity);
+        const SharedMatrix left = lefts.moved(ring.stage * STAGE_BYTES);
+        const SharedMatrix right = rights.moved(ring.stage * STAGE_BYTES);
+        products.begin();
+#pragma unroll
+        for (int k = 0; k < STEP_CHANNELS / 16; ++k)
+          multiply<0>(products, sums, left.moved(k * (LEFT_BY_STEPS ? K_STEPS : K_ROWS)),
+                      right.moved(k * (RIGHT_BY_STEPS ? K_STEPS : K_ROWS)), step > first || k > 0);
+        products.commit();
+        products.template wait<1>();
+        if (first_lane && step > first) barriers.free[before].arrive();
+        before = ring.stage;
+        ring.advance();
+      }
+      products.template wait<0>();
+      if (first_lane) barriers.free[before].arrive();
+      if constexpr (PROMOTE > 0) {
+        if (promoted) sums.add_held();
+        if (step < steps) sums.hold();
+        promoted = true;
+      }
+    }
+    store.store(sums, tile);
+  }
+  store.finish();
+}
+
+KILN_KERNEL(dense_nhwc_wgmma, THREADS, 1, Params, params) {
+  Sums sums;
+  sums.declare();
+  unsigned char* const memory = shared_array<unsigned char, BARRIERS_AT>(0);
+  Barriers& barriers = *shared_array<Barriers, 1>(BARRIERS_AT);
+  if (thread_x() == 0) {
+    barriers.init();
+    for (int i = 0; i < MAPS; ++i) prefetch_map(params.maps[i]);
+  }
+  block_barrier();
+  if (thread_x() < 128) {
+    give_registers<PRODUCER_REGISTERS>();
+    if (thread_x() == 0) produce(params, memory, barriers);
+  } else {
+    take_registers<CONSUMER_REGISTERS>();
+    consume(params, sums, memory, barriers);
+  }
+}

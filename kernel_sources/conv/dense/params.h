@@ -1,0 +1,16 @@
+// What one execution of a dense convolution kernel tells it. Shared by host code and kernels.
+#pragma once
+
+#include "common/tensor_map.h"
+
+// Tensor maps follow: for each phase those of the source, of the filter and of the output; then,
+// with RESIDUAL, that of what beta scales.
+struct alignas(64) DenseParams {
+  const void* bias;
+  double alpha;  // exact for either compute type
+  double beta;   // 0: what it scales is not read
+  double coef[2];
+  unsigned tiles[8];  // of pixels by rows, in all phases up to the end of this one
+};
+
+static_assert(sizeof(DenseParams) == 128, "host and device must agree");

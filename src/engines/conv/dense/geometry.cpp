@@ -1,0 +1,239 @@
+#include "engines/conv/dense/geometry.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "conv/dense/params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t element = 2;            // bytes
+constexpr std::int64_t vector = 16 / element;  // elements that strides are multiples of
+constexpr std::int64_t box_channels = 64;      // 128 bytes, what a swizzle permutes
+
+// {0: W, 1: H} of values that are outermost first.
+std::int64_t across(const Spatial& values, std::size_t i) { return values[2 - i]; }
+
+std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t i) {
+  return (across(phase.taps, i) - 1) * across(gather.step, i);
+}
+
+std::string stride_refusal(const char* tensor, const Dims& strides) {
+  if (strides[1] != 1)
+    return cat("the channels of ", tensor,
+               " are not contiguous (stride 1), as channels-last layout has them");
+  for (const std::size_t i : {0, 3, 4})
+    if (strides[i] % vector != 0 || strides[i] < 0)
+      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
+                 ", for copies of 16 bytes");
+  return "";
+}
+
+std::string filter_refusal(const Gather& gather) {
+  const auto whole = [](std::int64_t stride) { return stride % vector == 0; };
+  const bool taps = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
+                    std::all_of(gather.phases.begin(), gather.phases.end(),
+                                [&](const Gather::Phase& phase) { return whole(phase.w_first); });
+  if (taps && gather.w_channel == 1 && whole(gather.w_row)) return "";
+  if (taps && gather.w_row == 1 && whole(gather.w_channel)) return "";
+  return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
+}
+
+// What the copy engine can be told of one phase.
+std::string phase_refusal(const Gather& gather, const Gather::Phase& phase) {
+  if (phase.tap_count() == 0) return "";
+  const DensePhase places = dense_phase(gather, phase);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::int64_t corner : {places.lower[i], places.upper[i]})
+      if (corner < -128 || corner > 127)
+        return cat("pixels begin or end ", std::abs(corner),
+                   " places from an edge of the source; expected at most 127");
+    if (std::abs(reach(gather, phase, i)) > 255)
+      return cat("the filter reaches over ", std::abs(reach(gather, phase, i)),
+                 " places; expected at most 255");
+  }
+  return "";
+}
+
+TensorMapSpec tiled(const ConvolutionProblem& problem, int rank) {
+  TensorMapSpec map;
+  map.type = problem.type;
+  map.rank = rank;
+  return map;
+}
+
+// Sizes of 1 have any stride: that of dense tensors, for maps have no stride of 0.
+void set_stride(TensorMapSpec& map, std::size_t i, std::int64_t elements) {
+  const std::int64_t dense =
+      i == 1 ? round_up(map.sizes[0], vector) * element : map.strides[i - 2] * map.sizes[i - 1];
+  map.strides[i - 1] = map.sizes[i] == 1 ? dense : elements * element;
+}
+
+TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const Gather::Phase& phase, std::int64_t pixels) {
+  const DensePhase places = dense_phase(gather, phase);
+  TensorMapSpec map = tiled(problem, 4);
+  map.mode = TensorMapSpec::Mode::im2col;
+  map.sizes = {gather.channels, gather.source[2], gather.source[1], problem.batch};
+  set_stride(map, 1, gather.source_strides[4]);
+  set_stride(map, 2, gather.source_strides[3]);
+  set_stride(map, 3, gather.source_strides[0]);
+  map.box = {box_channels, pixels};
+  map.lower = places.lower;
+  map.upper = places.upper;
+  map.steps = {gather.stride[2], gather.stride[1]};
+  return map;
+}
+
+TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const Gather::Phase& phase, std::int64_t rows) {
+  const bool by_channels = filter_by_channels(gather);
+  TensorMapSpec map = tiled(problem, 4);
+  map.sizes = {gather.channels, phase.taps[2], phase.taps[1], gather.rows};
+  if (by_channels) std::swap(map.sizes[0], map.sizes[3]);
+  set_stride(map, 1, gather.w_tap[2]);
+  set_stride(map, 2, gather.w_tap[1]);
+  set_stride(map, 3, by_channels ? gather.w_channel : gather.w_row);
+  map.box = {box_channels, 1, 1, by_channels ? box_channels : rows};
+  return map;
+}
+
+// Of what has one place for each of a phase's output pixels.
+TensorMapSpec pixel_map(const ConvolutionProblem& problem, const Gather& gather,
+                        const Gather::Phase& phase, const Dims& strides, bool line,
+                        std::int64_t pixels) {
+  TensorMapSpec map = tiled(problem, line ? 2 : 4);
+  map.box = {box_channels, pixels};
+  if (line) {
+    map.sizes = {gather.rows, problem.batch * phase.pixels[1] * phase.pixels[2]};
+    const std::int64_t stride = phase.pixels[2] > 1   ? strides[4]
+                                : phase.pixels[1] > 1 ? strides[3]
+                                                      : strides[0];
+    set_stride(map, 1, stride);
+    return map;
+  }
+  map.mode = TensorMapSpec::Mode::im2col;
+  map.sizes = {gather.rows, phase.pixels[2], phase.pixels[1], problem.batch};
+  set_stride(map, 1, strides[4]);
+  set_stride(map, 2, strides[3]);
+  set_stride(map, 3, strides[0]);
+  return map;
+}
+
+}  // namespace
+
+DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
+  DensePhase out;
+  for (std::size_t i = 0; i < 2; ++i) {
+    out.lower[i] = across(phase.origin, i) + std::min<std::int64_t>(reach(gather, phase, i), 0);
+    out.upper[i] = out.lower[i] + (across(phase.pixels, i) - 1) * across(gather.stride, i) -
+                   (across(gather.source, i) - 1);
+  }
+  return out;
+}
+
+bool filter_by_channels(const Gather& gather) { return gather.w_channel != 1; }
+
+// The tensor cores round sums toward zero: of numbers of one sign they lose 3e-3 over 401408
+// products, and so 1.2e-4 over a run of these, a quarter of what f16 rounds.
+void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps) {
+  constexpr std::int64_t run = 256;
+  constants.push_back({"PROMOTE", steps > run ? run : 0, "steps"});
+  constants.push_back({"PROMOTE_LOCAL", steps > run, ""});
+}
+
+bool in_line(const Dims& strides, const Spatial& pixels) {
+  std::int64_t next = 0;  // what the next stride must be; 0: any
+  for (const auto& [size, stride] : {std::pair(pixels[2], strides[4]), {pixels[1], strides[3]}}) {
+    if (size == 1) continue;
+    if (next != 0 && stride != next) return false;
+    next = stride * size;
+  }
+  return next == 0 || strides[0] == next;  // whatever the number of images
+}
+
+std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                          const DeviceDescription& device) {
+  const std::int64_t reduction = gather.channels * gather.most_taps();
+  if (size_of(problem.type) != 2)
+    return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
+  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
+  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  constexpr int least_driver = 12000;
+  if (device.driver_version != 0 && device.driver_version < least_driver)
+    return "the CUDA driver knows no tensor maps; expected one of CUDA 12.0 or later";
+  if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
+  if (gather.phases.size() > std::size(DenseParams{}.tiles))
+    return cat("a data gradient of ", gather.phases.size(),
+               " phases, positions modulo the stride; ", "expected at most ",
+               std::size(DenseParams{}.tiles));
+  if (gather.most_taps() == 0) return "no tap of the filter meets the input";
+  for (const Gather::Phase& phase : gather.phases) {
+    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
+      return "three dimensions of space; this engine takes one and two";
+    if (std::string reason = phase_refusal(gather, phase); !reason.empty()) return reason;
+    if (problem.batch * phase.out_pixels() > limit32 / 2)
+      return cat(problem.batch * phase.out_pixels(), " pixels; expected at most ", limit32 / 2);
+  }
+  for (const std::size_t i : {1, 2})
+    if (constexpr std::int64_t most = 8; gather.stride[i] > most)
+      return cat("a stride is ", gather.stride[i], "; expected at most ", most);
+  if (problem.alignment < 16)
+    return cat("the alignment is ", problem.alignment,
+               " bytes; expected 16, as the copy engine has it");
+  for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
+    if (count % vector != 0)
+      return cat(count, " ", what, " channels; expected a multiple of ", vector);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  if (std::string reason = stride_refusal(dgrad ? "dy" : "x", gather.source_strides);
+      !reason.empty())
+    return reason;
+  if (std::string reason = stride_refusal(dgrad ? "dx" : "y", gather.out_strides); !reason.empty())
+    return reason;
+  if (problem.epilogue.residual)
+    if (std::string reason = stride_refusal("z", problem.z_strides); !reason.empty()) return reason;
+  return filter_refusal(gather);
+}
+
+std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather) {
+  return static_cast<std::int64_t>(gather.phases.size()) * 3 + (problem.epilogue.residual ? 1 : 0);
+}
+
+std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
+                                        const DenseBoxes& boxes) {
+  std::vector<LaunchSpec::Map> maps;
+  const std::vector<Operand> operands = operands_of(problem);
+  const auto add = [&](TensorMapSpec spec, std::string_view name, std::int64_t first) {
+    const auto found = std::find_if(operands.begin(), operands.end(),
+                                    [&](const Operand& operand) { return operand.name == name; });
+    maps.push_back(
+        {std::move(spec), static_cast<std::uint8_t>(found - operands.begin()), first * element,
+         static_cast<std::uint16_t>(sizeof(DenseParams) + maps.size() * sizeof(TensorMap))});
+  };
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  const bool line = std::all_of(
+      gather.phases.begin(), gather.phases.end(),
+      [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
+  for (const Gather::Phase& phase : gather.phases) {
+    // Of a phase without taps no copy asks for these.
+    const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
+    add(source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
+    add(filter_map(problem, gather, read, boxes.filter_rows), "w", read.w_first);
+    add(pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
+        operands.back().name, phase.out_first);
+  }
+  if (problem.epilogue.residual) {
+    const Gather::Phase& phase = gather.phases.front();
+    add(pixel_map(problem, gather, phase, problem.z_strides,
+                  in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
+        "z", 0);
+  }
+  return maps;
+}
+
+}  // namespace kiln

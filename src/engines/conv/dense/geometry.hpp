@@ -1,0 +1,47 @@
+// A gather as the dense engines see it: channels-last tensors of two dimensions of space, each of
+// which the copy engine knows by a tensor map.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "engines/conv/gather.hpp"
+
+namespace kiln {
+
+// {W, H} of one phase. The taps of a pixel are numbered from the one whose place is lowest on.
+struct DensePhase {
+  std::array<std::int64_t, 2> lower{};  // place of pixel 0's lowest tap
+  std::array<std::int64_t, 2> upper{};  // of the last pixel's, from the source's last place
+};
+DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase);
+
+// Why the dense engines do not take it; "" if they do.
+std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                          const DeviceDescription& device);
+
+// Whether the filter's rows lie side by side, and not its channels.
+bool filter_by_channels(const Gather& gather);
+
+// PROMOTE and PROMOTE_LOCAL, for sums over so many steps of 64.
+void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps);
+
+// Whether the output's pixels, those of all images, are equally far apart; {N, row, ..., W}
+// strides.
+bool in_line(const Dims& strides, const Spatial& pixels);
+
+// What a tile takes of each operand at a time.
+struct DenseBoxes {
+  std::int64_t pixels;       // of the source
+  std::int64_t filter_rows;  // with channels side by side
+  std::int64_t slab_pixels;  // of the output
+};
+// In the order of kernel_sources/conv/dense/params.h.
+std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
+                                        const DenseBoxes& boxes);
+std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather);
+
+}  // namespace kiln

@@ -1,0 +1,23 @@
+// How long the dense engines' kernels take (src/engines/conv/dense), told before they exist.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace kiln {
+
+// Tiles that blocks, one a multiprocessor, take in turn, 64 channels of a tap a step.
+struct DenseWork {
+  struct Phase {
+    std::int64_t tiles, steps;  // of a tile
+  };
+  int pixels = 0, rows = 0;  // of a tile
+  int warpgroups = 0;        // that multiply
+  std::vector<Phase> phases{};
+  double bytes = 0;  // of operands and result, once each
+};
+double dense_seconds(const DenseWork& work, const DeviceDescription& device);
+
+}  // namespace kiln
