@@ -2,6 +2,7 @@
 // problem.
 #include "core/process/per_process.hpp"
 #include "engines/conv/dense/nhwc_wgmma.hpp"
+#include "engines/conv/dense/wgrad.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
@@ -43,10 +44,10 @@ std::span<const Engine* const> engines() {
                    HaloGemmWgmmaEngine, HaloGemmPlanarEngine, HaloGemmPlanarWgmmaEngine,
                    FewChannelsEngine, FewChannelsWgmmaEngine, FewRowsEngine, FewRowsWgmmaEngine,
                    ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, SlidingWindowEngine, DirectEngine,
-                   WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
-                   WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
-                   PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
-                   PointwiseEngine, ReductionEngine>);
+                   DenseWgradEngine, WgradChannelsLastEngine, WgradPlanarEngine,
+                   WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine, DirectWgradEngine,
+                   PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
+                   TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

@@ -20,4 +20,14 @@ struct DenseWork {
 };
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);
 
+// A filter gradient: blocks of `steps` stages each.
+struct DenseWgradWork {
+  int filters = 0, columns = 0, step_pixels = 0;
+  double blocks = 0, steps = 0;
+  int cluster = 1;           // blocks that add up their sums in shared memory
+  bool second_step = false;  // adds up what groups of clusters leave
+  double bytes = 0;
+};
+double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device);
+
 }  // namespace kiln

@@ -23,17 +23,6 @@ std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t
   return (across(phase.taps, i) - 1) * across(gather.step, i);
 }
 
-std::string stride_refusal(const char* tensor, const Dims& strides) {
-  if (strides[1] != 1)
-    return cat("the channels of ", tensor,
-               " are not contiguous (stride 1), as channels-last layout has them");
-  for (const std::size_t i : {0, 3, 4})
-    if (strides[i] % vector != 0 || strides[i] < 0)
-      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
-                 ", for copies of 16 bytes");
-  return "";
-}
-
 std::string filter_refusal(const Gather& gather) {
   const auto whole = [](std::int64_t stride) { return stride % vector == 0; };
   const bool taps = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
@@ -42,22 +31,6 @@ std::string filter_refusal(const Gather& gather) {
   if (taps && gather.w_channel == 1 && whole(gather.w_row)) return "";
   if (taps && gather.w_row == 1 && whole(gather.w_channel)) return "";
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
-}
-
-// What the copy engine can be told of one phase.
-std::string phase_refusal(const Gather& gather, const Gather::Phase& phase) {
-  if (phase.tap_count() == 0) return "";
-  const DensePhase places = dense_phase(gather, phase);
-  for (std::size_t i = 0; i < 2; ++i) {
-    for (const std::int64_t corner : {places.lower[i], places.upper[i]})
-      if (corner < -128 || corner > 127)
-        return cat("pixels begin or end ", std::abs(corner),
-                   " places from an edge of the source; expected at most 127");
-    if (std::abs(reach(gather, phase, i)) > 255)
-      return cat("the filter reaches over ", std::abs(reach(gather, phase, i)),
-                 " places; expected at most 255");
-  }
-  return "";
 }
 
 TensorMapSpec tiled(const ConvolutionProblem& problem, int rank) {
@@ -74,8 +47,59 @@ void set_stride(TensorMapSpec& map, std::size_t i, std::int64_t elements) {
   map.strides[i - 1] = map.sizes[i] == 1 ? dense : elements * element;
 }
 
-TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const Gather::Phase& phase, std::int64_t pixels) {
+TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const Gather::Phase& phase, std::int64_t rows) {
+  const bool by_channels = filter_by_channels(gather);
+  TensorMapSpec map = tiled(problem, 4);
+  map.sizes = {gather.channels, phase.taps[2], phase.taps[1], gather.rows};
+  if (by_channels) std::swap(map.sizes[0], map.sizes[3]);
+  set_stride(map, 1, gather.w_tap[2]);
+  set_stride(map, 2, gather.w_tap[1]);
+  set_stride(map, 3, by_channels ? gather.w_channel : gather.w_row);
+  map.box = {box_channels, 1, 1, by_channels ? box_channels : rows};
+  return map;
+}
+
+}  // namespace
+
+DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
+  DensePhase out;
+  for (std::size_t i = 0; i < 2; ++i) {
+    out.lower[i] = across(phase.origin, i) + std::min<std::int64_t>(reach(gather, phase, i), 0);
+    out.upper[i] = out.lower[i] + (across(phase.pixels, i) - 1) * across(gather.stride, i) -
+                   (across(gather.source, i) - 1);
+  }
+  return out;
+}
+
+std::string dense_stride_refusal(const char* tensor, const Dims& strides) {
+  if (strides[1] != 1)
+    return cat("the channels of ", tensor,
+               " are not contiguous (stride 1), as channels-last layout has them");
+  for (const std::size_t i : {0, 3, 4})
+    if (strides[i] % vector != 0 || strides[i] < 0)
+      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
+                 ", for copies of 16 bytes");
+  return "";
+}
+
+std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase) {
+  if (phase.tap_count() == 0) return "";
+  const DensePhase places = dense_phase(gather, phase);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::int64_t corner : {places.lower[i], places.upper[i]})
+      if (corner < -128 || corner > 127)
+        return cat("pixels begin or end ", std::abs(corner),
+                   " places from an edge of the source; expected at most 127");
+    if (std::abs(reach(gather, phase, i)) > 255)
+      return cat("the filter reaches over ", std::abs(reach(gather, phase, i)),
+                 " places; expected at most 255");
+  }
+  return "";
+}
+
+TensorMapSpec dense_source_map(const ConvolutionProblem& problem, const Gather& gather,
+                               const Gather::Phase& phase, std::int64_t pixels) {
   const DensePhase places = dense_phase(gather, phase);
   TensorMapSpec map = tiled(problem, 4);
   map.mode = TensorMapSpec::Mode::im2col;
@@ -90,23 +114,9 @@ TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather
   return map;
 }
 
-TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const Gather::Phase& phase, std::int64_t rows) {
-  const bool by_channels = filter_by_channels(gather);
-  TensorMapSpec map = tiled(problem, 4);
-  map.sizes = {gather.channels, phase.taps[2], phase.taps[1], gather.rows};
-  if (by_channels) std::swap(map.sizes[0], map.sizes[3]);
-  set_stride(map, 1, gather.w_tap[2]);
-  set_stride(map, 2, gather.w_tap[1]);
-  set_stride(map, 3, by_channels ? gather.w_channel : gather.w_row);
-  map.box = {box_channels, 1, 1, by_channels ? box_channels : rows};
-  return map;
-}
-
-// Of what has one place for each of a phase's output pixels.
-TensorMapSpec pixel_map(const ConvolutionProblem& problem, const Gather& gather,
-                        const Gather::Phase& phase, const Dims& strides, bool line,
-                        std::int64_t pixels) {
+TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& gather,
+                              const Gather::Phase& phase, const Dims& strides, bool line,
+                              std::int64_t pixels) {
   TensorMapSpec map = tiled(problem, line ? 2 : 4);
   map.box = {box_channels, pixels};
   if (line) {
@@ -123,18 +133,6 @@ TensorMapSpec pixel_map(const ConvolutionProblem& problem, const Gather& gather,
   set_stride(map, 2, strides[3]);
   set_stride(map, 3, strides[0]);
   return map;
-}
-
-}  // namespace
-
-DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
-  DensePhase out;
-  for (std::size_t i = 0; i < 2; ++i) {
-    out.lower[i] = across(phase.origin, i) + std::min<std::int64_t>(reach(gather, phase, i), 0);
-    out.upper[i] = out.lower[i] + (across(phase.pixels, i) - 1) * across(gather.stride, i) -
-                   (across(gather.source, i) - 1);
-  }
-  return out;
 }
 
 bool filter_by_channels(const Gather& gather) { return gather.w_channel != 1; }
@@ -157,6 +155,13 @@ bool in_line(const Dims& strides, const Spatial& pixels) {
   return next == 0 || strides[0] == next;  // whatever the number of images
 }
 
+std::string copy_engine_refusal(const DeviceDescription& device) {
+  constexpr int least_driver = 12000;
+  if (device.driver_version != 0 && device.driver_version < least_driver)
+    return "the CUDA driver knows no tensor maps; expected one of CUDA 12.0 or later";
+  return "";
+}
+
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
@@ -164,9 +169,7 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
     return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
   if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
   if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
-  constexpr int least_driver = 12000;
-  if (device.driver_version != 0 && device.driver_version < least_driver)
-    return "the CUDA driver knows no tensor maps; expected one of CUDA 12.0 or later";
+  if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
   if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
   if (gather.phases.size() > std::size(DenseParams{}.tiles))
     return cat("a data gradient of ", gather.phases.size(),
@@ -176,7 +179,7 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
   for (const Gather::Phase& phase : gather.phases) {
     if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
       return "three dimensions of space; this engine takes one and two";
-    if (std::string reason = phase_refusal(gather, phase); !reason.empty()) return reason;
+    if (std::string reason = dense_phase_refusal(gather, phase); !reason.empty()) return reason;
     if (problem.batch * phase.out_pixels() > limit32 / 2)
       return cat(problem.batch * phase.out_pixels(), " pixels; expected at most ", limit32 / 2);
   }
@@ -190,13 +193,15 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  if (std::string reason = stride_refusal(dgrad ? "dy" : "x", gather.source_strides);
+  if (std::string reason = dense_stride_refusal(dgrad ? "dy" : "x", gather.source_strides);
       !reason.empty())
     return reason;
-  if (std::string reason = stride_refusal(dgrad ? "dx" : "y", gather.out_strides); !reason.empty())
+  if (std::string reason = dense_stride_refusal(dgrad ? "dx" : "y", gather.out_strides);
+      !reason.empty())
     return reason;
   if (problem.epilogue.residual)
-    if (std::string reason = stride_refusal("z", problem.z_strides); !reason.empty()) return reason;
+    if (std::string reason = dense_stride_refusal("z", problem.z_strides); !reason.empty())
+      return reason;
   return filter_refusal(gather);
 }
 
@@ -222,15 +227,15 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
   for (const Gather::Phase& phase : gather.phases) {
     // Of a phase without taps no copy asks for these.
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
-    add(source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
+    add(dense_source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
     add(filter_map(problem, gather, read, boxes.filter_rows), "w", read.w_first);
-    add(pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
+    add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
         operands.back().name, phase.out_first);
   }
   if (problem.epilogue.residual) {
     const Gather::Phase& phase = gather.phases.front();
-    add(pixel_map(problem, gather, phase, problem.z_strides,
-                  in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
+    add(dense_pixel_map(problem, gather, phase, problem.z_strides,
+                        in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
         "z", 0);
   }
   return maps;

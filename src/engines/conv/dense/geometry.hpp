@@ -19,6 +19,22 @@ struct DensePhase {
 };
 DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase);
 
+// Why the copy engine cannot read a tensor of these strides, {N, channel, D, H, W}; "" if it can.
+std::string dense_stride_refusal(const char* tensor, const Dims& strides);
+// Why it cannot be told of one phase; "" if it can.
+std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase);
+
+// The source, 64 channels of so many of the phase's pixels at a time.
+TensorMapSpec dense_source_map(const ConvolutionProblem& problem, const Gather& gather,
+                               const Gather::Phase& phase, std::int64_t pixels);
+// What has one place for each of the phase's output pixels; as a `line` of them, if in_line().
+TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& gather,
+                              const Gather::Phase& phase, const Dims& strides, bool line,
+                              std::int64_t pixels);
+
+// Why a device of warpgroups cannot be told of tensors by maps; "" if it can.
+std::string copy_engine_refusal(const DeviceDescription& device);
+
 // Why the dense engines do not take it; "" if they do.
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device);

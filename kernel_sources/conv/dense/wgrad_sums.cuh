@@ -1,0 +1,85 @@
+// The sums of a dense filter gradient: tiles of dw, how their threads hold them, and where they go.
+//
+// dw is filters (rows) by columns, which are blocks of 64 channels of a tap: BLOCK_COLUMNS of a
+// tile, one behind the other. A thread's sums are QUADS times four: of product (l, r), quad
+// l * (BLOCK_RIGHT / 8) + r, two columns side by side in two rows that are 8 apart.
+#pragma once
+
+#include "common/compute_type.cuh"
+#include "conv/dense/wgrad_params.h"
+
+constexpr int PRODUCTS_A_ROW = BLOCK_RIGHT / 8;
+constexpr int QUADS = LEFT * PRODUCTS_A_ROW;
+constexpr int ADDERS = 128 * CONSUMERS;  // threads that hold sums
+constexpr int GROUP_ROWS = 64 * LEFT, TILE_ROWS = CONSUMERS * GROUP_ROWS;
+constexpr int BLOCK_COLUMNS = BLOCK_RIGHT / 64;
+constexpr int CHANNEL_BLOCKS = (CHANNELS + 63) / 64;
+constexpr int COLUMN_BLOCKS = CHANNEL_BLOCKS * TAPS_R * TAPS_S;
+constexpr u32 ROW_TILES = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
+constexpr u32 TILES = ROW_TILES * ((COLUMN_BLOCKS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+static_assert(BLOCK_RIGHT % 64 == 0 && BLOCK_RIGHT <= 256);
+
+struct alignas(16) Quad {
+  float sum[4];
+};
+
+// A tile's first row and block of columns.
+struct WgradTile {
+  int row, block;
+  device_inline explicit WgradTile(u32 number)
+      : row(static_cast<int>(number % ROW_TILES) * TILE_ROWS),
+        block(static_cast<int>(number / ROW_TILES) * BLOCK_COLUMNS) {}
+};
+
+// A block of columns: a tap, and the first of its channels.
+struct ColumnBlock {
+  int r = 0, s = 0, channel = 0;
+  device_inline ColumnBlock() {}
+  device_inline explicit ColumnBlock(int block) {
+    const int tap = block / CHANNEL_BLOCKS;
+    channel = (block - tap * CHANNEL_BLOCKS) * 64;
+    r = tap / TAPS_S;
+    s = tap - r * TAPS_S;
+  }
+};
+
+// Quad `quad` of thread `adder`, finished, goes to dw.
+device_inline void store_quad(const DenseWgradParams& params, const WgradTile& tile, int quad,
+                              int adder, const Quad& total) {
+  const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
+  const int lane = adder % 32, warp = adder / 32 % 4, group = adder / 128;
+  const int block = tile.block + product / 8;
+  if (block >= COLUMN_BLOCKS) return;
+  const ColumnBlock columns(block);
+  const int channel = columns.channel + product % 8 * 8 + lane % 4 * 2;
+  if (channel >= CHANNELS) return;  // channels come in eights
+  const compute_t alpha = static_cast<compute_t>(params.alpha);
+  const compute_t beta = static_cast<compute_t>(params.beta);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = tile.row + group * GROUP_ROWS + left * 64 + warp * 16 + half * 8 + lane / 4;
+    if (row >= ROWS) continue;
+    struct alignas(2 * sizeof(element_t)) Pair {
+      element_t element[2];
+    };
+    Pair* const to = reinterpret_cast<Pair*>(
+        static_cast<element_t*>(params.dw) + DW_FIRST + static_cast<i64>(row) * DW_STRIDE_ROW +
+        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S + channel);
+    Pair pair;
+    compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
+    if (beta != compute_t(0)) {
+      pair = *to;
+      value[0] += beta * to_compute(pair.element[0]);
+      value[1] += beta * to_compute(pair.element[1]);
+    }
+    pair.element[0] = from_compute<element_t>(value[0]);
+    pair.element[1] = from_compute<element_t>(value[1]);
+    *to = pair;
+  }
+}
+
+// Where a group of blocks leaves the quads of a tile.
+device_inline Quad* partial_quads(const DenseWgradParams& params, u32 group, u32 tile) {
+  return static_cast<Quad*>(params.partials) +
+         (static_cast<u64>(group) * TILES + tile) * (QUADS * ADDERS);
+}

@@ -1,0 +1,292 @@
+#include "engines/conv/dense/wgrad.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "conv/dense/wgrad_params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/choice.hpp"
+#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/dense_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr int line_bytes = 128;  // 64 channels of a pixel
+constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
+constexpr int quad_bytes = 16;
+
+constexpr DenseWgradTile all_tiles[] = {
+    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64},
+    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64},
+    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64},
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64},
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 128},
+    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64},
+    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 128},
+    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 64},
+    {.consumers = 1, .left = 1, .right = 192, .step_pixels = 64},
+    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 128},
+    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 128},
+};
+// Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
+constexpr int clusters[] = {1, 2, 4, 8};
+
+int stage_bytes(const DenseWgradTile& tile) {
+  return (tile.consumers * tile.left + tile.right / 64) * tile.step_pixels * line_bytes;
+}
+int barrier_bytes(int stages) { return 8 * 2 * stages; }
+
+std::int64_t column_blocks(const ConvolutionProblem& problem) {
+  return ceil_div(problem.in_channels, 64) * problem.taps();
+}
+std::int64_t tile_count(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+  return ceil_div(problem.out_channels, tile.filters()) *
+         ceil_div(column_blocks(problem), tile.right / 64);
+}
+std::int64_t pixels_of(const ConvolutionProblem& problem) {
+  return problem.batch * problem.out_pixels();
+}
+std::int64_t step_count(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+  return ceil_div(pixels_of(problem), tile.step_pixels);
+}
+
+// Rows or columns of which more than half would be idle are for a smaller tile.
+bool suits(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+  return tile.filters() < 2 * round_up(problem.out_channels, 64) &&
+         tile.right / 64 < 2 * column_blocks(problem);
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (size_of(problem.type) != 2)
+    return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
+  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
+    return reason;
+  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
+  if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
+    return "three dimensions of space; this engine takes one and two";
+  if (std::string reason = dense_phase_refusal(gather, phase); !reason.empty()) return reason;
+  for (const std::size_t i : {1, 2})
+    if (constexpr std::int64_t most = 8; gather.stride[i] > most)
+      return cat("a stride is ", gather.stride[i], "; expected at most ", most);
+  if (pixels_of(problem) > limit32 / 2)
+    return cat(pixels_of(problem), " pixels of dy; expected at most ", limit32 / 2);
+  if (problem.alignment < 16)
+    return cat("the alignment is ", problem.alignment,
+               " bytes; expected 16, as the copy engine has it");
+  constexpr std::int64_t vector = 8;  // elements of a copy's least piece
+  for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
+    if (count % vector != 0)
+      return cat(count, " ", what, " channels; expected a multiple of ", vector);
+  if (std::string reason = dense_stride_refusal("x", gather.source_strides); !reason.empty())
+    return reason;
+  if (std::string reason = dense_stride_refusal("dy", gather.out_strides); !reason.empty())
+    return reason;
+  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
+  if (gather.w_channel != 1 || !even(gather.w_row) || !even(gather.w_tap[1]) ||
+      !even(gather.w_tap[2]) || !even(phase.w_first))
+    return "the channels of dw are not contiguous, in pairs";
+  return "";
+}
+
+struct Parts {
+  int cluster, groups;
+};
+// As many groups as fill the device, where what they leave fits into the workspace.
+int groups_of(const DenseWgradTile& tile, const ConvolutionProblem& problem, int cluster,
+              const DeviceDescription& device) {
+  constexpr std::int64_t least_steps = 4;  // of a block
+  const std::int64_t blocks = tile_count(tile, problem) * cluster;
+  const std::int64_t bytes =
+      tile_count(tile, problem) * tile.quads() * tile.consumers * 128 * quad_bytes;  // of a group
+  return static_cast<int>(
+      std::min({device.multiprocessors / blocks, static_cast<std::int64_t>(most_workspace) / bytes,
+                step_count(tile, problem) / (least_steps * cluster)}));
+}
+
+double seconds(const DenseWgradTile& tile, const ConvolutionProblem& problem, const Parts& parts,
+               const DeviceDescription& device) {
+  DenseWgradWork work;
+  work.filters = tile.filters();
+  work.columns = tile.right;
+  work.step_pixels = tile.step_pixels;
+  work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
+  work.steps = static_cast<double>(
+      ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
+  work.cluster = parts.cluster;
+  work.second_step = parts.groups > 1;
+  work.bytes = work_of(problem, false).bytes;
+  return dense_wgrad_seconds(work, device);
+}
+
+KernelSpec shared_spec(const char* entry, const DenseWgradTile& tile,
+                       const ConvolutionProblem& problem, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  KernelSpec spec;
+  spec.engine = "wgrad_dense_nhwc_wgmma";
+  spec.file = cat("conv/dense/", entry, ".cu");
+  spec.entry = entry;
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("element_t", kernel_type(problem.type));
+  add("compute_t", kernel_type(compute_type(problem.type)));
+  add("CHANNELS", gather.channels, "of x");
+  add("ROWS", gather.rows, "filters");
+  add("TAPS_R", phase.taps[1]);
+  add("TAPS_S", phase.taps[2]);
+  add("DW_FIRST", phase.w_first);
+  add("DW_STRIDE_ROW", gather.w_row);
+  add("DW_STRIDE_R", gather.w_tap[1]);
+  add("DW_STRIDE_S", gather.w_tap[2]);
+  add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
+  add("LEFT", std::int64_t{tile.left}, "operands of 64 filters of each");
+  add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns");
+  return spec;
+}
+
+}  // namespace
+
+int DenseWgradTile::stages() const {
+  return std::min((most_shared_memory - barrier_bytes(most_stages)) / stage_bytes(*this),
+                  most_stages);
+}
+int DenseWgradTile::barriers_at() const { return stages() * stage_bytes(*this); }
+int DenseWgradTile::shared_memory() const { return barriers_at() + barrier_bytes(stages()); }
+
+std::string describe(const DenseWgradTile& tile) {
+  return cat(tile.filters(), "x", tile.right, ", ", tile.threads(), " threads, ", tile.stages(),
+             " stages of ", tile.step_pixels, " pixels");
+}
+
+std::span<const DenseWgradTile> DenseWgradEngine::tiles() { return all_tiles; }
+
+bool DenseWgradEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+
+// Kernel 2 i is tile i's in one step, 2 i + 1 in two.
+std::variant<std::vector<Candidate>, Refusal> DenseWgradEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
+    const DenseWgradTile& tile = all_tiles[i];
+    if (!suits(tile, problem)) continue;
+    const auto add = [&](const Parts& parts) {
+      Candidate candidate;
+      candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
+      candidate.parts = parts.cluster;
+      candidate.seconds = seconds(tile, problem, parts, device);
+      candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
+      candidates.push_back(std::move(candidate));
+    };
+    for (const int cluster : clusters) {
+      if (cluster > device.largest_cluster) break;
+      add({cluster, 1});
+      const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
+      if (groups > 1) add({cluster, groups});
+    }
+  }
+  return candidates;
+}
+
+Proposal DenseWgradEngine::make(const Problem& any, const DeviceDescription& device,
+                                Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const DenseWgradTile& tile = all_tiles[candidate.kernel / 2];
+  const bool partial = candidate.kernel % 2 == 1;
+  return propose(tile, problem, candidate.parts,
+                 partial ? groups_of(tile, problem, candidate.parts, device) : 1);
+}
+
+std::size_t DenseWgradEngine::workspace_bytes(const DenseWgradTile& tile,
+                                              const ConvolutionProblem& problem, int groups) const {
+  return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
+                                  tile.consumers * 128 * quad_bytes);
+}
+
+Proposal DenseWgradEngine::propose(const DenseWgradTile& tile, const ConvolutionProblem& problem,
+                                   int cluster, int groups) const {
+  const Gather gather = make_gather(problem);
+  const Gather::Phase& phase = gather.phases.front();
+  const DensePhase places = dense_phase(gather, phase);
+  const bool partial = groups > 1;
+  const bool line = in_line(gather.out_strides, phase.pixels);
+  Proposal out;
+  KernelSpec& spec = out.kernel;
+  spec = shared_spec(name(), tile, problem, gather);
+  spec.tile = cat(describe(tile), partial ? ", two steps" : "");
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.alignment = 16;
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("OUT_P", phase.pixels[1], "of dy");
+  add("OUT_Q", phase.pixels[2]);
+  add("STRIDE_H", gather.stride[1]);
+  add("STRIDE_W", gather.stride[2]);
+  add("STEP_H", gather.step[1], "from tap to tap");
+  add("STEP_W", gather.step[2]);
+  add("LOWER_H", places.lower[1], "the lowest tap of the first pixel");
+  add("LOWER_W", places.lower[0]);
+  add("DY_IN_LINE", line, "all pixels of dy are equally far apart");
+  add("PARTIAL", partial, "sums go to the workspace");
+  add("STEP_PIXELS", std::int64_t{tile.step_pixels});
+  add("STAGES", std::int64_t{tile.stages()});
+  add("SHARED_BYTES", std::int64_t{tile.shared_memory()});
+  add("PRODUCER_REGISTERS", std::int64_t{tile.consumers == 1 ? 56 : 40});
+  add("CONSUMER_REGISTERS", std::int64_t{tile.consumers == 1 ? 240 : 232});
+  add_sum_registers(spec.constants, tile.left, tile.right / 8, false, "f32");
+  add_warpgroup_instruction(spec.constants, tile.right);
+
+  DenseWgradParams params{};
+  params.steps = static_cast<unsigned>(step_count(tile, problem));
+  params.groups = static_cast<unsigned>(groups);
+  const std::int64_t tiles = tile_count(tile, problem);
+  using Hole = LaunchSpec::Hole;
+  const auto set_params = [&](LaunchSpec& launch) {
+    launch.empty = problem.batch == 0;
+    launch.patches = {{Hole::operand, 2, offsetof(DenseWgradParams, dw)},
+                      {Hole::alpha, 0, offsetof(DenseWgradParams, alpha)},
+                      {Hole::beta, 0, offsetof(DenseWgradParams, beta)}};
+    if (partial)
+      launch.patches.push_back({Hole::workspace, 0, offsetof(DenseWgradParams, partials)});
+  };
+  LaunchSpec& launch = out.launch;
+  launch.shape.grid = {static_cast<std::uint32_t>(tiles * cluster * groups), 1, 1};
+  launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
+  launch.shape.shared_memory = spec.shared_memory;
+  set_params(launch);
+  constexpr std::uint8_t x = 0, dy = 1;
+  launch.maps = {
+      {dense_source_map(problem, gather, phase, tile.step_pixels), x, 0,
+       static_cast<std::uint16_t>(sizeof params)},
+      {dense_pixel_map(problem, gather, phase, gather.out_strides, line, tile.step_pixels), dy, 0,
+       static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
+  launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
+  std::memcpy(launch.parameters.data(), &params, sizeof params);
+  out.set_cluster(cluster);
+  if (!partial) return out;
+
+  Step finish;
+  finish.kernel = shared_spec("wgrad_dense_finish", tile, problem, gather);
+  finish.kernel.tile = "a quad a thread";
+  set_params(finish.launch);
+  finish.launch.set_parameters(params);
+  finish.launch.shape.grid = {static_cast<std::uint32_t>(tiles * tile.quads()), 1, 1};
+  finish.launch.shape.block = {static_cast<std::uint32_t>(tile.consumers * 128), 1, 1};
+  out.then.push_back(std::move(finish));
+  out.workspace = workspace_bytes(tile, problem, groups);
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,46 @@
+// Filter gradient of channels-last tensors of 16 bits on Hopper, whose copy engine brings operands
+// to warpgroups that multiply them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Filters by columns of dw, which are blocks of 64 channels of a tap. `consumers` warpgroups divide
+// the filters, `left` times 64 each; all `right` columns are each one's.
+struct DenseWgradTile {
+  int consumers, left, right;
+  int step_pixels;  // of dy that a stage holds
+
+  int filters() const { return consumers * left * 64; }
+  int threads() const { return 128 * (1 + consumers); }
+  int quads() const { return left * right / 8; }  // of a thread's sums
+  int stages() const;                             // as many as shared memory holds
+  int barriers_at() const;
+  int shared_memory() const;
+};
+std::string describe(const DenseWgradTile& tile);
+
+class DenseWgradEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  static std::span<const DenseWgradTile> tiles();
+  // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
+  // workspace.
+  Proposal propose(const DenseWgradTile& tile, const ConvolutionProblem& problem, int cluster,
+                   int groups) const;
+  std::size_t workspace_bytes(const DenseWgradTile& tile, const ConvolutionProblem& problem,
+                              int groups) const;
+};
+
+}  // namespace kiln

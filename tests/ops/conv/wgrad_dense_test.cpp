@@ -1,0 +1,155 @@
+// The dense engine of channels-last filter gradients: every tile, clusters and groups of blocks,
+// tails on all sides, strides, padding and flipped filters.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/dense/wgrad.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const DenseWgradEngine engine;
+constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
+constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+
+ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode);
+}
+
+std::string reason(const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+void check_tile(const DenseWgradTile& tile, int cluster, int groups, const OperationCase& item,
+                const HostTensor& want) {
+  const Proposal proposal =
+      engine.propose(tile, std::get<ConvolutionProblem>(item.problem), cluster, groups);
+  const std::string fault = difference(run_proposal(item, proposal), want);
+  BOOST_TEST(fault.empty(), text_of(item.problem)
+                                << ", " << describe(tile) << ", clusters of " << cluster << ", "
+                                << groups << " groups: " << fault);
+}
+
+// By two small tiles, alone and shared, which take turns.
+void check(const OperationCase& item, std::size_t turn) {
+  const HostTensor want = item.expected();
+  constexpr std::size_t small[] = {3, 10, 6, 9};
+  constexpr int clusters[] = {1, 2, 4}, groups[] = {1, 1, 3, 2};
+  for (std::size_t i = 0; i < 2; ++i)
+    check_tile(engine.tiles()[small[(2 * turn + i) % std::size(small)]],
+               clusters[(turn + i) % std::size(clusters)],
+               groups[(turn + 2 * i) % std::size(groups)], item, want);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(wgrad_dense)
+
+// Pixels, channels and filters that end within a tile; blocks with no step of their own.
+BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
+  if (!has_warpgroups()) return;
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 4}, {8, 1}};
+  kiln_test::ShareOfCases share = share_of_cases();
+  std::size_t turn = 0;
+  for (const Arithmetic& arithmetic : {f16, bf16}) {
+    const OperationCase item = integers_of(nhwc("mb3ic72ih13iw11oc136kh1kw3pw1", arithmetic));
+    const HostTensor want = item.expected();
+    for (const DenseWgradTile& tile : engine.tiles())
+      for (std::size_t i = 0; i < std::size(splits); ++i) {
+        const auto [cluster, groups] = splits[i];
+        if (i == turn % std::size(splits) || share.takes())
+          check_tile(tile, cluster, groups, item, want);
+        ++turn;
+      }
+  }
+}
+
+// Padding smaller than the filter, as large, larger, on one side; dilations, flipped filters,
+// images of one pixel, strides, pixels of dy that are not equally far apart.
+BOOST_AUTO_TEST_CASE(edges) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line : {"mb3ic40ih9iw7oc24kh3ph1", "mb2ic48ih5iw11oc56kh3kw1",
+                           "mb1ic72ih7iw9oc48kh5kw3ph2pw2", "mb70ic136ih1iw1oc72kh1",
+                           "mb1ic16ih5iw30oc24kh4kw3ph3pw1dh1dw2", "mb3ic40ih9iw8oc24kh3ph1sh2sw2",
+                           "mb2ic24ih9iw8oc40kh1sh2sw2", "mb1ic16ih13iw9oc24kh3sh4sw1dh2"}) {
+    OperationCase item =
+        integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16,
+                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+    if (turn % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    check(item, turn++);
+  }
+}
+
+// What is not a number goes where it is read, and nowhere else.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  if (!has_warpgroups()) return;
+  OperationCase item = integers_of(nhwc("mb3ic16ih6iw9oc24kh3"), 5);
+  item["x"].at(20) = std::nan("");
+  item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
+  item["dy"].at(100) = std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "dy"})
+    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  check_integers(item, engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_and_the_same_bits) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : {f16, bf16}) {
+    OperationCase item(nhwc("mb4ic136ih7iw9oc72kh3ph1", arithmetic));
+    item.fill_uniform(3);
+    for (const auto& [cluster, groups] : {std::pair(1, 1), {2, 1}, {2, 2}}) {
+      const Proposal proposal = engine.propose(
+          engine.tiles()[3], std::get<ConvolutionProblem>(item.problem), cluster, groups);
+      const HostTensor first = run_proposal(item, proposal);
+      const std::string fault = item.fault(first);
+      BOOST_TEST(fault.empty(), fault);
+      BOOST_TEST(difference(run_proposal(item, proposal), first) == "");
+    }
+  }
+}
+
+// Sums so long that they are promoted on the way: of ones, which f32 adds up exactly.
+BOOST_AUTO_TEST_CASE(long_sums) {
+  if (!has_warpgroups()) return;
+  OperationCase item = integers_of(nhwc("mb1ic8ih260iw260oc8kh1"));
+  for (const char* tensor : {"x", "dy"})
+    for (double& value : item[tensor].values) value = tensor[0] == 'x' ? 1 : 0x1p-4;
+  check_tile(engine.tiles()[10], 1, 1, item, item.expected());
+}
+
+BOOST_AUTO_TEST_CASE(workspace_is_what_was_granted_or_less) {
+  if (!has_warpgroups()) return;
+  const auto answer =
+      engine.candidates(nhwc("mb32ic256ih56oc256kh3ph1"), known_architecture("h100"));
+  int with = 0;
+  for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+    BOOST_TEST(candidate.workspace <= most_workspace);
+    with += candidate.workspace > 0;
+  }
+  BOOST_TEST(with > 0);
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  if (!has_warpgroups()) return;
+  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1")) == "");
+  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_TF32})) ==
+             "the data type is f32; this engine takes f16 and bf16");
+  BOOST_TEST(reason(nhwc("mb4ic36ih29oc64kh3ph1")) ==
+             "36 input channels; expected a multiple of 8");
+  BOOST_TEST(reason(nhwc("g2mb4ic32ih29oc64kh3ph1")) == "2 groups; this engine takes one");
+  BOOST_TEST(
+      reason(problem_in("mb4ic32ih29oc64kh3ph1", f16, KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==
+      "the channels of x are not contiguous (stride 1), as channels-last layout has them");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
