@@ -28,6 +28,9 @@ def main() -> int:
     parser.add_argument(
         "--modes", default="amp,f32,f64,tf32", help="some of amp, f32, f64, tf32, variants (of the policy measure)"
     )
+    parser.add_argument("--skip", type=int, default=0, help="so many of the figures' cases at the beginning")
+    parser.add_argument("--first", type=int, default=1000, help="after those, only so many of them")
+    parser.add_argument("--compile-ahead", action="store_true", help="compile for all figures before the first")
     parser.add_argument("--seconds", type=float, default=3600, help="when figures stop")
     arguments = parser.parse_args()
     parts = arguments.parts or ["checks", "figures", "ddp"]

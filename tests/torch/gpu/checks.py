@@ -142,6 +142,36 @@ class Checks(unittest.TestCase):
             raise
         self.assertLess(((got - want).abs().max() / want.abs().max()).item(), 1e-4)
 
+    def test_fused_model_in_a_graph(self):
+        model, x = prepare("resnet18", "f32", 8)
+        model = model.eval().half().to(memory_format=torch.channels_last)
+        x = x.half().to(memory_format=torch.channels_last)
+        fused = kiln.torch.fuse(model)
+        latencies = {}
+        with torch.no_grad():
+            want = model(x)
+            for what, run in (("native", model), ("kiln", model), ("fused", fused)):
+                kiln.torch.disable()
+                if what == "kiln":
+                    kiln.torch.enable("wait")
+                for _ in range(3):
+                    run(x)
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    y = run(x)
+                graph.replay()
+                error = ((y - want).abs().max() / want.abs().max()).item()
+                self.assertLess(error, 2e-2, what)
+                begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
+                begin.record()
+                for _ in range(50):
+                    graph.replay()
+                end.record()
+                torch.cuda.synchronize()
+                latencies[what] = begin.elapsed_time(end) / 50
+        print("resnet18 f16, batch 8, in a CUDA graph, ms:", latencies, flush=True)
+        self.assertEqual(kiln.torch.report().native, 0)
+
     def test_streams_and_other_threads(self):
         x, w = torch.randn(4, 16, 30, 30, device="cuda"), torch.randn(16, 16, 3, 3, device="cuda")
         want = F.conv2d(x, w)

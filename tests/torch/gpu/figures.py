@@ -92,28 +92,7 @@ def peak_memory(run):
     return torch.cuda.max_memory_allocated() / 2**20
 
 
-def train(name, mode):
-    model, x = prepare(name, mode)
-    training = Training(model, x, mode)
-    enter("native")
-    for _ in range(3):
-        training.step()
-    started = time.time()
-    compile_all(training.step)
-    seconds = time.time() - started
-    measure_all(training.step, 12)
-    peaks = {}
-    for way in WAYS:
-        enter(way)
-        peaks[way] = peak_memory(training.step)
-    times = alternate({way: training.step for way in WAYS}, 120)
-    images = x.shape[0]
-    for way, (ms, spread) in times.items():
-        yield [name, mode, "training", images, way, round(ms, 3), round(images / ms * 1e3, 1),
-               round(peaks[way]), round(times["native"][0] / ms, 3), round(spread, 4), round(seconds, 1)]
-
-
-def infer(name, mode, batch):
+def inference_of(name, mode, batch):
     model, x = prepare(name, mode, batch)
     model.eval()
 
@@ -121,6 +100,35 @@ def infer(name, mode, batch):
         with torch.no_grad(), torch.autocast(x.device.type, torch.float16, enabled=mode == "amp"):
             return model(x)
 
+    return run, batch
+
+
+def training_of(name, mode, _=None):
+    model, x = prepare(name, mode)
+    return Training(model, x, mode).step, x.shape[0]
+
+
+def train(name, mode):
+    step, images = training_of(name, mode)
+    enter("native")
+    for _ in range(3):
+        step()
+    started = time.time()
+    compile_all(step)
+    seconds = time.time() - started
+    measure_all(step, 12)
+    peaks = {}
+    for way in WAYS:
+        enter(way)
+        peaks[way] = peak_memory(step)
+    times = alternate({way: step for way in WAYS}, 120)
+    for way, (ms, spread) in times.items():
+        yield [name, mode, "training", images, way, round(ms, 3), round(images / ms * 1e3, 1),
+               round(peaks[way]), round(times["native"][0] / ms, 3), round(spread, 4), round(seconds, 1)]
+
+
+def infer(name, mode, batch):
+    run, _ = inference_of(name, mode, batch)
     enter("native")
     for _ in range(3):
         run()
@@ -146,8 +154,7 @@ def infer(name, mode, batch):
 def variants(name, mode):
     """`measure` beside itself with other weights of the host's time: by the device's alone, and by the
     sum of both; and what it costs to be enabled and leave all to PyTorch."""
-    model, x = prepare(name, mode)
-    step = Training(model, x, mode).step
+    step, images = training_of(name, mode)
     enter("native")
     for _ in range(3):
         step()
@@ -183,31 +190,59 @@ def variants(name, mode):
     kiln.torch.disable()
     kiln.torch.clear()
     for way, (ms, spread) in times.items():
-        yield [name, mode, "training", x.shape[0], way, round(ms, 3), round(x.shape[0] / ms * 1e3, 1), "",
+        yield [name, mode, "training", images, way, round(ms, 3), round(images / ms * 1e3, 1), "",
                round(times["native"][0] / ms, 3), round(spread, 4), ""]
 
 
+MAIN = ("resnet50", "vgg16", "mobilenet_v2", "convnext_tiny")
+
+
 def cases(arguments):
+    """(what is computed, its network, mode and batch), the weightiest first."""
     names = [n for n in arguments.networks.split(",") if n] or list(NETWORKS)
     modes = arguments.modes.split(",")
-    training = lambda name, mode: (lambda: train(name, mode), f"{name} {mode} training")
-    inference = lambda name, mode, batch: (
-        lambda: infer(name, mode, batch), f"{name} {mode} inference {batch}")
-    small = [n for n in names if n not in ("r3d_18", "diffusion")]
+    some = [n for n in names if n in MAIN or arguments.networks]
+    rest = [n for n in names if n not in some]
+    small = lambda chosen: [n for n in chosen if n not in ("r3d_18", "diffusion")]
+    out = []
     if "variants" in modes:
-        for name in names:
-            yield lambda name=name: variants(name, "amp"), f"{name} variants"
-    for mode in [m for m in ("amp",) if m in modes]:
-        yield from (training(name, mode) for name in names)
-        yield from (inference(name, mode, batch) for name in small for batch in (1, 32))
+        out += [(variants, n, "amp", None) for n in names if n in ("resnet50", "mobilenet_v2", "convnext_tiny", "small")]
+    if "amp" in modes:
+        out += [(train, n, "amp", None) for n in names]
+        out += [(infer, n, "amp", batch) for n in small(some) for batch in (1, 32)]
     if "f32" in modes:
-        yield from (training(name, "f32") for name in names)
+        out += [(train, n, "f32", None) for n in some + [n for n in rest if n == "r3d_18"]]
     if "f64" in modes:
-        yield training("resnet18", "f64")
+        out += [(train, "resnet18", "f64", None)]
     if "tf32" in modes:
-        yield from (training(name, "tf32") for name in names)
+        out += [(train, n, "tf32", None) for n in some]
+    if "amp" in modes:
+        out += [(infer, n, "amp", batch) for n in small(rest) for batch in (1, 32)]
     for mode in [m for m in ("f32", "tf32") if m in modes]:
-        yield from (inference(name, mode, batch) for name in small for batch in (1, 32))
+        out += [(train, n, mode, None) for n in rest if (n, mode) != ("r3d_18", "f32")]
+        out += [(infer, n, mode, batch) for n in small(names) for batch in (1, 32)]
+    return out[arguments.skip : arguments.skip + arguments.first]
+
+
+def compile_ahead(chosen):
+    """Compiles the kernels of all cases at once, so that all CPUs are at work to the end."""
+    started = time.time()
+    torch.backends.cudnn.benchmark = False
+    seen = set()
+    for function, name, mode, batch in chosen:
+        if (name, mode, batch) in seen:
+            continue
+        seen.add((name, mode, batch))
+        enter("background")
+        (inference_of if function is infer else training_of)(name, mode, batch)[0]()
+    enqueued = time.time() - started
+    kiln.torch.wait()
+    torch.backends.cudnn.benchmark = True
+    print(f"compiled {len(kiln.torch.report().rows)} plans in {time.time() - started:.1f} s, of which the models took "
+          f"{enqueued:.1f}", flush=True)
+    kiln.torch.disable()
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def about():
@@ -223,13 +258,17 @@ def main(arguments):
     with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for case, what in cases(arguments):
+        chosen = cases(arguments)
+        if arguments.compile_ahead:
+            compile_ahead(chosen)
+        for function, name, mode, batch in chosen:
+            what = f"{name} {mode} {function.__name__}" + (f" {batch}" if batch else "")
             if time.time() > deadline:
                 print("stopped before", what, flush=True)
                 break
             started = time.time()
             try:
-                for row in case():
+                for row in function(name, mode, batch) if batch else function(name, mode):
                     writer.writerow([*about(), *row])
                     print(*row, flush=True)
                     file.flush()
