@@ -48,7 +48,14 @@ class Package(unittest.TestCase):
     def test_one_line_of_the_environment(self):
         code = "import sys, torch; print(sys.modules['kiln.torch'].is_enabled('cuda'))"
         self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="1").endswith("True\n"))
+        code = "import sys, torch; print('kiln.torch' in sys.modules)"
         self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="0").endswith("False\n"))
+
+    def test_either_is_imported_first(self):
+        for first in ("torch", "kiln.torch"):
+            code = f"import {first}; import kiln.torch; print(kiln.torch.is_enabled('cuda'))"
+            self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="1").endswith("True\n"), first)
+            self.assertTrue(run(sys.executable, "-c", code, KILN_TORCH="0").endswith("False\n"), first)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from ._control import (
     clear,
     disable,
     enable,
+    enable_from_environment,
     enabled,
     is_enabled,
     set_policy,
@@ -53,3 +54,5 @@ __all__ = [
     "use",
     "wait",
 ]
+
+enable_from_environment()

@@ -141,11 +141,8 @@ def clear() -> None:
     extension().kilnTorchClear()
 
 
-def autoload() -> None:
-    """Called by PyTorch's autoload of backends: KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy.
-
-    Whatever prevents it is a warning: a program that only imports PyTorch goes on without Kiln.
-    """
+def enable_from_environment() -> None:
+    """KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy. Whatever prevents it is a warning."""
     if os.environ.get("KILN_TORCH", "0") in ("", "0"):
         return
     try:
