@@ -103,6 +103,17 @@ std::array<Tensor, 3> backward(const Tensor& dy, const Tensor& x, const Tensor& 
   return {fake::take(stack[0]), fake::take(stack[1]), fake::take(stack[2])};
 }
 
+// What kiln_torch::native_convolution owns, of a call without bias.
+void drop_forward_arguments(const Value* stack) {
+  fake::take(stack[0]);
+  fake::take(stack[1]);
+  BOOST_REQUIRE_EQUAL(stack[2], 0);
+  for (const int i : {3, 4, 5, 7}) {
+    delete reinterpret_cast<std::vector<Value>*>(stack[i]);
+    --fake::torch().lists;
+  }
+}
+
 nlohmann::json report() { return nlohmann::json::parse(kilnTorchReport()); }
 
 struct Enabled {
@@ -209,21 +220,12 @@ BOOST_FIXTURE_TEST_CASE(operands_that_lie_otherwise_are_copied, Enabled) {
 BOOST_FIXTURE_TEST_CASE(what_is_not_served_is_native_and_told, Enabled) {
   const Tensor x = random({1, 2, 5, 5}), w = random({2, 2, 3, 3});
   const Tensor answer = random({1, 2, 3, 3});
-  const auto drop = [](const Value* stack) {
-    fake::take(stack[0]);
-    fake::take(stack[1]);
-    BOOST_REQUIRE_EQUAL(stack[2], 0);
-    for (const int i : {3, 4, 5, 7}) {
-      delete reinterpret_cast<std::vector<Value>*>(stack[i]);
-      --fake::torch().lists;
-    }
-  };
   fake::torch().operators["native forward"] = [&](Value* stack) {
     stack[0] = fake::give(answer);
     return 0;
   };
   fake::torch().operators["kiln_torch::native_convolution"] = [&](Value* stack) {
-    drop(stack);
+    drop_forward_arguments(stack);
     kilnTorchSetNativeError("PyTorch's own words");
     stack[0] = fake::give(answer);
     return 0;
@@ -336,6 +338,31 @@ BOOST_FIXTURE_TEST_CASE(all_gradients_of_a_call_are_measured_together, Enabled) 
   // A damaged line is none: the call is measured.
   BOOST_CHECK_GT(with("0:20/1 9:10/1").size(), 6);
   BOOST_CHECK_GT(with("0:20/1 3:-1/1").size(), 6);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_whose_measuring_fails_is_served, Enabled) {
+  const Tensor x = random({1, 2, 8, 8}), w = random({3, 2, 3, 3}), answer = random({1, 3, 6, 6});
+  bool fails = false;
+  fake::torch().operators["native forward"] = [&](Value* stack) {
+    if (fails) return 1;
+    stack[0] = fake::give(answer);
+    return 0;
+  };
+  int tries = 0;
+  fake::torch().operators["kiln_torch::native_convolution"] = [&](Value* stack) {
+    ++tries;
+    drop_forward_arguments(stack);
+    kilnTorchSetNativeError("out of memory");
+    stack[0] = fake::give(answer);
+    return 0;
+  };
+  kilnTorchSetPolicy(2);
+  forward(x, w, nullptr, {});
+  kilnTorchWait();
+  fails = true;
+  for (int i = 0; i < 3; ++i) BOOST_CHECK(forward(x, w, nullptr, {}).storage != answer.storage);
+  BOOST_CHECK_EQUAL(tries, 1);
+  BOOST_CHECK_EQUAL(report()[0]["served"], 3);
 }
 
 BOOST_FIXTURE_TEST_CASE(threads_share_the_plans_of_a_bounded_table, Enabled) {

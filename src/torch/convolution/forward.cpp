@@ -101,6 +101,7 @@ Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   }
   Tensor y;
   const auto run = [&](Results by_pytorch) {
+    y = Tensor();  // of the way that was timed before
     if (by_pytorch == 0)
       y = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
     else

@@ -28,6 +28,9 @@ class CallSite {
   bool measured() const { return measured_.load(std::memory_order_acquire); }
   // Whether nobody has looked yet what the file of choices says.
   bool first_look() { return !looked_.exchange(true); }
+  // Measuring failed, as where memory is short: it is not tried again.
+  void give_up() { given_up_.store(true); }
+  bool given_up() const { return given_up_.load(); }
   // Held by the thread that measures; the others go on without.
   std::mutex& measuring() { return measuring_; }
 
@@ -43,7 +46,7 @@ class CallSite {
   std::mutex measuring_;
   std::vector<Way> ways_;
   Results on_idle_ = 0, on_busy_ = 0;
-  std::atomic<bool> measured_{false}, looked_{false};
+  std::atomic<bool> measured_{false}, looked_{false}, given_up_{false};
   std::atomic<int> samples_{0}, idle_{0};
 };
 

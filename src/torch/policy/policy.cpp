@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <shared_mutex>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "torch/policy/choices.hpp"
@@ -119,6 +120,7 @@ std::vector<Results> ways_of(const Standing& standing) {
   return out;
 }
 
+// Throws std::runtime_error where one of the ways fails.
 void measure(CallSite& site, const MeasuredCall& call, const Standing& standing) {
   const PlanRequest& request = first_of(call.entries).request;
   std::vector<CallSite::Way> ways;
@@ -137,6 +139,16 @@ void measure(CallSite& site, const MeasuredCall& call, const Standing& standing)
   remember_choice(call.entries, site);
 }
 
+// Measuring takes more memory than the call, and PyTorch's way more than Kiln's: where it fails,
+// the call is Kiln's, and what is wrong with the call itself comes to light there.
+void try_to_measure(CallSite& site, const MeasuredCall& call, const Standing& standing) {
+  try {
+    measure(site, call, standing);
+  } catch (const std::runtime_error&) {
+    site.give_up();
+  }
+}
+
 }  // namespace
 
 Results run_cheapest(const MeasuredCall& call) {
@@ -149,8 +161,8 @@ Results run_cheapest(const MeasuredCall& call) {
     const std::unique_lock lock(site->measuring(), std::try_to_lock);
     if (lock.owns_lock() && !site->measured()) {
       if (site->first_look()) recall_choice(call.entries, *site);
-      if (!site->measured() && pending == 0 && standing.ready != 0 && !stream.captured())
-        measure(*site, call, standing);
+      const bool can = pending == 0 && standing.ready != 0 && !site->given_up();
+      if (can && !site->measured() && !stream.captured()) try_to_measure(*site, call, standing);
       for (PlanEntry* const entry : call.entries)
         if (entry != nullptr && site->measured()) entry->show(site);
     }
