@@ -1,5 +1,7 @@
-// How long a kernel will take, told before it exists: what candidates are chosen by. All that the
-// library believes of the speed of chips is in cost_model.cpp.
+// How long a kernel will take, told before it exists: what candidates are chosen by. The speed of
+// chips is in chips.cpp, and what the models share in common.hpp. Each model is in a file of its
+// own: gathered_gemm.cpp, mma_fragments.cpp, wgmma_fragments.cpp, wgmma.cpp, depthwise.cpp,
+// direct.cpp; that of the dense engines, with what it asks for, in dense_cost.cpp.
 //
 // A kernel of tiles is blocks of `steps` each. A step's time is what it asks of the multiprocessor
 // (products of its FMA or tensor units, issue slots, accesses of shared memory), longer where few
@@ -123,9 +125,6 @@ struct DirectWork {
   double bytes = 0;
 };
 double direct_seconds(const DirectWork& work, const DeviceDescription& device);
-
-// Of a launch whose multiprocessors are at work for so many clocks, while memory moves `bytes`.
-double clocks_to_seconds(double clocks, double bytes, const DeviceDescription& device);
 
 // What moves `bytes` and computes next to nothing.
 double memory_bound_seconds(double bytes, const DeviceDescription& device);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engines/cost/cost_model.hpp"
+#include "engines/cost/chips.hpp"
 
 namespace kiln {
 namespace {

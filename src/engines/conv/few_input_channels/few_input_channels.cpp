@@ -131,7 +131,7 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
         make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
     if (!fits(tile, device)) continue;
     set_narrowest_pitches(tile.lines);
-    // Of an image: its bands' products, copies and stores (cost_model.cpp). Predicted, not
+    // Of an image: its bands' products, copies and stores (cost_model.hpp). Predicted, not
     // measured.
     const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
     const double fragment =

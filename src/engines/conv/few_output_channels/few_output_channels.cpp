@@ -135,7 +135,7 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
   return batch_bearable(halo_copies, waiting) && batch_bearable(filter, waiting);
 }
 
-// Clocks of an image's tiles (cost_model.cpp).
+// Clocks of an image's tiles (cost_model.hpp).
 double clocks_of(const FewRowsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
   const double of_product = product_clocks_of(tile.element);

@@ -1,0 +1,86 @@
+// Products by wgmma whose left operand is read into registers, a fragment at a time.
+#include <algorithm>
+#include <cmath>
+
+#include "engines/cost/common.hpp"
+#include "engines/cost/cost_model.hpp"
+
+namespace kiln {
+namespace {
+
+// Fitted to the times in tests/bench/h200 and tests/bench/NOTES.md.
+
+// Clocks of a fragment, for 64 lines of the left operand and for a line of the right one.
+struct LeftFragment {
+  double left, right;
+};
+constexpr LeftFragment left_split = {68.8, 1.93}, left_whole = {34.6, 1.08};
+// The same where ldmatrix reads it, and of a step; a copy of a word against one of 16 bytes.
+constexpr LeftFragment left_split_matrices = {64.7, 0.933};
+constexpr double left_step_clocks = 134, left_word_copies = 0.433;
+// Where a fragment is read by words of columns that meet in the same banks: of each access more.
+constexpr double left_conflict_clocks = 20;
+// Copies of single words by rows that run beside the products of a filter gradient, by the paper's
+// L5 in f32 and tf32.
+constexpr double left_row_word_copies = 0.17;
+// The share of its products' clocks that a fragment takes besides. Few warps with products under
+// way do not hide each other's waits. Clocks for 32 copies, and shares of them where single
+// elements or pairs are gathered; of a stage; before the first; for 32 results; to exchange sums,
+// as many as shared memory holds, and for 32 of them, each time that the parts are doubled; of a
+// launch, beside what every launch costs.
+constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_copies_clocks = 21.7,
+                 left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 866,
+                 left_first_clocks = 3440, left_store_clocks = 15.2, left_exchange_clocks = 1190,
+                 left_exchanged_clocks = 7.74, left_start_clocks = 2130;
+// Of a warp that moves a register, where nothing runs beside it.
+constexpr double move_clocks = 2.3;
+
+}  // namespace
+
+double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
+                                  const DeviceDescription& device) {
+  const FragmentShape& shape = work.shape;
+  const double sums = static_cast<double>(shape.m) * shape.n;
+  const double warps = shape.threads() / warp;
+  // Products by 64 lines of the left operand, and lines of the right one, which of f32 in three
+  // products are taken apart there.
+  const double left = (shape.columns_left ? shape.n : shape.m) / 64.0;
+  const double right = shape.columns_left ? shape.m : shape.n;
+  const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;
+  const LeftFragment& cost = work.left_matrix_steps > 0 ? left_split_matrices
+                             : work.split               ? left_split
+                                                        : left_whole;
+  const double fragment = left_share_of_products * products +
+                          (cost.left + left_conflict_clocks * (work.column_accesses - 1)) * left +
+                          (work.right_stays ? 0 : cost.right * right);
+  const double fragments = std::ceil(work.fragments / parts);
+  const auto tiles = static_cast<double>(std::max<std::int64_t>(work.tiles, 1));
+  const auto block = [&](double resident) {
+    const double under_way = resident * shape.slices * left * warps_of_warpgroup;
+    const double gathered = work.copy_bytes == 2 ? left_gathered_pairs : left_gathered_copies;
+    const double copies =
+        work.copies * (work.one_by_one ? gathered : 1) +
+        work.row_copies * (work.row_words_beside ? left_row_word_copies : row_copies_share) +
+        work.word_copies * left_word_copies;
+    double clocks = left_first_clocks +
+                    fragments * resident * fragment * (1 + left_lone_warps / under_way) +
+                    resident * copies / parts / warp * left_copies_clocks +
+                    work.stages / parts * left_stage_clocks +
+                    resident * work.left_matrix_steps / parts * left_step_clocks +
+                    resident * work.moves * warps * move_clocks / issue_width;
+    clocks += resident * (work.scattered ? scattered_store_clocks : left_store_clocks) *
+              work.results / (tiles * warp * parts);
+    if (parts * shape.slices > 1)
+      clocks += std::ceil(sums * shape.slices * 4 / work.shared_memory) * left_exchange_clocks +
+                resident * left_exchanged_clocks * std::log2(parts * shape.slices) * sums / warp;
+    return clocks;
+  };
+  const double thread_sums = sums / shape.slice_threads() * (work.split ? 2 : 1);
+  const int resident =
+      std::max(std::min(shape.min_blocks, blocks_by_memory(work.shared_memory, device)),
+               resident_blocks(work.shared_memory, thread_sums, warps, device));
+  const double clocks = rounds_clocks(tiles * parts, parts, resident, device, block);
+  return clocks_to_seconds(left_start_clocks + clocks, work.bytes, device);
+}
+
+}  // namespace kiln
