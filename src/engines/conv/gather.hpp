@@ -55,6 +55,9 @@ struct Gather {
   // Of the phase with most taps: those along a dimension (0 depth, ...) that some of its pixels
   // `first` to `last` has inside the source.
   std::int64_t live_taps(int dimension, std::int64_t first, std::int64_t last) const;
+  // Whether an index of the reduction that runs over channels first, not taps, meets neighbours in
+  // the source.
+  bool channels_inner() const { return channels > 1 && source_strides[1] < source_strides[4]; }
   // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
   bool leaves_source(int dimension) const;
 };

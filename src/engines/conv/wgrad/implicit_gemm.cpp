@@ -29,19 +29,15 @@ constexpr GemmTile sliced_half_tiles[] = {
     {32, 64, 8, 4, 8, 2, 2, 90, 4},
 };
 
-bool channels_inner(const Gather& gather) {
-  return gather.channels > 1 && gather.source_strides[1] < gather.source_strides[4];
-}
-
 GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
                      const GemmTile& tile) {
   return {tile, problem.type, gather.out_strides[1] != 1 || gather.rows == 1,
-          !channels_inner(gather)};
+          !gather.channels_inner()};
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                      const DeviceDescription& device) {
-  const bool x_lanes_on_k = !channels_inner(gather);
+  const bool x_lanes_on_k = !gather.channels_inner();
   const bool dy_lanes_on_k = gather.out_strides[1] != 1 || gather.rows == 1;
   const GemmStages stages = stages_of(problem, gather, tile);
   KernelSpec spec;
@@ -55,7 +51,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add_wgrad_constants(spec.constants, gather, tile.m, tile.n, channels_inner(gather));
+  add_wgrad_constants(spec.constants, gather, tile.m, tile.n, gather.channels_inner());
   const Spatial& taps = gather.phases.front().taps;
   add("TAP_MASK", taps[0] + taps[1] + taps[2] < 32);
   add_gemm_constants(spec.constants, tile, stages, problem.type, device);

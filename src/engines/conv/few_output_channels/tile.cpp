@@ -1,0 +1,232 @@
+#include "engines/conv/few_output_channels/tile.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/loaders.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/cost/cost_model.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t vector_bytes = copied_bytes;
+
+// As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
+// are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
+// Sums of f64 do, too: a thread bears 64, of twelve warps 48.
+std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_warpgroups,
+                                  std::int64_t pairs) {
+  const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
+  const bool split = is_split(problem);
+  std::vector<FragmentShape> shapes;
+  if (problem.type == KILN_DATA_DOUBLE) {
+    if (n <= 32) shapes.push_back({512, n, 8, thread_n, 1});
+    if (n <= 40) shapes.push_back({384, n, 6, thread_n, 1});
+    if (n <= 48) shapes.push_back({384, n, 4, thread_n, 1});
+    shapes.push_back({256, n, 4, thread_n, 1});
+    shapes.push_back({128, n, 4, thread_n, 1});
+    return shapes;
+  }
+  if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
+  if (by_warpgroups) shapes.push_back({384, n, 4, thread_n, 1});
+  shapes.push_back({256, n, 4, thread_n, 1});
+  shapes.push_back({128, n, 4, thread_n, 1});
+  return shapes;
+}
+
+// Rows of taps, of a tile on average, that some pixel of it has inside the source.
+double mean_live_taps(const FewRowsTile& tile, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  constexpr std::int64_t most_tiles = 1024;  // beyond, those at the edges hardly count
+  if (tile.tiles > most_tiles) return static_cast<double>(tile.taps);
+  std::int64_t live = 0;
+  for (std::int64_t i = 0; i < tile.tiles; ++i) {
+    const std::int64_t first = i * tile.rows;
+    live += gather.live_taps(1, first, std::min(first + tile.rows, phase.pixels[1]) - 1);
+  }
+  return static_cast<double>(live) / static_cast<double>(tile.tiles);
+}
+
+void set_rows(FewRowsTile& tile, const Gather& gather, std::int64_t rows) {
+  tile.rows = rows;
+  tile.tiles = ceil_div(gather.phases.front().pixels[1], rows);
+  tile.halo_rows = (rows - 1) * gather.stride[1] + (tile.taps - 1) * std::abs(gather.step[1]) + 1;
+  // Of f64, whose sums are large, as many as take no more room than the halo.
+  tile.exchange_rows =
+      tile.element < 8
+          ? gather.rows
+          : std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, gather.rows);
+}
+
+bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
+  constexpr std::int64_t most_rows = 1 << 12;
+  if (tile.halo_rows > most_rows ||
+      !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
+    return false;
+  // What a thread has on its way at a time (few_rows_loader.cuh).
+  const std::int64_t threads = tile.shape.threads();
+  const std::int64_t fragments = tile.taps * tile.chunk_steps;
+  constexpr std::int64_t least_slots = 2;  // of either loader, where they take turns
+  if (tile.load_fragments > 1 && fragments < least_slots * tile.load_fragments) return false;
+  const std::int64_t slots =
+      std::max<std::int64_t>(fragments / tile.load_fragments - (3 - tile.load_fragments), 1);
+  constexpr std::int64_t units = 4;  // words that lanes copy at once
+  const std::int64_t unit_bytes = units * std::max<std::int64_t>(tile.element, 4);
+  const bool vectors = tile.copy_bytes == vector_bytes;
+  const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
+  const std::int64_t words = 32 * tile.chunk_steps / unit_bytes;  // of a thread, of a pixel or row
+  const std::int64_t halo = ceil_div(ceil_div(tile.halo_pixels(), pixels_a_turn), slots);
+  const std::int64_t filter =
+      ceil_div(ceil_div(tile.taps * tile.pairs, threads / units), slots) * words;
+  const std::int64_t halo_copies = vectors ? halo : halo * words;
+  const std::int64_t waiting =
+      tile.element == 2 ? 2 * (filter + (vectors ? 0 : halo_copies)) : std::int64_t{0};
+  return batch_bearable(halo_copies, waiting) && batch_bearable(filter, waiting);
+}
+
+// Clocks of an image's tiles (cost_model.hpp).
+double clocks_of(const FewRowsTile& tile, const Gather& gather) {
+  const FragmentShape& shape = tile.shape;
+  const double of_product = product_clocks_of(tile.element);
+  const double fragment =
+      shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
+  const FewRowsTile::Copies copies = tile.copies();
+  const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
+  const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
+  constexpr double chunk_clocks = 400;  // until all threads have met at its end
+  return static_cast<double>(tile.tiles * tile.strips) * chunks *
+         (tile.live_taps * static_cast<double>(tile.chunk_steps) * fragment + copy_clocks +
+          chunk_clocks);
+}
+
+// The shape with the strips and rows that waste least; none if nothing fits into shared memory.
+std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
+                                    const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  FewRowsTile tile;
+  tile.shape = shape;
+  tile.planes = planes;
+  tile.split = is_split(problem);
+  tile.element = static_cast<std::int64_t>(size_of(problem.type));
+  tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
+  tile.taps = phase.taps[1];
+  tile.pairs = few_rows_pairs(gather);
+  tile.taps_in_row = phase.taps[2];
+  const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
+  std::optional<FewRowsTile> best;
+  double best_clocks = 0;
+  const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.m);
+  for (tile.columns = widest; tile.columns > 0; tile.columns -= 8) {
+    // Strips overlap by `extent` columns.
+    const bool whole = tile.columns >= gather.source[2];
+    tile.strip_step = whole ? tile.columns : tile.columns - extent;
+    if (tile.strip_step <= 0) break;
+    tile.strips = whole ? 1 : ceil_div(gather.source[2] - extent, tile.strip_step);
+    for (tile.chunk_steps = 1; tile.chunk_steps <= 2; ++tile.chunk_steps) {
+      std::int64_t rows = std::min(shape.m / tile.columns, phase.pixels[1]);
+      for (; rows > 0; --rows) {
+        set_rows(tile, gather, rows);
+        tile.load_fragments = 2;
+        if (fits(tile, device)) break;
+        tile.load_fragments = 1;
+        if (fits(tile, device)) break;
+      }
+      if (rows == 0) continue;
+      set_rows(tile, gather, ceil_div(phase.pixels[1], tile.tiles));
+      tile.live_taps = mean_live_taps(tile, gather);
+      const double clocks = clocks_of(tile, gather);
+      if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
+    }
+  }
+  return best;
+}
+
+// Offsets within an image and within the filter, those included that are worked out beyond the last
+// channel or pixel and not read from, fit into 32 bits.
+bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides) {
+  const Gather::Phase& phase = gather.phases.front();
+  const Dims& s = gather.source_strides;
+  const std::int64_t channels = gather.channels + 2 * tile.chunk_channels();
+  const std::int64_t source_rows = std::abs(phase.origin[1]) +
+                                   phase.taps[1] * std::abs(gather.step[1]) +
+                                   phase.pixels[1] * gather.stride[1] + 2 * tile.halo_rows;
+  const std::int64_t source_columns = gather.source[2] + tile.columns;
+  // Sizes are at most 2^24 each: their products with strides are looked at one by one.
+  std::int64_t source = 0;
+  for (const auto& [count, stride] :
+       {std::pair(channels, s[1]), std::pair(source_rows, s[3]), std::pair(source_columns, s[4])}) {
+    if (stride > limit32 || count > limit32 || count * stride > limit32) return false;
+    source += count * stride;
+  }
+  const std::int64_t w = gather.rows * gather.w_row + channels * gather.w_channel +
+                         gather.w_tap[1] * phase.taps[1] + gather.w_tap[2] * phase.taps[2];
+  const std::int64_t rows = gather.rows + 1;
+  return std::max({source, w, image_span(gather.out_strides, rows, phase.pixels),
+                   image_span(z_strides, rows, phase.pixels)}) <= limit32;
+}
+
+}  // namespace
+
+std::int64_t few_rows_pairs(const Gather& gather) {
+  return gather.rows * gather.phases.front().taps[2];
+}
+
+bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
+  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
+  const Dims& s = gather.source_strides;
+  return problem.alignment >= vector_bytes && s[1] == 1 && whole(gather.channels) && whole(s[0]) &&
+         whole(s[3]) && whole(s[4]);
+}
+
+std::int64_t FewRowsTile::filter_bytes() const {
+  const std::int64_t pairs_read = element < 8 ? 16 : 8;
+  return taps * (planes ? 32 * chunk_steps * (shape.n + 1)
+                        : round_up(shape.n, pairs_read) * fragments_pitch(chunk_steps, element));
+}
+
+std::int64_t FewRowsTile::halo_bytes() const {
+  return halo_pixels() * fragments_pitch(chunk_steps, element);
+}
+
+std::int64_t FewRowsTile::exchange_bytes(std::int64_t output_channels) const {
+  return output_channels * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
+}
+
+std::int64_t FewRowsTile::stage_bytes() const {
+  return std::max(halo_bytes(), exchange_bytes(exchange_rows)) + filter_bytes();
+}
+
+std::int64_t FewRowsTile::shared_memory() const {
+  constexpr std::int64_t table_entry = 8;
+  const std::int64_t rests = planes && split ? filter_bytes() : 0;
+  return 2 * stage_bytes() + rests + taps * pairs * table_entry;
+}
+
+FewRowsTile::Copies FewRowsTile::copies() const {
+  const std::int64_t bytes = 32 * chunk_steps;
+  return {halo_pixels() * bytes / copy_bytes, taps * pairs * bytes / element};
+}
+
+std::vector<FewRowsTile> few_rows_tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                        bool by_warpgroups, const DeviceDescription& device) {
+  std::vector<FewRowsTile> out;
+  for (const FragmentShape& shape : shapes(problem, by_warpgroups, few_rows_pairs(gather))) {
+    const auto tile = lay_tile(shape, by_warpgroups, problem, gather, device);
+    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+  }
+  return out;
+}
+
+std::string describe(const FewRowsTile& tile) {
+  return cat(describe(tile.shape), ", places ", tile.rows, "x", tile.columns, " of ",
+             tile.chunk_channels(), " channels");
+}
+
+}  // namespace kiln
