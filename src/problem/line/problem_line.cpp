@@ -5,15 +5,11 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "problem/line/notation.hpp"
 
 namespace kiln {
 namespace {
 
-// The six sizes that every spatial dimension has: the first letter of an entry; its second is the
-// dimension's.
-enum Kind : int { in, out, filter, stride, pad, dilation, kinds };
-constexpr std::string_view kind_letters = "iokspd";
-constexpr std::string_view axis_letters = "dhw";
 constexpr std::array<const char*, 3> axis_names{"depth", "height", "width"};
 
 // No size of a problem line may be larger. Together with checked products this keeps everything
@@ -31,14 +27,6 @@ struct Entries {
 template <class... Parts>
 [[noreturn]] void fail_at(std::size_t column, const Parts&... parts) {
   fail(KILN_STATUS_BAD_PARAM, "column ", column, ": ", parts...);
-}
-
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trim_end(std::string_view text) {
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 class Reader {
@@ -270,10 +258,6 @@ std::int64_t required_channels(const Value& channels, const char* key, const cha
   return *channels;
 }
 
-}  // namespace
-
-namespace {
-
 // The sizes in space, and the name.
 ConvolutionLine parse_space(const Entries& entries) {
   ConvolutionLine line;
@@ -323,114 +307,6 @@ ConvolutionLine parse_pooling_line(std::string_view text) {
   ConvolutionLine line = parse_space(entries);
   line.in_channels = line.out_channels = channels;
   return line;
-}
-
-namespace {
-
-std::string print_line(const ConvolutionLine& line, bool pooling) {
-  std::string text = cat("mb", line.batch, pooling ? "ic" : "_ic", line.in_channels);
-  if (!pooling) text = cat("g", line.groups, text);
-  const auto add = [&](Kind kind, const Spatial& sizes, std::int64_t offset = 0) {
-    for (int i = 3 - line.rank; i < 3; ++i) {
-      text += cat(kind_letters[kind], axis_letters[i], sizes[i] - offset);
-    }
-  };
-  if (pooling) text += '_';
-  add(in, line.in);
-  if (!pooling) text += cat("_oc", line.out_channels);
-  add(out, line.out);
-  text += '_';
-  add(filter, line.filter);
-  text += '_';
-  add(stride, line.stride);
-  text += '_';
-  add(pad, line.pad_before);
-  text += '_';
-  add(dilation, line.dilation, 1);
-  if (!line.name.empty()) text += cat("_n\"", line.name, "\"");
-  return text;
-}
-
-}  // namespace
-
-std::string print_convolution_line(const ConvolutionLine& line) { return print_line(line, false); }
-std::string print_pooling_line(const ConvolutionLine& line) { return print_line(line, true); }
-
-std::string unquoted(std::string_view name) {
-  if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
-    name = name.substr(1, name.size() - 2);
-  }
-  return std::string(name);
-}
-
-std::string_view without_comment(std::string_view line) {
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') quoted = !quoted;
-    if (line[i] == '#' && !quoted && (i == 0 || is_space(line[i - 1])))
-      return trim_end(line.substr(0, i));
-  }
-  return line;
-}
-
-std::vector<NumberedLine> problem_lines(std::string_view text) {
-  std::vector<NumberedLine> lines;
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim_end(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    std::size_t start = 0;
-    while (start < line.size() && is_space(line[start])) ++start;
-    std::string_view content = line.substr(start);
-    const bool object = content.starts_with('{');
-    if (!object) content = without_comment(content);
-    if (content.empty()) continue;
-    if (content.starts_with("--") && content.find_first_of(" \t") == content.npos) continue;
-    // Blanks in front count in the columns of messages.
-    const std::size_t length = start + content.size();
-    lines.push_back(
-        {number, std::string(content.starts_with("--") ? content : line.substr(0, length))});
-  }
-  return lines;
-}
-
-ConvolutionOperands describe_convolution(const ConvolutionLine& line, DataType type,
-                                         kilnTensorFormat_t layout, kilnConvolutionMode_t mode) {
-  ConvolutionOperands operands;
-  ConvolutionSpec& spec = operands.spec;
-  spec.spatial = line.rank;
-  spec.groups = line.groups;
-  spec.mode = mode;
-  spec.compute_type = compute_type(type);
-
-  operands.x.dims = {line.batch, line.in_channels};
-  operands.w.dims = {line.out_channels, line.in_channels / line.groups};
-  operands.y.dims = {line.batch, line.out_channels};
-  for (int i = 0, axis = 3 - line.rank; i < line.rank; ++i, ++axis) {
-    spec.pad_before[i] = line.pad_before[axis];
-    spec.pad_after[i] = line.pad_after[axis];
-    spec.stride[i] = line.stride[axis];
-    spec.dilation[i] = line.dilation[axis];
-    operands.x.dims[i + 2] = line.in[axis];
-    operands.w.dims[i + 2] = line.filter[axis];
-    operands.y.dims[i + 2] = line.out[axis];
-  }
-  const auto make_dense = [&](Tensor& tensor, const char* name) {
-    tensor.type = type;
-    tensor.rank = line.rank + 2;
-    check_tensor(tensor, name, true);  // that the dense strides do not overflow
-    tensor.strides = dense_strides(layout, tensor.rank, tensor.dims);
-  };
-  make_dense(operands.x, "x");
-  make_dense(operands.w, "w");
-  make_dense(operands.y, "y");
-  return operands;
-}
-
-ConvolutionProblem make_convolution(const ConvolutionLine& line, DataType type,
-                                    kilnTensorFormat_t layout, kilnConvolutionMode_t mode) {
-  const ConvolutionOperands operands = describe_convolution(line, type, layout, mode);
-  return make_convolution(operands.spec, operands.x, operands.w, operands.y);
 }
 
 }  // namespace kiln
