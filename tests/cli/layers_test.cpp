@@ -1,70 +1,34 @@
-// Where kernels come from: bundles, the user's cache, one compiler among many processes, or none.
+// Where kernels come from: the user's cache in its modes, one compiler among many processes, or
+// none.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <filesystem>
+#include <sstream>
 #include <thread>
 
-#include "run_kiln.hpp"
+#include "counted_compiler.hpp"
 
+using kiln_test::compilations;
+using kiln_test::contains;
+using kiln_test::count_compilations;
+using kiln_test::count_of;
 using kiln_test::Finished;
 using kiln_test::Kiln;
 
 namespace {
 
 const std::string tiny = "mb2_ic3ih6_oc4_kh3ph1";
-const std::string problems =
-    "ic3ih6oc4kh3ph1\npool ic4ih8kh2sh2ph0\nact --act relu 2x3x4x4\nsoftmax 2x8x3x3\n"
-    "tensor --op add 2x4x3x3:1x4x1x1:2x4x3x3\n";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
-    ++count;
-  return count;
-}
-
-// The machine's C++ compiler by a script of the same name in `folder`, which does `instead` where
-// it is asked to compile a kernel.
-void wrap_compiler(Kiln& kiln, const std::string& folder, const std::string& instead) {
-  const char* given = std::getenv("KILN_HOST_CXX");
-  const std::filesystem::path real = given ? given : KILN_TEST_CXX;
-  std::filesystem::create_directories(kiln.directory / folder);
-  const std::string script =
-      kiln.directory.write(folder + "/" + real.filename().string(),
-                           "#!/bin/sh\ncase \"$*\" in *kernel.cpp*) " + instead + ";; esac\nexec " +
-                               real.string() + " \"$@\"\n");
-  BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
-  kiln.environment["KILN_HOST_CXX"] = script;
-}
-
-// Tells of each compilation, and then waits as `pause` says.
-void count_compilations(Kiln& kiln, const std::string& pause = ":") {
-  wrap_compiler(kiln, "counting", "echo x >>'" + (kiln.directory / "compilations") + "'; " + pause);
-}
-
-std::size_t compilations(const Kiln& kiln) {
-  return count_of(kiln_test::read(kiln.directory / "compilations"), "x\n");
-}
 
 template <class Condition>
 bool becomes_true(const Condition& condition) {
   for (int i = 0; i < 3000 && !condition(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return condition();
-}
-
-void take_compilers_away(Kiln& kiln) {
-  kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
-  kiln.environment["KILN_NVRTC"] = "/nonexistent/libnvrtc.so";
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -92,7 +56,7 @@ BOOST_AUTO_TEST_CASE(single_flight_among_processes) {
         kiln.wait_for(running[static_cast<std::size_t>(i)], "p" + std::to_string(i));
     BOOST_TEST_REQUIRE(finished.status == 0, finished.out + finished.err);
   }
-  BOOST_TEST(compilations(kiln) == 1u);
+  BOOST_TEST(compilations(kiln) == 1);
   const std::string counted = kiln({"cache", "stat"}).out;
   BOOST_TEST(contains(counted, "compiled               1\n"), counted);
   BOOST_TEST(contains(counted, "hits_disk              63\n"), counted);
@@ -125,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_compiler_holds_nobody_up) {
   BOOST_REQUIRE(kiln({"cache", "clear"}).status == 0);
   std::filesystem::remove(kiln.directory / "quick");
   kiln.environment["KILN_COMPILE_WAIT"] = "60";
-  const std::size_t before = compilations(kiln);
+  const int before = compilations(kiln);
   const int victim = kiln.start_apart(command, "victim");
   BOOST_REQUIRE(becomes_true([&] { return compilations(kiln) == before + 1; }));
   const int waiter = kiln.start_apart(command, "waiter");
@@ -158,7 +122,7 @@ BOOST_AUTO_TEST_CASE(homeless) {
       BOOST_TEST(finished.status == 0);
       BOOST_TEST(contains(finished.out, "3 passed"));
       BOOST_TEST(contains(finished.out, " memory "));
-      BOOST_TEST(count_of(finished.err, "\n") == 1u);
+      BOOST_TEST(count_of(finished.err, "\n") == 1);
       BOOST_TEST(contains(finished.err, "cache"));
       BOOST_TEST(names_in(temporary).empty());
     }
@@ -196,128 +160,10 @@ BOOST_AUTO_TEST_CASE(homeless_and_nameless) {
   if (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127) return;
   const std::string err = kiln_test::read(kiln.directory / "err");
   BOOST_TEST(WEXITSTATUS(status) == 0, err);
-  BOOST_TEST(count_of(err, "\n") == 1u, err);
+  BOOST_TEST(count_of(err, "\n") == 1, err);
   BOOST_TEST(contains(err, home), err);
   BOOST_TEST(names_in(temporary).empty());
   BOOST_TEST(names_in(home).empty());
-}
-
-// kiln.bundle beside the library, or the program that has it inside, needs no variable.
-BOOST_AUTO_TEST_CASE(a_bundle_beside_the_program) {
-  Kiln kiln;
-  const std::string folder = kiln.directory / "bin";
-  std::filesystem::create_directory(folder);
-  const std::string file = kiln.directory.write("problems", tiny + "\n");
-  BOOST_REQUIRE(
-      kiln({"prewarm", file, "--arch", "host", "--bundle", folder + "/kiln.bundle"}).status == 0);
-  std::filesystem::copy(kiln.program, folder + "/kiln");
-  kiln.program = folder + "/kiln";
-  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
-  BOOST_TEST(contains(kiln({"conv", "--device", "host", "--check", tiny}).out, "  bundle "));
-  BOOST_TEST(contains(kiln({"info"}).out, folder + "/kiln.bundle, 1 kernels"));
-}
-
-// A kernel in a bundle that cannot be loaded is looked for further down, and made only once.
-BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
-  Kiln kiln;
-  const std::string file = kiln.directory.write("problems", tiny + "\n"),
-                    bundle = kiln.directory / "broken.bundle";
-  // A compiler of the same name and build whose output is not to be loaded.
-  wrap_compiler(kiln, "rubbish", "echo rubbish >kernel.so; exit");
-  BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", bundle}).status == 0);
-  count_compilations(kiln);
-  kiln.environment["KILN_BUNDLE_PATH"] = bundle;
-  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
-  const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
-  for (const char* origin : {"  compiled ", "  disk "}) {
-    const Finished finished = kiln(command);
-    BOOST_TEST(finished.status == 0, finished.out);
-    BOOST_TEST(contains(finished.out, origin), finished.out);
-    BOOST_TEST(contains(finished.err, "does not load"), finished.err);
-  }
-  BOOST_TEST(compilations(kiln) == 1u);
-  kiln.environment["KILN_CACHE"] = "strict";
-  BOOST_TEST(kiln(command).status == 1);
-}
-
-// A bundle made with neither GPU nor driver serves a machine without compilers whole, for the host
-// and for GPUs; what it lacks is refused by name.
-BOOST_AUTO_TEST_CASE(offline) {
-  Kiln kiln;
-  const std::string bundle = kiln.directory / "kernels.bundle";
-  const std::string file = kiln.directory.write("problems", problems);
-  const Finished made = kiln({"prewarm", file, "--arch", "host", "--bundle", bundle});
-  BOOST_TEST_REQUIRE(made.status == 0, made.out + made.err);
-  BOOST_TEST(contains(made.out, "5 kernels"));
-  const std::string gpu_bundle = kiln.directory / "gpu.bundle";
-  const Finished gpu = kiln({"prewarm", file, "--arch", "sm_80,sm_90a", "--bundle", gpu_bundle});
-  const bool has_nvrtc = gpu.status == 0;
-
-  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "target";
-  kiln.environment["KILN_CACHE"] = "strict";
-  kiln.environment["KILN_BUNDLE_PATH"] = bundle + ":" + (has_nvrtc ? gpu_bundle : "");
-  count_compilations(kiln);
-  for (const bool compilers : {true, false}) {
-    if (!compilers) take_compilers_away(kiln);
-    for (const std::vector<std::string>& command :
-         {std::vector<std::string>{"conv", "ic3ih6oc4kh3ph1"},
-          {"pool", "ic4ih8kh2sh2ph0"},
-          {"act", "--act", "relu", "2x3x4x4"},
-          {"softmax", "2x8x3x3"},
-          {"tensor", "--op", "add", "2x4x3x3:1x4x1x1:2x4x3x3"}}) {
-      std::vector<std::string> words = command;
-      words.insert(words.end(), {"--device", "host", "--check", "--json"});
-      const Finished finished = kiln(words);
-      BOOST_TEST_REQUIRE(finished.status == 0, finished.out + finished.err);
-      BOOST_TEST(contains(finished.out, "\"kernel_source\":\"bundle\""));
-    }
-    const Finished refused = kiln({"conv", "--device", "host", "ic3ih9oc4kh3ph1"});
-    BOOST_TEST(refused.status == 1);
-    BOOST_TEST(contains(refused.out, "conv g1mb2_ic3ih9iw9_oc4oh9ow9"), refused.out);
-    BOOST_TEST(contains(refused.out, "KILN_CACHE=strict"));
-    const std::size_t key = refused.out.find("kernel ") + 7;
-    BOOST_TEST(refused.out.substr(key, 32).find_first_not_of("0123456789abcdef") ==
-               std::string::npos);
-  }
-  BOOST_TEST(compilations(kiln) == 0u);
-  BOOST_TEST(!std::filesystem::exists(kiln.directory / "target"));  // nothing was written
-
-  if (!has_nvrtc) {
-    BOOST_TEST_MESSAGE("for GPUs skipped: " << gpu.out);
-    return;
-  }
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    const Finished ptx = kiln({"inspect", "ic3ih6oc4kh3ph1", "--emit", "ptx", "--arch", arch});
-    BOOST_TEST_REQUIRE(ptx.status == 0, ptx.err);
-    BOOST_TEST(contains(ptx.out, std::string(".target ") + arch));
-  }
-  BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3ph1", "--emit", "ptx", "--arch", "sm_86"}).status == 1);
-}
-
-// A bundle from another build of the compiler: passed over, with a word about it, where the
-// compiler at hand can make its own; served where nothing may be compiled.
-BOOST_AUTO_TEST_CASE(a_bundle_of_another_compiler) {
-  Kiln kiln;
-  const std::string file = kiln.directory.write("problems", tiny + "\n"),
-                    bundle = kiln.directory / "kernels.bundle";
-  BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", bundle}).status == 0);
-  const std::string script = kiln.directory.write(
-      "other-c++",
-      "#!/bin/sh\n[ \"$1\" = --version ] && { echo other 1.0; exit; }\nexec c++ \"$@\"\n");
-  BOOST_REQUIRE(chmod(script.c_str(), 0700) == 0);
-  kiln.environment["KILN_HOST_CXX"] = script;
-  kiln.environment["KILN_BUNDLE_PATH"] = bundle;
-  kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
-  kiln.environment["KILN_LOG"] = "info";
-  const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
-  kiln.environment["KILN_CACHE"] = "strict";
-  BOOST_TEST(contains(kiln(command).out, "  bundle "));
-  kiln.environment["KILN_CACHE"] = "on";
-  const Finished compiled = kiln(command);
-  BOOST_TEST(contains(compiled.out, "  compiled "), compiled.out);
-  BOOST_TEST(contains(compiled.err, "miss (absent; a bundle has it from another compiler build)"),
-             compiled.err);
-  BOOST_TEST(contains(kiln({"cache", "stat"}).out, "misses_other_producer  1\n"));
 }
 
 BOOST_AUTO_TEST_CASE(modes) {
@@ -345,37 +191,6 @@ BOOST_AUTO_TEST_CASE(modes) {
   BOOST_TEST(contains(unknown.err, "KILN_CACHE is maybe; expected on, readonly, strict or off"));
 }
 
-// An entry that no process can run is no reason to fail, unless nothing may be compiled.
-BOOST_AUTO_TEST_CASE(the_first_layer_that_has_it) {
-  Kiln kiln;
-  const std::string one = kiln.directory / "one.bundle", two = kiln.directory / "two.bundle";
-  const std::string file = kiln.directory.write("problems", tiny + "\n");
-  BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", one}).status == 0);
-  std::filesystem::copy(one, two);
-  kiln.environment["KILN_BUNDLE_PATH"] = "/nonexistent.bundle:" + one + "::" + two;
-  kiln.environment["KILN_LOG"] = "info";
-  const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
-  const Finished first = kiln(command);
-  BOOST_TEST(contains(first.out, "  bundle "));
-  BOOST_TEST(contains(first.err, "the kernel bundle /nonexistent.bundle cannot be opened"));
-  BOOST_TEST(contains(first.err, "hit in bundle " + one), first.err);
-
-  // Damaged, it is passed over for the next one, and then for the user's cache.
-  for (const std::string& bundle : {one, two}) {
-    std::string bytes = kiln_test::read(bundle);
-    bytes[200] = static_cast<char>(bytes[200] ^ 1);
-    kiln.directory.write(std::filesystem::path(bundle).filename(), bytes);
-    const Finished next = kiln(command);
-    BOOST_TEST(next.status == 0);
-    BOOST_TEST(
-        contains(next.err, bundle == one ? "hit in bundle " + two : "hit in the user's cache"),
-        next.err);
-  }
-  const Finished verified = kiln({"bundle", "verify", one, two});
-  BOOST_TEST(verified.status == 1);
-  BOOST_TEST(count_of(verified.out, "wrong checksum") == 2u, verified.out);
-}
-
 BOOST_AUTO_TEST_CASE(a_log_line_that_can_be_run_again) {
   Kiln kiln;
   kiln.environment["KILN_LOG"] = "info";
@@ -383,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_log_line_that_can_be_run_again) {
   BOOST_REQUIRE(kiln({"pool", "--dt", "f16", "--device", "host", "ic4ih8kh2sh2ph0"}).status == 0);
   BOOST_REQUIRE(kiln({"pool", "--dt", "f16", "--device", "host", "ic4ih8kh2sh2ph0"}).status == 0);
   const std::string log = kiln_test::read(kiln.directory / "log");
-  BOOST_TEST(count_of(log, "kiln pool --device host --dt f16 ") == 2u, log);
+  BOOST_TEST(count_of(log, "kiln pool --device host --dt f16 ") == 2, log);
   BOOST_TEST(contains(log, " -> pooling for host, miss (absent), compiled, "), log);
   BOOST_TEST(contains(log, " -> pooling for host, hit in the user's cache, "), log);
   const std::size_t begin = log.find("kiln pool ") + 5;
