@@ -3,10 +3,11 @@
 // gathering know nothing else.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
+#include "engines/engine.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -64,11 +65,11 @@ struct Gather {
 
 bool is_gather(const Problem& problem);
 
-// Why a kernel of one gather of two dimensions is not for it; "" if it is.
-std::string plane_refusal(const Gather& gather);
+// Why a kernel of one gather of two dimensions is not for it, if it is not.
+std::optional<Refusal> plane_refusal(const Gather& gather);
 
 // A group's output channels are the rows of a tile: with fewer than `least`, why none is for them.
-std::string rows_refusal(std::int64_t rows, std::int64_t least);
+std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least);
 
 // Of a data gradient, or of the forward propagation that a filter gradient differentiates: its
 // source is x, its output dy, its filter dw.

@@ -11,25 +11,27 @@ namespace {
 
 constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
 
-// Why the kernel does not take a gradient; "" if it does.
-std::string refusal(const PoolingProblem& problem) {
+// Why the kernel does not take a gradient, if it does not.
+std::optional<Refusal> refusal(const PoolingProblem& problem) {
   if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0 || problem.out[0] != 1)
-    return "three dimensions of space; this engine takes one and two";
+    return Refusal{"three dimensions of space; this engine takes one and two"};
   constexpr std::int64_t most_window = 8;
   for (int i = 1; i < 3; ++i) {
     if (problem.dilation[i] != 1)
-      return cat("the dilation is ", problem.dilation[i], "; expected 1");
+      return Refusal{cat("the dilation is ", problem.dilation[i], "; expected 1")};
     if (problem.window[i] > most_window)
-      return cat("a window of ", problem.window[i], "; at most ", most_window,
-                 " has a tile large against it");
+      return Refusal{cat("a window of ", problem.window[i], "; at most ", most_window,
+                         " has a tile large against it")};
     if (problem.stride[i] > 2 * most_window)
-      return cat("a stride is ", problem.stride[i], "; expected at most ", 2 * most_window);
+      return Refusal{
+          cat("a stride is ", problem.stride[i], "; expected at most ", 2 * most_window)};
     if (const std::int64_t reach = places_counted(problem, i); reach > limit32 / 2)
-      return cat("x, its padding and the windows take ", reach, " places; at most ", limit32 / 2,
-                 " can be counted in 32 bits");
+      return Refusal{cat("x, its padding and the windows take ", reach, " places; at most ",
+                         limit32 / 2, " can be counted in 32 bits")};
   }
-  if (problem.in[1] * problem.in[2] > limit32 / 2) return "more than 2^30 pixels in a plane of x";
-  return "";
+  if (problem.in[1] * problem.in[2] > limit32 / 2)
+    return Refusal{"more than 2^30 pixels in a plane of x"};
+  return std::nullopt;
 }
 
 struct Tile {
@@ -140,7 +142,7 @@ bool PoolingBackwardTiledEngine::is_for(const Problem& problem) const {
 std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<PoolingProblem>(any);
-  if (std::string reason = refusal(problem); !reason.empty()) return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem)) return *std::move(refused);
   const std::vector<Operand> operands = operands_of(problem);
   const Operand& result = operands.back();
   const int vector = pooling_channel_vector(problem, operands);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "conv/dense/params.h"
 #include "core/integer.hpp"
@@ -167,8 +168,8 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (size_of(problem.type) != 2)
     return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
-  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  if (auto refused = mma_refusal(problem, reduction, device)) return std::move(refused->reason);
+  if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
   if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
   if (gather.phases.size() > std::size(DenseParams{}.tiles))

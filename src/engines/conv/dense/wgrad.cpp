@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "conv/dense/wgrad_params.h"
 #include "core/integer.hpp"
@@ -64,9 +65,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
   if (size_of(problem.type) != 2)
     return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
-  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
-    return reason;
-  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
+    return std::move(refused->reason);
+  if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
   if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
   const Gather::Phase& phase = gather.phases.front();

@@ -39,22 +39,23 @@ std::int64_t stage_elements(const Gather& gather, const Tile& tile, std::int64_t
   return (tile.p + taps[1] - 1) * patch_w + ceil_div(taps[1] * taps[2] * padded_rows, 4) * 4;
 }
 
-std::string refusal(const Gather& gather) {
+std::optional<Refusal> refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  if (auto refused = plane_refusal(gather)) return refused;
   if (gather.rows > most_rows)
-    return cat(gather.rows, " output channels a group; expected at most ", most_rows);
+    return Refusal{cat(gather.rows, " output channels a group; expected at most ", most_rows)};
   for (int i = 1; i < 3; ++i) {
-    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
+    if (gather.stride[i] != 1)
+      return Refusal{cat("a stride is ", gather.stride[i], "; expected 1")};
     if (gather.step[i] != 1 && gather.step[i] != -1)
-      return "the filter is dilated; expected dilation 1";
+      return Refusal{"the filter is dilated; expected dilation 1"};
   }
   if (phase.taps[2] < 2 || phase.taps[2] > most_taps)
-    return cat(phase.taps[2], " taps in a row of the filter; expected 2 to ", most_taps);
+    return Refusal{cat(phase.taps[2], " taps in a row of the filter; expected 2 to ", most_taps)};
   if (phase.pixels[1] > limit32 / 2 || phase.pixels[2] > limit32 / 2)
-    return cat("an output of ", phase.pixels[1], "x", phase.pixels[2], "; expected at most ",
-               limit32 / 2, " each");
-  return "";
+    return Refusal{cat("an output of ", phase.pixels[1], "x", phase.pixels[2],
+                       "; expected at most ", limit32 / 2, " each")};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(gather); !reason.empty()) return Refusal{std::move(reason)};
+  if (auto refused = refusal(gather)) return *std::move(refused);
   const Tile tile = choose_tile(gather);
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t padded_rows = gather.rows == 3 ? 4 : gather.rows;

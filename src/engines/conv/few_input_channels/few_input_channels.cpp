@@ -50,18 +50,19 @@ bool is_planar(const Gather& gather) {
   return gather.source_strides[4] == 1 || gather.source[2] == 1;
 }
 
-std::string refusal(const Gather& gather) {
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+std::optional<Refusal> refusal(const Gather& gather) {
+  if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_rows = 16;
-  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
+  if (auto refused = rows_refusal(gather.rows, least_rows)) return refused;
   if (std::abs(gather.step[2]) != 1 && gather.phases.front().taps[2] > 1)
-    return "the filter is dilated along the width";
+    return Refusal{"the filter is dilated along the width"};
   const Dims& s = gather.source_strides;
   const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
   if (!is_planar(gather) && !pixels_whole)
-    return "in the input neither the pixels of a row are contiguous, nor the channels of all "
-           "pixels";
-  return "";
+    return Refusal{
+        "in the input neither the pixels of a row are contiguous, nor the channels of all "
+        "pixels"};
+  return std::nullopt;
 }
 
 // Its pitches are not set.
@@ -284,11 +285,9 @@ std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = fragment_refusal(problem, reduction, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = products_refusal(device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = refusal(gather); !reason.empty()) return Refusal{std::move(reason)};
+  if (auto refused = fragment_refusal(problem, reduction, device)) return *std::move(refused);
+  if (auto refused = products_refusal(device)) return *std::move(refused);
+  if (auto refused = refusal(gather)) return *std::move(refused);
   const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
   if (fitting.empty())
     return Refusal{cat("filters of ", reduction,

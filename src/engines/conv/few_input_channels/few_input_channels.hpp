@@ -46,7 +46,9 @@ class FewChannelsEngine : public Engine {
                    const DeviceDescription& device) const;
 
  private:
-  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
+  virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
+    return std::nullopt;
+  }
   virtual std::span<const FragmentShape> shapes(bool split) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                        const FewChannelsTile& tile) const;
@@ -58,7 +60,7 @@ class FewChannelsWgmmaEngine final : public FewChannelsEngine {
   const char* name() const override { return "few_input_channels_wgmma_swap"; }
 
  private:
-  std::string products_refusal(const DeviceDescription& device) const override {
+  std::optional<Refusal> products_refusal(const DeviceDescription& device) const override {
     return warpgroup_refusal(device);
   }
   std::span<const FragmentShape> shapes(bool split) const override;

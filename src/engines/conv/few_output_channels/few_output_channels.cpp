@@ -19,26 +19,27 @@ namespace {
 constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's registers bear
 constexpr std::int64_t vector_bytes = copied_bytes;
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (auto refused = plane_refusal(gather)) return refused;
   const Gather::Phase& phase = gather.phases.front();
   if (gather.stride[2] != 1)
-    return cat("the stride along the width is ", gather.stride[2], "; expected 1");
+    return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected 1")};
   if (gather.rows > most_pairs || few_rows_pairs(gather) > most_pairs)
-    return cat(gather.rows, " output channels a group, each with ", phase.taps[2],
-               " taps in a row of the filter; expected at most ", most_pairs, " taps together");
+    return Refusal{cat(gather.rows, " output channels a group, each with ", phase.taps[2],
+                       " taps in a row of the filter; expected at most ", most_pairs,
+                       " taps together")};
   if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
-    return cat(
+    return Refusal{cat(
         "neither the pixels of a row are contiguous in the input, nor channels, in multiples of ",
-        vector_bytes, " bytes");
+        vector_bytes, " bytes")};
   // Beyond, products of sizes leave 32 bits.
   constexpr std::int64_t most = 1 << 24;
   for (int i = 1; i < 3; ++i)
     for (const std::int64_t size :
          {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
-      if (size > most) return cat("a size is ", size, "; expected at most ", most);
-  return "";
+      if (size > most) return Refusal{cat("a size is ", size, "; expected at most ", most)};
+  return std::nullopt;
 }
 
 // Blocks stay, and go from tile to tile. Tiles at an image's edges walk fewer rows of taps: of as
@@ -93,9 +94,9 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
 
 }  // namespace
 
-std::string FewRowsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
-                                                 const DeviceDescription& device) const {
-  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+std::optional<Refusal> FewRowsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                            const DeviceDescription& device) const {
+  if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
 
@@ -112,12 +113,9 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = products_refusal(problem, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
+  if (auto refused = products_refusal(problem, device)) return *std::move(refused);
+  if (auto refused = refusal(problem, gather)) return *std::move(refused);
   const std::vector<FewRowsTile> fitting = tiles(problem, gather, device);
   if (fitting.empty())
     return Refusal{cat("two stages of ", gather.phases.front().taps[1],

@@ -3,7 +3,7 @@
 // tap of the filter's row, and the taps of a row are added up at the end.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engines/conv/few_output_channels/tile.hpp"
@@ -31,10 +31,10 @@ class FewRowsEngine : public Engine {
 
  private:
   virtual bool by_warpgroups() const { return false; }
-  // Why products that the tensor cores have are not for the engine; "" if they are.
-  virtual std::string products_refusal(const ConvolutionProblem& /*problem*/,
-                                       const DeviceDescription& /*device*/) const {
-    return "";
+  // Why products that the tensor cores have are not for the engine, if they are not.
+  virtual std::optional<Refusal> products_refusal(const ConvolutionProblem& /*problem*/,
+                                                  const DeviceDescription& /*device*/) const {
+    return std::nullopt;
   }
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                        const FewRowsTile& tile) const;
@@ -47,8 +47,8 @@ class FewRowsWgmmaEngine final : public FewRowsEngine {
 
  private:
   bool by_warpgroups() const override { return true; }
-  std::string products_refusal(const ConvolutionProblem& problem,
-                               const DeviceDescription& device) const override;
+  std::optional<Refusal> products_refusal(const ConvolutionProblem& problem,
+                                          const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

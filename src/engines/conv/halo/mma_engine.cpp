@@ -66,10 +66,10 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 
 }  // namespace
 
-std::string HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                const DeviceDescription& device) const {
-  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
-  if (std::string reason = products_refusal(device); !reason.empty()) return reason;
+std::optional<Refusal> HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                           const DeviceDescription& device) const {
+  if (auto refused = halo_refusal(problem, gather, device)) return refused;
+  if (auto refused = products_refusal(device)) return refused;
   return layout_refusal(problem, gather);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engines/conv/halo/mma_tile.hpp"
@@ -12,16 +12,18 @@ namespace kiln {
 
 class HaloEngine : public TileEngine<HaloTile> {
  private:
-  // Why its tiles are not for how the operands lie; "" if they are.
-  virtual std::string layout_refusal(const ConvolutionProblem& problem,
-                                     const Gather& gather) const = 0;
-  // Why a device has no products of its kind; "" if it has.
-  virtual std::string products_refusal(const DeviceDescription& /*device*/) const { return ""; }
+  // Why its tiles are not for how the operands lie, if they are not.
+  virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather) const = 0;
+  // Why a device has no products of its kind, if it has none.
+  virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
+    return std::nullopt;
+  }
   // Bytes, of every operand.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 
-  std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                      const DeviceDescription& device) const final;
+  std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device) const final;
   std::optional<HaloTile> lay(const HaloShape& shape, const Gather& gather, int tap_group,
                               const DeviceDescription& device) const final;
   std::int64_t most_images(const HaloTile& tile, const Gather& gather) const final;

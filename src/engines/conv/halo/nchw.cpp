@@ -57,8 +57,8 @@ constexpr HaloShape split_warpgroup_shapes[] = {
 
 }  // namespace
 
-std::string HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                 const Gather& gather) const {
+std::optional<Refusal> HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                            const Gather& gather) const {
   return planar_refusal(problem, gather, most_taps);
 }
 
@@ -73,14 +73,15 @@ std::size_t HaloGemmPlanarEngine::alignment(const ConvolutionProblem& problem) c
   return size_of(problem.type);
 }
 
-std::string HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                      const Gather& gather) const {
+std::optional<Refusal> HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                                 const Gather& gather) const {
   if (size_of(problem.type) != 4)
-    return cat("the data type is ", name_of(problem.type), "; expected f32");
+    return Refusal{cat("the data type is ", name_of(problem.type), "; expected f32")};
   return planar_refusal(problem, gather, most_taps);
 }
 
-std::string HaloGemmPlanarWgmmaEngine::products_refusal(const DeviceDescription& device) const {
+std::optional<Refusal> HaloGemmPlanarWgmmaEngine::products_refusal(
+    const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 

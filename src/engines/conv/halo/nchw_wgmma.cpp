@@ -30,8 +30,8 @@ constexpr LineShape split_shapes[] = {
 
 }  // namespace
 
-std::string HaloWgmmaPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                  const Gather& gather) const {
+std::optional<Refusal> HaloWgmmaPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                             const Gather& gather) const {
   return planar_refusal(problem, gather, most_taps);
 }
 

@@ -39,9 +39,9 @@ constexpr HaloShape warpgroup_shapes[] = {
 
 }  // namespace
 
-std::string HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
-                                           const Gather& gather) const {
-  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+std::optional<Refusal> HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                      const Gather& gather) const {
+  if (auto refused = matrices_refusal(problem)) return refused;
   return channels_last_refusal(problem, gather);
 }
 
@@ -55,14 +55,15 @@ std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) con
   return copied_bytes;
 }
 
-std::string HaloGemmWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                const Gather& gather) const {
+std::optional<Refusal> HaloGemmWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                           const Gather& gather) const {
   if (!is_split(problem))
-    return "not f32 in default math, which alone is split into three products";
+    return Refusal{"not f32 in default math, which alone is split into three products"};
   return channels_last_refusal(problem, gather);
 }
 
-std::string HaloGemmWgmmaEngine::products_refusal(const DeviceDescription& device) const {
+std::optional<Refusal> HaloGemmWgmmaEngine::products_refusal(
+    const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 

@@ -2,7 +2,7 @@
 // source's halo in shared memory.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engines/conv/halo/mma_engine.hpp"
@@ -14,8 +14,8 @@ class HaloGemmEngine final : public HaloEngine {
   const char* name() const override { return "halo_nhwc_mma"; }
 
  private:
-  std::string layout_refusal(const ConvolutionProblem& problem,
-                             const Gather& gather) const override;
+  std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
+                                        const Gather& gather) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;
@@ -28,9 +28,9 @@ class HaloGemmWgmmaEngine final : public HaloEngine {
   const char* name() const override { return "halo_nhwc_wgmma_swap"; }
 
  private:
-  std::string layout_refusal(const ConvolutionProblem& problem,
-                             const Gather& gather) const override;
-  std::string products_refusal(const DeviceDescription& device) const override;
+  std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
+                                        const Gather& gather) const override;
+  std::optional<Refusal> products_refusal(const DeviceDescription& device) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;

@@ -21,9 +21,10 @@ constexpr LineShape line_shapes[] = {
 
 }  // namespace
 
-std::string HaloWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                            const Gather& gather) const {
-  if (is_split(problem)) return "f32 in default math; this engine takes f16, bf16 and tf32 math";
+std::optional<Refusal> HaloWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                       const Gather& gather) const {
+  if (is_split(problem))
+    return Refusal{"f32 in default math; this engine takes f16, bf16 and tf32 math"};
   return channels_last_refusal(problem, gather);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engines/conv/halo/wgmma_engine.hpp"
@@ -15,8 +15,8 @@ class HaloWgmmaEngine final : public LineEngine {
   const char* name() const override { return "halo_nhwc_wgmma"; }
 
  private:
-  std::string layout_refusal(const ConvolutionProblem& problem,
-                             const Gather& gather) const override;
+  std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
+                                        const Gather& gather) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;

@@ -6,23 +6,23 @@
 #include "engines/conv/tile/vector_copies.hpp"
 
 namespace kiln {
-std::string halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                         const DeviceDescription& device) {
+std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty()) return reason;
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+  if (auto refused = mma_refusal(problem, reduction, device)) return refused;
+  if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_rows = 16;
-  if (std::string reason = rows_refusal(gather.rows, least_rows); !reason.empty()) return reason;
+  if (auto refused = rows_refusal(gather.rows, least_rows)) return refused;
   constexpr std::int64_t most = limit32 / 2;
   if (gather.most_pixels() > most || reduction > most)
-    return cat(gather.most_pixels(), " output pixels an image of ", reduction,
-               " products each; expected at most ", most, ", which 32 bits can count");
-  return "";
+    return Refusal{cat(gather.most_pixels(), " output pixels an image of ", reduction,
+                       " products each; expected at most ", most, ", which 32 bits can count")};
+  return std::nullopt;
 }
 
-std::string channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = copies_refusal(problem, copied_source(problem, gather)); !reason.empty())
-    return reason;
+std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
+                                             const Gather& gather) {
+  if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
   constexpr std::int64_t bytes = copied_bytes;
   const auto whole = [&](std::int64_t stride) {
     return stride * static_cast<std::int64_t>(size_of(problem.type)) % bytes == 0;
@@ -33,9 +33,9 @@ std::string channels_last_refusal(const ConvolutionProblem& problem, const Gathe
   const bool rows_inner =
       gather.w_row == 1 && whole(gather.w_channel) && taps_whole && whole(gather.rows);
   if (!channels_inner && !rows_inner)
-    return cat("in w neither channels nor filters are contiguous, in multiples of ", bytes,
-               " bytes");
-  return "";
+    return Refusal{
+        cat("in w neither channels nor filters are contiguous, in multiples of ", bytes, " bytes")};
+  return std::nullopt;
 }
 
 std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
@@ -50,19 +50,19 @@ std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
   return groups;
 }
 
-std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                           std::int64_t most_taps) {
+std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                      std::int64_t most_taps) {
   const Gather::Phase& phase = gather.phases.front();
-  if (phase.tap_count() == 1) return "the filter has one tap, so no input would be reused";
+  if (phase.tap_count() == 1) return Refusal{"the filter has one tap, so no input would be reused"};
   if (gather.source_strides[4] != 1)
-    return "the pixels of a row are not contiguous (stride 1) in the input";
+    return Refusal{"the pixels of a row are not contiguous (stride 1) in the input"};
   const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
   if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
       idle * 3 > gather.channels)
-    return cat(gather.channels, " channels a group; multiplied ", chunk,
-               " at a time, too many would be zeros");
-  if (tap_groups(gather, most_taps).empty()) return "too few taps of w are contiguous";
-  return "";
+    return Refusal{cat(gather.channels, " channels a group; multiplied ", chunk,
+                       " at a time, too many would be zeros")};
+  if (tap_groups(gather, most_taps).empty()) return Refusal{"too few taps of w are contiguous"};
+  return std::nullopt;
 }
 
 bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,

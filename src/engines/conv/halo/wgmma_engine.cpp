@@ -40,15 +40,16 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
 
 }  // namespace
 
-std::string LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                const DeviceDescription& device) const {
-  if (std::string reason = warpgroup_refusal(device); !reason.empty()) return reason;
-  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
-  if (std::string reason = halo_refusal(problem, gather, device); !reason.empty()) return reason;
-  if (std::string reason = layout_refusal(problem, gather); !reason.empty()) return reason;
+std::optional<Refusal> LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                           const DeviceDescription& device) const {
+  if (auto refused = warpgroup_refusal(device)) return refused;
+  if (auto refused = matrices_refusal(problem)) return refused;
+  if (auto refused = halo_refusal(problem, gather, device)) return refused;
+  if (auto refused = layout_refusal(problem, gather)) return refused;
   for (const int i : {1, 2})
-    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
-  return "";
+    if (gather.stride[i] != 1)
+      return Refusal{cat("a stride is ", gather.stride[i], "; expected 1")};
+  return std::nullopt;
 }
 
 std::optional<LineTile> LineEngine::lay(const LineShape& shape, const Gather& gather, int tap_group,

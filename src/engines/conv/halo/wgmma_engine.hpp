@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engines/conv/halo/wgmma_tile.hpp"
@@ -12,14 +12,14 @@ namespace kiln {
 
 class LineEngine : public TileEngine<LineTile> {
  private:
-  // Why its tiles are not for how the operands lie; "" if they are.
-  virtual std::string layout_refusal(const ConvolutionProblem& problem,
-                                     const Gather& gather) const = 0;
+  // Why its tiles are not for how the operands lie, if they are not.
+  virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather) const = 0;
   // Bytes, of every operand.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 
-  std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                      const DeviceDescription& device) const final;
+  std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device) const final;
   std::optional<LineTile> lay(const LineShape& shape, const Gather& gather, int tap_group,
                               const DeviceDescription& device) const final;
   std::int64_t most_images(const LineTile& tile, const Gather& gather) const final;

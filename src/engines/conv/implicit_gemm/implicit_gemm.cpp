@@ -136,31 +136,32 @@ Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const Ge
                         ceil_div(gather.rows, tile.m) * gather.groups};
 }
 
-// Why a tile in so many parts cannot serve; "" if it can.
-std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                         const GemmTile& tile, const DeviceDescription& device, int parts) {
+// Why a tile in so many parts cannot serve, if it cannot.
+std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const GemmTile& tile, const DeviceDescription& device,
+                                    int parts) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (gather.most_pixels() > limit32 - 2 * tile.n)
-    return cat(gather.most_pixels(), " pixels in an image of the output; at most ",
-               limit32 - 2 * tile.n, " can be counted in 32 bits");
+    return Refusal{cat(gather.most_pixels(), " pixels in an image of the output; at most ",
+                       limit32 - 2 * tile.n, " can be counted in 32 bits")};
   if (const std::int64_t most = (limit32 - 2 * tile.n) / columns_together(gather);
       problem.batch > most)
-    return cat(problem.batch, " images; at most ", most, " can be counted in 32 bits");
+    return Refusal{cat(problem.batch, " images; at most ", most, " can be counted in 32 bits")};
   if (reduction > limit32 - 2 * tile.k)
-    return cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
-               " can be counted in 32 bits");
+    return Refusal{cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
+                       " can be counted in 32 bits")};
   // RuntimeDivisor's condition.
   constexpr std::int64_t limit_unsigned = std::numeric_limits<std::uint32_t>::max();
   if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
-    return cat(reduction, " products a sum of ", gather.most_taps(), " taps; their product may be ",
-               limit_unsigned, " at most");
+    return Refusal{cat(reduction, " products a sum of ", gather.most_taps(),
+                       " taps; their product may be ", limit_unsigned, " at most")};
   const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
-    return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
-               device.shared_memory_per_block);
+    return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
+                       device.shared_memory_per_block)};
   if (const std::int64_t blocks = tiles_of(problem, gather, tile).all * parts; blocks > limit32)
-    return cat(blocks, " thread blocks; a launch has at most ", limit32);
-  return "";
+    return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -169,8 +170,7 @@ std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              const GemmTile& tile, const DeviceDescription& device,
                                              int parts) {
   const Gather gather = make_gather(problem);
-  if (std::string reason = tile_refusal(problem, gather, tile, device, parts); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
   Proposal out{make_spec(problem, gather, tile, device), {}};
   const Tiles tiles = tiles_of(problem, gather, tile);
   out.launch = gather_launch(problem, tiles.of_phase, tiles.all * parts,
@@ -214,19 +214,19 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   const Gather gather = make_gather(problem);
   const double bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
-  std::string refusal;
+  std::optional<Refusal> first_refusal;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmWork work = work_of_tile(problem, gather, tiles[i], bytes);
     for (const int parts : parts_of(device, work.steps, most_parts)) {
-      std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
-      if (reason.empty())
+      auto refused = tile_refusal(problem, gather, tiles[i], device, parts);
+      if (!refused)
         candidates.push_back(
             {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device), {}});
-      else if (refusal.empty())
-        refusal = std::move(reason);
+      else if (!first_refusal)
+        first_refusal = std::move(refused);
     }
   }
-  if (candidates.empty()) return Refusal{std::move(refusal)};
+  if (candidates.empty()) return first_refusal.value_or(Refusal{"there is no tile"});
   return candidates;
 }
 
@@ -253,11 +253,9 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t reduction = reduction_of(problem);
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
   constexpr std::int64_t least_rows = 16;
-  if (std::string reason = rows_refusal(rows_of(problem), least_rows); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return *std::move(refused);
   return candidates_of(problem, mma_tiles(problem, reduction), device);
 }
 
@@ -273,8 +271,7 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_rows = 4;
-  if (std::string reason = rows_refusal(rows_of(problem), least_rows); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return *std::move(refused);
   return candidates_of(problem, fma_tiles(problem.type), device);
 }
 

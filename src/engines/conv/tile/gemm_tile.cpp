@@ -103,33 +103,34 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   return tiles;
 }
 
-std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                        const DeviceDescription& device) {
+std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                                   const DeviceDescription& device) {
   if (problem.math == KILN_MATH_STRICT)
-    return "the math mode is strict, which keeps off the tensor cores";
+    return Refusal{"the math mode is strict, which keeps off the tensor cores"};
   // The split's own error is that of f32 sums of so many products.
   constexpr std::int64_t least_split = 128;
   if (is_split(problem) && reduction < least_split)
-    return cat("each output is a sum of ", reduction, " products; below ", least_split,
-               " plain f32 arithmetic is more accurate than f32 split for the tensor cores");
-  if (device.kind == KILN_DEVICE_HOST) return "";
+    return Refusal{
+        cat("each output is a sum of ", reduction, " products; below ", least_split,
+            " plain f32 arithmetic is more accurate than f32 split for the tensor cores")};
+  if (device.kind == KILN_DEVICE_HOST) return std::nullopt;
   const int capability = device.compute_capability;
   // Chips for graphics have tensor cores for f64 in name alone.
   const bool enough = problem.type == KILN_DATA_DOUBLE
                           ? capability == 80 || capability == 90 || capability == 100
                           : capability >= 80;
-  return enough ? "" : cat(device.arch, " has no tensor cores for ", name_of(problem.type));
+  if (enough) return std::nullopt;
+  return Refusal{cat(device.arch, " has no tensor cores for ", name_of(problem.type))};
 }
 
-std::string matrices_refusal(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_DOUBLE
-             ? "the data type is f64; this engine takes f32, f16 and bf16"
-             : "";
+std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem) {
+  if (problem.type != KILN_DATA_DOUBLE) return std::nullopt;
+  return Refusal{"the data type is f64; this engine takes f32, f16 and bf16"};
 }
 
-std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                             const DeviceDescription& device) {
-  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                                        const DeviceDescription& device) {
+  if (auto refused = matrices_refusal(problem)) return refused;
   return mma_refusal(problem, reduction, device);
 }
 
@@ -226,9 +227,9 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
   constants.push_back({"WGMMA_SUMS(l)", MacroText{cat("\"", sums, "\"")}, ""});
 }
 
-std::string warpgroup_refusal(const DeviceDescription& device) {
-  if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return "";
-  return cat(device.arch, " lacks the wgmma instructions, which sm_90a alone has");
+std::optional<Refusal> warpgroup_refusal(const DeviceDescription& device) {
+  if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return std::nullopt;
+  return Refusal{cat(device.arch, " lacks the wgmma instructions, which sm_90a alone has")};
 }
 
 std::string describe(const FragmentShape& shape) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
+#include "engines/engine.hpp"
 #include "problem/convolution.hpp"
 
 namespace kiln {
@@ -37,14 +39,14 @@ struct GemmTile {
 std::span<const GemmTile> fma_tiles(DataType type);
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction);
 
-// Why the tensor cores are not taken for sums of `reduction` products; "" if they are.
-std::string mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                        const DeviceDescription& device);
+// Why the tensor cores are not taken for sums of `reduction` products, if they are not.
+std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                                   const DeviceDescription& device);
 
 // Why the operands' type is not for kernels that read them by ldmatrix; and that and the above.
-std::string matrices_refusal(const ConvolutionProblem& problem);
-std::string fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                             const DeviceDescription& device);
+std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem);
+std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                                        const DeviceDescription& device);
 
 // Into how many parts a cluster of blocks may divide a tile's reduction. No more clusters of 7 run
 // at once than of 8, and those of 9 to 15 leave more of the chip idle.
@@ -96,8 +98,8 @@ void add_sum_registers(std::vector<Constant>& constants, int left, int right, bo
 // takes from the number of columns of a product.
 void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
 
-// Why a device has no products of warpgroups; "" if it has.
-std::string warpgroup_refusal(const DeviceDescription& device);
+// Why a device has no products of warpgroups, if it has none.
+std::optional<Refusal> warpgroup_refusal(const DeviceDescription& device);
 
 // "128x128, 8x16 a thread, 128 threads"
 std::string describe(const FragmentShape& shape);

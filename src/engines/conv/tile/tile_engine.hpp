@@ -36,8 +36,7 @@ class TileEngine : public Engine {
       const Problem& any, const DeviceDescription& device) const final {
     const auto& problem = std::get<ConvolutionProblem>(any);
     const Gather gather = make_gather(problem);
-    if (std::string reason = refusal(problem, gather, device); !reason.empty())
-      return Refusal{std::move(reason)};
+    if (auto refused = refusal(problem, gather, device)) return *std::move(refused);
     const std::vector<Tile> fitting = tiles(problem, gather, device);
     if (fitting.empty())
       return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
@@ -100,9 +99,9 @@ class TileEngine : public Engine {
   };
 
  private:
-  // Why it is not for a problem; "" if it is.
-  virtual std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                              const DeviceDescription& device) const = 0;
+  // Why it is not for a problem, if it is not.
+  virtual std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                         const DeviceDescription& device) const = 0;
   virtual std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                                      const Gather& gather) const = 0;
   // A shape on a problem; none if it does not fit.

@@ -10,23 +10,24 @@ CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gat
           gather.source_strides};
 }
 
-std::string copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand) {
+std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
+                                      const CopiedOperand& operand) {
   constexpr std::int64_t bytes = copied_bytes;
   if (problem.alignment < bytes)
-    return cat("the alignment is ", problem.alignment, " bytes; expected ", bytes,
-               ", which are copied at a time");
+    return Refusal{cat("the alignment is ", problem.alignment, " bytes; expected ", bytes,
+                       ", which are copied at a time")};
   const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type));
   if (operand.count % vector != 0)
-    return cat(operand.count, " ", operand.channels, " a group; expected a multiple of ", vector,
-               ", which are copied at a time");
+    return Refusal{cat(operand.count, " ", operand.channels, " a group; expected a multiple of ",
+                       vector, ", which are copied at a time")};
   if (operand.strides[1] != 1)
-    return cat("the ", operand.channels, " of ", operand.tensor,
-               " are not contiguous (stride 1), as channels-last layout has them");
+    return Refusal{cat("the ", operand.channels, " of ", operand.tensor,
+                       " are not contiguous (stride 1), as channels-last layout has them")};
   for (const int i : {0, 2, 3, 4})
     if (operand.strides[i] % vector != 0)
-      return cat("a stride of ", operand.tensor, " is ", operand.strides[i],
-                 "; expected a multiple of ", vector, ", for copies of ", bytes, " bytes");
-  return "";
+      return Refusal{cat("a stride of ", operand.tensor, " is ", operand.strides[i],
+                         "; expected a multiple of ", vector, ", for copies of ", bytes, " bytes")};
+  return std::nullopt;
 }
 
 }  // namespace kiln

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 
 #include "engines/conv/gather.hpp"
+#include "engines/engine.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -20,7 +21,8 @@ struct CopiedOperand {
 // The source of a gather.
 CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather);
 
-// Why they cannot be copied so; "" if they can.
-std::string copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand);
+// Why they cannot be copied so, if they cannot.
+std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
+                                      const CopiedOperand& operand);
 
 }  // namespace kiln

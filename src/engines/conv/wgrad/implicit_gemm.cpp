@@ -62,16 +62,16 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
-// Why a tile in so many parts cannot serve; "" if it can.
-std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                         const GemmTile& tile, const DeviceDescription& device, int parts) {
-  if (std::string reason = wgrad_count_refusal(problem, tile.m, tile.n, parts); !reason.empty())
-    return reason;
+// Why a tile in so many parts cannot serve, if it cannot.
+std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const GemmTile& tile, const DeviceDescription& device,
+                                    int parts) {
+  if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;
   const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
-    return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
-               device.shared_memory_per_block);
-  return "";
+    return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
+                       device.shared_memory_per_block)};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -95,8 +95,7 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               const GemmTile& tile, const DeviceDescription& device,
                                               int parts) {
   const Gather gather = make_gather(problem);
-  if (std::string reason = tile_refusal(problem, gather, tile, device, parts); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
   Proposal out{make_spec(problem, gather, tile, device), {}};
   out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
@@ -117,21 +116,21 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   work.stores = ResultStores::scattered;  // columns of dw lie as the filter does
   work.bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
-  std::string refusal;
+  std::optional<Refusal> first_refusal;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     work.tiles = wgrad_tile_count(problem, tiles[i].m, tiles[i].n);
     work.steps = static_cast<double>(problem.batch * problem.out_pixels()) / tiles[i].k;
     for (const int parts :
          parts_of(device, work.steps / tiles[i].slices, std::end(cluster_sizes)[-1])) {
-      std::string reason = tile_refusal(problem, gather, tiles[i], device, parts);
-      if (reason.empty())
+      auto refused = tile_refusal(problem, gather, tiles[i], device, parts);
+      if (!refused)
         candidates.push_back(
             {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device), {}});
-      else if (refusal.empty())
-        refusal = std::move(reason);
+      else if (!first_refusal)
+        first_refusal = std::move(refused);
     }
   }
-  if (candidates.empty()) return Refusal{std::move(refusal)};
+  if (candidates.empty()) return first_refusal.value_or(Refusal{"there is no tile"});
   return candidates;
 }
 
@@ -149,11 +148,9 @@ std::variant<std::vector<Candidate>, Refusal> WgradMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t reduction = usual_reduction(problem);
-  if (std::string reason = mma_refusal(problem, reduction, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
   constexpr std::int64_t least_filters = 16;
-  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = filters_refusal(problem, least_filters)) return *std::move(refused);
   return candidates_of(problem, mma_tiles(problem, reduction), device);
 }
 
@@ -169,8 +166,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_filters = 4;
-  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = filters_refusal(problem, least_filters)) return *std::move(refused);
   return candidates_of(problem, wgrad_tiles(problem.type), device);
 }
 

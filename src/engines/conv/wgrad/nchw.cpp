@@ -65,30 +65,29 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
   return pairs ? 2 : 1;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = plane_refusal(gather); !reason.empty()) return reason;
+std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_filters = 16;
-  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
+  if (auto refused = filters_refusal(problem, least_filters)) return refused;
   if (gather.source[2] > 1 && gather.source_strides[4] != 1)
-    return "the pixels of a row are not contiguous (stride 1) in x";
+    return Refusal{"the pixels of a row are not contiguous (stride 1) in x"};
   if (gather.stride[2] > most_line_phases)
-    return cat("the stride along the width is ", gather.stride[2], "; expected at most ",
-               most_line_phases);
-  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return "";
+    return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected at most ",
+                       most_line_phases)};
+  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return std::nullopt;
   if (gather.out_strides[1] != 1)
-    return "in dy neither the pixels of a row are contiguous, nor the filters of a pixel";
+    return Refusal{"in dy neither the pixels of a row are contiguous, nor the filters of a pixel"};
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
-// Why a tile in so many parts cannot serve; "" if it can.
-std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                         const BandTile& tile, int parts) {
+// Why a tile in so many parts cannot serve, if it cannot.
+std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const BandTile& tile, int parts) {
   const FragmentShape& shape = tile.shape;
-  if (std::string reason = wgrad_count_refusal(problem, shape.m, shape.n, parts); !reason.empty())
-    return reason;
+  if (auto refused = wgrad_count_refusal(problem, shape.m, shape.n, parts)) return refused;
   if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
       fragments > limit32)
-    return cat(fragments, " groups of pixels; expected at most ", limit32);
+    return Refusal{cat(fragments, " groups of pixels; expected at most ", limit32)};
   // Beyond what every tile meets: the rows and channels of a stage that are not there.
   const Dims& s = gather.source_strides;
   const SourceLines& lines = tile.lines;
@@ -96,8 +95,8 @@ std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather
                               lines.words * lines.word_elements() * lines.phases +
                               tile.rows * gather.out_strides[3];
   if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
-    return "offsets within an image or a filter do not fit into 32 bits";
-  return "";
+    return Refusal{"offsets within an image or a filter do not fit into 32 bits"};
+  return std::nullopt;
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
@@ -137,9 +136,9 @@ std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(
                            : whole_warpgroup_shapes;
 }
 
-std::string WgradPlanarWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
-                                                     const DeviceDescription& device) const {
-  if (std::string reason = matrices_refusal(problem); !reason.empty()) return reason;
+std::optional<Refusal> WgradPlanarWgmmaEngine::products_refusal(
+    const ConvolutionProblem& problem, const DeviceDescription& device) const {
+  if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
 
@@ -159,13 +158,11 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
 std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (std::string reason = mma_refusal(problem, usual_reduction(problem), device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = products_refusal(problem, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
+    return *std::move(refused);
+  if (auto refused = products_refusal(problem, device)) return *std::move(refused);
   const Gather gather = in_lines(make_gather(problem));
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather)) return *std::move(refused);
   const std::vector<BandTile> fitting = tiles(problem, device);
   std::vector<WgradOption> options;
   for (const BandTile& tile : fitting) {
@@ -177,10 +174,10 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
     options.push_back(
         {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
   }
-  const auto reason = [&](std::size_t i, int parts) {
+  const auto refused = [&](std::size_t i, int parts) {
     return tile_refusal(problem, gather, fitting[i], parts);
   };
-  return wgrad_candidates(options, device, reason, "no band of pixels fits into shared memory");
+  return wgrad_candidates(options, device, refused, "no band of pixels fits into shared memory");
 }
 
 Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& device,

@@ -2,6 +2,7 @@
 // taps of a band of pixels meet of it comes to shared memory once, as lines.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +29,9 @@ class WgradPlanarEngine : public Engine {
   Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
 
  private:
-  virtual std::string products_refusal(const ConvolutionProblem& /*problem*/,
-                                       const DeviceDescription& /*device*/) const {
-    return "";
+  virtual std::optional<Refusal> products_refusal(const ConvolutionProblem& /*problem*/,
+                                                  const DeviceDescription& /*device*/) const {
+    return std::nullopt;
   }
   virtual std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
@@ -43,8 +44,8 @@ class WgradPlanarWgmmaEngine final : public WgradPlanarEngine {
   const char* name() const override { return "wgrad_nchw_wgmma_swap"; }
 
  private:
-  std::string products_refusal(const ConvolutionProblem& problem,
-                               const DeviceDescription& device) const override;
+  std::optional<Refusal> products_refusal(const ConvolutionProblem& problem,
+                                          const DeviceDescription& device) const override;
   std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const override;
 };
 

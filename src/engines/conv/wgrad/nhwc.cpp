@@ -62,11 +62,10 @@ std::int64_t gradient_run(const Gather& gather) {
   return pairs ? 2 : 1;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
   constexpr std::int64_t least_filters = 16;
-  if (std::string reason = filters_refusal(problem, least_filters); !reason.empty()) return reason;
-  if (std::string reason = copies_refusal(problem, copied_source(problem, gather)); !reason.empty())
-    return reason;
+  if (auto refused = filters_refusal(problem, least_filters)) return refused;
+  if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
@@ -110,14 +109,13 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   return spec;
 }
 
-// Why a tile in so many parts cannot serve; "" if it can.
-std::string tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                         const WgradTile& tile, int parts) {
-  if (std::string reason = wgrad_count_refusal(problem, tile.m, tile.n, parts); !reason.empty())
-    return reason;
+// Why a tile in so many parts cannot serve, if it cannot.
+std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const WgradTile& tile, int parts) {
+  if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;
   if (wgrad_largest_offset(gather, tile.m, tile.n) > limit32)
-    return "offsets within an image or a filter do not fit into 32 bits";
-  return "";
+    return Refusal{"offsets within an image or a filter do not fit into 32 bits"};
+  return std::nullopt;
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& tile) {
@@ -165,8 +163,7 @@ std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
 std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
                                                       const WgradTile& tile, int parts) {
   const Gather gather = make_gather(problem);
-  if (std::string reason = tile_refusal(problem, gather, tile, parts); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = tile_refusal(problem, gather, tile, parts)) return *std::move(refused);
   Proposal out{make_spec(problem, gather, tile), {}};
   out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
@@ -185,12 +182,10 @@ bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_w
 std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (std::string reason = fragment_refusal(problem, usual_reduction(problem), device);
-      !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
+    return *std::move(refused);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather)) return *std::move(refused);
   const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
   std::vector<WgradOption> options;
   for (const WgradTile& tile : fitting) {
@@ -198,10 +193,10 @@ std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidate
     const double stages = work.fragments / tile.fragments;
     options.push_back({work, stages, std::end(cluster_sizes)[-1]});
   }
-  const auto reason = [&](std::size_t i, int parts) {
+  const auto refused = [&](std::size_t i, int parts) {
     return tile_refusal(problem, gather, fitting[i], parts);
   };
-  return wgrad_candidates(options, device, reason, "no tile fits into shared memory");
+  return wgrad_candidates(options, device, refused, "no tile fits into shared memory");
 }
 
 Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,

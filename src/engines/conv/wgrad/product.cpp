@@ -23,23 +23,25 @@ std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n) {
   return ceil_div(problem.group_out(), m) * ceil_div(columns, n) * problem.groups;
 }
 
-std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least) {
-  if (problem.group_out() >= least) return "";
-  return cat(problem.group_out(), " filters a group; with fewer than ", least,
-             " most of this engine's work would be idle");
+std::optional<Refusal> filters_refusal(const ConvolutionProblem& problem, std::int64_t least) {
+  if (problem.group_out() >= least) return std::nullopt;
+  return Refusal{cat(problem.group_out(), " filters a group; with fewer than ", least,
+                     " most of this engine's work would be idle")};
 }
 
-std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n, int parts) {
+std::optional<Refusal> wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n,
+                                           int parts) {
   const std::int64_t pixels = problem.batch * problem.out_pixels();
   constexpr std::int64_t most_pixels = std::numeric_limits<std::uint32_t>::max() - (1 << 20);
   if (pixels > most_pixels)
-    return cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
-               " can be counted in 32 bits");
+    return Refusal{cat(pixels, " pixels of dy to sum over; at most ", most_pixels,
+                       " can be counted in 32 bits")};
   const std::int64_t columns = problem.group_in() * problem.taps(), most = limit32 - 2 * n;
-  if (columns > most) return cat(columns, " elements in a filter; expected at most ", most);
+  if (columns > most)
+    return Refusal{cat(columns, " elements in a filter; expected at most ", most)};
   if (const std::int64_t blocks = wgrad_tile_count(problem, m, n) * parts; blocks > limit32)
-    return cat(blocks, " thread blocks; a launch has at most ", limit32);
-  return "";
+    return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
+  return std::nullopt;
 }
 
 std::int64_t wgrad_largest_offset(const Gather& gather, int m, int n) {
@@ -99,20 +101,22 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
 
 std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
     const std::vector<WgradOption>& options, const DeviceDescription& device,
-    const std::function<std::string(std::size_t, int)>& refusal, const char* none) {
+    const std::function<std::optional<Refusal>(std::size_t, int)>& refusal, const char* none) {
   std::vector<Candidate> candidates;
-  std::string reason = none;
+  Refusal last_refusal{none};
   for (std::size_t i = 0; i < options.size(); ++i)
     for (const int parts : parts_of(device, options[i].stages, options[i].most_parts)) {
-      reason = refusal(i, parts);
-      if (!reason.empty()) continue;
+      if (auto refused = refusal(i, parts)) {
+        last_refusal = *std::move(refused);
+        continue;
+      }
       const FragmentWork& work = options[i].work;
       const double seconds = work.shape.columns_left
                                  ? warpgroup_fragment_seconds(work, parts, device)
                                  : fragment_seconds(work, parts, device);
       candidates.push_back({static_cast<int>(i), parts, seconds, {}});
     }
-  if (candidates.empty()) return Refusal{std::move(reason)};
+  if (candidates.empty()) return last_refusal;
   return candidates;
 }
 

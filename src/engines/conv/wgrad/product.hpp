@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -26,11 +26,12 @@ std::int64_t least_reduction(const ConvolutionProblem& problem);
 // Tiles of m filters x n columns.
 std::int64_t wgrad_tile_count(const ConvolutionProblem& problem, int m, int n);
 
-// A group's filters are the rows of a tile: with fewer than `least`, why none is for them; or "".
-std::string filters_refusal(const ConvolutionProblem& problem, std::int64_t least);
+// A group's filters are the rows of a tile: with fewer than `least`, why none is for them.
+std::optional<Refusal> filters_refusal(const ConvolutionProblem& problem, std::int64_t least);
 
-// Why tiles of m x n, each in so many parts, cannot be counted in 32 bits; "" if they can.
-std::string wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n, int parts);
+// Why tiles of m x n, each in so many parts, cannot be counted in 32 bits, if they cannot.
+std::optional<Refusal> wgrad_count_refusal(const ConvolutionProblem& problem, int m, int n,
+                                           int parts);
 
 // The largest offset, in elements, that a tile of m x n meets within an image of x, with the taps
 // around it, or of dy, or within dw.
@@ -46,10 +47,10 @@ struct WgradOption {
   double stages = 0;
   int most_parts = 1;
 };
-// Candidates of the tiles, by their number, in every number of parts that `refusal` has no reason
-// against; else the last reason, `none` if there is no tile.
+// Candidates of the tiles, by their number, in every number of parts that `refusal` does not
+// refuse; else the last refusal, of the reason `none` if there is no tile.
 std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
     const std::vector<WgradOption>& options, const DeviceDescription& device,
-    const std::function<std::string(std::size_t, int)>& refusal, const char* none);
+    const std::function<std::optional<Refusal>(std::size_t, int)>& refusal, const char* none);
 
 }  // namespace kiln
