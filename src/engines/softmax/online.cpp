@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/softmax/rows.hpp"
 
 namespace kiln {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct OnlineLayout : BlockLayout {
   int batch = 1;             // vectors of each input that a thread takes at a time
@@ -58,7 +57,7 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
   }
   layout.blocks_a_multiprocessor = alone ? 1 : (wide_registers ? 512 : 1024) / threads;
   const std::int64_t batch_bytes = bytes * layout.batch * threads;
-  const std::int64_t batches = divide_up(rows.length(), std::int64_t{layout.ty} * layout.batch);
+  const std::int64_t batches = ceil_div(rows.length(), std::int64_t{layout.ty} * layout.batch);
   layout.saved = static_cast<int>(std::max<std::int64_t>(std::min(room / batch_bytes, batches), 1));
   layout.shared =
       static_cast<std::uint32_t>(exchange_bytes(rows, layout, device) + layout.saved * batch_bytes);

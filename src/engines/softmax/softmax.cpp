@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/softmax/rows.hpp"
 
@@ -13,8 +14,6 @@ constexpr std::int64_t usual_images = 16;  // the batch has no say in the kernel
 
 // Registers a thread spends on elements, 4 bytes each.
 constexpr std::int64_t most_words(bool backward) { return backward ? 48 : 32; }
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Words of registers that one vector of every input takes in the compute type.
 std::int64_t words_of_vector(const SoftmaxRows& rows) {
@@ -32,14 +31,14 @@ BlockLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& devi
   BlockLayout layout;
   if (rows.combining.inner_combined) {
     layout.ty = std::min(power_at_most(length / 2), 8);
-    while (layout.ty < 32 && divide_up(length, layout.ty) > std::max<std::int64_t>(most / 2, 3))
+    while (layout.ty < 32 && ceil_div(length, layout.ty) > std::max<std::int64_t>(most / 2, 3))
       layout.ty *= 2;
-    while (layout.ty < threads && divide_up(length, layout.ty) > most) layout.ty *= 2;
+    while (layout.ty < threads && ceil_div(length, layout.ty) > most) layout.ty *= 2;
     while (layout.ty < threads && layout.ty < length && usual_images * kept * layout.ty < busy)
       layout.ty *= 2;
   } else {
     constexpr int least_tx = 8;
-    layout.ty = std::min(power_at_least(divide_up(length, most)), threads / least_tx);
+    layout.ty = std::min(power_at_least(ceil_div(length, most)), threads / least_tx);
     layout.tx = std::min({32, power_at_least(kept), threads / layout.ty});
     while (layout.tx > least_tx && layout.ty < length && usual_images * kept * layout.ty < busy) {
       layout.tx /= 2;
@@ -60,7 +59,7 @@ std::variant<Proposal, Refusal> SoftmaxEngine::propose(const Problem& any,
                                                        const DeviceDescription& device) const {
   const SoftmaxRows rows(std::get<SoftmaxProblem>(any));
   const BlockLayout layout = choose_layout(rows, device);
-  const std::int64_t count = divide_up(rows.length(), layout.ty);
+  const std::int64_t count = ceil_div(rows.length(), layout.ty);
   const std::int64_t words = count * words_of_vector(rows);
   if (words > most_words(rows.problem.backward))
     return Refusal{cat("rows of ",
