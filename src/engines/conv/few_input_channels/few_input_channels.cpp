@@ -23,26 +23,38 @@ constexpr int run_n = 2;  // pixels of a thread side by side
 // Two blocks of a multiprocessor, so that one's results go out while the other multiplies; but for
 // the tallest, whose filters leave room for one.
 constexpr FragmentShape whole_shapes[] = {
-    {128, 128, 8, 8, 1}, {96, 128, 6, 16, 2}, {64, 256, 8, 16, 2},
-    {48, 256, 6, 16, 2}, {64, 128, 8, 8, 2},  {32, 256, 4, 16, 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 16, .min_blocks = 2},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
+    {.m = 48, .n = 256, .thread_m = 6, .thread_n = 16, .min_blocks = 2},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 16, .min_blocks = 2},
 };
 constexpr FragmentShape split_shapes[] = {
-    {128, 128, 8, 8, 1},
-    {64, 128, 8, 8, 2},
-    {48, 128, 6, 8, 2},
-    {32, 128, 4, 8, 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 48, .n = 128, .thread_m = 6, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
 };
 // By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
-    {128, 128, 32, 2, 1, true}, {96, 256, 24, 4, 1, true}, {96, 128, 24, 2, 2, true},
-    {64, 256, 16, 4, 1, true},  {64, 128, 16, 2, 2, true}, {48, 256, 12, 4, 2, true},
-    {32, 256, 8, 4, 2, true},
+    by_warpgroups({.m = 128, .n = 128, .thread_n = 2}),
+    by_warpgroups({.m = 96, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 96, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .min_blocks = 2}),
+    by_warpgroups({.m = 32, .n = 256, .thread_n = 4, .min_blocks = 2}),
 };
 // Sums are held twice, and filters are twice as large.
 constexpr FragmentShape split_warpgroup_shapes[] = {
-    {96, 128, 24, 2, 1, true}, {64, 256, 16, 4, 1, true}, {64, 128, 16, 2, 2, true},
-    {48, 384, 12, 4, 1, true}, {48, 256, 12, 4, 1, true}, {32, 384, 8, 4, 1, true},
-    {32, 256, 8, 4, 1, true},
+    by_warpgroups({.m = 96, .n = 128, .thread_n = 2}),
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    by_warpgroups({.m = 48, .n = 384, .thread_n = 4}),
+    by_warpgroups({.m = 48, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 32, .n = 384, .thread_n = 4}),
+    by_warpgroups({.m = 32, .n = 256, .thread_n = 4}),
 };
 
 // The pixels of a row lie side by side, if there is more than one.

@@ -25,17 +25,17 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
   const bool split = is_split(problem);
   std::vector<FragmentShape> shapes;
   if (problem.type == KILN_DATA_DOUBLE) {
-    if (n <= 32) shapes.push_back({512, n, 8, thread_n, 1});
-    if (n <= 40) shapes.push_back({384, n, 6, thread_n, 1});
-    if (n <= 48) shapes.push_back({384, n, 4, thread_n, 1});
-    shapes.push_back({256, n, 4, thread_n, 1});
-    shapes.push_back({128, n, 4, thread_n, 1});
+    if (n <= 32) shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
+    if (n <= 40) shapes.push_back({.m = 384, .n = n, .thread_m = 6, .thread_n = thread_n});
+    if (n <= 48) shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
+    shapes.push_back({.m = 256, .n = n, .thread_m = 4, .thread_n = thread_n});
+    shapes.push_back({.m = 128, .n = n, .thread_m = 4, .thread_n = thread_n});
     return shapes;
   }
-  if (!split || n <= 24) shapes.push_back({512, n, 8, thread_n, 1});
-  if (by_warpgroups) shapes.push_back({384, n, 4, thread_n, 1});
-  shapes.push_back({256, n, 4, thread_n, 1});
-  shapes.push_back({128, n, 4, thread_n, 1});
+  if (!split || n <= 24) shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
+  if (by_warpgroups) shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
+  shapes.push_back({.m = 256, .n = n, .thread_m = 4, .thread_n = thread_n});
+  shapes.push_back({.m = 128, .n = n, .thread_m = 4, .thread_n = thread_n});
   return shapes;
 }
 

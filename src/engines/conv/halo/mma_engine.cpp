@@ -15,7 +15,12 @@ namespace kiln {
 namespace {
 
 FragmentShape fragment_shape(const HaloShape& shape) {
-  return {shape.m, shape.n, shape.thread_m, shape.thread_n, shape.min_blocks, shape.columns_left};
+  return {.m = shape.m,
+          .n = shape.n,
+          .thread_m = shape.thread_m,
+          .thread_n = shape.thread_n,
+          .min_blocks = shape.min_blocks,
+          .columns_left = shape.columns_left};
 }
 
 // A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them

@@ -14,16 +14,28 @@ namespace kiln {
 
 // Rows M (filters, or channels of dx) x pixels N. A warp's part is 8 thread_m x 4 thread_n.
 struct HaloShape {
-  int m, n;
-  int thread_m, thread_n;  // sums of one thread
-  int chunk_steps;         // of 32 bytes of channels, in a step
-  int stages;              // of the filter in shared memory
-  int min_blocks;          // of a multiprocessor at once
+  int m = 0, n = 0;
+  int thread_m = 0, thread_n = 0;  // sums of one thread
+  int chunk_steps = 0;             // of 32 bytes of channels, in a step
+  int stages = 2;                  // of the filter in shared memory
+  int min_blocks = 1;              // of a multiprocessor at once
   // By warpgroups, whose left operand is the pixels; and f32 in three products.
   bool columns_left = false, split = false;
 
   int threads() const { return m / thread_m * (n / thread_n); }
 };
+// Of products by warpgroups, of which a thread has all rows of some pixels; of f32 in three
+// products.
+constexpr HaloShape by_warpgroups(HaloShape shape) {
+  shape.thread_m = shape.m / 4;
+  shape.columns_left = true;
+  return shape;
+}
+constexpr HaloShape split_by_warpgroups(HaloShape shape) {
+  shape = by_warpgroups(shape);
+  shape.split = true;
+  return shape;
+}
 
 // A shape on a problem (kernel_sources/conv/halo/halo_tile.cuh): the strips that the output is cut
 // into, and the band of the source that a tile's pixels meet.

@@ -13,24 +13,45 @@ constexpr std::int64_t most_taps = 16;  // in a stage
 // filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
 // wide.
 constexpr HaloShape whole_shapes[] = {
-    {64, 512, 8, 16, 2, 2, 1},  {64, 512, 8, 16, 1, 2, 1},  {128, 256, 8, 16, 2, 2, 1},
-    {128, 256, 8, 16, 1, 2, 1}, {128, 192, 8, 12, 2, 2, 1}, {128, 192, 8, 12, 1, 2, 1},
-    {96, 256, 6, 16, 2, 2, 1},  {96, 256, 6, 16, 1, 2, 1},  {64, 256, 8, 8, 2, 2, 1},
-    {64, 256, 8, 8, 1, 2, 1},   {32, 256, 4, 8, 2, 2, 1},   {32, 256, 4, 8, 1, 2, 1},
+    {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 2},
+    {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 1},
+    {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 2},
+    {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 1},
+    {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12, .chunk_steps = 2},
+    {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12, .chunk_steps = 1},
+    {.m = 96, .n = 256, .thread_m = 6, .thread_n = 16, .chunk_steps = 2},
+    {.m = 96, .n = 256, .thread_m = 6, .thread_n = 16, .chunk_steps = 1},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 2},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 1},
 };
 constexpr HaloShape split_shapes[] = {
-    {64, 256, 8, 8, 2, 2, 1},  {64, 256, 8, 8, 1, 2, 1}, {128, 128, 8, 8, 2, 2, 1},
-    {128, 128, 8, 8, 1, 2, 1}, {96, 128, 6, 8, 2, 2, 1}, {96, 128, 6, 8, 1, 2, 1},
-    {64, 128, 4, 8, 2, 2, 1},  {64, 128, 4, 8, 1, 2, 1}, {32, 256, 4, 8, 2, 2, 1},
-    {32, 256, 4, 8, 1, 2, 1},  {32, 128, 4, 4, 2, 2, 1}, {32, 128, 4, 4, 1, 2, 1},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 2},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 1},
+    {.m = 64, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 2},
+    {.m = 64, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 1},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 2},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 1},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 4, .chunk_steps = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 4, .chunk_steps = 1},
 };
 
 // An element takes twice the room, and a sum two registers: several blocks of four warps share a
 // multiprocessor, or one of eight has its room.
 constexpr HaloShape double_shapes[] = {
-    {128, 128, 8, 8, 1, 2, 1}, {64, 256, 8, 8, 1, 2, 1}, {64, 128, 8, 8, 1, 2, 2},
-    {64, 128, 8, 8, 2, 2, 1},  {48, 128, 6, 8, 1, 2, 2}, {64, 64, 4, 8, 1, 2, 3},
-    {32, 256, 4, 8, 1, 2, 2},  {32, 128, 4, 8, 1, 2, 3},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1, .min_blocks = 2},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
+    {.m = 48, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 1, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 1, .min_blocks = 3},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 1, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 1, .min_blocks = 3},
 };
 
 std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
@@ -40,19 +61,29 @@ std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
 
 // A warpgroup has all rows of 64 or 128 pixels.
 constexpr HaloShape whole_warpgroup_shapes[] = {
-    {128, 256, 32, 4, 1, 2, 1, true}, {128, 128, 32, 2, 1, 2, 1, true},
-    {96, 256, 24, 4, 1, 2, 1, true},  {64, 384, 16, 4, 1, 2, 1, true},
-    {64, 256, 16, 4, 1, 2, 1, true},  {64, 256, 16, 4, 2, 2, 1, true},
-    {48, 128, 12, 2, 2, 2, 1, true},
+    by_warpgroups({.m = 128, .n = 256, .thread_n = 4, .chunk_steps = 1}),
+    by_warpgroups({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 1}),
+    by_warpgroups({.m = 96, .n = 256, .thread_n = 4, .chunk_steps = 1}),
+    by_warpgroups({.m = 64, .n = 384, .thread_n = 4, .chunk_steps = 1}),
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 1}),
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2}),
+    by_warpgroups({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 2}),
 };
 constexpr HaloShape split_warpgroup_shapes[] = {
-    {64, 256, 16, 4, 1, 2, 1, true, true},  {64, 256, 16, 4, 2, 2, 1, true, true},
-    {48, 384, 12, 4, 1, 2, 1, true, true},  {64, 128, 16, 2, 1, 2, 1, true, true},
-    {64, 128, 16, 2, 2, 2, 1, true, true},  {96, 128, 24, 2, 1, 2, 1, true, true},
-    {48, 128, 12, 2, 1, 2, 1, true, true},  {48, 128, 12, 2, 2, 2, 1, true, true},
-    {128, 128, 32, 2, 1, 2, 1, true, true}, {32, 128, 8, 2, 2, 2, 1, true, true},
-    {48, 256, 12, 4, 1, 2, 1, true, true},  {48, 256, 12, 4, 2, 2, 1, true, true},
-    {64, 192, 16, 2, 1, 2, 1, true, true},  {64, 192, 16, 2, 2, 2, 1, true, true},
+    split_by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2}),
+    split_by_warpgroups({.m = 48, .n = 384, .thread_n = 4, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .chunk_steps = 2}),
+    split_by_warpgroups({.m = 96, .n = 128, .thread_n = 2, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 2}),
+    split_by_warpgroups({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 32, .n = 128, .thread_n = 2, .chunk_steps = 2}),
+    split_by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .chunk_steps = 2}),
+    split_by_warpgroups({.m = 64, .n = 192, .thread_n = 2, .chunk_steps = 1}),
+    split_by_warpgroups({.m = 64, .n = 192, .thread_n = 2, .chunk_steps = 2}),
 };
 
 }  // namespace

@@ -11,21 +11,37 @@ constexpr std::int64_t most_taps = 16;  // in a stage
 // Elements of the filter are gathered once for a tile's pixels, so tiles are wide, and warpgroups
 // share 64 rows; the more of them, the more threads gather.
 constexpr LineShape whole_shapes[] = {
-    {64, 576, 2, 2, 1, 0, 3},  {64, 576, 1, 2, 1, 0, 3}, {64, 512, 2, 2, 1, 0, 4},
-    {64, 512, 2, 2, 1, 0, 2},  {64, 512, 1, 2, 1, 0, 2}, {128, 256, 2, 2, 1, 0, 2},
-    {128, 256, 1, 2, 1, 0, 2}, {64, 384, 2, 2, 1, 0, 4}, {64, 384, 2, 2, 1, 0, 2},
-    {64, 256, 2, 2, 1, 0, 2},  {64, 256, 1, 2, 2},       {64, 448, 2, 2, 1, 1, 4},
-    {64, 448, 2, 2, 1, 1, 2},  {64, 512, 2, 2, 1, 2, 2}, {64, 576, 2, 2, 1, 3, 3},
+    {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .groups_n = 3},
+    {.m = 64, .n = 576, .chunk_steps = 1, .stages = 2, .groups_n = 3},
+    {.m = 64, .n = 512, .chunk_steps = 2, .stages = 2, .groups_n = 4},
+    {.m = 64, .n = 512, .chunk_steps = 2, .stages = 2, .groups_n = 2},
+    {.m = 64, .n = 512, .chunk_steps = 1, .stages = 2, .groups_n = 2},
+    {.m = 128, .n = 256, .chunk_steps = 2, .stages = 2, .groups_n = 2},
+    {.m = 128, .n = 256, .chunk_steps = 1, .stages = 2, .groups_n = 2},
+    {.m = 64, .n = 384, .chunk_steps = 2, .stages = 2, .groups_n = 4},
+    {.m = 64, .n = 384, .chunk_steps = 2, .stages = 2, .groups_n = 2},
+    {.m = 64, .n = 256, .chunk_steps = 2, .stages = 2, .groups_n = 2},
+    {.m = 64, .n = 256, .chunk_steps = 1, .stages = 2, .min_blocks = 2},
+    {.m = 64, .n = 448, .chunk_steps = 2, .stages = 2, .strips = 1, .groups_n = 4},
+    {.m = 64, .n = 448, .chunk_steps = 2, .stages = 2, .strips = 1, .groups_n = 2},
+    {.m = 64, .n = 512, .chunk_steps = 2, .stages = 2, .strips = 2, .groups_n = 2},
+    {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .strips = 3, .groups_n = 3},
 };
 // Sums are held twice, in registers: fewer columns a warpgroup.
 constexpr LineShape split_shapes[] = {
-    {64, 384, 1, 2, 1, 0, 2, true}, {64, 320, 2, 2, 1, 0, 2, true},
-    {64, 320, 1, 2, 1, 0, 2, true}, {64, 256, 2, 2, 1, 0, 2, true},
-    {64, 256, 1, 2, 1, 0, 2, true}, {128, 192, 1, 2, 1, 0, 1, true},
-    {64, 288, 2, 2, 1, 0, 3, true}, {64, 288, 1, 2, 1, 0, 3, true},
-    {64, 128, 1, 2, 2, 0, 1, true}, {128, 192, 1, 2, 1, 1, 1, true},
-    {64, 224, 1, 2, 1, 1, 2, true}, {64, 384, 1, 2, 1, 2, 2, true},
-    {64, 288, 1, 2, 1, 3, 3, true},
+    {.m = 64, .n = 384, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
+    {.m = 64, .n = 320, .chunk_steps = 2, .stages = 2, .groups_n = 2, .split = true},
+    {.m = 64, .n = 320, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
+    {.m = 64, .n = 256, .chunk_steps = 2, .stages = 2, .groups_n = 2, .split = true},
+    {.m = 64, .n = 256, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
+    {.m = 128, .n = 192, .chunk_steps = 1, .stages = 2, .split = true},
+    {.m = 64, .n = 288, .chunk_steps = 2, .stages = 2, .groups_n = 3, .split = true},
+    {.m = 64, .n = 288, .chunk_steps = 1, .stages = 2, .groups_n = 3, .split = true},
+    {.m = 64, .n = 128, .chunk_steps = 1, .stages = 2, .min_blocks = 2, .split = true},
+    {.m = 128, .n = 192, .chunk_steps = 1, .stages = 2, .strips = 1, .split = true},
+    {.m = 64, .n = 224, .chunk_steps = 1, .stages = 2, .strips = 1, .groups_n = 2, .split = true},
+    {.m = 64, .n = 384, .chunk_steps = 1, .stages = 2, .strips = 2, .groups_n = 2, .split = true},
+    {.m = 64, .n = 288, .chunk_steps = 1, .stages = 2, .strips = 3, .groups_n = 3, .split = true},
 };
 
 }  // namespace

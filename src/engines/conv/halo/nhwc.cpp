@@ -7,34 +7,65 @@
 namespace kiln {
 namespace {
 
+// Two of a multiprocessor at once.
+constexpr HaloShape two_blocks(HaloShape shape) {
+  shape.min_blocks = 2;
+  return shape;
+}
+
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted. The wider a step, the more products for each of its
 // barriers and copies; the narrower, the more of the image has room.
 constexpr HaloShape whole_shapes[] = {
-    {128, 256, 8, 16, 4, 3, 1}, {128, 256, 8, 16, 2, 4, 1}, {128, 224, 8, 14, 4, 3, 1},
-    {128, 192, 8, 12, 4, 3, 1}, {128, 192, 8, 12, 2, 4, 1}, {128, 128, 8, 8, 4, 2, 2},
-    {128, 128, 8, 8, 2, 3, 2},  {96, 256, 6, 16, 4, 3, 1},  {96, 256, 6, 16, 2, 4, 1},
-    {64, 256, 8, 8, 4, 3, 1},   {64, 256, 8, 8, 2, 4, 1},   {32, 256, 4, 8, 2, 4, 1},
-    {128, 64, 8, 8, 2, 4, 2},   {64, 64, 4, 8, 2, 4, 2},
+    {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 4, .stages = 3},
+    {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 2, .stages = 4},
+    {.m = 128, .n = 224, .thread_m = 8, .thread_n = 14, .chunk_steps = 4, .stages = 3},
+    {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12, .chunk_steps = 4, .stages = 3},
+    {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12, .chunk_steps = 2, .stages = 4},
+    two_blocks({.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 4}),
+    two_blocks({.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 3}),
+    {.m = 96, .n = 256, .thread_m = 6, .thread_n = 16, .chunk_steps = 4, .stages = 3},
+    {.m = 96, .n = 256, .thread_m = 6, .thread_n = 16, .chunk_steps = 2, .stages = 4},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 4, .stages = 3},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4},
+    {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4},
+    two_blocks({.m = 128, .n = 64, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
+    two_blocks({.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
 };
 constexpr HaloShape split_shapes[] = {
-    {128, 128, 8, 8, 4, 3, 1}, {128, 128, 8, 8, 2, 4, 1}, {96, 128, 6, 8, 4, 3, 1},
-    {96, 128, 6, 8, 2, 4, 1},  {64, 128, 4, 8, 4, 3, 1},  {64, 128, 4, 8, 2, 4, 1},
-    {32, 128, 4, 4, 2, 4, 1},  {128, 64, 8, 8, 4, 3, 2},  {128, 64, 8, 8, 2, 4, 2},
-    {64, 64, 4, 8, 4, 3, 2},   {64, 64, 4, 8, 2, 4, 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 4, .stages = 3},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 4, .stages = 3},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 2, .stages = 4},
+    {.m = 64, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 4, .stages = 3},
+    {.m = 64, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 4, .chunk_steps = 2, .stages = 4},
+    two_blocks({.m = 128, .n = 64, .thread_m = 8, .thread_n = 8, .chunk_steps = 4, .stages = 3}),
+    two_blocks({.m = 128, .n = 64, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
+    two_blocks({.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 4, .stages = 3}),
+    two_blocks({.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
 };
 
 // A warpgroup has all rows of 64 or 128 pixels.
 constexpr HaloShape warpgroup_shapes[] = {
-    {64, 256, 16, 4, 4, 4, 1, true, true},  {64, 256, 16, 4, 2, 5, 1, true, true},
-    {48, 384, 12, 4, 4, 4, 1, true, true},  {48, 384, 12, 4, 2, 5, 1, true, true},
-    {48, 256, 12, 4, 4, 4, 1, true, true},  {48, 256, 12, 4, 2, 5, 1, true, true},
-    {64, 192, 16, 2, 4, 4, 1, true, true},  {64, 192, 16, 2, 2, 5, 1, true, true},
-    {128, 128, 32, 2, 4, 4, 1, true, true}, {128, 128, 32, 2, 2, 5, 1, true, true},
-    {96, 128, 24, 2, 4, 4, 1, true, true},  {96, 128, 24, 2, 2, 5, 1, true, true},
-    {64, 128, 16, 2, 4, 4, 1, true, true},  {64, 128, 16, 2, 2, 5, 1, true, true},
-    {48, 128, 12, 2, 4, 4, 1, true, true},  {48, 128, 12, 2, 2, 5, 1, true, true},
-    {32, 128, 8, 2, 4, 4, 1, true, true},   {32, 128, 8, 2, 2, 5, 1, true, true},
+    split_by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 48, .n = 384, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 48, .n = 384, .thread_n = 4, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 64, .n = 192, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 64, .n = 192, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 96, .n = 128, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 96, .n = 128, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
+    split_by_warpgroups({.m = 32, .n = 128, .thread_n = 2, .chunk_steps = 4, .stages = 4}),
+    split_by_warpgroups({.m = 32, .n = 128, .thread_n = 2, .chunk_steps = 2, .stages = 5}),
 };
 
 }  // namespace

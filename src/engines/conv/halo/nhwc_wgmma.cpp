@@ -12,11 +12,26 @@ namespace {
 // barriers and copies; the narrower, the longer the lines whose halo has room, and the fewer
 // channels that are none.
 constexpr LineShape line_shapes[] = {
-    {128, 256, 4, 4, 1},    {128, 224, 4, 4, 1},    {128, 208, 4, 6, 1},    {128, 192, 4, 6, 1},
-    {128, 176, 4, 6, 1},    {128, 168, 4, 6, 1},    {128, 160, 4, 6, 1},    {128, 128, 4, 6, 1},
-    {64, 256, 4, 4, 1},     {64, 128, 4, 4, 2},     {128, 256, 2, 6, 1},    {128, 192, 2, 6, 1},
-    {64, 256, 2, 4, 2},     {128, 256, 4, 4, 1, 1}, {128, 224, 4, 4, 1, 1}, {128, 192, 4, 4, 1, 1},
-    {128, 256, 2, 6, 1, 1}, {128, 224, 2, 6, 1, 1}, {128, 192, 2, 6, 1, 1}, {64, 192, 4, 4, 1, 1},
+    {.m = 128, .n = 256, .chunk_steps = 4, .stages = 4},
+    {.m = 128, .n = 224, .chunk_steps = 4, .stages = 4},
+    {.m = 128, .n = 208, .chunk_steps = 4, .stages = 6},
+    {.m = 128, .n = 192, .chunk_steps = 4, .stages = 6},
+    {.m = 128, .n = 176, .chunk_steps = 4, .stages = 6},
+    {.m = 128, .n = 168, .chunk_steps = 4, .stages = 6},
+    {.m = 128, .n = 160, .chunk_steps = 4, .stages = 6},
+    {.m = 128, .n = 128, .chunk_steps = 4, .stages = 6},
+    {.m = 64, .n = 256, .chunk_steps = 4, .stages = 4},
+    {.m = 64, .n = 128, .chunk_steps = 4, .stages = 4, .min_blocks = 2},
+    {.m = 128, .n = 256, .chunk_steps = 2, .stages = 6},
+    {.m = 128, .n = 192, .chunk_steps = 2, .stages = 6},
+    {.m = 64, .n = 256, .chunk_steps = 2, .stages = 4, .min_blocks = 2},
+    {.m = 128, .n = 256, .chunk_steps = 4, .stages = 4, .strips = 1},
+    {.m = 128, .n = 224, .chunk_steps = 4, .stages = 4, .strips = 1},
+    {.m = 128, .n = 192, .chunk_steps = 4, .stages = 4, .strips = 1},
+    {.m = 128, .n = 256, .chunk_steps = 2, .stages = 6, .strips = 1},
+    {.m = 128, .n = 224, .chunk_steps = 2, .stages = 6, .strips = 1},
+    {.m = 128, .n = 192, .chunk_steps = 2, .stages = 6, .strips = 1},
+    {.m = 64, .n = 192, .chunk_steps = 4, .stages = 4, .strips = 1},
 };
 
 }  // namespace

@@ -100,8 +100,11 @@ KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem&
 
   // A warp's 16 rows of all its warpgroup's columns.
   const int run_m = tile.filter_rows_inner && tile.element == 4 ? 2 : 1;
-  const FragmentShape fragments{shape.m, shape.n, 2, shape.n / shape.groups_n / 4,
-                                shape.min_blocks};
+  const FragmentShape fragments{.m = shape.m,
+                                .n = shape.n,
+                                .thread_m = 2,
+                                .thread_n = shape.n / shape.groups_n / 4,
+                                .min_blocks = shape.min_blocks};
   add_fragment_constants(spec.constants, fragments, problem, run_m);
   add("STAGES", std::int64_t{shape.stages}, "of the filter");
   add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");

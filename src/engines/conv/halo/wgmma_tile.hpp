@@ -13,13 +13,13 @@ namespace kiln {
 
 // Rows M (filters, or channels of dx) x places N, 64 rows and a share of the places a warpgroup.
 struct LineShape {
-  int m, n;
-  int chunk_steps;     // of 32 bytes of channels, in a step
-  int stages;          // of the filter in shared memory
-  int min_blocks;      // of a multiprocessor at once
-  int strips = 0;      // of eight pixels, side by side; 0: places of a line
-  int groups_n = 1;    // of warpgroups, that share the places
-  bool split = false;  // f32 in three products: operands are wholes and rests
+  int m = 0, n = 0;
+  int chunk_steps = 0;  // of 32 bytes of channels, in a step
+  int stages = 0;       // of the filter in shared memory
+  int min_blocks = 1;   // of a multiprocessor at once
+  int strips = 0;       // of eight pixels, side by side; 0: places of a line
+  int groups_n = 1;     // of warpgroups, that share the places
+  bool split = false;   // f32 in three products: operands are wholes and rests
 
   int threads() const { return 2 * m * groups_n; }
   int parts() const { return split ? 2 : 1; }  // of an element in shared memory

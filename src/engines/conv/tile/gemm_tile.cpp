@@ -10,6 +10,7 @@ namespace {
 // A thread's THREAD_M x THREAD_N sums need THREAD_M + THREAD_N operands from shared memory a step:
 // the larger the product against the sum, the more issue slots are left for FMAs. Small tiles, of
 // which some blocks share a multiprocessor, hide each other's waits, and spread uneven work better.
+// Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices, mma_vector_n.
 constexpr GemmTile single_tiles[] = {
     {128, 128, 16, 8, 8, 2, 2, 80}, {96, 128, 8, 12, 8, 4, 3, 90}, {64, 128, 16, 8, 8, 2, 4, 90},
     {128, 64, 16, 8, 8, 2, 4, 90},  {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},
@@ -29,7 +30,7 @@ constexpr GemmTile half_tiles[] = {
     {32, 256, 8, 4, 8, 2, 2, 0},
 };
 
-// Tiles on the tensor cores. A warp's part is 8 THREAD_M x 4 THREAD_N.
+// Tiles on the tensor cores, with the same columns. A warp's part is 8 THREAD_M x 4 THREAD_N.
 constexpr GemmTile mma_single_tiles[] = {
     {128, 128, 16, 8, 8, 4, 1, 0, 1, 4}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
     {64, 128, 16, 4, 8, 4, 1, 0, 1, 4},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},

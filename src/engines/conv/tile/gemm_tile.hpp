@@ -84,6 +84,12 @@ struct FragmentShape {
   int slice_threads() const { return m / thread_m * (n / thread_n); }
   int threads() const { return slices * slice_threads(); }
 };
+// A tile of products by warpgroups, of which a thread has all rows of some columns.
+constexpr FragmentShape by_warpgroups(FragmentShape shape) {
+  shape.thread_m = shape.m / 4;
+  shape.columns_left = true;
+  return shape;
+}
 // The constants that tile_sums.cuh and sum_registers.cuh ask of such a tile. totals: promoted sums
 // have registers of their own; run_m, run_n: rows and columns of a thread side by side.
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,

@@ -15,6 +15,7 @@ namespace {
 
 // Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
 // without a tile, smaller ones are computed by several slices of a block.
+// Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices.
 constexpr GemmTile sliced_tiles[] = {
     {96, 64, 8, 12, 8, 4, 1, 0, 4},
     {64, 64, 8, 8, 8, 4, 2, 90, 4},

@@ -20,33 +20,61 @@ namespace {
 // As of wgrad_nhwc_mma; 96 filters for layers of that many, of f32 in a small tile, too, for
 // gradients so small that a multiprocessor gets but one block.
 constexpr FragmentShape whole_shapes[] = {
-    {128, 256, 8, 16, 1}, {128, 128, 8, 16, 2}, {64, 256, 8, 16, 2}, {96, 192, 6, 12, 1},
-    {64, 128, 8, 8, 2},   {64, 64, 4, 8, 2},    {32, 128, 4, 8, 2},
+    {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
+    {.m = 96, .n = 192, .thread_m = 6, .thread_n = 12},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
 };
 constexpr FragmentShape split_shapes[] = {
-    {128, 128, 8, 8, 1}, {96, 128, 6, 8, 1}, {64, 128, 8, 8, 2},
-    {64, 64, 4, 8, 2},   {32, 128, 4, 8, 2}, {96, 64, 6, 4, 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
+    {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
+    {.m = 96, .n = 64, .thread_m = 6, .thread_n = 4, .min_blocks = 2},
 };
 
 // As of halo_nchw_mma; alone on a multiprocessor, a block has the room for wide bands.
 constexpr FragmentShape double_shapes[] = {
-    {128, 128, 8, 8, 1}, {64, 256, 8, 8, 1}, {128, 64, 8, 8, 2}, {64, 128, 8, 8, 2},
-    {96, 64, 12, 4, 1},  {48, 128, 6, 8, 2}, {64, 64, 4, 8, 3},  {32, 128, 4, 8, 3},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8},
+    {.m = 128, .n = 64, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 96, .n = 64, .thread_m = 12, .thread_n = 4},
+    {.m = 48, .n = 128, .thread_m = 6, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .min_blocks = 3},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 3},
 };
 
 // By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
 // gradients are so small that a multiprocessor gets but one block.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
-    {128, 256, 32, 4, 1, true},    {128, 128, 32, 2, 1, true},   {96, 384, 24, 4, 1, true},
-    {96, 256, 24, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {64, 256, 16, 4, 2, true},
-    {48, 128, 12, 4, 1, true, 3},  {64, 128, 16, 4, 1, true, 2}, {32, 256, 8, 4, 2, true},
-    {128, 128, 32, 4, 1, true, 2},
+    by_warpgroups({.m = 128, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 128, .n = 128, .thread_n = 2}),
+    by_warpgroups({.m = 96, .n = 384, .thread_n = 4}),
+    by_warpgroups({.m = 96, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 96, .n = 64, .thread_n = 2, .slices = 3}),
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4, .min_blocks = 2}),
+    by_warpgroups({.m = 48, .n = 128, .thread_n = 4, .slices = 3}),
+    by_warpgroups({.m = 64, .n = 128, .thread_n = 4, .slices = 2}),
+    by_warpgroups({.m = 32, .n = 256, .thread_n = 4, .min_blocks = 2}),
+    by_warpgroups({.m = 128, .n = 128, .thread_n = 4, .slices = 2}),
 };
 constexpr FragmentShape split_warpgroup_shapes[] = {
-    {64, 256, 16, 4, 1, true},    {64, 128, 16, 4, 1, true, 2}, {64, 128, 16, 2, 1, true, 2},
-    {48, 128, 12, 4, 1, true, 3}, {48, 384, 12, 4, 1, true},    {48, 128, 12, 4, 1, true, 2},
-    {32, 256, 8, 4, 1, true},     {96, 64, 24, 2, 1, true, 3},  {96, 128, 24, 2, 1, true},
-    {128, 64, 32, 2, 1, true, 2}, {32, 128, 8, 4, 1, true, 3},
+    by_warpgroups({.m = 64, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 64, .n = 128, .thread_n = 4, .slices = 2}),
+    by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .slices = 2}),
+    by_warpgroups({.m = 48, .n = 128, .thread_n = 4, .slices = 3}),
+    by_warpgroups({.m = 48, .n = 384, .thread_n = 4}),
+    by_warpgroups({.m = 48, .n = 128, .thread_n = 4, .slices = 2}),
+    by_warpgroups({.m = 32, .n = 256, .thread_n = 4}),
+    by_warpgroups({.m = 96, .n = 64, .thread_n = 2, .slices = 3}),
+    by_warpgroups({.m = 96, .n = 128, .thread_n = 2}),
+    by_warpgroups({.m = 128, .n = 64, .thread_n = 2, .slices = 2}),
+    by_warpgroups({.m = 32, .n = 128, .thread_n = 4, .slices = 3}),
 };
 
 // Columns that lie side by side in dw, aligned to their own size.

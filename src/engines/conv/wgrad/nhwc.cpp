@@ -25,14 +25,18 @@ constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 // waits; one of eight, 128x256, was never the fastest (tests/bench/NOTES.md). Sums of three
 // products, which are promoted, take twice the registers.
 constexpr WgradTile tiles[] = {
-    {128, 192, 8, 12, 2, 4, 1}, {128, 128, 8, 16, 2, 4, 2}, {64, 256, 8, 16, 2, 4, 2},
-    {64, 128, 8, 8, 2, 4, 2},   {64, 64, 4, 8, 2, 4, 2},    {32, 128, 4, 8, 2, 4, 2},
+    {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
+    {.m = 64, .n = 256, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
 };
 constexpr WgradTile split_tiles[] = {
-    {128, 128, 8, 8, 2, 4, 1},
-    {64, 128, 8, 8, 2, 4, 2},
-    {64, 64, 4, 8, 2, 4, 2},
-    {32, 128, 4, 8, 2, 4, 2},
+    {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
+    {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .min_blocks = 2},
+    {.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
+    {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
 };
 
 bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device) {
@@ -70,7 +74,11 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
 }
 
 FragmentShape fragment_shape(const WgradTile& tile) {
-  return {tile.m, tile.n, tile.thread_m, tile.thread_n, tile.min_blocks};
+  return {.m = tile.m,
+          .n = tile.n,
+          .thread_m = tile.thread_m,
+          .thread_n = tile.thread_n,
+          .min_blocks = tile.min_blocks};
 }
 
 KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,

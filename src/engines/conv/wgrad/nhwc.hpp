@@ -21,11 +21,11 @@ class WgradChannelsLastEngine final : public Engine {
 
 // Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.
 struct WgradTile {
-  int m, n;
-  int thread_m, thread_n;  // sums of one thread
-  int fragments;           // of 32 bytes of pixels, in a stage
-  int stages;              // in shared memory
-  int min_blocks;          // of a multiprocessor at once
+  int m = 0, n = 0;
+  int thread_m = 0, thread_n = 0;  // sums of one thread
+  int fragments = 2;               // of 32 bytes of pixels, in a stage
+  int stages = 4;                  // in shared memory
+  int min_blocks = 1;              // of a multiprocessor at once
 
   int threads() const { return m / thread_m * (n / thread_n); }
   std::int64_t stage_pixels(DataType type) const;
