@@ -37,6 +37,7 @@ Gradient data_gradient(const BackwardCall& call) {
   const Geometry& g = call.geometry;
   PlanRequest request = request_of(call.x, g);
   request.pass = g.transposed ? Pass::forward : Pass::data_gradient;
+  if (g.transposed) request.end_at_output_padding(g);
   request.a = side_in_format(call.dy, call.format);
   request.b = side_in_format(call.w, call.format);
   Extents sizes{};
@@ -52,6 +53,7 @@ Gradient filter_gradient(const BackwardCall& call) {
   const Geometry& g = call.geometry;
   PlanRequest request = request_of(call.x, g);
   request.pass = Pass::filter_gradient;
+  if (g.transposed) request.end_at_output_padding(g);
   request.a = side_in_format(g.transposed ? call.dy : call.x, call.format);
   request.c = side_in_format(g.transposed ? call.x : call.dy, call.format);
   Extents sizes{};

@@ -47,9 +47,9 @@ void set_tensor(kilnTensorDescriptor_t descriptor, const PlanRequest& r,
 
 void set_convolution(kilnConvolutionDescriptor_t descriptor, const PlanRequest& r) {
   const kilnDataType_t compute = r.type == KILN_DATA_DOUBLE ? KILN_DATA_DOUBLE : KILN_DATA_FLOAT;
-  must(kilnSetConvolutionNdDescriptor(descriptor, r.rank - 2, r.padding.data(), nullptr,
-                                      r.stride.data(), r.dilation.data(), KILN_CROSS_CORRELATION,
-                                      compute));
+  must(kilnSetConvolutionNdDescriptor(descriptor, r.rank - 2, r.padding.data(),
+                                      r.padding_after.data(), r.stride.data(), r.dilation.data(),
+                                      KILN_CROSS_CORRELATION, compute));
   must(kilnSetConvolutionGroupCount(descriptor, r.groups));
   must(kilnSetConvolutionMathMode(descriptor, static_cast<kilnMathMode_t>(r.math)));
   must(kilnSetConvolutionAlignment(descriptor, r.alignment));
@@ -136,9 +136,15 @@ void PlanRequest::set(Side& side, const Tensor& tensor) {
 
 void PlanRequest::set(const Geometry& geometry) {
   stride = geometry.stride;
-  padding = geometry.padding;
+  padding = padding_after = geometry.padding;
   dilation = geometry.dilation;
   groups = geometry.groups;
+}
+
+void PlanRequest::end_at_output_padding(const Geometry& geometry) {
+  for (int i = 0; i < geometry.spatial; ++i)
+    if (geometry.output_padding[i] >= geometry.stride[i])
+      padding_after[i] = geometry.padding[i] - geometry.output_padding[i];
 }
 
 double PlanRequest::activation_coefficient() const { return std::bit_cast<double>(coefficient); }

@@ -46,6 +46,7 @@ struct PlanRequest {
   std::int64_t groups;
   std::int64_t bias_stride;
   std::array<std::int64_t, 3> stride, padding, dilation;
+  std::array<std::int64_t, 3> padding_after;  // behind the last element; may be less than 0
   Side a, b, c;
   Extents residual_strides;
 
@@ -59,6 +60,9 @@ struct PlanRequest {
 
   void set(Side& side, const Tensor& tensor);
   void set(const Geometry& geometry);
+  // For a gradient of a transposed convolution: what its output padding added beyond a stride is
+  // looked at only as far as the filter reaches, so the convolution over it ends earlier.
+  void end_at_output_padding(const Geometry& geometry);
   double activation_coefficient() const;
 
   friend bool operator==(const PlanRequest& one, const PlanRequest& other) {

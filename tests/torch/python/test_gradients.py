@@ -64,6 +64,16 @@ class Gradients(unittest.TestCase):
             for got, right in zip(run(sums, x, w), want):
                 assert_close(self, got, right)
 
+    def test_output_padding_of_a_stride_and_more(self):
+        x, w, b = double(2, 4, 4, 5), double(4, 3, 3, 3), double(6)
+        arguments = dict(stride=(1, 2), padding=1, dilation=3, output_padding=2, groups=2)
+        function = lambda *t: F.conv_transpose2d(*t, **arguments)
+        want = run(function, x, w, b)
+        with on_kiln():
+            for got, right in zip(run(function, x, w, b), want):
+                assert_close(self, got, right)
+            self.assertEqual(counts(), (4, 0))
+
     def test_empty_batch(self):
         x, w, b = double(0, 3, 5, 5), double(4, 3, 3, 3), double(4)
         want = run(F.conv2d, x, w, b)
