@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines) {
       {{"--samples", "0"}, "--samples"},
       {{"--mb", "-1"}, "--mb"},
       {{"--list", "--layers", "L9", "--suite", "paper"}, "no case is left"},
-      {{"--list", "--batch", "/nonexistent"}, "/nonexistent"},
+      {{"--list", "--batch", "/dev/null/absent"}, "/dev/null/absent"},
       {{"--list", "--batch", bad}, bad + ":2: "},
   };
   for (const auto& [arguments, expected] : cases) {

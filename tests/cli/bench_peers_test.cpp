@@ -25,10 +25,10 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_not_there) {
       return error.status() == KILN_STATUS_NO_DEVICE && contains(error.what(), part);
     };
   };
-  BOOST_CHECK_EXCEPTION(bench::open_cudnn(*device, "/nonexistent/libcudnn.so"), kiln::Error,
-                        says("--cudnn is /nonexistent/libcudnn.so, which cannot be opened"));
-  BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "/nonexistent/libcublas.so"), kiln::Error,
-                        says("--cublas is /nonexistent/libcublas.so, which cannot be opened"));
+  BOOST_CHECK_EXCEPTION(bench::open_cudnn(*device, "/dev/null/libcudnn.so"), kiln::Error,
+                        says("--cudnn is /dev/null/libcudnn.so, which cannot be opened"));
+  BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "/dev/null/libcublas.so"), kiln::Error,
+                        says("--cublas is /dev/null/libcublas.so, which cannot be opened"));
   // A library, but not that one.
   BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "libm.so.6"), kiln::Error,
                         says("libm.so.6 has no function cublasCreate_v2"));

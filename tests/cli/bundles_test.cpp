@@ -23,8 +23,8 @@ const std::string problems =
     "tensor --op add 2x4x3x3:1x4x1x1:2x4x3x3\n";
 
 void take_compilers_away(Kiln& kiln) {
-  kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
-  kiln.environment["KILN_NVRTC"] = "/nonexistent/libnvrtc.so";
+  kiln.environment["KILN_HOST_CXX"] = "/dev/null/c++";
+  kiln.environment["KILN_NVRTC"] = "/dev/null/libnvrtc.so";
 }
 
 }  // namespace
@@ -156,12 +156,12 @@ BOOST_AUTO_TEST_CASE(the_first_layer_that_has_it) {
   const std::string file = kiln.directory.write("problems", tiny + "\n");
   BOOST_REQUIRE(kiln({"prewarm", file, "--arch", "host", "--bundle", one}).status == 0);
   std::filesystem::copy(one, two);
-  kiln.environment["KILN_BUNDLE_PATH"] = "/nonexistent.bundle:" + one + "::" + two;
+  kiln.environment["KILN_BUNDLE_PATH"] = "/dev/null/absent.bundle:" + one + "::" + two;
   kiln.environment["KILN_LOG"] = "info";
   const std::vector<std::string> command{"conv", "--device", "host", "--check", tiny};
   const Finished first = kiln(command);
   BOOST_TEST(contains(first.out, "  bundle "));
-  BOOST_TEST(contains(first.err, "the kernel bundle /nonexistent.bundle cannot be opened"));
+  BOOST_TEST(contains(first.err, "the kernel bundle /dev/null/absent.bundle cannot be opened"));
   BOOST_TEST(contains(first.err, "hit in bundle " + one), first.err);
 
   // Damaged, it is passed over for the next one, and then for the user's cache.

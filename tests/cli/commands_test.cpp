@@ -43,15 +43,15 @@ BOOST_AUTO_TEST_CASE(help) {
 // Neither GPU nor compilers, nor a place for a cache.
 BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
   Kiln kiln;
-  kiln.environment = {{"KILN_NVRTC", "/nonexistent/libnvrtc.so"},
-                      {"KILN_HOST_CXX", "/nonexistent/c++"},
+  kiln.environment = {{"KILN_NVRTC", "/dev/null/libnvrtc.so"},
+                      {"KILN_HOST_CXX", "/dev/null/c++"},
                       {"CUDA_VISIBLE_DEVICES", ""}};
   const Finished finished = kiln({"info"});
   BOOST_TEST_INFO(finished.out << finished.err);
   BOOST_TEST(finished.status == 0);
   BOOST_TEST(contains(finished.out, "cuda                 none: "));
-  BOOST_TEST(contains(finished.out, "/nonexistent/libnvrtc.so"));
-  BOOST_TEST(contains(finished.out, "/nonexistent/c++"));
+  BOOST_TEST(contains(finished.out, "/dev/null/libnvrtc.so"));
+  BOOST_TEST(contains(finished.out, "/dev/null/c++"));
   BOOST_TEST(contains(finished.out, "not usable"));
   for (const char* name :
        {"KILN_CACHE_DIR", "KILN_NVRTC", "KILN_HOST_CXX", "KILN_LOG", "KILN_LOG_FILE"}) {
@@ -61,9 +61,9 @@ BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
   const auto facts = nlohmann::json::parse(kiln({"info", "--json"}).out);
   BOOST_TEST(contains(facts["devices"][0]["none"].get<std::string>(), "no "));
   BOOST_TEST(facts["devices"][1]["device"] == "host");
-  BOOST_TEST(contains(facts["compilers"]["nvrtc"]["none"].get<std::string>(), "/nonexistent/lib"));
+  BOOST_TEST(contains(facts["compilers"]["nvrtc"]["none"].get<std::string>(), "/dev/null/lib"));
   BOOST_TEST(!facts["cache"]["usable"].get<bool>());
-  BOOST_TEST(facts["environment"]["KILN_HOST_CXX"] == "/nonexistent/c++");
+  BOOST_TEST(facts["environment"]["KILN_HOST_CXX"] == "/dev/null/c++");
   BOOST_TEST(facts["environment"]["KILN_LOG"].is_null());
 }
 
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(prewarm_tells_what_failed) {
   BOOST_TEST(kiln({"prewarm", file, "--arch", "sm_1"}).status == 2);
   BOOST_TEST(kiln({"prewarm", kiln.directory / "absent", "--arch", "host"}).status == 2);
 
-  kiln.environment["KILN_HOST_CXX"] = "/nonexistent/c++";
+  kiln.environment["KILN_HOST_CXX"] = "/dev/null/c++";
   kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "empty";
   const Finished compiler = kiln({"prewarm", file, "--arch", "host"});
   BOOST_TEST(compiler.status == 1);

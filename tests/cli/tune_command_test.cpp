@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(wrong_use) {
   usage(tune({}), "no problem to tune; expected PROBLEM..., --batch FILE or --suite NAME");
   usage(tune({"ic3ih5oc4kq3"}), "PROBLEM:1: ic3ih5oc4kq3: ");
   usage(tune({"--suite", "paper", "--layers", "none of them"}), "no problem is left");
-  usage(tune({"--batch", "/nonexistent"}), "/nonexistent");
+  usage(tune({"--batch", "/dev/null/absent"}), "/dev/null/absent");
   usage(kiln({"tune", tiny}), "--device host");  // no GPU
   kiln.environment["KILN_CACHE"] = "readonly";
   usage(tune({tiny}), "KILN_CACHE is readonly; expected on");
