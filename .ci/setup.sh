@@ -134,6 +134,9 @@ download_wheels() {
 
 # ---- building ---------------------------------------------------------------------------------
 
+# What ccache asks for before it stores objects that use a precompiled header.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
+
 # configure FOLDER [CMAKE-ARGUMENT...]: with KILN_WERROR=ON in the environment, warnings are errors;
 # a user's compiler may warn of what those seen so far do not.
 configure() {

@@ -1,11 +1,31 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and passes the tests: format, lint, the CPU tests (the GPU tests
-# too where there is a GPU), and the host device under AddressSanitizer and UBSan.
-# Safe to run again, and quick the second time. With --full it also installs PyTorch below the build
-# folder, and runs kiln.torch's tests against it.
+# Installs what is missing, builds, and passes the tests. Safe to run again, and quick the second
+# time: kernels that were compiled, results of the host device and files that were linted are
+# remembered below build/ until their input changes.
+#
+#   bash tests/run.sh          format, and the quick tier of the CPU tests (the GPU tests too where
+#                              there is a GPU): what to run while editing
+#   bash tests/run.sh --wide   lint, the wide tier, and the host device under AddressSanitizer and
+#                              UBSan: what continuous integration runs
+#   bash tests/run.sh --full   everything: every tile, count and list that the tests have, and
+#                              kiln.torch against a PyTorch that is installed below the build folder
+#
+# tests/README.md says what is in each tier.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
+
+usage="usage: bash tests/run.sh [--wide | --full]"
+(($# <= 1)) || die "$usage"
+tier=quick
+case ${1:-} in
+  '') ;;
+  --wide) tier=wide ;;
+  --full) tier=full ;;
+  *) die "$usage" ;;
+esac
+export KILN_TEST_TIER=$tier
+[[ $tier != full ]] || export KILN_TEST_FULL=1
 
 results=()  # "name: what became of it", for the last lines
 failed=0
@@ -31,50 +51,96 @@ check_format() {
   fi
 }
 
-# lint_file TOOL STAMP FILE: touches the stamp if clang-tidy finds nothing.
+# lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing.
 lint_file() {
   local report
   if report=$("$1" --quiet -p "$build" "$3" 2>&1); then
-    touch "$2"
+    printf '%s\n' "$4" >"$2"
   else
     grep -v 'warnings\? generated' <<<"$report"
     return 1
   fi
 }
 
-# One stamp a file: a file is linted again when it, any header or the configuration has changed.
+# What each source file was compiled from, one line a file: its path, a tab, and the checksums of
+# itself, of the project's headers that it includes, and of .clang-tidy.
+lint_inputs() {
+  local pairs=$build/lint/pairs sums=$build/lint/sums
+  # ninja -t deps prints "OBJECT: ... (VALID)" and then its files, indented, the source file first.
+  ninja -C "$build" -t deps | awk -v root="$root/" -v build="$build/" '
+    /^[^ ]/ { source = ""; valid = /\(VALID\)$/; next }
+    valid && NF == 1 {
+      file = $1
+      if (file !~ /^\//) file = build file
+      while (sub(/[^\/]+\/\.\.\//, "", file)) { }
+      if (index(file, root) != 1) next
+      file = substr(file, length(root) + 1)
+      if (source == "") source = file
+      if (source ~ /^(src|cache)\/.*\.cpp$/ && file ~ /^(include|src|cache|kernel_sources)\//)
+        print source "\t" file
+    }' | sort -u >"$pairs"
+  { cut -f 2 "$pairs" | sort -u && echo .clang-tidy; } | xargs sha1sum >"$sums" 2>/dev/null ||
+    true  # ninja may know of headers that are gone; what included them is compiled anew
+  awk 'NR == FNR { sum[$2] = $1; next }
+    $1 != source { if (source) print line; source = $1; line = $1 "\t" sum[".clang-tidy"] }
+    { line = line " " sum[$2] }
+    END { if (source) print line }' "$sums" "$pairs"
+}
+
+# One stamp a file: a file is linted again when it, a header that it includes or the configuration
+# has changed.
 check_lint() {
-  local tool newest file stamp stale=()
+  local tool file sums stamp stale=()
   tool=$(clang_tool clang-tidy)
   if [[ -z $tool ]]; then
     skipped "lint: clang-tidy $clang_version is not installed"
     return
   fi
   mkdir -p "$build/lint"
-  newest=$(find include src cache kernel_sources .clang-tidy -name '*.h' -o -name '*.hpp' \
-    -o -name .clang-tidy | xargs ls -t | sed -n 1p)
+  local -A inputs
+  while IFS=$'\t' read -r file sums; do inputs[$file]=$sums; done < <(lint_inputs)
   for file in $(find src cache -name '*.cpp' | sort); do
     stamp=$build/lint/${file//\//-}
-    [[ $stamp -nt $file && $stamp -nt $newest ]] || stale+=("$stamp" "$file")
+    sums=${inputs[$file]:-}  # "": nothing here compiles it, so that it is always linted
+    if [[ -z $sums || ! -f $stamp || $(<"$stamp") != "$sums" ]]; then
+      stale+=("$stamp" "$file" "$sums")
+    fi
   done
   export -f lint_file
   export build
   if ((${#stale[@]} == 0)) ||
-    printf '%s\n' "${stale[@]}" | xargs -P "$jobs" -n 2 bash -c 'lint_file "$@"' - "$tool"; then
-    passed "lint ($((${#stale[@]} / 2)) files changed)"
+    printf '%s\n' "${stale[@]}" | xargs -d '\n' -P "$jobs" -n 3 bash -c 'lint_file "$@"' - "$tool"; then
+    passed "lint ($((${#stale[@]} / 3)) files changed)"
   else
     failure "lint: see the warnings above"
   fi
 }
 
-# run_ctest LABEL: CTest's own words, the output of what fails, and its closing lines.
+# run_ctest LABEL: CTest's own words, the output of what fails, and its closing lines. Tests that are
+# labelled with a tier of their own are in that tier alone ("wide": in the full one too).
 run_ctest() {
-  local log=$build/ctest-$1.log
-  if ctest --test-dir "$build" -L "^$1\$" -j "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$log"; then
+  local log=$build/ctest-$1.log others=quick
+  [[ $tier != quick ]] || others=wide
+  if ctest --test-dir "$build" -L "^$1\$" -LE "^$others\$" -j "$jobs" --output-on-failure \
+    --no-tests=error 2>&1 | tee "$log"; then
     passed "$1 tests: $(grep -E 'tests passed' "$log")"
   else
     failure "$1 tests: $(grep -E 'tests passed' "$log" || echo 'ctest could not run them')"
+    rm -rf "$KILN_TEST_MEMORY"  # lest what went wrong once be remembered
   fi
+}
+
+# What the tests may remember of an earlier run (tests/support/memory.hpp) is kept in a folder for
+# each state of the sources that turn a kernel and its data into a result. Engines and kernels are
+# not among them: what they decide is in each question.
+remember_results() {
+  local memory=$build/test-memory state
+  state=$(find include src/{codegen,compile,core,device,plan,problem,reference} cache \
+    kernel_sources/host tests/ops/operation_case.hpp tests/support -type f | sort | xargs sha1sum |
+    sha1sum | cut -c 1-16)
+  mkdir -p "$memory/$state"
+  find "$memory" -mindepth 1 -maxdepth 1 ! -name "$state" -exec rm -rf {} +
+  export KILN_TEST_MEMORY=$memory/$state
 }
 
 check_gpu() {
@@ -90,7 +156,7 @@ check_gpu() {
 
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
 check_sanitized() {
-  local folder=$build/sanitize type log
+  local folder=$build/sanitize
   configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
   compile "$folder" kiln_cli test_unit replay_descriptors replay_operations replay_problem_line
@@ -107,13 +173,13 @@ check_sanitized() {
   # The tracer of gcc 12's LeakSanitizer crashes at the end of a program that has unloaded hundreds of
   # sanitized kernels; the unit tests and the replays look for leaks.
   local -x ASAN_OPTIONS=detect_leaks=0
-  local log=$folder/small_problems.log
-  if bash tests/ops/problem_list.sh "$folder/src/kiln" host tests/problems/small.txt 1 2>&1 | tee "$log"; then
+  local log=$folder/small_problems.log lists=tests/problems/quick
+  [[ $tier != full ]] || lists=tests/problems
+  if bash tests/ops/problem_list.sh "$folder/src/kiln" host $lists/small.txt 1 2>&1 | tee "$log"; then
     passed "sanitized small problems"
   else
     failure "sanitized small problems: see $log"
   fi
-  local lists=tests/problems
   log=$folder/line_lists.log
   if bash tests/ops/line_list.sh "$folder/src/kiln" host conv:$lists/backward.txt \
     pool:$lists/pooling.txt act:$lists/activation.txt softmax:$lists/softmax.txt \
@@ -149,11 +215,12 @@ build_all() {
 install_packages $(missing_build_packages) $(missing_test_packages)
 stage "Building" build_all
 stage "Format" check_format
-stage "Lint" check_lint
+[[ $tier == quick ]] || stage "Lint" check_lint
+remember_results
 stage "Tests that need no GPU" run_ctest cpu
 stage "Tests that need a GPU" check_gpu
-stage "AddressSanitizer and UBSan" check_sanitized
-[[ ${1:-} != --full ]] || stage "PyTorch, installed for this" check_torch
+[[ $tier == quick ]] || stage "AddressSanitizer and UBSan" check_sanitized
+[[ $tier != full ]] || stage "PyTorch, installed for this" check_torch
 
 say "$( ((failed)) && echo FAILED || echo PASSED) in $((SECONDS - started)) s"
 printf '  %s\n' "${results[@]}"

@@ -139,7 +139,7 @@ std::vector<OperationCase> cases_of(const ConvolutionProblem& problem) {
 // Each engine once a pass and layout, and its kernel in several parts as well; `share`: of these on
 // the host device, one in so many.
 void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned share = 1) {
-  kiln_test::ShareOfCases taken(device_kind() == KILN_DEVICE_HOST ? share : 1);
+  kiln_test::ShareOfCases taken = share_of_cases(share);
   std::set<std::string> engines, cutting, keeping;
   for (const ConvolutionPass pass :
        {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad})
@@ -153,7 +153,7 @@ void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned sha
                return seen.count(each.name.engine) == 0;
              })) {
           here.insert(option.name.engine);
-          if (!taken.takes()) continue;
+          if (!taken.takes(option.name.engine, pass, layout)) continue;
           if (!cases) cases.emplace(cases_of(problem));
           const bool cuts = reads_least_nan_as_infinity(option, arithmetic);
           if (cuts && !cut) {

@@ -13,6 +13,7 @@
 #include "plan/kernel_store.hpp"
 #include "plan/plan.hpp"
 #include "support/counts.hpp"
+#include "support/memory.hpp"
 #include "support/operation_data.hpp"
 
 namespace test {
@@ -23,9 +24,15 @@ inline kilnDeviceKind_t device_kind() {
 }
 
 // Of the many tiles, splits and edges of an engine the host device, whose kernels take long to
-// compile, runs a half; a GPU runs all.
-inline kiln_test::ShareOfCases share_of_cases() {
-  return kiln_test::ShareOfCases(device_kind() == KILN_DEVICE_HOST ? 2 : 1);
+// compile, runs one in `of`, and fewer in the quick tier; a GPU runs all.
+inline kiln_test::ShareOfCases share_of_cases(unsigned of = 2) {
+  const bool host = device_kind() == KILN_DEVICE_HOST;
+  return kiln_test::ShareOfCases(host ? of : 1, host);
+}
+
+// Of random cases on the host device: how many in the quick tier, and how many otherwise.
+inline int turns(int quick, int wide) {
+  return device_kind() == KILN_DEVICE_HOST ? kiln_test::turns(quick, wide) : wide;
 }
 
 inline std::shared_ptr<Device> device() { return open_device(device_kind(), 0); }
@@ -56,9 +63,9 @@ class DeviceBuffer {
 struct OperationCase : OperationData {
   using OperationData::OperationData;
 
-  // Executes `launch(operands)` on buffers of the device and reads the result back.
+  // Executes `launch(operands)` on buffers of the device and reads the result's memory back.
   template <class Launch>
-  HostTensor run(Device& on, const Launch& launch) const {
+  std::vector<std::byte> run(Device& on, const Launch& launch) const {
     std::vector<std::unique_ptr<DeviceBuffer>> buffers;
     std::vector<void*> operands;
     for (const HostTensor& tensor : tensors) {
@@ -66,9 +73,7 @@ struct OperationCase : OperationData {
       operands.push_back(buffers.back()->address());
     }
     launch(std::span<void* const>(operands));
-    HostTensor out = result();
-    out.read(buffers.back()->read());
-    return out;
+    return buffers.back()->read();
   }
 
   HostTensor run_plan(const std::string& engine = {}) const {
@@ -81,9 +86,41 @@ struct OperationCase : OperationData {
     // Poisoned: NaN in every type.
     const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
     const Workspace workspace{lent.address(), plan.workspace_bytes()};
-    return run(*on, [&](std::span<void* const> operands) {
-      plan.execute(operands, scalars, nullptr, {}, workspace);
-    });
+    const auto execute = [&] {
+      return run(*on, [&](std::span<void* const> operands) {
+        plan.execute(operands, scalars, nullptr, {}, workspace);
+      });
+    };
+    HostTensor out = result();
+    out.read(can_remember(plan) ? kiln_test::remembered(question_of(plan), execute) : execute());
+    return out;
+  }
+
+ private:
+  // A GPU is always asked: what it answers also depends on its driver, and it is quick.
+  static bool can_remember(const Plan& plan) {
+    for (const Plan::Step& step : plan.steps())
+      if (!step.launch.maps.empty()) return false;
+    return plan.device().description().kind == KILN_DEVICE_HOST;
+  }
+
+  // All that decides the result: each kernel (its key is hashed from its text, its options and the
+  // compiler), its launch, and the data.
+  kiln_test::Question question_of(const Plan& plan) const {
+    kiln_test::Question question;
+    for (const Plan::Step& step : plan.steps()) {
+      const LaunchSpec& launch = step.launch;
+      question.add(step.kernel->image->key).add(launch.empty).add(launch.shape.grid);
+      question.add(launch.shape.block).add(launch.shape.cluster).add(launch.shape.shared_memory);
+      question.add(std::span<const std::byte>(launch.parameters));
+      for (const LaunchSpec::Patch& patch : launch.patches)
+        question.add(patch.hole).add(patch.operand).add(patch.offset);
+    }
+    question.add(plan.workspace_bytes());
+    question.add(scalars.alpha).add(scalars.beta).add(scalars.alpha2);
+    for (const HostTensor& tensor : tensors)
+      question.add(std::span<const std::byte>(tensor.bytes()));
+    return question;
   }
 };
 

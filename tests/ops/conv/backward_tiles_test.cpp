@@ -40,7 +40,9 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
           for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
         for (const GemmTile& tile : tiles)
           for (int parts : {1, 2, 3, 8, 16}) {
-            if (parts > largest || !share.takes()) continue;
+            if (parts > largest ||
+                !share.takes(cat(is_wgrad, " ", describe(tile)), type, layout, parts))
+              continue;
             const HostTensor got = run_proposal(
                 item,
                 proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
@@ -65,7 +67,7 @@ BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
       item.fill_integers(7, 2);
       const HostTensor want = item.expected();
       for (const GemmTile& tile : all_tiles(problem)) {
-        if (!share.takes()) continue;
+        if (!share.takes(describe(tile), type, line)) continue;
         const Proposal proposal = proposal_of(propose_gemm(problem, tile, on->description(), 1));
         const auto together =
             std::find_if(proposal.kernel.constants.begin(), proposal.kernel.constants.end(),
@@ -99,7 +101,9 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
       if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
       for (const WgradTile& tile : tiles)
         for (int parts : {1, 4, 16}) {
-          if (parts > description.largest_cluster || !share.takes()) continue;
+          if (parts > description.largest_cluster ||
+              !share.takes(describe(tile, problem), line, type, math, parts))
+            continue;
           const HostTensor got =
               run_proposal(item, proposal_of(propose_channels_last(problem, tile, parts)));
           BOOST_TEST(difference(got, want) == "",

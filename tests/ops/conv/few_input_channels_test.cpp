@@ -49,7 +49,9 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
         BOOST_TEST(tiles.size() >= 4);
         for (const FewChannelsTile& tile : tiles)
           for (const int multiprocessors : {132, 1}) {
-            if (!share.takes()) continue;
+            if (!share.takes(cat(engine->name(), " ", describe(tile)), arithmetic.type, layout,
+                             multiprocessors))
+              continue;
             description.multiprocessors = multiprocessors;
             const Proposal proposal = engine->propose(tile, problem, gather, description);
             const std::string fault = difference(run_proposal(item, proposal), want);
@@ -89,7 +91,7 @@ BOOST_AUTO_TEST_CASE(edges) {
             continue;
           }
           ++checked;
-          if (share.takes()) check_exact(integers_of(problem));
+          if (share.takes(line, layout, mode)) check_exact(integers_of(problem));
         }
   BOOST_TEST(checked == 116);
 }

@@ -63,7 +63,9 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
           BOOST_TEST(tiles.size() >= 2);
           for (const FewRowsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
-              if (!share.takes()) continue;
+              if (!share.takes(cat(engine->name(), " ", describe(tile)), line, arithmetic.type,
+                               layout, multiprocessors))
+                continue;
               description.multiprocessors = multiprocessors;
               const Proposal proposal = engine->propose(tile, problem, gather, description);
               const std::string fault = difference(run_proposal(item, proposal), want);
@@ -82,7 +84,7 @@ BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
   for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
       const char* line = turn++ % 3 == 0 ? "mb1ic3ih128oc96kh11ph0" : "mb2ic3ih128oc16kh11ph0";
-      if (!share.takes()) continue;
+      if (!share.takes(arithmetic.type, layout)) continue;
       check_exact(integers_of(problem_in(line, arithmetic, layout, ConvolutionPass::dgrad)));
     }
 }
@@ -112,7 +114,7 @@ BOOST_AUTO_TEST_CASE(edges) {
             // Too many taps, few products, phases, channels that are no vectors.
             if (!reason(problem).empty()) continue;
             ++checked;
-            if (share.takes()) check_exact(integers_of(problem));
+            if (share.takes(line, pass)) check_exact(integers_of(problem));
           }
   BOOST_TEST(checked >= 150);
 }

@@ -203,8 +203,10 @@ BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
         whole.choice = option.choice;
     return relative_rms(item.run_plan(whole).values, item.expected().values, power);
   };
+  kiln_test::ShareOfCases share = share_of_cases(1);
   for (const TensorCoreEngine& engine : tensor_core_engines)
     for (const char* line : {"mb1ic16ih6oc16kh3", "mb1ic64ih6oc16kh3", "mb1ic256ih6oc16kh5"}) {
+      if (!share.takes(cat(engine.name, " ", engine.layout), line)) continue;
       for (const int power : {0, -122, -136}) {
         const double split = error(KILN_MATH_DEFAULT, line, engine.name, engine.layout, power);
         const double strict =
@@ -220,6 +222,7 @@ BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
 
 // Every tile, with the reduction in one part and in several: the same sums.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
+  kiln_test::ShareOfCases share = share_of_cases(1);
   const std::shared_ptr<Device> on = device();
   const bool clusters =
       on->description().kind == KILN_DEVICE_HOST || on->description().compute_capability >= 90;
@@ -230,7 +233,8 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
       const HostTensor want = item.expected();
       for (const GemmTile& tile : all_tiles(problem))
         for (int parts : {1, 2, 5, 8}) {
-          if (parts > 1 && !clusters) continue;
+          if ((parts > 1 && !clusters) || !share.takes(describe(tile), type, layout, parts))
+            continue;
           const auto answer = propose_gemm(problem, tile, on->description(), parts);
           const HostTensor got = run_proposal(item, std::get<Proposal>(answer));
           const std::string fault = difference(got, want);

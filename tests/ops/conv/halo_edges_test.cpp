@@ -23,6 +23,7 @@ BOOST_AUTO_TEST_SUITE(halo_edges)
 // several images and images over several strips, and a gradient of a single pixel, which begins at
 // the second tap.
 BOOST_AUTO_TEST_CASE(edges) {
+  kiln_test::ShareOfCases share = share_of_cases(1);
   int turn = 0, checked = 0;
   for (const char* line :
        {"mb3_ic40ih9iw7_oc24_kh3kw3_ph1pw1", "mb3_ic48ih11iw13_oc40_kh1kw3_ph0pw1",
@@ -42,8 +43,9 @@ BOOST_AUTO_TEST_CASE(edges) {
           } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
             continue;
           }
-          check_exact(integers_of(problem), engine);
           ++checked;
+          if (share.takes(line, cat(engine.halo->name(), " ", engine.layout), pass, mode))
+            check_exact(integers_of(problem), engine);
         }
     }
   BOOST_TEST(checked >= 55);

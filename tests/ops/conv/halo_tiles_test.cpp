@@ -19,7 +19,9 @@ void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCas
                 const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
                 std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
   for (const int parts : all_parts) {
-    if ((parts > 1 && !has_clusters()) || !share.takes()) continue;
+    if ((parts > 1 && !has_clusters()) ||
+        !share.takes(cat(halo.name(), " ", describe(tile)), parts))
+      continue;
     const std::string fault =
         difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);
     BOOST_TEST(fault.empty(),
