@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "torch/libtorch/libtorch.hpp"
+#include "torch/plans/workspace.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -18,6 +19,7 @@ struct Owned {
   int index;
   kilnHandle_t handle;
   void* stream = nullptr;
+  bool has_workspace = false;  // that of its stream
 };
 
 class ThreadHandles {
@@ -69,9 +71,16 @@ kilnHandle_t current_handle(kilnDeviceKind_t kind, int device_index, std::string
     why = "PyTorch gives no CUDA stream";
     return nullptr;
   }
-  if (stream != owned->stream) {
+  if (stream != owned->stream || !owned->has_workspace) {
+    void* const workspace = workspace_of(device_index, stream);
+    if (workspace == nullptr) {
+      why = "PyTorch has no memory for Kiln's workspace of 16 MB";
+      return nullptr;
+    }
     kilnSetStream(owned->handle, stream);
+    kilnSetWorkspace(owned->handle, workspace, workspace_bytes);
     owned->stream = stream;
+    owned->has_workspace = true;
   }
   return owned->handle;
 }

@@ -8,8 +8,8 @@
 
 namespace kiln::torch {
 
-// The calling thread's handle, on PyTorch's current stream of that device. Null where there is
-// none; `why` then says so. A forked child gets handles of its own.
+// The calling thread's handle, on PyTorch's current stream of that device, with its workspace. Null
+// where there is none; `why` then says so. A forked child gets handles of its own.
 kilnHandle_t current_handle(kilnDeviceKind_t kind, int device_index, std::string& why);
 
 // Changes in a forked child: what its parent's threads had begun is not there.

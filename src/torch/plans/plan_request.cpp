@@ -5,6 +5,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "torch/plans/workspace.hpp"
+
 namespace kiln::torch {
 namespace {
 
@@ -184,7 +186,9 @@ std::int32_t alignment_of(std::initializer_list<const void*> addresses) {
 
 kilnPlan_t create_plan(kilnHandle_t handle, const PlanRequest& request, std::string& why) {
   try {
-    return create(handle, request);
+    const kilnPlan_t plan = create(handle, request);
+    if (request.device_kind == KILN_DEVICE_CUDA) kilnSetPlanWorkspaceLimit(plan, workspace_bytes);
+    return plan;
   } catch (const std::runtime_error& error) {
     why = error.what();
     return nullptr;

@@ -35,6 +35,7 @@ def _manifest_line(row: Dict[str, Any]) -> str:
         properties = torch.cuda.get_device_properties(row["device"])
         line["architecture"] = row["architecture"]
         line["multiprocessors"] = properties.multi_processor_count
+        line["workspace"] = 16 << 20  # what src/torch/plans/workspace.hpp grants a plan
     return json.dumps(line)
 
 
