@@ -4,6 +4,7 @@
 #include "engines/conv/dense/nhwc_wgmma.hpp"
 #include "engines/conv/dense/wgrad.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
+#include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
@@ -43,11 +44,11 @@ std::span<const Engine* const> engines() {
       make_engines<DenseNhwcWgmmaEngine, HaloWgmmaEngine, HaloWgmmaPlanarEngine, HaloGemmEngine,
                    HaloGemmWgmmaEngine, HaloGemmPlanarEngine, HaloGemmPlanarWgmmaEngine,
                    FewChannelsEngine, FewChannelsWgmmaEngine, FewRowsEngine, FewRowsWgmmaEngine,
-                   ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, SlidingWindowEngine, DirectEngine,
-                   DenseWgradEngine, WgradChannelsLastEngine, WgradPlanarEngine,
-                   WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine, DirectWgradEngine,
-                   PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
-                   TransposeEngine, PointwiseEngine, ReductionEngine>);
+                   ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, DepthwiseNhwcEngine,
+                   SlidingWindowEngine, DirectEngine, DenseWgradEngine, WgradChannelsLastEngine,
+                   WgradPlanarEngine, WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine,
+                   DirectWgradEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

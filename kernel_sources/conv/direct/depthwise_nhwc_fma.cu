@@ -1,0 +1,163 @@
+// Forward convolution and data gradient of channels-last tensors whose groups are single channels
+// (depthwise): little arithmetic a byte, so everything is about reading the source once.
+//
+// A thread computes VECTOR channels, 16 bytes, of TILE_P x TILE_Q pixels. It walks down the rows of
+// the source that these meet, reads each row's pixels once into registers, and adds what they are
+// to every output row; neighbouring threads have neighbouring channels, so that a warp's accesses
+// are whole lines. The filter lies in shared memory as [tap][channel] of the compute type.
+#include "common/magic.cuh"
+#include "common/vector.cuh"
+#include "conv/geometry/gather_params.h"
+#include "conv/store/epilogue.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int THREADS = LANES_C * RUNS;  // LANES_C vectors of channels by RUNS tiles of pixels
+constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+
+using Vector = Pack<element_t, VECTOR>;
+using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of them
+
+// Where a thread is: its first channel, its tile's first pixel in the phase's output.
+struct Spot {
+  i64 image;
+  int channel, p, q;
+};
+
+device_inline Spot spot_of(u32 block) {
+  const u32 channel_tile = block % CHANNEL_TILES;
+  const u64 run = static_cast<u64>(block / CHANNEL_TILES) * RUNS + thread_x() / LANES_C;
+  const u64 row = DIVIDE(DIV_TILES_Q, run);
+  const u64 image = DIVIDE(DIV_TILES_P, row);
+  Spot spot;
+  spot.channel = static_cast<int>(channel_tile * BLOCK_CHANNELS + thread_x() % LANES_C * VECTOR);
+  spot.q = static_cast<int>(run - row * DIV_TILES_Q) * TILE_Q;
+  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
+  spot.image = static_cast<i64>(image);
+  return spot;
+}
+
+// The block's channels of the filter, a phase's taps, in the order of the source's places.
+template <int PHASE>
+device_inline void load_filter(const GatherParams& params, int first_channel, compute_t* filter) {
+  constexpr int TAPS = FILTER_R[PHASE] * FILTER_S[PHASE];
+  const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
+#pragma unroll 1
+  for (int i = thread_x(); i < TAPS * BLOCK_CHANNELS; i += THREADS) {
+    // Threads side by side read taps of a channel, which lie side by side as a rule.
+    const int channel = i / TAPS, tap = i - channel * TAPS;
+    const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];
+    const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
+    const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
+    const int at = first_channel + channel;
+    filter[tap * BLOCK_CHANNELS + channel] =
+        at < GROUPS
+            ? to_compute(w[static_cast<i64>(at) * W_STRIDE_GROUP +
+                           static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S])
+            : compute_t(0);
+  }
+}
+
+template <int PHASE>
+device_inline void compute(const GatherParams& params, const Spot& spot, const compute_t* filter) {
+  constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
+  // Of the source: rows that the tile meets, and places of a row.
+  constexpr int ROWS_MET = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
+  constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
+  compute_t sums[TILE_P][TILE_Q][VECTOR];
+#pragma unroll
+  for (int i = 0; i < TILE_P; ++i)
+#pragma unroll
+    for (int j = 0; j < TILE_Q; ++j)
+#pragma unroll
+      for (int c = 0; c < VECTOR; ++c) sums[i][j][c] = 0;
+
+  if constexpr (TAPS_R > 0 && TAPS_S > 0) {
+    const int h0 =
+        spot.p * STRIDE_H + ORIGIN_H[PHASE] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0);
+    const int w0 =
+        spot.q * STRIDE_W + ORIGIN_W[PHASE] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
+    const element_t* const source = static_cast<const element_t*>(params.source) +
+                                    spot.image * SOURCE_STRIDE_N + spot.channel +
+                                    static_cast<i64>(w0) * SOURCE_STRIDE_W;
+#pragma unroll UNROLLED_ROWS
+    for (int y = 0; y < ROWS_MET; ++y) {
+      const int h = h0 + y;
+      if (static_cast<u32>(h) >= static_cast<u32>(SOURCE_H)) continue;
+      const element_t* const line = source + static_cast<i64>(h) * SOURCE_STRIDE_H;
+      Vector values[COLUMNS_MET] = {};
+#pragma unroll
+      for (int x = 0; x < COLUMNS_MET; ++x)
+        if (static_cast<u32>(w0 + x) < static_cast<u32>(SOURCE_W))
+          values[x] =
+              *reinterpret_cast<const Vector*>(line + static_cast<i64>(x) * SOURCE_STRIDE_W);
+#pragma unroll
+      for (int i = 0; i < TILE_P; ++i) {
+        const int from = y - i * STRIDE_H;
+        if (from < 0 || from % DISTANCE_H != 0 || from / DISTANCE_H >= TAPS_R) continue;
+        const compute_t* const weights =
+            filter + from / DISTANCE_H * (TAPS_S * BLOCK_CHANNELS) + thread_x() % LANES_C * VECTOR;
+#pragma unroll
+        for (int s = 0; s < TAPS_S; ++s) {
+          compute_t weight[VECTOR];
+#pragma unroll
+          for (int part = 0; part < PARTS; ++part) {
+            const auto some = *reinterpret_cast<const Weights*>(weights + s * BLOCK_CHANNELS +
+                                                                part * (VECTOR / PARTS));
+#pragma unroll
+            for (int c = 0; c < VECTOR / PARTS; ++c)
+              weight[part * (VECTOR / PARTS) + c] = some.element[c];
+          }
+#pragma unroll
+          for (int j = 0; j < TILE_Q; ++j)
+#pragma unroll
+            for (int c = 0; c < VECTOR; ++c)
+              sums[i][j][c] +=
+                  to_compute(values[j * STRIDE_W + s * DISTANCE_W].element[c]) * weight[c];
+        }
+      }
+    }
+  }
+
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.out);
+  epilogue.z = static_cast<const element_t*>(params.z);
+  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coef = coefficients_of<compute_t>(params);
+  compute_t bias[VECTOR];
+#pragma unroll
+  for (int c = 0; c < VECTOR; ++c) bias[c] = epilogue.bias_of(spot.channel + c);
+#pragma unroll
+  for (int i = 0; i < TILE_P; ++i) {
+    if (spot.p + i >= OUT_P[PHASE]) continue;
+    const i64 at = OUT_FIRST[PHASE] + spot.image * OUT_STRIDE_N + spot.channel +
+                   static_cast<i64>(spot.p + i) * OUT_STRIDE_P;
+#pragma unroll
+    for (int j = 0; j < TILE_Q; ++j)
+      if (spot.q + j < OUT_Q[PHASE])
+        epilogue.store_vector(at + static_cast<i64>(spot.q + j) * OUT_STRIDE_Q, sums[i][j], bias);
+  }
+}
+
+template <int PHASE>
+device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, compute_t* filter) {
+  if (phase == PHASE) {
+    const Spot spot = spot_of(block);
+    load_filter<PHASE>(params, spot.channel - static_cast<int>(thread_x() % LANES_C) * VECTOR,
+                       filter);
+    block_barrier();
+    if (spot.image < params.images && spot.channel < GROUPS) compute<PHASE>(params, spot, filter);
+    return;
+  }
+  if constexpr (PHASE + 1 < PHASES) run_phase<PHASE + 1>(params, block, phase, filter);
+}
+
+KILN_KERNEL(depthwise_nhwc_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  compute_t* const filter = shared_array<compute_t, MOST_TAPS * BLOCK_CHANNELS>(0);
+  const u32 blocks = static_cast<u32>(params.tiles);  // of a phase
+  const u32 phase = PHASES == 1 ? 0 : block_x() / blocks;
+  run_phase<0>(params, block_x() - phase * blocks, phase, filter);
+}

@@ -1,0 +1,168 @@
+#include "engines/conv/direct/depthwise_nhwc_fma.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/cost/cost_model.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t copy_bytes = 16, threads = 256;
+constexpr std::int64_t most_filter_bytes = 48 * 1024;
+constexpr std::int64_t most_columns = 16;  // of the source, that a thread holds
+
+struct Tile {
+  std::int64_t p, q;         // pixels of a thread
+  std::int64_t lanes, runs;  // vectors of channels by tiles of pixels, of a block
+};
+
+std::int64_t vector_of(DataType type) {
+  return copy_bytes / static_cast<std::int64_t>(size_of(type));
+}
+
+std::int64_t columns_met(const Gather& gather, std::int64_t q) {
+  return (q - 1) * gather.stride[2] + (gather.largest_taps()[2] - 1) * std::abs(gather.step[2]) + 1;
+}
+
+std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t vectors = ceil_div(problem.groups, vector_of(problem.type));
+  const std::int64_t bytes = gather.most_taps() * copy_bytes /
+                             static_cast<std::int64_t>(size_of(problem.type)) *
+                             static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  std::int64_t lanes = 32;
+  while (lanes > 1 && (lanes * bytes > most_filter_bytes || lanes / 2 >= vectors)) lanes /= 2;
+  return lanes;
+}
+
+// Few channels of few bytes a pixel take more pixels; sums of f64 take twice the registers.
+Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
+  Tile tile{2, 4, lanes_of(problem, gather), 0};
+  tile.runs = threads / tile.lanes;
+  const Spatial largest = gather.largest_pixels();
+  while (tile.q > 1 && (columns_met(gather, tile.q) > most_columns || tile.q / 2 >= largest[2]))
+    tile.q /= 2;
+  if (largest[1] == 1 || gather.largest_taps()[1] == 1) tile.p = 1;
+  return tile;
+}
+
+std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
+  const Spatial largest = gather.largest_pixels();
+  return problem.batch * ceil_div(largest[1], tile.p) * ceil_div(largest[2], tile.q);
+}
+
+std::string stride_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
+  if (strides[1] != 1)
+    return cat("the channels of ", tensor,
+               " are not contiguous (stride 1), as channels-last layout has them");
+  for (const std::size_t i : {0, 3, 4})
+    if (strides[i] % vector != 0)
+      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
+                 ", for accesses of 16 bytes");
+  return "";
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t vector = vector_of(problem.type);
+  if (gather.rows != 1 || gather.channels != 1)
+    return cat("groups of ", gather.channels, " input and ", gather.rows,
+               " output channels; this engine takes single ones");
+  for (const Gather::Phase& phase : gather.phases)
+    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
+      return "three dimensions of space; this engine takes one and two";
+  if (problem.groups % vector != 0)
+    return cat(problem.groups, " channels; expected a multiple of ", vector);
+  if (problem.alignment < copy_bytes)
+    return cat("the alignment is ", problem.alignment, " bytes; expected ", copy_bytes);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  if (std::string reason = stride_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
+      !reason.empty())
+    return reason;
+  if (std::string reason = stride_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
+      !reason.empty())
+    return reason;
+  for (const Gather::Phase& phase : gather.phases)
+    if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
+  if (problem.epilogue.residual && problem.z_strides != problem.y_strides)
+    return "z and y have other strides; this engine adds a z that lies as y does";
+  if (columns_met(gather, 1) > most_columns)
+    return cat("a row of the filter reaches over ", columns_met(gather, 1),
+               " places; expected at most ", most_columns);
+  const std::int64_t filter =
+      gather.most_taps() * vector * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  if (filter > most_filter_bytes)
+    return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
+               " channels; expected at most ", most_filter_bytes);
+  return "";
+}
+
+}  // namespace
+
+bool DepthwiseNhwcEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return is_gather(problem) && convolution->groups > 1;
+}
+
+std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
+                                                             const DeviceDescription&) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Tile tile = tile_of(problem, gather);
+  const std::int64_t vector = vector_of(problem.type);
+  const auto compute_bytes = static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/direct/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", vector, " channels a thread, ",
+                  tile.lanes * vector, " channels a block, ", threads, " threads");
+  spec.alignment = copy_bytes;
+  spec.shared_memory =
+      static_cast<std::uint32_t>(gather.most_taps() * tile.lanes * vector * compute_bytes);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const Spatial largest = gather.largest_pixels();
+  add("GROUPS", problem.groups, "channels");
+  add("VECTOR", vector, "channels of a thread");
+  add("PARTS", std::int64_t{vector * compute_bytes > 16 ? 2 : 1}, "accesses to their weights");
+  add("TILE_P", tile.p, "rows of pixels of a thread");
+  add("TILE_Q", tile.q);
+  add("LANES_C", tile.lanes, "vectors of channels of a block");
+  add("RUNS", tile.runs, "tiles of pixels of a block");
+  add("CHANNEL_TILES", ceil_div(problem.groups, tile.lanes * vector));
+  add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
+  add("MIN_BLOCKS", std::int64_t{compute_bytes == 8 ? 1 : 2});
+  // Short filters are written out; of longer ones a row is.
+  add("UNROLLED_ROWS", std::int64_t{gather.most_taps() <= 9 ? 8 : 1});
+  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
+  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
+
+  const std::int64_t phase_blocks = ceil_div(runs_of(problem, gather, tile), tile.runs) *
+                                    ceil_div(problem.groups, tile.lanes * vector);
+  const std::int64_t blocks = phase_blocks * static_cast<std::int64_t>(gather.phases.size());
+  if (blocks > limit32)
+    return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
+  Proposal out{std::move(spec), {}};
+  out.launch = gather_launch(problem, phase_blocks, blocks, static_cast<std::uint32_t>(threads),
+                             out.kernel.shared_memory);
+  return out;
+}
+
+double DepthwiseNhwcEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+  // What a multiprocessor multiplies and adds a second, and how much of memory's rate is reached.
+  constexpr double products = 128 * 1.0e9, memory_share = 0.75;
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Work work = work_of(problem, false);
+  return std::max(memory_bound_seconds(work.bytes / memory_share, device),
+                  work.flops / 2 / (products * device.multiprocessors));
+}
+
+}  // namespace kiln

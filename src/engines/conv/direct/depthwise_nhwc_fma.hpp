@@ -1,0 +1,18 @@
+// Forward propagation and data gradient of channels-last tensors whose groups are single channels:
+// 16 bytes of channels a thread, the source read once into registers, sums in the compute type.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class DepthwiseNhwcEngine final : public OneKernelEngine {
+ public:
+  const char* name() const override { return "depthwise_nhwc_fma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,83 @@
+// The engine of depthwise convolutions of channels-last tensors: every type, tails, strides in both
+// directions, dilation, flipped filters, the epilogue.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/direct/depthwise_nhwc_fma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const DepthwiseNhwcEngine engine;
+
+ConvolutionProblem nhwc(const char* line, DataType type,
+                        ConvolutionPass pass = ConvolutionPass::fprop,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
+}
+
+std::string reason(const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(depthwise_nhwc)
+
+// Channels and pixels that end within a tile; filters of one tap, row and column; phases of a data
+// gradient, some without taps.
+BOOST_AUTO_TEST_CASE(shapes) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
+        "g16mb2ic16ih13iw8oc16kh3ph1sh2sw2", "g16mb1ic16ih12iw9oc16kh5ph2sh2sw3",
+        "g24mb1ic24ih9iw9oc24kh2sh4sw4", "g8mb2ic8ih15oc8kh7ph3", "g8mb1ic8ih14iw13oc8kh3ph2dh1dw1",
+        "g8mb40ic8ih1iw1oc8kh1", "g32mb1ic32ih1iw30oc32kh1kw9pw4"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      const DataType type = all_types[turn % std::size(all_types)];
+      OperationCase item = integers_of(
+          nhwc(line, type, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_integers(item, engine.name());
+      ++turn;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
+  for (DataType type : all_types) {
+    OperationCase item(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type));
+    item.fill_uniform(3);
+    const std::string fault = test::check(item, engine.name());
+    BOOST_TEST(fault.empty(), fault);
+  }
+}
+
+// What is not a number stays in its channel, and in the pixels that meet it.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  OperationCase item = integers_of(nhwc("g16mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_HALF), 5);
+  item["x"].at(20) = std::nan("");
+  item["x"].at(800) = std::numeric_limits<double>::infinity();
+  for (double& value : item["w"].values) value = value == 0 ? 1 : value;
+  check_integers(item, engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(reason(nhwc("g12mb4ic12ih9oc12kh3ph1", KILN_DATA_HALF)) ==
+             "12 channels; expected a multiple of 8");
+  BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
+             "groups of 2 input and 2 output channels; this engine takes single ones");
+  BOOST_TEST(reason(problem_in("g32mb4ic32ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                               KILN_TENSOR_NCHW)) ==
+             "the channels of x are not contiguous (stride 1), as channels-last layout has them");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
