@@ -175,7 +175,7 @@ std::variant<Proposal, Refusal> PointwiseEngine::propose(const Problem& any,
   if (blocks > limit32)
     return Refusal{
         cat(elements, " elements need ", blocks, " thread blocks; a launch has at most ", limit32)};
-  return Proposal{make_spec(problem, walk, device), pointwise_launch(problem, blocks)};
+  return Proposal{{make_spec(problem, walk, device), pointwise_launch(problem, blocks)}};
 }
 
 }  // namespace kiln

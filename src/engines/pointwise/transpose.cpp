@@ -164,7 +164,7 @@ std::variant<Proposal, Refusal> TransposeEngine::propose(const Problem& any,
   add("IN0_STRIDE_A", plane.a.strides[0]);
   add("OUT_STRIDE_B", plane.b.strides[1]);
 
-  Proposal proposal{std::move(spec), pointwise_launch(problem, blocks)};
+  Proposal proposal{{std::move(spec), pointwise_launch(problem, blocks)}};
   proposal.launch.shape.shared_memory = proposal.kernel.shared_memory;
   return proposal;
 }

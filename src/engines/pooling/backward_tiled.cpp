@@ -187,7 +187,7 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   const std::uint32_t shared = spec.shared_memory;
-  return Proposal{std::move(spec), pooling_launch(problem, operands, blocks, shared)};
+  return Proposal{{std::move(spec), pooling_launch(problem, operands, blocks, shared)}};
 }
 
 }  // namespace kiln

@@ -58,7 +58,7 @@ std::variant<Proposal, Refusal> PoolingEngine::propose(const Problem& any,
   spec.constants.push_back({"ROWS", rows, "outputs of a thread, one below the other"});
   spec.tile = cat(vector, vector > 1 ? " channels" : " element", rows > 1 ? cat(" x ", rows) : "",
                   " a thread, 256 threads");
-  return Proposal{std::move(spec), pooling_launch(problem, operands, blocks, 0)};
+  return Proposal{{std::move(spec), pooling_launch(problem, operands, blocks, 0)}};
 }
 
 }  // namespace kiln

@@ -59,7 +59,7 @@ std::variant<Proposal, Refusal> SoftmaxRows::proposal(KernelSpec kernel, const B
   if (grid > limit32)
     return Refusal{cat(combining.kept_vectors() * problem.dims[0], " rows need ", grid,
                        " thread blocks; a launch has at most ", limit32)};
-  Proposal out{std::move(kernel), {}};
+  Proposal out{{std::move(kernel), {}}};
   LaunchSpec& launch = out.launch;
   launch.empty = grid == 0;
   launch.shape.grid = {static_cast<std::uint32_t>(grid), 1, 1};

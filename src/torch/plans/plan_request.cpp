@@ -186,7 +186,7 @@ std::int32_t alignment_of(std::initializer_list<const void*> addresses) {
 
 kilnPlan_t create_plan(kilnHandle_t handle, const PlanRequest& request, std::string& why) {
   try {
-    const kilnPlan_t plan = create(handle, request);
+    kilnPlan_t plan = create(handle, request);
     if (request.device_kind == KILN_DEVICE_CUDA) kilnSetPlanWorkspaceLimit(plan, workspace_bytes);
     return plan;
   } catch (const std::runtime_error& error) {

@@ -17,13 +17,13 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-const FewRowsEngine by_warps;
-const FewRowsWgmmaEngine by_warpgroups;
+const FewRowsEngine on_warps;
+const FewRowsWgmmaEngine on_warpgroups;
 
 // Those that the device has, of a type.
 std::vector<const FewRowsEngine*> engines_of(DataType type) {
-  std::vector<const FewRowsEngine*> all = {&by_warps};
-  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&by_warpgroups);
+  std::vector<const FewRowsEngine*> all = {&on_warps};
+  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
@@ -37,7 +37,7 @@ std::string reason_of(const FewRowsEngine& engine, const ConvolutionProblem& pro
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
 }
-std::string reason(const ConvolutionProblem& problem) { return reason_of(by_warps, problem); }
+std::string reason(const ConvolutionProblem& problem) { return reason_of(on_warps, problem); }
 
 }  // namespace
 
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const ConvolutionProblem f64 =
       problem_in("mb4ic32ih29oc3kh7ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}, KILN_TENSOR_NCHW);
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(by_warpgroups, f64) ==
+  BOOST_TEST(reason_of(on_warpgroups, f64) ==
              "the data type is f64; this engine takes f32, f16 and bf16");
 }
 

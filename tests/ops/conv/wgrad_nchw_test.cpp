@@ -34,13 +34,13 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
-const WgradPlanarEngine by_warps;
-const WgradPlanarWgmmaEngine by_warpgroups;
+const WgradPlanarEngine on_warps;
+const WgradPlanarWgmmaEngine on_warpgroups;
 
 // Those that the device has, of a type.
 std::vector<const WgradPlanarEngine*> engines_of(DataType type) {
-  std::vector<const WgradPlanarEngine*> all = {&by_warps};
-  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&by_warpgroups);
+  std::vector<const WgradPlanarEngine*> all = {&on_warps};
+  if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
@@ -50,7 +50,7 @@ void check_exact(const OperationCase& item) {
 }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
-  return by_warps.tiles(problem, device()->description()).front();
+  return on_warps.tiles(problem, device()->description()).front();
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal == nullptr ? std::string() : refusal->reason;
   };
   const auto reason = [&](const ConvolutionProblem& problem) {
-    return reason_of(by_warps, problem);
+    return reason_of(on_warps, problem);
   };
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const ConvolutionProblem f64 =
       planar_problem("mb4ic8ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(by_warpgroups, f64) ==
+  BOOST_TEST(reason_of(on_warpgroups, f64) ==
              "the data type is f64; this engine takes f32, f16 and bf16");
 }
 

@@ -107,7 +107,7 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   const std::int64_t blocks = blocks_of(problem, phase, tile);
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
-  Proposal out{std::move(spec), {}};
+  Proposal out{{std::move(spec), {}}};
   out.launch = gather_launch(problem, blocks, blocks, static_cast<std::uint32_t>(tile.threads()),
                              out.kernel.shared_memory);
   return out;

@@ -150,7 +150,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   const std::int64_t blocks = phase_blocks * static_cast<std::int64_t>(gather.phases.size());
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
-  Proposal out{std::move(spec), {}};
+  Proposal out{{std::move(spec), {}}};
   out.launch = gather_launch(problem, phase_blocks, blocks, static_cast<std::uint32_t>(threads),
                              out.kernel.shared_memory);
   return out;

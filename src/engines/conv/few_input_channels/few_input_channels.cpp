@@ -325,7 +325,7 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
                                     const Gather& gather, const DeviceDescription& device) const {
   spread_over_banks(tile, gather);
   const Share share = share_of(problem, gather, tile, device);
-  Proposal out{make_spec(problem, gather, tile), {}};
+  Proposal out{{make_spec(problem, gather, tile), {}}};
   out.launch =
       gather_launch(problem, share.bands, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);

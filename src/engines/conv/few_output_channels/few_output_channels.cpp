@@ -183,7 +183,7 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
 Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProblem& problem,
                                 const Gather& gather, const DeviceDescription& device) const {
   const Share share = share_of(problem, gather, tile, device);
-  Proposal out{make_spec(problem, gather, tile), {}};
+  Proposal out{{make_spec(problem, gather, tile), {}}};
   out.launch =
       gather_launch(problem, share.tiles, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);

@@ -171,7 +171,7 @@ std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              int parts) {
   const Gather gather = make_gather(problem);
   if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
-  Proposal out{make_spec(problem, gather, tile, device), {}};
+  Proposal out{{make_spec(problem, gather, tile, device), {}}};
   const Tiles tiles = tiles_of(problem, gather, tile);
   out.launch = gather_launch(problem, tiles.of_phase, tiles.all * parts,
                              static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);

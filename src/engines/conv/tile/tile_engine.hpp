@@ -81,7 +81,7 @@ class TileEngine : public Engine {
   Proposal propose(const Tile& tile, const ConvolutionProblem& problem, const Gather& gather,
                    int parts) const {
     const TileCounts tiles = count(tile, problem, gather);
-    Proposal out{make_spec(tile, problem, gather), {}};
+    Proposal out{{make_spec(tile, problem, gather), {}}};
     out.launch =
         gather_launch(problem, tiles.of_pixels, tiles.all * parts,
                       static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);

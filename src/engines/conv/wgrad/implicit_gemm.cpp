@@ -97,7 +97,7 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               int parts) {
   const Gather gather = make_gather(problem);
   if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
-  Proposal out{make_spec(problem, gather, tile, device), {}};
+  Proposal out{{make_spec(problem, gather, tile, device), {}}};
   out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.set_cluster(parts);

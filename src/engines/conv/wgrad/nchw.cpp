@@ -263,7 +263,7 @@ Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& pro
                                     int parts) const {
   const Gather gather = in_lines(make_gather(problem));
   spread_over_banks(tile, gather);
-  Proposal out{make_spec(problem, gather, tile), {}};
+  Proposal out{{make_spec(problem, gather, tile), {}}};
   out.launch =
       wgrad_launch(problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);

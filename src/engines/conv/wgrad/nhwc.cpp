@@ -172,7 +172,7 @@ std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& 
                                                       const WgradTile& tile, int parts) {
   const Gather gather = make_gather(problem);
   if (auto refused = tile_refusal(problem, gather, tile, parts)) return *std::move(refused);
-  Proposal out{make_spec(problem, gather, tile), {}};
+  Proposal out{{make_spec(problem, gather, tile), {}}};
   out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   out.set_cluster(parts);
