@@ -38,23 +38,23 @@ constexpr FragmentShape split_shapes[] = {
 };
 // By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
-    by_warpgroups({.m = 128, .n = 128, .thread_n = 2}),
-    by_warpgroups({.m = 96, .n = 256, .thread_n = 4}),
-    by_warpgroups({.m = 96, .n = 128, .thread_n = 2, .min_blocks = 2}),
-    by_warpgroups({.m = 64, .n = 256, .thread_n = 4}),
-    by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
-    by_warpgroups({.m = 48, .n = 256, .thread_n = 4, .min_blocks = 2}),
-    by_warpgroups({.m = 32, .n = 256, .thread_n = 4, .min_blocks = 2}),
+    warpgroup_shape({.m = 128, .n = 128, .thread_n = 2}),
+    warpgroup_shape({.m = 96, .n = 256, .thread_n = 4}),
+    warpgroup_shape({.m = 96, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    warpgroup_shape({.m = 64, .n = 256, .thread_n = 4}),
+    warpgroup_shape({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    warpgroup_shape({.m = 48, .n = 256, .thread_n = 4, .min_blocks = 2}),
+    warpgroup_shape({.m = 32, .n = 256, .thread_n = 4, .min_blocks = 2}),
 };
 // Sums are held twice, and filters are twice as large.
 constexpr FragmentShape split_warpgroup_shapes[] = {
-    by_warpgroups({.m = 96, .n = 128, .thread_n = 2}),
-    by_warpgroups({.m = 64, .n = 256, .thread_n = 4}),
-    by_warpgroups({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
-    by_warpgroups({.m = 48, .n = 384, .thread_n = 4}),
-    by_warpgroups({.m = 48, .n = 256, .thread_n = 4}),
-    by_warpgroups({.m = 32, .n = 384, .thread_n = 4}),
-    by_warpgroups({.m = 32, .n = 256, .thread_n = 4}),
+    warpgroup_shape({.m = 96, .n = 128, .thread_n = 2}),
+    warpgroup_shape({.m = 64, .n = 256, .thread_n = 4}),
+    warpgroup_shape({.m = 64, .n = 128, .thread_n = 2, .min_blocks = 2}),
+    warpgroup_shape({.m = 48, .n = 384, .thread_n = 4}),
+    warpgroup_shape({.m = 48, .n = 256, .thread_n = 4}),
+    warpgroup_shape({.m = 32, .n = 384, .thread_n = 4}),
+    warpgroup_shape({.m = 32, .n = 256, .thread_n = 4}),
 };
 
 // The pixels of a row lie side by side, if there is more than one.

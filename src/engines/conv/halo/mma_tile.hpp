@@ -26,13 +26,13 @@ struct HaloShape {
 };
 // Of products by warpgroups, of which a thread has all rows of some pixels; of f32 in three
 // products.
-constexpr HaloShape by_warpgroups(HaloShape shape) {
+constexpr HaloShape warpgroup_shape(HaloShape shape) {
   shape.thread_m = shape.m / 4;
   shape.columns_left = true;
   return shape;
 }
-constexpr HaloShape split_by_warpgroups(HaloShape shape) {
-  shape = by_warpgroups(shape);
+constexpr HaloShape split_warpgroup_shape(HaloShape shape) {
+  shape = warpgroup_shape(shape);
   shape.split = true;
   return shape;
 }

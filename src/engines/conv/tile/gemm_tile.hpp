@@ -85,7 +85,7 @@ struct FragmentShape {
   int threads() const { return slices * slice_threads(); }
 };
 // A tile of products by warpgroups, of which a thread has all rows of some columns.
-constexpr FragmentShape by_warpgroups(FragmentShape shape) {
+constexpr FragmentShape warpgroup_shape(FragmentShape shape) {
   shape.thread_m = shape.m / 4;
   shape.columns_left = true;
   return shape;
