@@ -22,8 +22,13 @@ namespace kiln {
 struct BatchRange {
   std::int64_t most, reference;
 };
-inline constexpr BatchRange batch_ranges[] = {
-    {2, 1}, {8, 4}, {24, 16}, {48, 32}, {96, 64}, {std::numeric_limits<std::int64_t>::max(), 128}};
+inline constexpr BatchRange batch_ranges[] = {{2, 1},
+                                              {6, 4},
+                                              {12, 8},
+                                              {24, 16},
+                                              {48, 32},
+                                              {96, 64},
+                                              {std::numeric_limits<std::int64_t>::max(), 128}};
 
 struct EngineRefusal {
   std::string engine, reason;

@@ -1,6 +1,7 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
 #include "core/process/per_process.hpp"
+#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/nhwc_wgmma.hpp"
 #include "engines/conv/dense/wgrad.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
@@ -41,14 +42,15 @@ std::vector<const Engine*> make_engines() {
 std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
-      make_engines<DenseNhwcWgmmaEngine, HaloWgmmaEngine, HaloWgmmaPlanarEngine, HaloGemmEngine,
-                   HaloGemmWgmmaEngine, HaloGemmPlanarEngine, HaloGemmPlanarWgmmaEngine,
-                   FewChannelsEngine, FewChannelsWgmmaEngine, FewRowsEngine, FewRowsWgmmaEngine,
-                   ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, DepthwiseNhwcEngine,
-                   SlidingWindowEngine, DirectEngine, DenseWgradEngine, WgradChannelsLastEngine,
-                   WgradPlanarEngine, WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine,
-                   DirectWgradEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+      make_engines<DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloWgmmaEngine,
+                   HaloWgmmaPlanarEngine, HaloGemmEngine, HaloGemmWgmmaEngine, HaloGemmPlanarEngine,
+                   HaloGemmPlanarWgmmaEngine, FewChannelsEngine, FewChannelsWgmmaEngine,
+                   FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
+                   DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine, DenseWgradEngine,
+                   WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
+                   WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
+                   PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
+                   PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

@@ -122,6 +122,25 @@ BOOST_AUTO_TEST_CASE(measures_and_remembers) {
   BOOST_TEST(contains(kiln({"inspect", "--arch", "sm_90a", tiny}).out, "by the cost model"));
 }
 
+// Of some engines alone, with workspace: what is found counts for plans that are granted as much.
+BOOST_AUTO_TEST_CASE(some_engines_and_workspace) {
+  const std::string csv = kiln.directory / "candidates.csv";
+  const Finished run = tune(
+      {"--engine", "implicit_gemm_fma", "--csv", csv, "--workspace", "4096", "mb1_ic8ih5_oc8_kh2"});
+  BOOST_TEST_REQUIRE(run.status == 0, run.err);
+  const std::vector<std::string> rows = lines_of(kiln_test::read(csv));
+  BOOST_TEST(rows.size() > 2u);
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    BOOST_TEST(contains(rows[i], ",implicit_gemm_fma,"), rows[i]);
+  const auto kept = kiln::parse_tuning_line(lines_of(kiln_test::read(tuning())).at(1));
+  BOOST_TEST_REQUIRE(kept.has_value());
+  BOOST_TEST(kept->winner.engine == "implicit_gemm_fma");
+  BOOST_TEST(
+      contains(kiln({"inspect", "--arch", "host", "--workspace", "4096", "mb1_ic8ih5_oc8_kh2"}).out,
+               "as tuned"));
+  BOOST_TEST(contains(tune({"--engine", "nonsense", tiny}).err, "nonsense"));
+}
+
 BOOST_AUTO_TEST_CASE(plans_take_the_winner) {
   const std::string winner = let_the_other_win();
   kiln.environment["KILN_LOG"] = "info";

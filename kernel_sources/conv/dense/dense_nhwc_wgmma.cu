@@ -1,6 +1,6 @@
 // Forward convolution and data gradient of channels-last tensors on Hopper: a matrix product whose
 // operands the copy engine brings to shared memory (loads.cuh), where the tensor cores read them,
-// and whose results it takes away (store.cuh).
+// and whose results it takes away (output.cuh).
 //
 // Long sums, which the tensor cores round toward zero, are promoted every PROMOTE steps: to local
 // memory, for that is seldom.
@@ -9,7 +9,7 @@
 // multiprocessor, which takes tiles (tile.cuh) in turn, so that a tile's results leave while the
 // next one's operands come.
 #include "conv/dense/loads.cuh"
-#include "conv/dense/store.cuh"
+#include "conv/dense/output.cuh"
 #include "target/shared_memory.cuh"
 #include "target/wgmma.cuh"
 
@@ -33,7 +33,8 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
                            Barriers& barriers) {
   const u32 group = thread_x() / 128 - 1;
   const bool first_lane = thread_x() % 32 == 0;
-  Store store(params, memory, barriers, group);
+  Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
+              barriers.residual[group], group);
   const SharedMatrix lefts =
       SharedMatrix::swizzled(memory + group * (GROUP_ROWS * LINE_BYTES), 8 * LINE_BYTES);
   const SharedMatrix rights =
@@ -76,7 +77,7 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
         promoted = true;
       }
     }
-    store.store(sums, tile);
+    store_tile<0>(store, sums, params, tile, group);
   }
   store.finish();
 }

@@ -1,16 +1,17 @@
-// How a warpgroup's sums become output: 64 rows of some pixels at a time through a slab of shared
-// memory, from which the copy engine stores them while the warpgroup goes on.
+// How a warpgroup's sums become results: 64 rows or columns of 64 at a time through a slab of
+// shared memory, from which the copy engine stores them while the warpgroup goes on. What beta
+// scales comes to the slab before.
+//
+// A slab is a line of 64 rows for each of SLAB_PIXELS pixels. PIXELS_LEFT: pixels are rows of the
+// left operand; else columns of the right one.
 #pragma once
 
-#include "conv/dense/tile.cuh"
+#include "conv/dense/params.h"
 #include "conv/store/epilogue.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_store.cuh"
 #include "target/mma.cuh"
-#include "target/sum_registers.cuh"
 #include "target/warpgroup.cuh"
-
-using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 
 device_inline u32 packed(element_t low, element_t high) {
   return static_cast<u32>(low.bits) | static_cast<u32>(high.bits) << 16;
@@ -20,7 +21,6 @@ device_inline element_t high_of(u32 word) { return {static_cast<unsigned short>(
 
 // A warpgroup's way out. All its threads take part in everything.
 class Store {
-  const Params& params_;
   Epilogue epilogue_;
   unsigned char* slabs_;
   Mbarrier& landed_;  // what beta scales
@@ -28,50 +28,30 @@ class Store {
   int slab_ = 0;
 
  public:
-  device_inline Store(const Params& params, unsigned char* memory, Barriers& barriers, u32 group)
-      : params_(params),
-        slabs_(memory + SLABS_AT + group * (SLABS * SLAB_BYTES)),
-        landed_(barriers.residual[group]),
-        group_(group) {
-    epilogue_.bias = static_cast<const element_t*>(params.common.bias);
-    epilogue_.alpha = static_cast<compute_t>(params.common.alpha);
-    epilogue_.beta = static_cast<compute_t>(params.common.beta);
-    epilogue_.coef = coefficients_of<compute_t>(params.common);
+  // slabs: SLABS of the warpgroup's own; landed: a barrier of one arrival, for what beta scales.
+  device_inline Store(const DenseParams& params, unsigned char* slabs, Mbarrier& landed, u32 group)
+      : slabs_(slabs), landed_(landed), group_(group) {
+    epilogue_.bias = static_cast<const element_t*>(params.bias);
+    epilogue_.alpha = static_cast<compute_t>(params.alpha);
+    epilogue_.beta = static_cast<compute_t>(params.beta);
+    epilogue_.coef = coefficients_of<compute_t>(params);
   }
 
-  device_inline void store(const Sums& sums, const Tile& tile) { store_left<0>(sums, tile); }
-  // Before the block exits.
-  device_inline void finish() {
-    if (thread_x() % 128 == 0) bulk_wait_read<0>();
-  }
-
- private:
-  template <int L>
-  device_inline void store_left(const Sums& sums, const Tile& tile) {
-    const int left = static_cast<int>(group_) * GROUP_ROWS + L * 64;
-    if constexpr (PIXELS_LEFT)
-      store_slabs<L, 0>(sums, tile, tile.first_pixel + left);
-    else
-      store_slab<L, 0, BLOCK_RIGHT / 8>(sums, tile, tile.first_row + left, tile.first_pixel);
-    if constexpr (L + 1 < LEFT) store_left<L + 1>(sums, tile);
-  }
-  template <int L, int FIRST>
-  device_inline void store_slabs(const Sums& sums, const Tile& tile, u32 pixel) {
-    store_slab<L, FIRST, FIRST + 8>(sums, tile, tile.first_row + FIRST * 8, pixel);
-    if constexpr (FIRST + 8 < BLOCK_RIGHT / 8) store_slabs<L, FIRST + 8>(sums, tile, pixel);
-  }
-
-  // The products from FIRST to END of left operand L, 64 rows from `row` on of the pixels from
-  // `pixel` on.
-  template <int L, int FIRST, int END>
-  device_inline void store_slab(const Sums& sums, const Tile& tile, int row, u32 pixel) {
+  // The products from FIRST to END of left operand L. place.store(slab) starts the slab's store,
+  // place.load(slab, barrier) the load of what beta scales; place.row is that of a line's first
+  // element. any: there were products at all, else sums are 0.
+  template <int L, int FIRST, int END, class Sums, class Place>
+  device_inline void store(const Sums& sums, const Place& place, bool any) {
     unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
     if (++slab_ == SLABS) slab_ = 0;
     const bool first_thread = thread_x() % 128 == 0;
     const bool has_residual = epilogue_.beta != 0;
     if (first_thread) {
       bulk_wait_read<SLABS - 1>();  // the slab's last store
-      if (has_residual) load_residual(slab, tile, row, pixel);
+      if (has_residual) {
+        landed_.arrive_and_expect(static_cast<u32>(SLAB_PIXELS * LINE_BYTES));
+        place.load(slab, landed_);
+      }
     }
     if (has_residual) {
       landed_.wait(parity_);
@@ -79,41 +59,23 @@ class Store {
     } else {
       named_barrier<128>(1 + group_);
     }
-    put<L, FIRST, FIRST, END>(sums, slab, row, tile.steps() > 0, has_residual);
+    put<L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
     show_to_copy_engine();
     named_barrier<128>(1 + group_);
     if (first_thread) {
-      const TensorMap& out = params_.maps[tile.phase * 3 + 2];
-      if constexpr (OUT_IN_LINE) {
-        const int at[2] = {row, static_cast<int>(pixel)};
-        bulk_store(out, slab, at);
-      } else {
-        const PixelPlace place(pixel, tile.phase);
-        const int at[4] = {row, place.q, place.p, place.n};
-        bulk_store_im2col(out, slab, at);
-      }
+      place.store(slab);
       bulk_commit();
     }
   }
-
-  // By one thread.
-  device_inline void load_residual(unsigned char* slab, const Tile& tile, int row, u32 pixel) {
-    const TensorMap& map = params_.maps[RESIDUAL ? PHASES * 3 : tile.phase * 3 + 2];
-    landed_.arrive_and_expect(static_cast<u32>(SLAB_PIXELS * LINE_BYTES));
-    if constexpr (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
-      const int at[2] = {row, static_cast<int>(pixel)};
-      bulk_load(slab, map, landed_, at);
-    } else {
-      const PixelPlace place(pixel, tile.phase);
-      const int at[4] = {row, place.q, place.p, place.n};
-      const int tap[2] = {0, 0};
-      bulk_load_im2col(slab, map, landed_, at, tap);
-    }
+  // Before the block exits.
+  device_inline void finish() {
+    if (thread_x() % 128 == 0) bulk_wait_read<0>();
   }
 
-  // Two products, four matrices of 8 x 8 in the slab, whose lines are pixels: a lane's place is
-  // that of line l % 8 of matrix l / 8.
-  template <int L, int R, int FIRST, int END>
+ private:
+  // Two products, four matrices of 8 x 8 in the slab: a lane's place is that of line l % 8 of
+  // matrix l / 8.
+  template <int L, int R, int FIRST, int END, class Sums>
   device_inline void put(const Sums& sums, unsigned char* slab, int row, bool any,
                          bool has_residual) {
     const int lane = static_cast<int>(thread_x() % 32),

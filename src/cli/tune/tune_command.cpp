@@ -68,6 +68,7 @@ int run(const Options& options) {
   if (cache_mode() != CacheMode::on)
     throw UsageError(cat("KILN_CACHE is ", kiln::name_of(cache_mode()),
                          "; expected on, for what is found is kept"));
+  for (const std::string& engine : options.settings.engines) check_engine(engine);
   const std::vector<bench::Case> cases = cases_of(options);
   if (cases.empty()) throw UsageError("no problem is left: --layers or --mb exclude all");
   const std::shared_ptr<Device> device = device_of(options.device);
@@ -142,7 +143,11 @@ void add_tune_command(CLI::App& app, Run& run_command) {
   command
       .add_option("--engine", options->settings.engines,
                   "Candidates of these engines alone; plans then take the fastest of them")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);  // a problem may follow
+  command.add_option("--workspace", options->settings.workspace,
+                     "Bytes of workspace that kernels may use, at most 16 MB; for plans granted as "
+                     "many (default: 0)");
   command.add_option("--within", options->settings.within, "See below")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "cli/device/device_buffer.hpp"
 #include "core/error.hpp"
 #include "plan/plan.hpp"
 #include "plan/tuning.hpp"
@@ -52,8 +53,9 @@ bench::Contestant contestant(const std::shared_ptr<Device>& device, const bench:
     contestant.refusal = sentence.substr(0, sentence.find('\n'));
     return contestant;
   }
-  contestant.execute = [plan, scalars = item.scalars](const bench::BufferSet& set) {
-    plan->execute(set.operands, scalars, nullptr);
+  const auto memory = std::make_shared<DeviceBuffer>(*device, plan->workspace_bytes());
+  contestant.execute = [plan, memory, scalars = item.scalars](const bench::BufferSet& set) {
+    plan->execute(set.operands, scalars, nullptr, {}, {memory->address(), plan->workspace_bytes()});
   };
   return contestant;
 }
@@ -68,7 +70,7 @@ Outcome Tuner::run(const bench::Case& item) {
   outcome.problem = kiln::text_of(item.problem);
   try {
     const DeviceDescription& device = device_->description();
-    std::vector<Option> options = all_candidates(item.problem, device);
+    std::vector<Option> options = all_candidates(item.problem, device, settings_.workspace);
     std::erase_if(options, [&](const Option& option) {
       return !settings_.engines.empty() &&
              std::ranges::find(settings_.engines, option.name.engine) == settings_.engines.end();
@@ -76,7 +78,8 @@ Outcome Tuner::run(const bench::Case& item) {
     if (options.empty())
       fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(settings_.engines, ", "));
     std::vector<EngineRefusal> refusals;
-    const Proposal chosen = choose(item.problem, device, {}, refusals);
+    const Proposal chosen =
+        choose(item.problem, device, {.workspace = settings_.workspace}, refusals);
     const Winner model = name_of(chosen.kernel, chosen.launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
@@ -147,8 +150,8 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
   }
   const Option& fastest_option =
       options[static_cast<std::size_t>(winner - outcome.attempts.data())];
-  remember_winners({tuned_kernel(item.problem, device_->description(), 0, fastest_option,
-                                 winner->times->median)});
+  remember_winners({tuned_kernel(item.problem, device_->description(), settings_.workspace,
+                                 fastest_option, winner->times->median)});
   outcome.kept = true;
 }
 

@@ -14,6 +14,7 @@ struct TuningSettings {
   double within = 3;
   int threads = 1;                     // compilers at a time
   std::vector<std::string> engines{};  // measured alone; empty: all
+  std::size_t workspace = 0;           // bytes that kernels may use
 };
 
 class Tuner {

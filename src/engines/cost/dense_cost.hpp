@@ -16,9 +16,19 @@ struct DenseWork {
   int pixels = 0, rows = 0;  // of a tile
   int warpgroups = 0;        // that multiply
   std::vector<Phase> phases{};
+  double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each
 };
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);
+
+// Tiles of 64 rows by so many pixels, which two warpgroups of a block take in turn, 64 channels of
+// a tap a step; all taps read one halo.
+struct DenseHaloWork {
+  int pixels = 0;
+  std::int64_t tiles = 0, steps = 0;  // of a tile
+  double bytes = 0;                   // of operands and result, once each
+};
+double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& device);
 
 // A filter gradient: blocks of `steps` stages each.
 struct DenseWgradWork {

@@ -38,7 +38,7 @@ void check_tile(const DenseTile& tile, const OperationCase& item, const HostTens
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
   const auto tiles = engine.tiles();
-  constexpr std::size_t small[] = {6, 17, 4, 14, 2, 19};  // numbers of quick ones
+  constexpr std::size_t small[] = {6, 15, 4, 12, 2, 17};  // numbers of quick ones
   for (std::size_t i = 0; i < 2; ++i)
     check_tile(tiles[small[(2 * turn + i) % std::size(small)]], item, want);
 }

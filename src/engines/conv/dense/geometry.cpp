@@ -210,17 +210,46 @@ std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& ga
   return static_cast<std::int64_t>(gather.phases.size()) * 3 + (problem.epilogue.residual ? 1 : 0);
 }
 
+namespace {
+
+class Maps {
+ public:
+  explicit Maps(const ConvolutionProblem& problem) : operands_(operands_of(problem)) {}
+
+  // Of the named operand, from an element on.
+  void add(const TensorMapSpec& spec, std::string_view name, std::int64_t first) {
+    const auto found = std::find_if(operands_.begin(), operands_.end(),
+                                    [&](const Operand& operand) { return operand.name == name; });
+    const std::size_t offset = sizeof(DenseParams) + all.size() * sizeof(TensorMap);
+    all.push_back({spec, static_cast<std::uint8_t>(found - operands_.begin()), first * element,
+                   static_cast<std::uint16_t>(offset)});
+  }
+  const char* result() const { return operands_.back().name; }
+
+  std::vector<LaunchSpec::Map> all{};
+
+ private:
+  std::vector<Operand> operands_;
+};
+
+// {C, W, H, N}, as boxes of so many columns and rows of an image.
+TensorMapSpec box_map(const ConvolutionProblem& problem, std::int64_t channels,
+                      const Spatial& pixels, const Dims& strides, std::int64_t columns,
+                      std::int64_t rows) {
+  TensorMapSpec map = tiled(problem, 4);
+  map.sizes = {channels, pixels[2], pixels[1], problem.batch};
+  set_stride(map, 1, strides[4]);
+  set_stride(map, 2, strides[3]);
+  set_stride(map, 3, strides[0]);
+  map.box = {box_channels, columns, rows, 1};
+  return map;
+}
+
+}  // namespace
+
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
                                         const DenseBoxes& boxes) {
-  std::vector<LaunchSpec::Map> maps;
-  const std::vector<Operand> operands = operands_of(problem);
-  const auto add = [&](TensorMapSpec spec, std::string_view name, std::int64_t first) {
-    const auto found = std::find_if(operands.begin(), operands.end(),
-                                    [&](const Operand& operand) { return operand.name == name; });
-    maps.push_back(
-        {std::move(spec), static_cast<std::uint8_t>(found - operands.begin()), first * element,
-         static_cast<std::uint16_t>(sizeof(DenseParams) + maps.size() * sizeof(TensorMap))});
-  };
+  Maps maps(problem);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
@@ -228,18 +257,45 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
   for (const Gather::Phase& phase : gather.phases) {
     // Of a phase without taps no copy asks for these.
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
-    add(dense_source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
-    add(filter_map(problem, gather, read, boxes.filter_rows), "w", read.w_first);
-    add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
-        operands.back().name, phase.out_first);
+    maps.add(dense_source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
+    maps.add(filter_map(problem, gather, read, boxes.filter_rows), "w", read.w_first);
+    maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
+             maps.result(), phase.out_first);
   }
   if (problem.epilogue.residual) {
     const Gather::Phase& phase = gather.phases.front();
-    add(dense_pixel_map(problem, gather, phase, problem.z_strides,
-                        in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
-        "z", 0);
+    maps.add(dense_pixel_map(problem, gather, phase, problem.z_strides,
+                             in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
+             "z", 0);
   }
-  return maps;
+  return std::move(maps.all);
+}
+
+std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
+                                              const Gather& gather, const PatchBoxes& boxes) {
+  constexpr std::int64_t rows = 64, columns = 8;  // of a tile, of a patch
+  const Gather::Phase& phase = gather.phases.front();
+  const auto pixels = [&](const Dims& strides) {
+    return box_map(problem, gather.rows, phase.pixels, strides, columns, boxes.rows);
+  };
+  Maps maps(problem);
+  maps.add(box_map(problem, gather.channels, gather.source, gather.source_strides,
+                   boxes.halo_columns, boxes.halo_rows),
+           problem.pass == ConvolutionPass::dgrad ? "dy" : "x", 0);
+  maps.add(filter_map(problem, gather, phase, rows), "w", phase.w_first);
+  maps.add(pixels(gather.out_strides), maps.result(), phase.out_first);
+  if (problem.epilogue.residual) maps.add(pixels(problem.z_strides), "z", 0);
+  return std::move(maps.all);
+}
+
+void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem) {
+  const std::vector<Operand> operands = operands_of(problem);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].name == std::string_view("bias"))
+      launch.patches.push_back(
+          {LaunchSpec::Hole::operand, static_cast<std::uint8_t>(i), offsetof(DenseParams, bias)});
+  launch.patches.push_back({LaunchSpec::Hole::alpha, 0, offsetof(DenseParams, alpha)});
+  launch.patches.push_back({LaunchSpec::Hole::beta, 0, offsetof(DenseParams, beta)});
 }
 
 }  // namespace kiln

@@ -58,6 +58,17 @@ struct DenseBoxes {
 // In the order of kernel_sources/conv/dense/params.h.
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
                                         const DenseBoxes& boxes);
+// The same of patches of 8 columns of pixels: so many rows of each, and what they meet of the
+// source.
+struct PatchBoxes {
+  std::int64_t halo_columns, halo_rows;
+  std::int64_t rows;
+};
+std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
+                                              const Gather& gather, const PatchBoxes& boxes);
 std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather);
+
+// The holes of DenseParams.
+void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem);
 
 }  // namespace kiln

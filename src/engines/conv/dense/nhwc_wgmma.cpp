@@ -20,10 +20,10 @@ constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 // can be what the multiprocessors divide evenly.
 constexpr DenseTile all_tiles[] = {
     {true, 2, 1, 256},  {true, 3, 1, 128},  {true, 2, 1, 128},  {true, 2, 2, 128},
-    {true, 3, 1, 64},   {true, 2, 2, 64},   {true, 2, 1, 64},   {false, 2, 1, 256},
-    {false, 2, 1, 224}, {false, 2, 1, 192}, {false, 2, 1, 160}, {false, 2, 1, 128},
-    {false, 2, 1, 112}, {false, 2, 1, 96},  {false, 2, 1, 80},  {false, 2, 1, 64},
-    {false, 2, 1, 48},  {false, 2, 1, 32},  {false, 1, 1, 256}, {false, 1, 1, 128},
+    {true, 3, 1, 64},   {true, 2, 2, 64},   {true, 2, 1, 64},   {false, 2, 1, 192},
+    {false, 2, 1, 160}, {false, 2, 1, 128}, {false, 2, 1, 112}, {false, 2, 1, 96},
+    {false, 2, 1, 80},  {false, 2, 1, 64},  {false, 2, 1, 48},  {false, 2, 1, 32},
+    {false, 1, 1, 256}, {false, 1, 1, 128},
 };
 
 int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
@@ -54,6 +54,11 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
+  const std::vector<Operand> operands = operands_of(problem);
+  for (const Operand& operand : operands)
+    if (operand.name == std::string_view("w"))
+      work.filter_bytes =
+          static_cast<double>(operand.count()) * static_cast<double>(size_of(operand.type));
   work.bytes = work_of(problem, false).bytes;
   for (const Gather::Phase& phase : gather.phases)
     work.phases.push_back({pixel_tiles(tile, problem, phase) * row_tiles(tile, gather),
@@ -168,13 +173,7 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
   launch.maps = dense_maps(problem, gather, {tile.pixels(), tile.rows(), tile.slab_pixels()});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
-  const std::vector<Operand> operands = operands_of(problem);
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    if (operands[i].name == std::string_view("bias"))
-      launch.patches.push_back(
-          {LaunchSpec::Hole::operand, static_cast<std::uint8_t>(i), offsetof(DenseParams, bias)});
-  launch.patches.push_back({LaunchSpec::Hole::alpha, 0, offsetof(DenseParams, alpha)});
-  launch.patches.push_back({LaunchSpec::Hole::beta, 0, offsetof(DenseParams, beta)});
+  add_dense_patches(launch, problem);
   return out;
 }
 

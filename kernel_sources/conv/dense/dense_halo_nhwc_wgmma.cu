@@ -1,0 +1,220 @@
+// Forward convolution and data gradient of stride 1 of channels-last tensors on Hopper, for filters
+// of several taps: what a tile's pixels meet of 64 channels of the source, their halo, comes to
+// shared memory once for all taps. A tap is another row of it from which the tensor cores read.
+//
+// A tile is 64 rows by a patch of 8 columns of pixels, BLOCK_RIGHT in all. Two warpgroups take
+// tiles in turn: one multiplies while the other one's results leave. Of those that ask for copies
+// one thread brings the filter, tap by tap, and another the halos.
+#include "conv/dense/params.h"
+#include "target/mbarrier.cuh"
+#include "target/shared_memory.cuh"
+#include "target/sum_registers.cuh"
+#include "target/wgmma.cuh"
+
+constexpr bool PIXELS_LEFT = false;
+constexpr int SLAB_PIXELS = BLOCK_RIGHT, SLABS = 1, GROUPS_OF_WARPS = 2;
+
+struct Params {
+  DenseParams common;
+  TensorMap maps[MAPS];  // source, filter, output, what beta scales
+};
+
+constexpr int LINE_BYTES = 128, STEP_CHANNELS = 64;
+constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0], TAPS = TAPS_R * TAPS_S;
+constexpr int APART_H = STEP_H < 0 ? -STEP_H : STEP_H, APART_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
+constexpr int PATCH_ROWS = BLOCK_RIGHT / 8;
+constexpr int HALO_COLUMNS = 8 + (TAPS_S - 1) * APART_W;
+constexpr int HALO_ROWS = PATCH_ROWS + (TAPS_R - 1) * APART_H;
+constexpr int HALO_BYTES = HALO_COLUMNS * HALO_ROWS * LINE_BYTES;
+device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
+constexpr int HALO_PITCH = whole_swizzles(HALO_BYTES), FILTER_BYTES = 64 * LINE_BYTES;
+constexpr int SLAB_BYTES = whole_swizzles(SLAB_PIXELS * LINE_BYTES);
+constexpr int HALOS_AT = FILTER_SLOTS * FILTER_BYTES, SLABS_AT = HALOS_AT + HALO_SLOTS * HALO_PITCH;
+constexpr int BARRIERS_AT = SLABS_AT + GROUPS_OF_WARPS * SLAB_BYTES;
+constexpr int THREADS = 128 * (1 + GROUPS_OF_WARPS);
+constexpr int ROW_TILES = (ROWS + 63) / 64;
+constexpr int PATCHES_Q = (OUT_Q[0] + 7) / 8, PATCHES_P = (OUT_P[0] + PATCH_ROWS - 1) / PATCH_ROWS;
+static_assert(BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256 && TAPS > 1 && PHASES == 1);
+
+#include "conv/dense/store.cuh"
+
+using Sums = SumRegisters<float, 1, BLOCK_RIGHT / 8, false>;
+
+// Slots of a ring that both warpgroups go round: which one is the `number`-th use's, and its
+// parity.
+template <int SLOTS>
+struct Slot {
+  u32 slot, parity;
+  device_inline explicit Slot(u32 number) : slot(number % SLOTS), parity(number / SLOTS & 1) {}
+  device_inline void advance() {
+    if (++slot == SLOTS) slot = 0, parity ^= 1;
+  }
+};
+
+struct Barriers {
+  Mbarrier filter_landed[FILTER_SLOTS], filter_free[FILTER_SLOTS];
+  Mbarrier halo_landed[HALO_SLOTS], halo_free[HALO_SLOTS];
+  Mbarrier residual[GROUPS_OF_WARPS], turn[GROUPS_OF_WARPS];
+
+  device_inline void init() {
+    constexpr u32 WARPS = 4;
+    for (int i = 0; i < FILTER_SLOTS; ++i) filter_landed[i].init(1), filter_free[i].init(WARPS);
+    for (int i = 0; i < HALO_SLOTS; ++i) halo_landed[i].init(1), halo_free[i].init(WARPS);
+    for (int i = 0; i < GROUPS_OF_WARPS; ++i) residual[i].init(1), turn[i].init(WARPS);
+    mbarriers_are_made();
+  }
+};
+static_assert(BARRIERS_AT + static_cast<int>(sizeof(Barriers)) <= SHARED_BYTES);
+
+// Rows of one patch follow each other, so that L2 has its halo.
+struct Patch {
+  int first_row, n, p, q;
+  device_inline explicit Patch(u32 tile) {
+    const u32 patch = tile / ROW_TILES;
+    first_row = static_cast<int>(tile - patch * ROW_TILES) * 64;
+    const u32 image = patch / (PATCHES_P * PATCHES_Q),
+              rest = patch - image * (PATCHES_P * PATCHES_Q);
+    const u32 down = rest / PATCHES_Q;
+    n = static_cast<int>(image);
+    p = static_cast<int>(down) * PATCH_ROWS;
+    q = static_cast<int>(rest - down * PATCHES_Q) * 8;
+  }
+};
+
+device_inline void bring_filter(const Params& params, unsigned char* memory, Barriers& barriers) {
+  Slot<FILTER_SLOTS> slot(0);
+#pragma unroll 1
+  for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x()) {
+    const Patch patch(tile);
+#pragma unroll 1
+    for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS)
+#pragma unroll 1
+      for (int tap = 0; tap < TAPS; ++tap) {
+        const int r = tap / TAPS_S, s = tap - r * TAPS_S;
+        const int of_r = STEP_H < 0 ? TAPS_R - 1 - r : r, of_s = STEP_W < 0 ? TAPS_S - 1 - s : s;
+        const int at[4] = {FILTER_BY_CHANNELS ? patch.first_row : channel, of_s, of_r,
+                           FILTER_BY_CHANNELS ? channel : patch.first_row};
+        Mbarrier& landed = barriers.filter_landed[slot.slot];
+        barriers.filter_free[slot.slot].wait(slot.parity ^ 1);
+        landed.arrive_and_expect(FILTER_BYTES);
+        bulk_load(memory + slot.slot * FILTER_BYTES, params.maps[1], landed, at);
+        slot.advance();
+      }
+  }
+}
+
+device_inline void bring_halos(const Params& params, unsigned char* memory, Barriers& barriers) {
+  Slot<HALO_SLOTS> slot(0);
+#pragma unroll 1
+  for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x()) {
+    const Patch patch(tile);
+#pragma unroll 1
+    for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS) {
+      const int at[4] = {channel, patch.q + LOWER_W[0], patch.p + LOWER_H[0], patch.n};
+      Mbarrier& landed = barriers.halo_landed[slot.slot];
+      barriers.halo_free[slot.slot].wait(slot.parity ^ 1);
+      landed.arrive_and_expect(HALO_BYTES);
+      bulk_load(memory + HALOS_AT + slot.slot * HALO_PITCH, params.maps[0], landed, at);
+      slot.advance();
+    }
+  }
+}
+
+// The patch's 64 rows in the output.
+struct PatchPlace {
+  const Params& params;
+  Patch patch;
+  int row;
+
+  device_inline void store(const unsigned char* slab) const {
+    const int at[4] = {row, patch.q, patch.p, patch.n};
+    bulk_store(params.maps[2], slab, at);
+  }
+  device_inline void load(unsigned char* slab, Mbarrier& landed) const {
+    const int at[4] = {row, patch.q, patch.p, patch.n};
+    bulk_load(slab, params.maps[RESIDUAL ? 3 : 2], landed, at);
+  }
+};
+
+device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
+                           Barriers& barriers) {
+  constexpr int K_ROWS = 32, K_STEPS = 16 * LINE_BYTES;  // to the next 16 of the reduction
+  const u32 group = thread_x() / 128 - 1;
+  const bool first_lane = thread_x() % 32 == 0;
+  Store store(params.common, memory + SLABS_AT + group * SLAB_BYTES, barriers.residual[group],
+              group);
+  const SharedMatrix filters = SharedMatrix::swizzled(memory, 8 * LINE_BYTES);
+  const SharedMatrix halos = SharedMatrix::swizzled(memory + HALOS_AT, HALO_COLUMNS * LINE_BYTES);
+  WarpgroupProducts<element_t, 1, BLOCK_RIGHT / 8> products;
+  u32 turn = 0;  // of the block's tiles
+#pragma unroll 1
+  for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x(), ++turn) {
+    if (turn % GROUPS_OF_WARPS != group) continue;
+    // The other one has begun all products of the tile before.
+    if (turn > 0) barriers.turn[group].wait((turn - 1) / GROUPS_OF_WARPS & 1);
+    const Patch patch(tile);
+    Slot<FILTER_SLOTS> filter(turn * (TAPS * CHANNEL_STEPS));
+    Slot<HALO_SLOTS> halo(turn * CHANNEL_STEPS);
+    u32 filter_before = 0, halo_before = 0;
+#pragma unroll 1
+    for (int chunk = 0; chunk < CHANNEL_STEPS; ++chunk) {
+      barriers.halo_landed[halo.slot].wait(halo.parity);
+#pragma unroll 1
+      for (int r = 0; r < TAPS_R; ++r)
+#pragma unroll 1
+        for (int s = 0; s < TAPS_S; ++s) {
+          barriers.filter_landed[filter.slot].wait(filter.parity);
+          const SharedMatrix left = filters.moved(static_cast<int>(filter.slot) * FILTER_BYTES);
+          const SharedMatrix right =
+              halos.moved(static_cast<int>(halo.slot) * HALO_PITCH +
+                          (r * (APART_H * HALO_COLUMNS) + s * APART_W) * LINE_BYTES);
+          const bool first_tap = r == 0 && s == 0;
+          products.begin();
+#pragma unroll
+          for (int k = 0; k < STEP_CHANNELS / 16; ++k)
+            products.multiply_swizzled<FILTER_BY_CHANNELS, false, 0>(
+                sums, left.moved(k * (FILTER_BY_CHANNELS ? K_STEPS : K_ROWS)),
+                right.moved(k * K_ROWS), chunk > 0 || !first_tap || k > 0);
+          products.commit();
+          products.wait<1>();
+          if (first_lane && (chunk > 0 || !first_tap)) {
+            barriers.filter_free[filter_before].arrive();
+            if (first_tap) barriers.halo_free[halo_before].arrive();
+          }
+          filter_before = filter.slot;
+          filter.advance();
+        }
+      halo_before = halo.slot;
+      halo.advance();
+    }
+    if (first_lane) barriers.turn[1 - group].arrive();
+    products.wait<0>();
+    if (first_lane) {
+      barriers.filter_free[filter_before].arrive();
+      barriers.halo_free[halo_before].arrive();
+    }
+    store.store<0, 0, BLOCK_RIGHT / 8>(sums, PatchPlace{params, patch, patch.first_row}, true);
+  }
+  store.finish();
+}
+
+KILN_KERNEL(dense_halo_nhwc_wgmma, THREADS, 1, Params, params) {
+  Sums sums;
+  sums.declare();
+  unsigned char* const memory = shared_array<unsigned char, BARRIERS_AT>(0);
+  Barriers& barriers = *shared_array<Barriers, 1>(BARRIERS_AT);
+  if (thread_x() == 0) {
+    barriers.init();
+    for (int i = 0; i < MAPS; ++i) prefetch_map(params.maps[i]);
+  }
+  block_barrier();
+  if (thread_x() < 128) {
+    give_registers<40>();
+    if (thread_x() == 0) bring_filter(params, memory, barriers);
+    if (thread_x() == 32) bring_halos(params, memory, barriers);
+  } else {
+    take_registers<232>();
+    consume(params, sums, memory, barriers);
+  }
+}

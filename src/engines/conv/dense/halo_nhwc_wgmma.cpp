@@ -1,0 +1,171 @@
+#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "conv/dense/params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/cost/dense_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr DensePatch all_patches[] = {{28}, {32}, {24}, {16}};
+
+constexpr std::int64_t line_bytes = 128, filter_bytes = 64 * line_bytes;
+constexpr std::int64_t halo_slots = 2, most_filter_slots = 8, least_filter_slots = 4;
+constexpr std::int64_t most_shared_memory = 227 * 1024;
+constexpr int threads = 384;
+// Sums of more are promoted, which this engine does not do (add_dense_promotion).
+constexpr std::int64_t most_steps = 256;
+
+// A patch on a problem.
+struct Layout {
+  std::int64_t columns, rows;  // of the halo
+  std::int64_t filter_slots, barriers_at, shared_memory;
+};
+
+std::int64_t whole_swizzles(std::int64_t bytes) { return round_up(bytes, 1024); }
+
+Layout lay(const DensePatch& patch, const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  Layout out{};
+  out.columns = 8 + (taps[2] - 1) * std::abs(gather.step[2]);
+  out.rows = patch.rows + (taps[1] - 1) * std::abs(gather.step[1]);
+  const std::int64_t halos = halo_slots * whole_swizzles(out.columns * out.rows * line_bytes);
+  const std::int64_t slabs = 2 * whole_swizzles(patch.pixels() * line_bytes);
+  const auto barriers = [](std::int64_t filters) { return 8 * (2 * filters + 2 * halo_slots + 4); };
+  const std::int64_t left = most_shared_memory - halos - slabs - barriers(most_filter_slots);
+  out.filter_slots = std::min(left / filter_bytes, most_filter_slots);
+  out.barriers_at = out.filter_slots * filter_bytes + halos + slabs;
+  out.shared_memory = out.barriers_at + barriers(out.filter_slots);
+  return out;
+}
+
+bool fits(const Layout& layout) {
+  constexpr std::int64_t most_box = 256;
+  return layout.filter_slots >= least_filter_slots && layout.columns <= most_box &&
+         layout.rows <= most_box;
+}
+
+std::int64_t tiles_of(const DensePatch& patch, const ConvolutionProblem& problem,
+                      const Gather& gather) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  return problem.batch * ceil_div(pixels[1], patch.rows) * ceil_div(pixels[2], 8) *
+         ceil_div(gather.rows, 64);
+}
+std::int64_t steps_of(const Gather& gather) {
+  return gather.most_taps() * ceil_div(gather.channels, 64);
+}
+
+double seconds(const DensePatch& patch, const ConvolutionProblem& problem, const Gather& gather,
+               const DeviceDescription& device) {
+  DenseHaloWork work;
+  work.pixels = patch.pixels();
+  work.tiles = tiles_of(patch, problem, gather);
+  work.steps = steps_of(gather);
+  work.bytes = work_of(problem, false).bytes;
+  return dense_halo_seconds(work, device);
+}
+
+std::string describe(const DensePatch& patch, const Layout& layout) {
+  return cat("64x", patch.pixels(), ", patches of 8x", patch.rows, ", ", threads, " threads, ",
+             layout.filter_slots, " stages of the filter");
+}
+
+std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) {
+  if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  if (auto refusal = plane_refusal(gather)) return refusal;
+  for (const std::size_t i : {1, 2})
+    if (gather.stride[i] != 1)
+      return Refusal{cat("a stride is ", gather.stride[i], "; expected 1")};
+  if (gather.most_taps() == 1)
+    return Refusal{"the filter has one tap, so no input would be reused"};
+  if (steps_of(gather) > most_steps)
+    return Refusal{cat("each output is a sum of ", steps_of(gather),
+                       " steps of 64 products; expected at most ", most_steps,
+                       ", which f32 sums rounded toward zero bear")};
+  return {};
+}
+
+}  // namespace
+
+std::span<const DensePatch> DenseHaloNhwcWgmmaEngine::patches() { return all_patches; }
+
+std::variant<std::vector<Candidate>, Refusal> DenseHaloNhwcWgmmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (auto refusal = halo_refusal(problem, gather, device)) return std::move(*refusal);
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < std::size(all_patches); ++i)
+    if (fits(lay(all_patches[i], gather)) &&
+        tiles_of(all_patches[i], problem, gather) <= limit32 / 2)
+      candidates.push_back(
+          {static_cast<int>(i), 1, seconds(all_patches[i], problem, gather, device)});
+  if (candidates.empty()) return Refusal{"the halo of no patch fits into shared memory"};
+  return candidates;
+}
+
+Proposal DenseHaloNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                        Candidate candidate) const {
+  return propose(all_patches[candidate.kernel], std::get<ConvolutionProblem>(any), device);
+}
+
+Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch,
+                                           const ConvolutionProblem& problem,
+                                           const DeviceDescription& device) const {
+  const Gather gather = make_gather(problem);
+  const Layout layout = lay(patch, gather);
+  Proposal out;
+  KernelSpec& spec = out.kernel;
+  spec.engine = name();
+  spec.file = cat("conv/dense/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = describe(patch, layout);
+  spec.shared_memory = static_cast<std::uint32_t>(layout.shared_memory);
+  spec.alignment = 16;
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const DensePhase places = dense_phase(gather, gather.phases.front());
+  add("LOWER_W", std::vector<std::int64_t>{places.lower[0]});
+  add("LOWER_H", std::vector<std::int64_t>{places.lower[1]});
+  add("MAY_LACK_TAPS", false);
+  add("BLOCK_RIGHT", std::int64_t{patch.pixels()}, "pixels of a patch");
+  add("FILTER_SLOTS", layout.filter_slots);
+  add("HALO_SLOTS", halo_slots);
+  add("SHARED_BYTES", layout.shared_memory);
+  add("FILTER_BY_CHANNELS", filter_by_channels(gather), "rows of w lie side by side");
+  add("MAPS", dense_map_count(problem, gather));
+  add_sum_registers(spec.constants, 1, patch.pixels() / 8, false, "f32");
+  add_warpgroup_instruction(spec.constants, patch.pixels());
+
+  LaunchSpec& launch = out.launch;
+  launch.empty = problem.batch == 0;
+  DenseParams params{};
+  params.coef[0] = problem.epilogue.activation.coefficient;
+  params.coef[1] = problem.epilogue.activation.coefficient2;
+  const std::int64_t tiles = tiles_of(patch, problem, gather);
+  params.tiles[0] = static_cast<unsigned>(tiles);
+  launch.shape.grid = {
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
+  launch.shape.block = {threads, 1, 1};
+  launch.shape.shared_memory = spec.shared_memory;
+  launch.maps = dense_patch_maps(problem, gather, {layout.columns, layout.rows, patch.rows});
+  launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
+  std::memcpy(launch.parameters.data(), &params, sizeof params);
+  add_dense_patches(launch, problem);
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,100 @@
+// The dense engine whose taps read one halo: every patch, images that end within one, filters of
+// many shapes, the epilogue.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const DenseHaloNhwcWgmmaEngine engine;
+constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
+constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+
+ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
+                        ConvolutionPass pass = ConvolutionPass::fprop,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, arithmetic, KILN_TENSOR_NHWC, pass, mode);
+}
+
+void check(const OperationCase& item, std::size_t patch) {
+  const Proposal proposal =
+      engine.propose(engine.patches()[patch % engine.patches().size()],
+                     std::get<ConvolutionProblem>(item.problem), device()->description());
+  const std::string fault = difference(run_proposal(item, proposal), item.expected());
+  BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << proposal.kernel.tile << ": " << fault);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dense_halo_nhwc_wgmma)
+
+// More tiles than a block has warpgroups, chunks of channels than halos, taps than stages.
+BOOST_AUTO_TEST_CASE(every_patch) {
+  if (!has_warpgroups()) return;
+  for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+    const OperationCase item = integers_of(
+        nhwc("mb2ic136ih29iw11oc72kh3ph1", pass == ConvolutionPass::fprop ? f16 : bf16, pass));
+    for (std::size_t i = 0; i < engine.patches().size(); ++i) check(item, i);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(edges) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line : {"mb3ic40ih9iw7oc24kh3ph1", "mb2ic48ih5iw11oc56kh3kw1",
+                           "mb1ic72ih17iw9oc48kh5kw3ph2pw2", "mb5ic16ih1iw1oc40kh3ph1",
+                           "mb1ic16ih5iw30oc24kh4kw3ph3pw1dh1dw2", "mb2ic24ih9iw9oc16kh1kw2"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      check(integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16, pass,
+                             turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION)),
+            turn % 4 == 0 ? 0 : 3);
+      ++turn;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(epilogue) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : {f16, bf16}) {
+    OperationCase fused(
+        fused_in("mb2ic24ih14iw9oc40kh3ph1", arithmetic, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
+    fused.scalars = {.alpha = 2, .beta = -1};
+    fused.fill_integers(5, 2);
+    check(fused, 3);
+    OperationCase accumulated(nhwc("mb2ic40ih14iw9oc24kh3ph1", arithmetic, ConvolutionPass::dgrad));
+    accumulated.scalars = {.alpha = -2, .beta = 3};
+    accumulated.fill_integers(7, 2);
+    check(accumulated, 3);
+  }
+}
+
+// What is not a number goes where it is read, and nowhere else.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  if (!has_warpgroups()) return;
+  OperationCase item = integers_of(nhwc("mb3ic16ih6iw9oc24kh3ph1"), 5);
+  item["x"].at(20) = std::nan("");
+  item["x"].at(800) = std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "w"})
+    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  check_integers(item, engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  if (!has_warpgroups()) return;
+  const auto reason = [](const char* line) {
+    const auto answer = engine.candidates(nhwc(line), device()->description());
+    const auto* refusal = std::get_if<Refusal>(&answer);
+    return refusal == nullptr ? std::string() : refusal->reason;
+  };
+  BOOST_TEST(reason("mb4ic32ih29oc64kh3ph1") == "");
+  BOOST_TEST(reason("mb4ic32ih29oc64kh3ph1sh2sw2") == "a stride is 2; expected 1");
+  BOOST_TEST(reason("mb4ic32ih29oc64kh1") == "the filter has one tap, so no input would be reused");
+  BOOST_TEST(reason("mb1ic32ih200oc64kh3dh99ph100") ==
+             "the halo of no patch fits into shared memory");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
