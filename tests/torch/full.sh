@@ -37,7 +37,8 @@ rm -rf "$folder/wheels"
 # The flags of the build folder, whose objects ccache then has.
 "$python" -m pip wheel --quiet --no-deps --no-build-isolation "$root/src/python" -w "$folder/wheels" \
   "--config-settings=build-dir=$root/build_wheel" --config-settings=cmake.build-type=RelWithDebInfo \
-  "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG" "${launcher[@]}"
+  "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG" \
+  "--config-settings=cmake.define.KILN_WERROR=${KILN_WERROR:-OFF}" "${launcher[@]}"
 "$python" -m pip install --quiet --no-index --no-deps --force-reinstall "$folder"/wheels/*.whl
 unset KILN_LIBRARY_DIR PYTHONPATH
 cd "$folder"
