@@ -7,6 +7,7 @@
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
+#include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
@@ -46,11 +47,11 @@ std::span<const Engine* const> engines() {
                    HaloWgmmaPlanarEngine, HaloGemmEngine, HaloGemmWgmmaEngine, HaloGemmPlanarEngine,
                    HaloGemmPlanarWgmmaEngine, FewChannelsEngine, FewChannelsWgmmaEngine,
                    FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-                   DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine, DenseWgradEngine,
-                   WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
-                   WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
-                   PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
-                   PointwiseEngine, ReductionEngine>);
+                   DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine, DepthwiseWgradEngine,
+                   DenseWgradEngine, WgradChannelsLastEngine, WgradPlanarEngine,
+                   WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine, DirectWgradEngine,
+                   PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
+                   TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

@@ -1,10 +1,11 @@
-// The engine of depthwise convolutions of channels-last tensors: every type, tails, strides in both
-// directions, dilation, flipped filters, the epilogue.
+// The engines of depthwise convolutions of channels-last tensors: every type, tails, strides in
+// both directions, dilation, flipped filters, the epilogue.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
+#include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using namespace test;
 
 const DepthwiseNhwcEngine engine;
+const DepthwiseWgradEngine of_filters;
 
 ConvolutionProblem nhwc(const char* line, DataType type,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -51,12 +53,42 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
+// The same of filter gradients, by a block alone, clusters and groups of blocks.
+BOOST_AUTO_TEST_CASE(filter_gradients) {
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
+        "g16mb2ic16ih13iw8oc16kh3ph1sh2sw2", "g24mb1ic24ih9iw9oc24kh2sh4sw4",
+        "g40mb2ic40ih15oc40kh7ph3", "g8mb1ic8ih14iw13oc8kh3ph2dh1dw1", "g8mb40ic8ih1iw1oc8kh1",
+        "g32mb1ic32ih1iw30oc32kh1kw9pw4"})
+    for (DataType type : all_types) {
+      OperationCase item =
+          integers_of(nhwc(line, type, ConvolutionPass::wgrad,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+      const Proposal proposal =
+          of_filters.propose(std::get<ConvolutionProblem>(item.problem), cluster, groups);
+      const std::string fault = difference(run_proposal(item, proposal), item.expected());
+      BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
+                                                      << groups << " groups: " << fault);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
   for (DataType type : all_types) {
     OperationCase item(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type));
     item.fill_uniform(3);
     const std::string fault = test::check(item, engine.name());
     BOOST_TEST(fault.empty(), fault);
+    OperationCase gradient(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type, ConvolutionPass::wgrad));
+    gradient.fill_uniform(4);
+    const std::string flaw = test::check(gradient, of_filters.name());
+    BOOST_TEST(flaw.empty(), flaw);
   }
 }
 

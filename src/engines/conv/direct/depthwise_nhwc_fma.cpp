@@ -5,19 +5,23 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t copy_bytes = 16, threads = 256;
+constexpr std::int64_t copy_bytes = 16;
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
 constexpr std::int64_t most_columns = 16;  // of the source, that a thread holds
 
 struct Tile {
   std::int64_t p, q;         // pixels of a thread
   std::int64_t lanes, runs;  // vectors of channels by tiles of pixels, of a block
+  std::int64_t min_blocks;
+
+  std::int64_t threads() const { return lanes * runs; }
 };
 
 std::int64_t vector_of(DataType type) {
@@ -29,23 +33,24 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
 }
 
 std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vectors = ceil_div(problem.groups, vector_of(problem.type));
-  const std::int64_t bytes = gather.most_taps() * copy_bytes /
-                             static_cast<std::int64_t>(size_of(problem.type)) *
+  const std::int64_t bytes = gather.most_taps() * vector_of(problem.type) *
                              static_cast<std::int64_t>(size_of(compute_type(problem.type)));
-  std::int64_t lanes = 32;
-  while (lanes > 1 && (lanes * bytes > most_filter_bytes || lanes / 2 >= vectors)) lanes /= 2;
-  return lanes;
+  return depthwise_lanes(
+      ceil_div(problem.groups, vector_of(problem.type)),
+      std::clamp<std::int64_t>(most_filter_bytes / std::max<std::int64_t>(bytes, 1), 1, 32));
 }
 
-// Few channels of few bytes a pixel take more pixels; sums of f64 take twice the registers.
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
-  Tile tile{2, 4, lanes_of(problem, gather), 0};
-  tile.runs = threads / tile.lanes;
+  Tile tile{2, 4, lanes_of(problem, gather), 0, 0};
   const Spatial largest = gather.largest_pixels();
   while (tile.q > 1 && (columns_met(gather, tile.q) > most_columns || tile.q / 2 >= largest[2]))
     tile.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) tile.p = 1;
+  const std::int64_t sums = tile.p * tile.q * vector_of(problem.type) *
+                            static_cast<std::int64_t>(size_of(compute_type(problem.type))) / 4;
+  const DepthwiseBlock block = depthwise_block(sums + columns_met(gather, tile.q) * copy_bytes / 4);
+  tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
+  tile.min_blocks = block.min_blocks;
   return tile;
 }
 
@@ -121,7 +126,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   spec.file = cat("conv/direct/", name(), ".cu");
   spec.entry = name();
   spec.tile = cat(tile.p, "x", tile.q, " pixels x ", vector, " channels a thread, ",
-                  tile.lanes * vector, " channels a block, ", threads, " threads");
+                  tile.lanes * vector, " channels a block, ", tile.threads(), " threads");
   spec.alignment = copy_bytes;
   spec.shared_memory =
       static_cast<std::uint32_t>(gather.most_taps() * tile.lanes * vector * compute_bytes);
@@ -139,7 +144,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   add("RUNS", tile.runs, "tiles of pixels of a block");
   add("CHANNEL_TILES", ceil_div(problem.groups, tile.lanes * vector));
   add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
-  add("MIN_BLOCKS", std::int64_t{compute_bytes == 8 ? 1 : 2});
+  add("MIN_BLOCKS", tile.min_blocks);
   // Short filters are written out; of longer ones a row is.
   add("UNROLLED_ROWS", std::int64_t{gather.most_taps() <= 9 ? 8 : 1});
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
@@ -151,8 +156,8 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(spec), {}}};
-  out.launch = gather_launch(problem, phase_blocks, blocks, static_cast<std::uint32_t>(threads),
-                             out.kernel.shared_memory);
+  out.launch = gather_launch(problem, phase_blocks, blocks,
+                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
   return out;
 }
 

@@ -1,0 +1,18 @@
+// What one execution of a depthwise filter gradient tells its kernels. Shared by host code and
+// kernels.
+#pragma once
+
+// dw = alpha * sum + beta * dw
+struct DepthwiseWgradParams {
+  const void* x;
+  const void* dy;
+  void* dw;
+  void* partials;     // sums of groups of blocks: [group][tile][tap][channel] of the compute type
+  double alpha;       // exact for either compute type
+  double beta;        // 0: dw is not read
+  long long units;    // TILE_Q pixels of dy each: the length of every sum
+  unsigned groups;    // of blocks, each with a part of the units: of PARTIAL kernels
+  unsigned elements;  // of the partials of a group
+};
+
+static_assert(sizeof(DepthwiseWgradParams) == 64, "host and device must agree");

@@ -1,0 +1,130 @@
+// Filter gradient of channels-last tensors whose groups are single channels (depthwise).
+//
+// A thread has VECTOR channels, 16 bytes, and FILTER_ROWS rows of the filter, whose sums it keeps
+// in registers; it takes units of TILE_Q pixels of a row of dy, RUNS threads in turn. A block's
+// threads add up what they have in the order of their numbers, then a cluster's blocks in the order
+// of their ranks; groups of blocks (PARTIAL) leave theirs in the workspace, for a second step.
+#include "common/magic.cuh"
+#include "common/vector.cuh"
+#include "conv/direct/depthwise_wgrad_tile.cuh"
+#include "target/cluster.cuh"
+#include "target/shared_memory.cuh"
+
+constexpr int THREADS = LANES_C * RUNS;
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
+constexpr u32 OWN_OFFSET = THREADS * VECTOR * sizeof(compute_t);  // behind one exchange
+static_assert(OWN_OFFSET + TILE_ELEMENTS * sizeof(compute_t) <= SHARED_BYTES);
+
+using Vector = Pack<element_t, VECTOR>;
+using Sums = compute_t[FILTER_ROWS][TAPS_S][VECTOR];
+
+// Adds the products of a unit.
+device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int channel,
+                            int first_row, Sums& sums) {
+  const u64 row = DIVIDE(DIV_TILES_Q, unit);
+  const u64 image = DIVIDE(DIV_OUT_P, row);
+  const int q = static_cast<int>(unit - row * DIV_TILES_Q) * TILE_Q;
+  const int p = static_cast<int>(row - image * DIV_OUT_P);
+  const element_t* const dy =
+      static_cast<const element_t*>(params.dy) + static_cast<i64>(image) * OUT_STRIDE_N + channel +
+      static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
+  Vector gradient[TILE_Q] = {};
+#pragma unroll
+  for (int j = 0; j < TILE_Q; ++j)
+    if (q + j < OUT_Q)
+      gradient[j] = *reinterpret_cast<const Vector*>(dy + static_cast<i64>(j) * OUT_STRIDE_Q);
+  const int w0 = q * STRIDE_W + LOWER_W;
+  const element_t* const x = static_cast<const element_t*>(params.x) +
+                             static_cast<i64>(image) * SOURCE_STRIDE_N + channel +
+                             static_cast<i64>(w0) * SOURCE_STRIDE_W;
+#pragma unroll
+  for (int i = 0; i < FILTER_ROWS; ++i) {
+    const int r = first_row + i;
+    const int h = p * STRIDE_H + LOWER_H + (STEP_H < 0 ? TAPS_R - 1 - r : r) * DISTANCE_H;
+    if (r >= TAPS_R || static_cast<u32>(h) >= static_cast<u32>(SOURCE_H)) continue;
+    const element_t* const line = x + static_cast<i64>(h) * SOURCE_STRIDE_H;
+    Vector values[COLUMNS_MET] = {};
+#pragma unroll
+    for (int v = 0; v < COLUMNS_MET; ++v)
+      if (static_cast<u32>(w0 + v) < static_cast<u32>(SOURCE_W))
+        values[v] = *reinterpret_cast<const Vector*>(line + static_cast<i64>(v) * SOURCE_STRIDE_W);
+#pragma unroll
+    for (int j = 0; j < TILE_Q; ++j)
+#pragma unroll
+      for (int s = 0; s < TAPS_S; ++s) {
+        const int at = j * STRIDE_W + (STEP_W < 0 ? TAPS_S - 1 - s : s) * DISTANCE_W;
+#pragma unroll
+        for (int c = 0; c < VECTOR; ++c)
+          sums[i][s][c] += to_compute(gradient[j].element[c]) * to_compute(values[at].element[c]);
+      }
+  }
+}
+
+// The block's sums, in the order of its threads, as [tap][channel].
+device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t* own) {
+  const int lane = thread_x() % LANES_C, run = thread_x() / LANES_C;
+#pragma unroll
+  for (int tap = 0; tap < TILE_TAPS; ++tap) {
+    if (tap > 0) block_barrier();  // the last exchange is read
+#pragma unroll
+    for (int c = 0; c < VECTOR; ++c)
+      exchange[(run * LANES_C + lane) * VECTOR + c] = sums[tap / TAPS_S][tap % TAPS_S][c];
+    block_barrier();
+#pragma unroll 1
+    for (int channel = thread_x(); channel < BLOCK_CHANNELS; channel += THREADS) {
+      compute_t total = 0;
+#pragma unroll 8
+      for (int other = 0; other < RUNS; ++other)
+        total += exchange[other * BLOCK_CHANNELS + channel];
+      own[tap * BLOCK_CHANNELS + channel] = total;
+    }
+  }
+}
+
+KILN_KERNEL(wgrad_depthwise_nhwc_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
+  compute_t* const exchange = shared_array<compute_t, THREADS * VECTOR>(0);
+  compute_t* const own = shared_array<compute_t, TILE_ELEMENTS>(OWN_OFFSET);
+  const u32 number = cluster_number() % TILES;
+  const u32 group = PARTIAL ? cluster_number() / TILES : 0;
+  const DepthwiseTile tile(number);
+  const u64 parts = static_cast<u64>(cluster_size()) * (PARTIAL ? params.groups : 1);
+  const u64 part = static_cast<u64>(group) * cluster_size() + cluster_rank();
+  const u64 units = static_cast<u64>(params.units);
+  const u64 first = part * units / parts, end = (part + 1) * units / parts;
+
+  Sums sums;
+#pragma unroll
+  for (int i = 0; i < FILTER_ROWS; ++i)
+#pragma unroll
+    for (int s = 0; s < TAPS_S; ++s)
+#pragma unroll
+      for (int c = 0; c < VECTOR; ++c) sums[i][s][c] = 0;
+  const int channel = tile.channel + static_cast<int>(thread_x() % LANES_C) * VECTOR;
+  if (channel < GROUPS) {
+#pragma unroll 1
+    for (u64 unit = first + thread_x() / LANES_C; unit < end; unit += RUNS)
+      add_unit(params, unit, channel, tile.row, sums);
+  }
+  add_up_block(sums, exchange, own);
+
+  const int size = static_cast<int>(cluster_size());
+  if (size > 1)
+    cluster_barrier();
+  else
+    block_barrier();
+#pragma unroll 1
+  for (int element = static_cast<int>(cluster_rank() * THREADS + thread_x());
+       element < TILE_ELEMENTS; element += size * THREADS) {
+    compute_t total = 0;
+#pragma unroll 4
+    for (int rank = 0; rank < size; ++rank)
+      total += cluster_shared(own, static_cast<u32>(rank))[element];
+    if constexpr (PARTIAL)
+      partials_of(params, group, number)[element] = total;
+    else
+      store_element(params, tile, element, total);
+  }
+  if (size > 1) cluster_barrier();  // a block's memory is read until then
+}
