@@ -12,6 +12,7 @@
 #include "core/enumeration.hpp"
 #include "engines/choice.hpp"
 #include "kiln/kiln.h"
+#include "plan/parameters.hpp"
 
 namespace fuzz {
 
@@ -104,15 +105,20 @@ inline void ask_engines(kilnPlan_t plan) {
         require(error.status() == KILN_STATUS_NOT_SUPPORTED);
         continue;
       }
-      const auto& [kernel, launch] = proposal;
-      const auto& [x, y, z] = launch.shape.block;
-      require(x > 0 && y > 0 && z > 0 && x * y * z <= 1024);
-      require(kernel.shared_memory <= static_cast<std::uint32_t>(device.shared_memory_per_block));
-      require(launch.parameters.size() <= 256);
-      if (launch.empty) continue;
-      for (const std::uint32_t blocks : launch.shape.grid) require(blocks > 0);
-      require(launch.shape.grid[0] <= 0x7fffffff);
-      require(launch.shape.grid[1] <= 0xffff && launch.shape.grid[2] <= 0xffff);
+      require(proposal.workspace == 0);  // nothing was granted
+      const auto check = [&](const kiln::Step& step) {
+        const auto& [kernel, launch] = step;
+        const auto& [x, y, z] = launch.shape.block;
+        require(x > 0 && y > 0 && z > 0 && x * y * z <= 1024);
+        require(kernel.shared_memory <= static_cast<std::uint32_t>(device.shared_memory_per_block));
+        require(launch.parameters.size() <= kiln::most_parameter_bytes);
+        if (launch.empty) return;
+        for (const std::uint32_t blocks : launch.shape.grid) require(blocks > 0);
+        require(launch.shape.grid[0] <= 0x7fffffff);
+        require(launch.shape.grid[1] <= 0xffff && launch.shape.grid[2] <= 0xffff);
+      };
+      check(proposal);
+      for (const kiln::Step& step : proposal.then) check(step);
     }
   }
 }

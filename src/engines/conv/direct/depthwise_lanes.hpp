@@ -21,7 +21,7 @@ struct DepthwiseBlock {
   std::int64_t threads, min_blocks;
 };
 constexpr DepthwiseBlock depthwise_block(std::int64_t registers) {
-  if (registers <= 92) return {256, 2};
+  if (registers <= 110) return {256, 2};
   return registers <= 130 ? DepthwiseBlock{128, 3} : DepthwiseBlock{128, 2};
 }
 
