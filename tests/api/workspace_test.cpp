@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_plan_takes_what_it_was_granted_and_no_more) {
   BOOST_TEST(y.read()[0] == static_cast<float>(sum.count));
   if (info.workspaceBytes > 0) {
     succeeds(kilnSetWorkspace(sum.handle, aligned(x), limit));
-    bad_param(sum.execute(x, y), {"x is at", "overlaps the handle's workspace"});
+    bad_param(sum.execute(x, y), {"a is at", "overlaps the handle's workspace"});
   }
 }
 

@@ -159,7 +159,8 @@ constexpr int most_spilled = 96;  // bytes
 bool may_spill(const std::string& engine) {
   return engine.starts_with("implicit_gemm") || engine.starts_with("halo_") ||
          engine.starts_with("few_input_channels") || engine == "few_output_channels_wgmma" ||
-         engine == "wgrad_nhwc_mma" || engine.starts_with("wgrad_nchw");
+         engine == "wgrad_nhwc_mma" || engine.starts_with("wgrad_nchw") ||
+         engine == "depthwise_nhwc_fma";
 }
 
 int spilled(const std::string& log) {

@@ -51,7 +51,9 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ch
       if (static_cast<u32>(w0 + v) < static_cast<u32>(SOURCE_W))
         values[v] = *reinterpret_cast<const Vector*>(line + static_cast<i64>(v) * SOURCE_STRIDE_W);
 #pragma unroll
-    for (int j = 0; j < TILE_Q; ++j)
+    for (int j = 0; j < TILE_Q; ++j) {
+      // Beside the row's end lies what may be infinite, and is no product.
+      if (OUT_Q % TILE_Q != 0 && q + j >= OUT_Q) continue;
 #pragma unroll
       for (int s = 0; s < TAPS_S; ++s) {
         const int at = j * STRIDE_W + (STEP_W < 0 ? TAPS_S - 1 - s : s) * DISTANCE_W;
@@ -59,6 +61,7 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ch
         for (int c = 0; c < VECTOR; ++c)
           sums[i][s][c] += to_compute(gradient[j].element[c]) * to_compute(values[at].element[c]);
       }
+    }
   }
 }
 

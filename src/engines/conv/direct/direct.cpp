@@ -86,8 +86,8 @@ Proposal DirectEngine::make(const Problem& any, const DeviceDescription&, Candid
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const Launch launch = launch_of(problem, gather);
-  return {make_spec(problem, gather),
-          gather_launch(problem, launch.phase_blocks, launch.blocks, threads, 0)};
+  return Proposal{{make_spec(problem, gather),
+                   gather_launch(problem, launch.phase_blocks, launch.blocks, threads, 0)}};
 }
 
 }  // namespace kiln

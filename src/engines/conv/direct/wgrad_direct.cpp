@@ -78,7 +78,7 @@ Proposal DirectWgradEngine::make(const Problem& any, const DeviceDescription&, C
   const auto& problem = std::get<ConvolutionProblem>(any);
   KernelSpec spec = make_spec(problem, make_gather(problem));
   LaunchSpec launch = wgrad_launch(problem, blocks_of(problem), threads, spec.shared_memory);
-  return {std::move(spec), std::move(launch)};
+  return Proposal{{std::move(spec), std::move(launch)}};
 }
 
 }  // namespace kiln
