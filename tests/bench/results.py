@@ -10,14 +10,16 @@ CASE = ["suite", "layer", "batch", "direction", "type", "layout", "math"]
 
 
 def read(paths):
-    """The machine's lines of the last file, and all rows that have times; of several rows of one
+    """The machine's lines of the last file with the dates of all, and all rows that have times; of several rows of one
     contestant of one case, the last."""
     machine, rows = {}, {}
     for path in paths:
         with open(path, encoding="utf-8", newline="") as file:
             lines = file.readlines()
         comments = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
+        days = machine.get("date", "")
         machine = dict(line[1:].strip().split(": ", 1) for line in comments)
+        machine["date"] = f"{days} {machine.get('date', '')}".strip()
         table = csv.DictReader(lines[len(comments) :])
         missing = set(CASE + NUMBERS + ["contestant"]) - set(table.fieldnames or [])
         if missing:
