@@ -74,14 +74,7 @@ DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
 }
 
 std::string dense_stride_refusal(const char* tensor, const Dims& strides) {
-  if (strides[1] != 1)
-    return cat("the channels of ", tensor,
-               " are not contiguous (stride 1), as channels-last layout has them");
-  for (const std::size_t i : {0, 3, 4})
-    if (strides[i] % vector != 0 || strides[i] < 0)
-      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
-                 ", for copies of 16 bytes");
-  return "";
+  return vector_strides_refusal(tensor, strides, vector);
 }
 
 std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase) {

@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -59,17 +60,6 @@ std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather, co
   return problem.batch * ceil_div(largest[1], tile.p) * ceil_div(largest[2], tile.q);
 }
 
-std::string stride_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
-  if (strides[1] != 1)
-    return cat("the channels of ", tensor,
-               " are not contiguous (stride 1), as channels-last layout has them");
-  for (const std::size_t i : {0, 3, 4})
-    if (strides[i] % vector != 0)
-      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
-                 ", for accesses of 16 bytes");
-  return "";
-}
-
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t vector = vector_of(problem.type);
   if (gather.rows != 1 || gather.channels != 1)
@@ -83,10 +73,11 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (problem.alignment < copy_bytes)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", copy_bytes);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  if (std::string reason = stride_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
+  if (std::string reason =
+          vector_strides_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
       !reason.empty())
     return reason;
-  if (std::string reason = stride_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
+  if (std::string reason = vector_strides_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
       !reason.empty())
     return reason;
   for (const Gather::Phase& phase : gather.phases)

@@ -9,6 +9,7 @@
 #include "engines/choice.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 
@@ -68,17 +69,6 @@ std::int64_t units_of(const ConvolutionProblem& problem, const Gather& gather, c
   return problem.batch * pixels[1] * ceil_div(pixels[2], tile.q);
 }
 
-std::string stride_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
-  if (strides[1] != 1)
-    return cat("the channels of ", tensor,
-               " are not contiguous (stride 1), as channels-last layout has them");
-  for (const std::size_t i : {0, 3, 4})
-    if (strides[i] % vector != 0)
-      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
-                 ", for accesses of 16 bytes");
-  return "";
-}
-
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t vector = vector_of(problem.type);
   const Gather::Phase& phase = gather.phases.front();
@@ -91,9 +81,11 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
     return cat(problem.groups, " channels; expected a multiple of ", vector);
   if (problem.alignment < copy_bytes)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", copy_bytes);
-  if (std::string reason = stride_refusal("x", gather.source_strides, vector); !reason.empty())
+  if (std::string reason = vector_strides_refusal("x", gather.source_strides, vector);
+      !reason.empty())
     return reason;
-  if (std::string reason = stride_refusal("dy", gather.out_strides, vector); !reason.empty())
+  if (std::string reason = vector_strides_refusal("dy", gather.out_strides, vector);
+      !reason.empty())
     return reason;
   if (columns_met(gather, 1) > most_columns)
     return cat("a row of the filter reaches over ", columns_met(gather, 1),

@@ -30,4 +30,15 @@ std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
   return std::nullopt;
 }
 
+std::string vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
+  if (strides[1] != 1)
+    return cat("the channels of ", tensor,
+               " are not contiguous (stride 1), as channels-last layout has them");
+  for (const std::size_t i : {0, 3, 4})
+    if (strides[i] % vector != 0 || strides[i] < 0)
+      return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
+                 ", for copies of 16 bytes");
+  return "";
+}
+
 }  // namespace kiln

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
@@ -24,5 +25,9 @@ CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gat
 // Why they cannot be copied so, if they cannot.
 std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
                                       const CopiedOperand& operand);
+
+// Why a channels-last tensor of these strides, {N, channel, D, H, W}, cannot be read in vectors of
+// so many channels, 16 bytes, at every pixel; "" if it can.
+std::string vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector);
 
 }  // namespace kiln
