@@ -136,6 +136,9 @@ download_wheels() {
 
 # What ccache asks for before it stores objects that use a precompiled header.
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
+# Checkouts of one commit share what ccache stores: to it paths are relative to the checkout. The
+# lines of a debugger may then name the file of another checkout, of the same content.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
 
 # configure FOLDER [CMAKE-ARGUMENT...]: with KILN_WERROR=ON in the environment, warnings are errors;
 # a user's compiler may warn of what those seen so far do not.
