@@ -1,0 +1,166 @@
+// The functions that Kiln has nothing for: each refuses by name, once in the log, or goes to the
+// library behind. refused.def lists them.
+#include <atomic>
+#include <tuple>
+
+#include "core/log/log.hpp"
+#include "cudnn/descriptors/tensor.hpp"
+#include "cudnn/forward/translate.hpp"
+
+namespace kiln::cudnn {
+namespace {
+
+// Tells the caller, and the log the first time.
+cudnnStatus_t refuse(const char* function, const char* what, std::atomic<bool>& told) noexcept {
+  return guarded(
+      [&] {
+        const bool first = !told.exchange(true, std::memory_order_relaxed);
+        if (first) log::warn(cat(function, " is refused: Kiln has no ", what));
+        fail(KILN_STATUS_NOT_SUPPORTED, "Kiln has no ", what,
+             "; expected a function that it serves, or KILN_CUDNN_FORWARD");
+      },
+      function);
+}
+
+template <class... Parameters>
+cudnnStatus_t refuse_or_forward(Function<Parameters...> function, const char* what,
+                                std::atomic<bool>& told,
+                                std::type_identity_t<Parameters>... arguments) noexcept {
+  if (!forwards()) return refuse(function.name, what, told);
+  return forward(function, arguments...);
+}
+
+template <class... Parameters>
+cudnnStatus_t refuse_always(Function<Parameters...> function, const char* what,
+                            std::atomic<bool>& told, std::type_identity_t<Parameters>...) noexcept {
+  return refuse(function.name, what, told);
+}
+
+// What the library behind has set is Kiln's now, too.
+void read_back(cudnnTensorDescriptor_t descriptor) {
+  auto* const real = real_of(descriptor);
+  auto* const get = real_function(cudnnGetTensorNdDescriptor, "cudnnGetTensorNdDescriptor");
+  if (real == nullptr || get == nullptr) return;
+  cudnnDataType_t type{};
+  int rank = 0, dims[CUDNN_DIM_MAX] = {}, strides[CUDNN_DIM_MAX] = {};
+  if (get(real, CUDNN_DIM_MAX, &type, &rank, dims, strides) != CUDNN_STATUS_SUCCESS) return;
+  set(*descriptor, strided_shape(type, rank, dims, strides));
+}
+template <class Other>
+void read_back(Other) {}
+
+template <class... Parameters>
+cudnnStatus_t refuse_or_forward_writing(Function<Parameters...> function, const char* what,
+                                        std::atomic<bool>& told,
+                                        std::type_identity_t<Parameters>... arguments) noexcept {
+  const cudnnStatus_t status = refuse_or_forward(function, what, told, arguments...);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  return guarded([&] { (read_back(arguments), ...); }, function.name);
+}
+
+// The types of a function's parameters.
+template <class Type>
+struct ParametersOf;
+template <class... Parameters>
+struct ParametersOf<cudnnStatus_t(Parameters...)> {
+  template <std::size_t i>
+  using At = std::tuple_element_t<i, std::tuple<Parameters...>>;
+  static constexpr std::size_t count = sizeof...(Parameters);
+};
+template <class Type, std::size_t i>
+using Parameter = typename ParametersOf<Type>::template At<i>;
+
+}  // namespace
+}  // namespace kiln::cudnn
+
+// KILN_PARAMETERS_2(f) is the types of f's first two parameters with names, KILN_ARGUMENTS_2 the
+// names.
+#define KILN_P(f, i) kiln::cudnn::Parameter<decltype(f), i> p##i
+#define KILN_PARAMETERS_0(f)
+#define KILN_PARAMETERS_1(f) KILN_P(f, 0)
+#define KILN_PARAMETERS_2(f) KILN_PARAMETERS_1(f), KILN_P(f, 1)
+#define KILN_PARAMETERS_3(f) KILN_PARAMETERS_2(f), KILN_P(f, 2)
+#define KILN_PARAMETERS_4(f) KILN_PARAMETERS_3(f), KILN_P(f, 3)
+#define KILN_PARAMETERS_5(f) KILN_PARAMETERS_4(f), KILN_P(f, 4)
+#define KILN_PARAMETERS_6(f) KILN_PARAMETERS_5(f), KILN_P(f, 5)
+#define KILN_PARAMETERS_7(f) KILN_PARAMETERS_6(f), KILN_P(f, 6)
+#define KILN_PARAMETERS_8(f) KILN_PARAMETERS_7(f), KILN_P(f, 7)
+#define KILN_PARAMETERS_9(f) KILN_PARAMETERS_8(f), KILN_P(f, 8)
+#define KILN_PARAMETERS_10(f) KILN_PARAMETERS_9(f), KILN_P(f, 9)
+#define KILN_PARAMETERS_11(f) KILN_PARAMETERS_10(f), KILN_P(f, 10)
+#define KILN_PARAMETERS_12(f) KILN_PARAMETERS_11(f), KILN_P(f, 11)
+#define KILN_PARAMETERS_13(f) KILN_PARAMETERS_12(f), KILN_P(f, 12)
+#define KILN_PARAMETERS_14(f) KILN_PARAMETERS_13(f), KILN_P(f, 13)
+#define KILN_PARAMETERS_15(f) KILN_PARAMETERS_14(f), KILN_P(f, 14)
+#define KILN_PARAMETERS_16(f) KILN_PARAMETERS_15(f), KILN_P(f, 15)
+#define KILN_PARAMETERS_17(f) KILN_PARAMETERS_16(f), KILN_P(f, 16)
+#define KILN_PARAMETERS_18(f) KILN_PARAMETERS_17(f), KILN_P(f, 17)
+#define KILN_PARAMETERS_19(f) KILN_PARAMETERS_18(f), KILN_P(f, 18)
+#define KILN_PARAMETERS_20(f) KILN_PARAMETERS_19(f), KILN_P(f, 19)
+#define KILN_PARAMETERS_21(f) KILN_PARAMETERS_20(f), KILN_P(f, 20)
+#define KILN_PARAMETERS_22(f) KILN_PARAMETERS_21(f), KILN_P(f, 21)
+#define KILN_PARAMETERS_23(f) KILN_PARAMETERS_22(f), KILN_P(f, 22)
+#define KILN_PARAMETERS_24(f) KILN_PARAMETERS_23(f), KILN_P(f, 23)
+#define KILN_PARAMETERS_25(f) KILN_PARAMETERS_24(f), KILN_P(f, 24)
+#define KILN_PARAMETERS_26(f) KILN_PARAMETERS_25(f), KILN_P(f, 25)
+#define KILN_PARAMETERS_27(f) KILN_PARAMETERS_26(f), KILN_P(f, 26)
+#define KILN_PARAMETERS_28(f) KILN_PARAMETERS_27(f), KILN_P(f, 27)
+#define KILN_PARAMETERS_29(f) KILN_PARAMETERS_28(f), KILN_P(f, 28)
+#define KILN_PARAMETERS_30(f) KILN_PARAMETERS_29(f), KILN_P(f, 29)
+#define KILN_PARAMETERS_31(f) KILN_PARAMETERS_30(f), KILN_P(f, 30)
+#define KILN_PARAMETERS_32(f) KILN_PARAMETERS_31(f), KILN_P(f, 31)
+#define KILN_PARAMETERS_33(f) KILN_PARAMETERS_32(f), KILN_P(f, 32)
+#define KILN_PARAMETERS_34(f) KILN_PARAMETERS_33(f), KILN_P(f, 33)
+#define KILN_ARGUMENTS_0
+#define KILN_ARGUMENTS_1 , p0
+#define KILN_ARGUMENTS_2 KILN_ARGUMENTS_1, p1
+#define KILN_ARGUMENTS_3 KILN_ARGUMENTS_2, p2
+#define KILN_ARGUMENTS_4 KILN_ARGUMENTS_3, p3
+#define KILN_ARGUMENTS_5 KILN_ARGUMENTS_4, p4
+#define KILN_ARGUMENTS_6 KILN_ARGUMENTS_5, p5
+#define KILN_ARGUMENTS_7 KILN_ARGUMENTS_6, p6
+#define KILN_ARGUMENTS_8 KILN_ARGUMENTS_7, p7
+#define KILN_ARGUMENTS_9 KILN_ARGUMENTS_8, p8
+#define KILN_ARGUMENTS_10 KILN_ARGUMENTS_9, p9
+#define KILN_ARGUMENTS_11 KILN_ARGUMENTS_10, p10
+#define KILN_ARGUMENTS_12 KILN_ARGUMENTS_11, p11
+#define KILN_ARGUMENTS_13 KILN_ARGUMENTS_12, p12
+#define KILN_ARGUMENTS_14 KILN_ARGUMENTS_13, p13
+#define KILN_ARGUMENTS_15 KILN_ARGUMENTS_14, p14
+#define KILN_ARGUMENTS_16 KILN_ARGUMENTS_15, p15
+#define KILN_ARGUMENTS_17 KILN_ARGUMENTS_16, p16
+#define KILN_ARGUMENTS_18 KILN_ARGUMENTS_17, p17
+#define KILN_ARGUMENTS_19 KILN_ARGUMENTS_18, p18
+#define KILN_ARGUMENTS_20 KILN_ARGUMENTS_19, p19
+#define KILN_ARGUMENTS_21 KILN_ARGUMENTS_20, p20
+#define KILN_ARGUMENTS_22 KILN_ARGUMENTS_21, p21
+#define KILN_ARGUMENTS_23 KILN_ARGUMENTS_22, p22
+#define KILN_ARGUMENTS_24 KILN_ARGUMENTS_23, p23
+#define KILN_ARGUMENTS_25 KILN_ARGUMENTS_24, p24
+#define KILN_ARGUMENTS_26 KILN_ARGUMENTS_25, p25
+#define KILN_ARGUMENTS_27 KILN_ARGUMENTS_26, p26
+#define KILN_ARGUMENTS_28 KILN_ARGUMENTS_27, p27
+#define KILN_ARGUMENTS_29 KILN_ARGUMENTS_28, p28
+#define KILN_ARGUMENTS_30 KILN_ARGUMENTS_29, p29
+#define KILN_ARGUMENTS_31 KILN_ARGUMENTS_30, p30
+#define KILN_ARGUMENTS_32 KILN_ARGUMENTS_31, p31
+#define KILN_ARGUMENTS_33 KILN_ARGUMENTS_32, p32
+#define KILN_ARGUMENTS_34 KILN_ARGUMENTS_33, p33
+
+#define KILN_DEFINE(refusal, name, number, what)                                                  \
+  static_assert(kiln::cudnn::ParametersOf<decltype(name)>::count == (number));                    \
+  cudnnStatus_t name(KILN_PARAMETERS_##number(name)) {                                            \
+    static std::atomic<bool> told{false};                                                         \
+    return kiln::cudnn::refusal(kiln::cudnn::Function(name), what, told KILN_ARGUMENTS_##number); \
+  }
+#define KILN_REFUSED(name, number, what) KILN_DEFINE(refuse_or_forward, name, number, what)
+#define KILN_REFUSED_WRITING(name, number, what) \
+  KILN_DEFINE(refuse_or_forward_writing, name, number, what)
+#define KILN_REFUSED_ALWAYS(name, number, what) KILN_DEFINE(refuse_always, name, number, what)
+#define KILN_UNDECLARED(name, what)                \
+  extern "C" cudnnStatus_t name() {                \
+    static std::atomic<bool> told{false};          \
+    return kiln::cudnn::refuse(#name, what, told); \
+  }
+
+#include "cudnn/forward/refused.def"

@@ -1,0 +1,93 @@
+// How a call goes to the library behind: its objects take the place of Kiln's.
+#pragma once
+
+#include <cudnn.h>
+
+#include <type_traits>
+
+#include "api/checks.hpp"
+#include "cudnn/forward/real_library.hpp"
+#include "cudnn/forward/twin.hpp"
+#include "cudnn/library/status.hpp"
+
+namespace kiln::cudnn {
+
+// The twin of an object of Kiln's, made and set if need be; null for null. Throws.
+cudnnHandle_t real_of(cudnnHandle_t handle);
+cudnnTensorDescriptor_t real_of(cudnnTensorDescriptor_t descriptor);
+cudnnFilterDescriptor_t real_of(cudnnFilterDescriptor_t descriptor);
+cudnnConvolutionDescriptor_t real_of(cudnnConvolutionDescriptor_t descriptor);
+cudnnPoolingDescriptor_t real_of(cudnnPoolingDescriptor_t descriptor);
+cudnnActivationDescriptor_t real_of(cudnnActivationDescriptor_t descriptor);
+cudnnOpTensorDescriptor_t real_of(cudnnOpTensorDescriptor_t descriptor);
+cudnnReduceTensorDescriptor_t real_of(cudnnReduceTensorDescriptor_t descriptor);
+cudnnTensorTransformDescriptor_t real_of(cudnnTensorTransformDescriptor_t descriptor);
+
+// Everything else is as it is: numbers, addresses, and objects that Kiln has none of its own for,
+// which the library behind has made.
+template <class Other>
+Other real_of(Other value) {
+  return value;
+}
+
+// Ends the twin, if there is one.
+void end_twin(Twin<cudnnHandle_t>& twin) noexcept;
+void end_twin(Twin<cudnnTensorDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnFilterDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnConvolutionDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnPoolingDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnActivationDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnOpTensorDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnReduceTensorDescriptor_t>& twin) noexcept;
+void end_twin(Twin<cudnnTensorTransformDescriptor_t>& twin) noexcept;
+
+// cudnnDestroy...: destroying null does nothing.
+template <class Descriptor>
+void destroy(Descriptor* descriptor, const char* name) {
+  if (descriptor == nullptr) return;
+  Descriptor& object = api::checked(descriptor, name);
+  end_twin(object.twin);
+  delete &object;
+}
+
+// The function that makes it, by its name and its parameters.
+template <class... Parameters>
+struct Function {
+  using Type = cudnnStatus_t(Parameters...);
+  Function(Type*, const char* called = __builtin_FUNCTION()) : name(called) {}  // NOLINT
+  const char* name;
+};
+
+// Makes the call in the library behind, which must have the function. A failure's sentence is kept.
+template <class... Parameters>
+cudnnStatus_t forward(Function<Parameters...> function,
+                      std::type_identity_t<Parameters>... arguments) noexcept {
+  try {
+    auto* const real =
+        real_function(static_cast<typename Function<Parameters...>::Type*>(nullptr), function.name);
+    if (real == nullptr)
+      fail(KILN_STATUS_NOT_SUPPORTED,
+           "the library that KILN_CUDNN_FORWARD names has no such function");
+    return told_by_real(function.name, real(real_of(arguments)...));
+  } catch (...) {
+    return remember_exception(function.name).status;
+  }
+}
+
+// A function that Kiln serves: what it refuses as NOT_SUPPORTED goes to the library behind.
+template <class... Parameters, class Body>
+cudnnStatus_t serve(Function<Parameters...> function, Body&& body,
+                    std::type_identity_t<Parameters>... arguments) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return CUDNN_STATUS_SUCCESS;
+  } catch (const Error& error) {
+    if (error.status() != KILN_STATUS_NOT_SUPPORTED || !forwards())
+      return remember_exception(function.name).status;
+  } catch (...) {
+    return remember_exception(function.name).status;
+  }
+  return forward(function, arguments...);
+}
+
+}  // namespace kiln::cudnn

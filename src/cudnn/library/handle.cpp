@@ -1,0 +1,57 @@
+#include "cudnn/library/handle.hpp"
+
+#include "cudnn/forward/translate.hpp"
+#include "cudnn/library/settings.hpp"
+#include "cudnn/library/status.hpp"
+#include "device/cuda/driver.hpp"
+
+using kiln::api::check_pointer;
+using kiln::cudnn::context_of;
+using kiln::cudnn::guarded;
+
+namespace {
+
+// The device of the thread's current context; 0, which the CUDA runtime would take, if there is
+// none yet.
+int current_ordinal() {
+  const kiln::cuda::Driver& driver = kiln::cuda::driver();
+  CUdevice device = 0;
+  if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) return 0;
+  return device;  // the driver's devices are their ordinals
+}
+
+}  // namespace
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  return guarded([&] {
+    check_pointer(handle, "handle", "where to store the new handle");
+    *handle = nullptr;
+    const kilnDeviceKind_t device = kiln::cudnn::settings().device;
+    *handle = new cudnnContext(device, device == KILN_DEVICE_CUDA ? current_ordinal() : 0);
+  });
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  return guarded([&] {
+    if (handle == nullptr) return;
+    cudnnContext& context = context_of(handle);
+    kiln::cudnn::end_twin(context.twin);
+    delete &context;
+  });
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId) {
+  return guarded([&] {
+    cudnnContext& context = context_of(handle);
+    context.handle.set_stream(streamId);
+    context.stream = streamId;
+    kiln::cudnn::renew(context.twin);
+  });
+}
+
+cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* streamId) {
+  return guarded([&] {
+    check_pointer(streamId, "streamId", "where to store the stream");
+    *streamId = static_cast<cudaStream_t>(context_of(handle).stream);
+  });
+}

@@ -1,0 +1,32 @@
+#include "cudnn/operations/algorithm_query.hpp"
+
+#include <optional>
+
+#include "cudnn/library/status.hpp"
+#include "cudnn/operations/measure.hpp"
+
+namespace kiln::cudnn {
+
+void check_problem(const ConvolutionCall& call) { must(kilnDestroyPlan(create_plan(call))); }
+
+float measure(ConvolutionCall call) {
+  check_problem(call);
+  const cudnnContext& context = context_of(call.handle);
+  const DescriptorNames names = names_of(call.pass);
+  std::optional<DeviceMemory> made[3];
+  const auto fill = [&](const void*& operand, std::size_t bytes, std::size_t at) {
+    if (operand == nullptr) operand = made[at].emplace(context, bytes).get();
+  };
+  fill(call.x, size_in_bytes(shape_of(call.x_desc, names.x)), 0);
+  fill(call.w, size_in_bytes(shape_of(call.w_desc, names.w)), 1);
+  fill(call.y, size_in_bytes(shape_of(call.y_desc, names.y)), 2);
+  // As float and as double.
+  const bool in_double = shape_of(call.x_desc, names.x).type == CUDNN_DATA_DOUBLE;
+  static constexpr float one_f = 1;
+  static constexpr double one = 1, zero = 0;
+  call.alpha = in_double ? static_cast<const void*>(&one) : &one_f;
+  call.beta = &zero;
+  return milliseconds(context, [&] { run_at_once(call); });
+}
+
+}  // namespace kiln::cudnn

@@ -1,0 +1,89 @@
+// What the queries of algorithms share: Kiln reports one, which needs no workspace.
+#pragma once
+
+#include "api/checks.hpp"
+#include "cudnn/operations/algorithm.hpp"
+#include "cudnn/operations/convolution_call.hpp"
+
+namespace kiln::cudnn {
+
+// Whether Kiln takes the problem. Throws why not.
+void check_problem(const ConvolutionCall& call);
+
+// The milliseconds of the call; operands that are null are made for the purpose. Throws.
+float measure(ConvolutionCall call);
+
+// An operand that the caller must give.
+template <class Pointer>
+Pointer given(Pointer operand, const char* name) {
+  api::check_pointer(operand, name, "the address of a tensor");
+  return operand;
+}
+
+constexpr float not_measured = -1;
+
+// Writes the one result.
+template <class Performance>
+void report(const ConvolutionCall& call, float milliseconds, int* returned, Performance* results) {
+  Performance& result = *results;
+  result = {};
+  result.algo = AlgorithmFacts<decltype(result.algo)>::reported;
+  result.status = CUDNN_STATUS_SUCCESS;
+  result.time = milliseconds;
+  result.memory = 0;
+  result.determinism = CUDNN_DETERMINISTIC;
+  result.mathType = call.convolution_desc->fields.math;
+  *returned = 1;
+}
+
+template <class Performance>
+void check_room(int requested, const int* returned, const Performance* results) {
+  api::check_at_least(1, requested, "requestedAlgoCount");
+  api::check_pointer(returned, "returnedAlgoCount", "where to store how many results there are");
+  api::check_pointer(results, "perfResults", "an array of requestedAlgoCount results");
+}
+
+// cudnnGet...Algorithm_v7: nothing is executed.
+template <class Performance>
+void get_algorithms(const ConvolutionCall& call, int requested, int* returned,
+                    Performance* results) {
+  check_room(requested, returned, results);
+  check_problem(call);
+  report(call, not_measured, returned, results);
+}
+
+// cudnnFind...Algorithm and ...Ex.
+template <class Performance>
+void find_algorithms(const ConvolutionCall& call, int requested, int* returned,
+                     Performance* results) {
+  check_room(requested, returned, results);
+  report(call, measure(call), returned, results);
+}
+
+// The query that takes a preference: none of them wants more than Kiln needs, which is nothing.
+template <class Preference, class Algorithm>
+void get_preferred(const ConvolutionCall& call, Preference preference, Algorithm* algorithm) {
+  constexpr int last = 2;
+  if (static_cast<int>(preference) < 0 || static_cast<int>(preference) > last)
+    fail(KILN_STATUS_BAD_PARAM, "preference is ", static_cast<int>(preference), "; expected 0 to ",
+         last);
+  api::check_pointer(algorithm, "algo", "where to store the algorithm");
+  check_problem(call);
+  *algorithm = AlgorithmFacts<Algorithm>::reported;
+}
+
+template <class Algorithm>
+void get_workspace(const ConvolutionCall& call, Algorithm algorithm, std::size_t* bytes) {
+  check_algorithm(algorithm);
+  api::check_pointer(bytes, "sizeInBytes", "where to store the bytes");
+  check_problem(call);
+  *bytes = 0;
+}
+
+inline void get_count(cudnnHandle_t handle, int* count) {
+  context_of(handle);
+  api::check_pointer(count, "count", "where to store the number");
+  *count = 1;
+}
+
+}  // namespace kiln::cudnn

@@ -1,0 +1,12 @@
+// The policy `background`: a new problem runs by a kernel that compiles in a moment, until the one
+// that Kiln would choose is compiled.
+#pragma once
+
+#include "cudnn/operations/convolution_call.hpp"
+
+namespace kiln::cudnn {
+
+// Throws.
+void run_in_background(const ConvolutionCall& call);
+
+}  // namespace kiln::cudnn
