@@ -1,0 +1,138 @@
+// No kernel keeps anything in device memory of its own: launches of one kernel on two streams would
+// meet there. What blocks hand on lies in the workspace, of which every launch has its own.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/embedded.hpp"
+#include "codegen/source.hpp"
+#include "engines/choice.hpp"
+#include "engines/engine.hpp"
+#include "problem/line/problem_line.hpp"
+
+namespace {
+
+using namespace kiln;
+
+// The text without comments and lines of the preprocessor.
+std::string bare(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (!line.starts_with('#')) out += line.substr(0, line.find("//")) + '\n';
+    at = end + 1;
+  }
+  return out;
+}
+
+// The declarations of variables that a kernel can write to and that outlive it: __device__ or
+// __managed__ ones of a module, and static ones of a function, unless they are constants.
+std::vector<std::string> lasting_variables(const std::string& text) {
+  static const std::regex attribute(R"(\b(__align__|alignas|__attribute__)\s*\([^)]*\))");
+  // From such a word to what tells a variable from a function, which has a "(".
+  static const std::regex declaration(
+      R"(\b(__device__|__managed__|device_inline|static)\b[^;{}()=\[]*[;{(=\[])");
+  static const std::regex constant(R"(\b(const|constexpr|__constant__)\b)");
+  const std::string code = std::regex_replace(bare(text), attribute, "");
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(code.begin(), code.end(), declaration), end; at != end; ++at) {
+    const std::string words = at->str();
+    if (words.back() != '(' && !std::regex_search(words, constant)) found.push_back(words);
+  }
+  return found;
+}
+
+// What is generated of a kernel stands above the first of its files.
+std::string generated(const KernelSpec& spec) {
+  const std::string text = generate_source(spec, KILN_DEVICE_CUDA);
+  const std::size_t files = text.find("// ---- ");
+  BOOST_REQUIRE(files != std::string::npos);
+  return text.substr(0, files);
+}
+
+void check(const std::string& name, const std::string& text) {
+  for (const std::string& variable : lasting_variables(text))
+    BOOST_ERROR(name << " has a variable that outlives a launch: " << variable);
+}
+
+// Of every operation, of all passes: together they reach every engine.
+std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
+  std::vector<Problem> out;
+  for (const char* line :
+       {"mb8ic128ih28oc128kh3ph1", "mb8ic128ih28oc128kh1", "mb8ic3ih128oc96kh11",
+        "mb8ic3ih224oc64kh7ph3sh2", "g64mb8ic64ih28oc64kh3ph1", "mb8ic64ih56oc2kh3ph1"}) {
+    const ConvolutionOperands o =
+        describe_convolution(parse_convolution_line(line), type, layout, KILN_CROSS_CORRELATION);
+    out.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));
+    out.emplace_back(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    out.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
+  }
+  const ConvolutionOperands o = describe_convolution(
+      parse_convolution_line("mb8ic64ih28oc64kh3ph1"), type, layout, KILN_CROSS_CORRELATION);
+  const Tensor& x = o.x;
+  PoolingSpec pool;
+  pool.spatial = 2;
+  pool.window = {3, 3};
+  pool.stride = {2, 2};
+  Tensor y = x, channels = x, other = x;
+  y.dims = pooling_output_dims(pool, x);
+  y.strides = dense_strides(layout, 4, y.dims);
+  channels.dims = {1, x.dims[1], 1, 1};
+  channels.strides = dense_strides(layout, 4, channels.dims);
+  other.strides =
+      dense_strides(layout == KILN_TENSOR_NCHW ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW, 4, x.dims);
+  out.emplace_back(make_pooling_forward(pool, x, y));
+  out.emplace_back(make_pooling_backward(pool, y, &x, x));
+  for (kilnSoftmaxMode_t mode : {KILN_SOFTMAX_MODE_CHANNEL, KILN_SOFTMAX_MODE_INSTANCE})
+    out.emplace_back(make_softmax_forward(KILN_SOFTMAX_ACCURATE, mode, x, x));
+  out.emplace_back(make_activation_forward({KILN_ACTIVATION_GELU_ERF, 0}, x, x));
+  out.emplace_back(make_transform(x, other));
+  out.emplace_back(make_bias_gradient(x, channels));
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(device_memory)
+
+BOOST_AUTO_TEST_CASE(a_variable_is_told_from_a_constant_and_a_function) {
+  for (const char* text :
+       {"__device__ float sums[8];", "static __device__ int turn = 0;", "__managed__ int x;",
+        "__device__ __align__(16) float scratch[4];", "device_inline unsigned arrived{0};",
+        "__global__ void f() { static int calls; }", "__device__ unsigned\n  tickets;"})
+    BOOST_TEST(lasting_variables(text).size() == 1u, text);
+  for (const char* text :
+       {"__device__ const float table[] = {1, 2};", "static constexpr int N = 3;",
+        "__constant__ float table[8];", "device_inline float f(float x) { return x; }",
+        "// __device__ float sums[8];\nint x;", "__device__ T operator()(T x) const;",
+        "#define device_inline __device__ __forceinline__\nusing i32 = int;",
+        "static_assert(N > 0);"})
+    BOOST_TEST(lasting_variables(text).empty(), text);
+}
+
+BOOST_AUTO_TEST_CASE(no_kernel_file_has_one) {
+  BOOST_TEST(embedded_files().size() > 50);
+  for (const EmbeddedFile& file : embedded_files())
+    if (!file.path.starts_with("host/")) check(std::string(file.path), std::string(file.text));
+}
+
+BOOST_AUTO_TEST_CASE(no_generated_text_has_one) {
+  std::set<std::string> seen;
+  for (DataType type : {KILN_DATA_HALF, KILN_DATA_FLOAT})
+    for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+      for (const Problem& problem : problems(type, layout))
+        for (const Option& option : all_candidates(problem, known_architecture("sm_90a"))) {
+          if (!seen.insert(option.name.engine).second) continue;
+          const Proposal& proposal = option.choice.proposal;
+          check(option.name.engine, generated(proposal.kernel));
+          for (const Step& step : proposal.then) check(option.name.engine, generated(step.kernel));
+        }
+  for (const Engine* const engine : engines())
+    BOOST_TEST(seen.count(engine->name()) == 1u, "no problem here reaches " << engine->name());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
