@@ -3,6 +3,7 @@
 
 #include "target/half.cuh"
 #include "target/kernel.cuh"
+#include "target/matrix_load.cuh"
 
 device_inline float tf32_of(float x) {
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, x) & 0xffffe000u);
@@ -84,26 +85,4 @@ device_inline void mma_of_pairs(float (&c)[4], const u32 (&a)[4], const u32 (&b)
 template <class T, int L, class Sums, int RIGHT>
 device_inline void mma_16x8x16(Sums& sums, const u32 (&left)[4], const u32 (&right)[RIGHT][2]) {
   for (int r = 0; r < RIGHT; ++r) mma_of_pairs<T>(sums.part[L][r], left, right[r]);
-}
-
-// Every lane's address of a row.
-device_inline const unsigned char* const* matrix_rows(const void* row) {
-  return static_cast<const unsigned char* const*>(
-      kiln_context->warp_exchange(kiln_context, &row, sizeof row));
-}
-device_inline void load_matrices(u32 (&out)[4], const void* row) {
-  const unsigned char* const* const rows = matrix_rows(row);
-  const u32 lane = kiln_context->lane(kiln_context);
-  for (u32 i = 0; i < 4; ++i)
-    out[i] = reinterpret_cast<const u32*>(rows[8 * i + lane / 4])[lane % 4];
-}
-device_inline void load_matrices_transposed(u32 (&out)[4], const void* row) {
-  const unsigned char* const* const rows = matrix_rows(row);
-  const u32 lane = kiln_context->lane(kiln_context), g = lane / 4, t = lane % 4;
-  for (u32 i = 0; i < 4; ++i) {
-    const auto element = [&](u32 k) {
-      return static_cast<u32>(reinterpret_cast<const unsigned short*>(rows[8 * i + k])[g]);
-    };
-    out[i] = element(2 * t) | element(2 * t + 1) << 16;
-  }
 }

@@ -11,6 +11,7 @@
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
+#include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/halo/nchw.hpp"
 #include "engines/conv/halo/nchw_wgmma.hpp"
 #include "engines/conv/halo/nhwc.hpp"
@@ -47,11 +48,11 @@ std::span<const Engine* const> engines() {
                    HaloWgmmaPlanarEngine, HaloGemmEngine, HaloGemmWgmmaEngine, HaloGemmPlanarEngine,
                    HaloGemmPlanarWgmmaEngine, FewChannelsEngine, FewChannelsWgmmaEngine,
                    FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-                   DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine, DepthwiseWgradEngine,
-                   DenseWgradEngine, WgradChannelsLastEngine, WgradPlanarEngine,
-                   WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine, DirectWgradEngine,
-                   PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
-                   TransposeEngine, PointwiseEngine, ReductionEngine>);
+                   GroupedNhwcEngine, DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine,
+                   DepthwiseWgradEngine, DenseWgradEngine, WgradChannelsLastEngine,
+                   WgradPlanarEngine, WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine,
+                   DirectWgradEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

@@ -113,6 +113,13 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution(few.spec, few.x, few.w, few.y), engine);
     }
     if (layout == KILN_TENSOR_NHWC) {
+      for (const char* line :
+           {"g32mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1", "g8mb8ic64ih28oc64kh3ph1",
+            "g4mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh7ph3sh2"}) {
+        const ConvolutionOperands groups = operands(line);
+        add(make_convolution(groups.spec, groups.x, groups.w, groups.y), "grouped_nhwc_mma");
+        add(make_convolution_dgrad(groups.spec, groups.w, groups.y, groups.x), "grouped_nhwc_mma");
+      }
       const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
       for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})
         add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);

@@ -7,13 +7,12 @@
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t copy_bytes = 16;
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
 constexpr std::int64_t most_columns = 16;  // of the source, that a thread holds
 
@@ -25,19 +24,15 @@ struct Tile {
   std::int64_t threads() const { return lanes * runs; }
 };
 
-std::int64_t vector_of(DataType type) {
-  return copy_bytes / static_cast<std::int64_t>(size_of(type));
-}
-
 std::int64_t columns_met(const Gather& gather, std::int64_t q) {
   return (q - 1) * gather.stride[2] + (gather.largest_taps()[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
 std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t bytes = gather.most_taps() * vector_of(problem.type) *
+  const std::int64_t bytes = gather.most_taps() * channel_vector(problem.type) *
                              static_cast<std::int64_t>(size_of(compute_type(problem.type)));
   return depthwise_lanes(
-      ceil_div(problem.groups, vector_of(problem.type)),
+      ceil_div(problem.groups, channel_vector(problem.type)),
       std::clamp<std::int64_t>(most_filter_bytes / std::max<std::int64_t>(bytes, 1), 1, 32));
 }
 
@@ -47,9 +42,10 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   while (tile.q > 1 && (columns_met(gather, tile.q) > most_columns || tile.q / 2 >= largest[2]))
     tile.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) tile.p = 1;
-  const std::int64_t sums = tile.p * tile.q * vector_of(problem.type) *
+  const std::int64_t sums = tile.p * tile.q * channel_vector(problem.type) *
                             static_cast<std::int64_t>(size_of(compute_type(problem.type))) / 4;
-  const DepthwiseBlock block = depthwise_block(sums + columns_met(gather, tile.q) * copy_bytes / 4);
+  const DepthwiseBlock block =
+      depthwise_block(sums + columns_met(gather, tile.q) * channel_vector_bytes / 4);
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
@@ -61,29 +57,11 @@ std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather, co
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = vector_of(problem.type);
+  const std::int64_t vector = channel_vector(problem.type);
   if (gather.rows != 1 || gather.channels != 1)
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes single ones");
-  for (const Gather::Phase& phase : gather.phases)
-    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
-      return "three dimensions of space; this engine takes one and two";
-  if (problem.groups % vector != 0)
-    return cat(problem.groups, " channels; expected a multiple of ", vector);
-  if (problem.alignment < copy_bytes)
-    return cat("the alignment is ", problem.alignment, " bytes; expected ", copy_bytes);
-  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  if (std::string reason =
-          vector_strides_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
-      !reason.empty())
-    return reason;
-  if (std::string reason = vector_strides_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
-      !reason.empty())
-    return reason;
-  for (const Gather::Phase& phase : gather.phases)
-    if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
-  if (problem.epilogue.residual && problem.z_strides != problem.y_strides)
-    return "z and y have other strides; this engine adds a z that lies as y does";
+  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (columns_met(gather, 1) > most_columns)
     return cat("a row of the filter reaches over ", columns_met(gather, 1),
                " places; expected at most ", most_columns);
@@ -109,7 +87,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
   const Tile tile = tile_of(problem, gather);
-  const std::int64_t vector = vector_of(problem.type);
+  const std::int64_t vector = channel_vector(problem.type);
   const auto compute_bytes = static_cast<std::int64_t>(size_of(compute_type(problem.type)));
 
   KernelSpec spec;
@@ -118,7 +96,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   spec.entry = name();
   spec.tile = cat(tile.p, "x", tile.q, " pixels x ", vector, " channels a thread, ",
                   tile.lanes * vector, " channels a block, ", tile.threads(), " threads");
-  spec.alignment = copy_bytes;
+  spec.alignment = channel_vector_bytes;
   spec.shared_memory =
       static_cast<std::uint32_t>(gather.most_taps() * tile.lanes * vector * compute_bytes);
   spec.constants = gather_constants(problem, gather);

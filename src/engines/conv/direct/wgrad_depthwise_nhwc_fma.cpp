@@ -9,14 +9,13 @@
 #include "engines/choice.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t copy_bytes = 16;
 constexpr std::int64_t most_sums = 80;     // of a thread, in registers of 32 bits
 constexpr std::int64_t most_columns = 12;  // of the source, that a thread holds
 constexpr int clusters[] = {1, 2, 4, 8};
@@ -30,9 +29,6 @@ struct Tile {
   std::int64_t threads() const { return lanes * runs; }
 };
 
-std::int64_t vector_of(DataType type) {
-  return copy_bytes / static_cast<std::int64_t>(size_of(type));
-}
 std::int64_t compute_bytes(DataType type) {
   return static_cast<std::int64_t>(size_of(compute_type(type)));
 }
@@ -44,25 +40,27 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
 
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
-  const std::int64_t vector = vector_of(problem.type);
+  const std::int64_t vector = channel_vector(problem.type);
   const std::int64_t registers = vector * taps[2] * compute_bytes(problem.type) / 4;  // of a row
   Tile tile{4, std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
             depthwise_lanes(ceil_div(problem.groups, vector)), 0, 0};
   while (tile.q > 1 && columns_met(gather, tile.q) > most_columns) tile.q /= 2;
-  const DepthwiseBlock block = depthwise_block(
-      tile.filter_rows * registers + (columns_met(gather, tile.q) + tile.q) * copy_bytes / 4);
+  const DepthwiseBlock block =
+      depthwise_block(tile.filter_rows * registers +
+                      (columns_met(gather, tile.q) + tile.q) * channel_vector_bytes / 4);
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
 }
 
 std::int64_t tile_count(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
-  return ceil_div(problem.groups, tile.lanes * vector_of(problem.type)) *
+  return ceil_div(problem.groups, tile.lanes * channel_vector(problem.type)) *
          ceil_div(gather.phases.front().taps[1], tile.filter_rows);
 }
 std::int64_t tile_elements(const ConvolutionProblem& problem, const Gather& gather,
                            const Tile& tile) {
-  return tile.filter_rows * gather.phases.front().taps[2] * tile.lanes * vector_of(problem.type);
+  return tile.filter_rows * gather.phases.front().taps[2] * tile.lanes *
+         channel_vector(problem.type);
 }
 std::int64_t units_of(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
@@ -70,23 +68,10 @@ std::int64_t units_of(const ConvolutionProblem& problem, const Gather& gather, c
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = vector_of(problem.type);
-  const Gather::Phase& phase = gather.phases.front();
   if (gather.rows != 1 || gather.channels != 1)
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes single ones");
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
-    return "three dimensions of space; this engine takes one and two";
-  if (problem.groups % vector != 0)
-    return cat(problem.groups, " channels; expected a multiple of ", vector);
-  if (problem.alignment < copy_bytes)
-    return cat("the alignment is ", problem.alignment, " bytes; expected ", copy_bytes);
-  if (std::string reason = vector_strides_refusal("x", gather.source_strides, vector);
-      !reason.empty())
-    return reason;
-  if (std::string reason = vector_strides_refusal("dy", gather.out_strides, vector);
-      !reason.empty())
-    return reason;
+  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (columns_met(gather, 1) > most_columns)
     return cat("a row of the filter reaches over ", columns_met(gather, 1),
                " places; expected at most ", most_columns);
@@ -132,7 +117,7 @@ KernelSpec shared_spec(const char* entry, const ConvolutionProblem& problem, con
       {"GROUPS", problem.groups, "channels"},
       {"TAPS_R", phase.taps[1], ""},
       {"TAPS_S", phase.taps[2], ""},
-      {"VECTOR", vector_of(problem.type), "channels of a thread"},
+      {"VECTOR", channel_vector(problem.type), "channels of a thread"},
       {"FILTER_ROWS", tile.filter_rows, "of a thread"},
       {"LANES_C", tile.lanes, "vectors of channels of a block"},
       {"DW_FIRST", phase.w_first, ""},
@@ -190,7 +175,7 @@ Proposal DepthwiseWgradEngine::propose(const ConvolutionProblem& problem, int cl
   const Gather::Phase& phase = gather.phases.front();
   const Tile tile = tile_of(problem, gather);
   const bool partial = groups > 1;
-  const std::int64_t vector = vector_of(problem.type), bytes = compute_bytes(problem.type);
+  const std::int64_t vector = channel_vector(problem.type), bytes = compute_bytes(problem.type);
   const std::int64_t tiles = tile_count(problem, gather, tile);
   const std::int64_t elements = tile_elements(problem, gather, tile);
   const auto lower = [&](std::size_t i) {
@@ -202,7 +187,7 @@ Proposal DepthwiseWgradEngine::propose(const ConvolutionProblem& problem, int cl
   spec.tile =
       cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ", tile.q,
           " pixels a unit, ", tile.threads(), " threads", partial ? ", two steps" : "");
-  spec.alignment = copy_bytes;
+  spec.alignment = channel_vector_bytes;
   spec.shared_memory = static_cast<std::uint32_t>((tile.threads() * vector + elements) * bytes);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});

@@ -1,0 +1,314 @@
+// Forward convolution and data gradient of channels-last tensors of 16 bits whose groups have 2, 4,
+// 8 or 16 channels, as many in as out, on the tensor cores.
+//
+// A block takes tiles of TILE_P x TILE_Q pixels by OCTETS octets (8 channels, 16 bytes) in turn.
+// The source's places that a tile meets, its halo, come to shared memory as [place][octet], while
+// the tile before is multiplied; the filter lies there as registers hold it, for all tiles. A warp
+// computes 32 pixels, the rows of its products, by 4 octets.
+//
+// The reduction of a product is channels of one group at several taps: lane t of four reads the 16
+// bytes of an octet at the place of tap 4 n + t, whose words are elements of left operands as they
+// are. No zero between groups is ever multiplied, so infinities and NaN stay in their group.
+#include "common/magic.cuh"
+#include "conv/geometry/gather_params.h"
+#include "conv/grouped/lanes.cuh"
+#include "conv/store/epilogue.cuh"
+#include "target/async_copy.cuh"
+#include "target/shared_memory.cuh"
+#include "target/warp_product.cuh"
+
+constexpr int THREADS = 32 * WARPS_P * (OCTETS / WARP_OCTETS);
+constexpr int PITCH =
+    OCTETS * 16 + 16;  // of a place: lanes that read side by side meet no bank twice
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr u32 FILTER_OFFSET = 2 * STAGE_BYTES;
+
+// A unit: the octets of whole groups. Its products at a step, which covers STEP_TAPS taps, and the
+// sums that they go to.
+constexpr int UNIT_OCTETS = GROUP == 16 ? 2 : 1;
+constexpr int UNITS = OCTETS / UNIT_OCTETS;  // of a block
+constexpr int STEP_QUADS = GROUP == 2 ? 2 : 1;
+constexpr int PRODUCTS = GROUP == 2 ? 4 : GROUP == 16 ? 8 : 2;
+constexpr int SUMS = GROUP == 2 ? 4 : GROUP == 8 ? 1 : 2;
+
+struct alignas(8) RightOperand {
+  u32 word[2];
+};
+struct alignas(16) Octet {
+  u32 word[4];
+};
+
+// Where a phase's halo lies.
+template <int PHASE>
+struct Halo {
+  static constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE], TAPS = TAPS_R * TAPS_S;
+  static constexpr int STEPS = (TAPS + 4 * STEP_QUADS - 1) / (4 * STEP_QUADS);
+  static constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1,
+                       WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
+  static constexpr int FIRST_H = ORIGIN_H[PHASE] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0),
+                       FIRST_W = ORIGIN_W[PHASE] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
+};
+
+struct Spot {
+  i64 image;
+  int p, q;  // the tile's first pixel in the phase's output
+};
+
+device_inline Spot spot_of(u64 tile) {
+  const u64 row = DIVIDE(DIV_TILES_Q, tile);
+  const u64 image = DIVIDE(DIV_TILES_P, row);
+  Spot spot;
+  spot.image = static_cast<i64>(image);
+  spot.q = static_cast<int>(tile - row * DIV_TILES_Q) * TILE_Q;
+  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
+  return spot;
+}
+
+// Starts to copy a tile's halo; what lies outside the source is zero.
+template <int PHASE>
+device_inline void load_halo(const GatherParams& params, u64 tile, int first_channel,
+                             unsigned char* stage) {
+  using H = Halo<PHASE>;
+  if constexpr (H::TAPS > 0) {
+    const Spot spot = spot_of(tile);
+    const int h0 = spot.p * STRIDE_H + H::FIRST_H, w0 = spot.q * STRIDE_W + H::FIRST_W;
+    const element_t* const source =
+        static_cast<const element_t*>(params.source) + spot.image * SOURCE_STRIDE_N + first_channel;
+#pragma unroll 1
+    for (int i = thread_x(); i < H::HEIGHT * H::WIDTH * OCTETS; i += THREADS) {
+      const int place = i / OCTETS, octet = i % OCTETS;
+      const int row = place / H::WIDTH, column = place - row * H::WIDTH;
+      const int h = h0 + row, w = w0 + column;
+      const bool valid = static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                         static_cast<u32>(w) < static_cast<u32>(SOURCE_W) &&
+                         first_channel + octet * 8 < ALL_CHANNELS;
+      async_copy<16>(stage + place * PITCH + octet * 16,
+                     source + (static_cast<i64>(h) * SOURCE_STRIDE_H +
+                               static_cast<i64>(w) * SOURCE_STRIDE_W + octet * 8),
+                     valid);
+    }
+  }
+}
+
+// One element of the filter: what group channel `in` at the tap of place `tap` adds to `out`.
+template <int PHASE>
+device_inline u32 filter_bits(const element_t* w, int group, int out, int in, int tap) {
+  using H = Halo<PHASE>;
+  if (tap >= H::TAPS || group >= GROUPS) return 0;
+  const int row = tap / H::TAPS_S, column = tap - row * H::TAPS_S;
+  const int r = STEP_H < 0 ? H::TAPS_R - 1 - row : row;
+  const int s = STEP_W < 0 ? H::TAPS_S - 1 - column : column;
+  return w[static_cast<i64>(group) * W_STRIDE_GROUP + static_cast<i64>(out) * W_STRIDE_ROW +
+           static_cast<i64>(in) * W_STRIDE_C + static_cast<i64>(r) * W_STRIDE_R +
+           static_cast<i64>(s) * W_STRIDE_S]
+      .bits;
+}
+
+// The right operands of the block's channels, as [unit][step][product][lane]. A group of fewer than
+// 8 channels has its filters in all 8 columns, again and again, so that a lane has those of the
+// channels that are its in the octet whichever group they are of.
+template <int PHASE>
+device_inline void load_filter(const GatherParams& params, int first_channel, u32* filter) {
+  using H = Halo<PHASE>;
+  if constexpr (H::TAPS > 0) {
+    constexpr int STEPS = H::STEPS;
+    const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
+#pragma unroll 1
+    for (int i = thread_x(); i < UNITS * STEPS * PRODUCTS * 64; i += THREADS) {
+      const int word = i % 2, lane = i / 2 % 32, product = i / 64 % PRODUCTS;
+      const int step = i / (64 * PRODUCTS) % STEPS, unit = i / (64 * PRODUCTS * STEPS);
+      const int column = lane / 4, t = lane % 4;
+      int group = (first_channel + unit * UNIT_OCTETS * 8) / GROUP;
+      int in = 2 * word, out = column % GROUP, tap = 4 * step + t;
+      if constexpr (GROUP == 2) {
+        group += product, in = 0, tap = 4 * (2 * step + word) + t;
+      } else if constexpr (GROUP == 4) {
+        group += product;
+      } else if constexpr (GROUP == 8) {
+        in += 4 * product;
+      } else {
+        in += 4 * (product / 2), out = 8 * (product % 2) + column;
+      }
+      filter[i] = filter_bits<PHASE>(w, group, out, in, tap) |
+                  filter_bits<PHASE>(w, group, out, in + 1, tap) << 16;
+    }
+  }
+}
+
+// Where the lane's tap of a quad lies from the pixel's first one.
+template <int PHASE>
+device_inline int tap_offset(int tap) {
+  using H = Halo<PHASE>;
+  const int row = tap / H::TAPS_S, column = tap - row * H::TAPS_S;
+  return (row * DISTANCE_H * H::WIDTH + column * DISTANCE_W) * PITCH;
+}
+
+// The lane's octets of 32 pixels at its tap of a quad: of rows g and g + 8 of each product.
+template <int PHASE>
+device_inline void load_octets(Octet (&to)[2][2], const unsigned char* stage,
+                               const int (&pixels)[2][2], int quad) {
+  const int tap = 4 * quad + static_cast<int>(thread_x() % 4);
+  const bool exists = tap < Halo<PHASE>::TAPS;
+  const unsigned char* const from = stage + (exists ? tap_offset<PHASE>(tap) : 0);
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      to[i][half] = Octet{};
+      if (exists) to[i][half] = *reinterpret_cast<const Octet*>(from + pixels[i][half]);
+    }
+}
+
+// The sums of a unit's step. stage: at the unit's octets; filter: at the unit's right operands of
+// the step.
+template <int PHASE>
+device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stage,
+                            const int (&pixels)[2][2], const RightOperand* filter, int step) {
+  constexpr int READS = GROUP == 2 || GROUP == 16 ? 2 : 1;
+  Octet octets[READS][2][2];
+#pragma unroll
+  for (int read = 0; read < READS; ++read)
+    load_octets<PHASE>(octets[read], stage + (GROUP == 16 ? 16 * read : 0), pixels,
+                       STEP_QUADS * step + (GROUP == 2 ? read : 0));
+#pragma unroll
+  for (int product = 0; product < PRODUCTS; ++product) {
+    const RightOperand right = filter[product * 32 + thread_x() % 32];
+    // The two words of the left operand, of which read each is, and the sums.
+    const int first = GROUP == 2 ? product : GROUP == 16 ? 2 * (product / 2 % 2) : 2 * product;
+    const int second = GROUP == 2 ? first : first + 1;
+    const int read = GROUP == 16 ? product / 4 : 0, other = GROUP == 2 ? 1 : read;
+    const int sum = GROUP == 8 ? 0 : GROUP == 16 ? product % 2 : product;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const u32 left[4] = {octets[read][i][0].word[first], octets[read][i][1].word[first],
+                           octets[other][i][0].word[second], octets[other][i][1].word[second]};
+      add_product<element_t>(sums[sum][i], left, right.word);
+    }
+  }
+}
+
+// The sums of a warp's pixels and octets: [16 pixels each][octet], of each the lane's two channels
+// of pixel g, then of g + 8.
+template <int PHASE>
+device_inline void multiply(float (&results)[2][WARP_OCTETS][4], const unsigned char* stage,
+                            const int (&pixels)[2][2], const RightOperand* filter) {
+  using H = Halo<PHASE>;
+  constexpr int STEPS = H::STEPS;
+  constexpr int UNROLLED =
+      STEPS <= 3 && GROUP >= 8 ? STEPS : 1;  // those of fewer need more registers
+#pragma unroll
+  for (int unit = 0; unit < WARP_OCTETS / UNIT_OCTETS; ++unit) {
+    float sums[SUMS][2][4] = {};
+    if constexpr (STEPS > 0) {
+#pragma unroll UNROLLED
+      for (int step = 0; step < STEPS; ++step)
+        add_step<PHASE>(sums, stage + unit * UNIT_OCTETS * 16, pixels,
+                        filter + (unit * STEPS + step) * PRODUCTS * 32, step);
+    }
+    const u32 t = thread_x() % 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        float(*const to)[4] = &results[i][unit * UNIT_OCTETS];
+        if constexpr (GROUP == 2)
+          to[0][c] = t < 2    ? t == 0 ? sums[0][i][c] : sums[1][i][c]
+                        : t == 2 ? sums[2][i][c]
+                              : sums[3][i][c];
+        else if constexpr (GROUP == 4)
+          to[0][c] = t < 2 ? sums[0][i][c] : sums[1][i][c];
+        else
+#pragma unroll
+          for (int octet = 0; octet < UNIT_OCTETS; ++octet) to[octet][c] = sums[octet][i][c];
+      }
+  }
+}
+
+template <int PHASE>
+device_inline void compute_tile(const GatherParams& params, u64 tile, int first_channel,
+                                const unsigned char* stage, const u32* filter) {
+  using H = Halo<PHASE>;
+  const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
+  const int first_pixel = warp % WARPS_P * 32 + lane / 4, part = warp / WARPS_P;
+  int pixels[2][2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int pixel = first_pixel + 16 * i + 8 * half;
+      pixels[i][half] =
+          pixel < TILE_P * TILE_Q
+              ? (pixel / TILE_Q * STRIDE_H * H::WIDTH + pixel % TILE_Q * STRIDE_W) * PITCH
+              : 0;
+    }
+  float results[2][WARP_OCTETS][4];
+  constexpr int PART_OPERANDS =
+      WARP_OCTETS / UNIT_OCTETS * H::STEPS * PRODUCTS * 32;  // of a warp's channels
+  multiply<PHASE>(results, stage + part * WARP_OCTETS * 16, pixels,
+                  reinterpret_cast<const RightOperand*>(filter) + part * PART_OPERANDS);
+
+  Epilogue epilogue;
+  epilogue.out = static_cast<element_t*>(params.out);
+  epilogue.z = static_cast<const element_t*>(params.z);
+  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.alpha = static_cast<compute_t>(params.alpha);
+  epilogue.beta = static_cast<compute_t>(params.beta);
+  epilogue.coef = coefficients_of<compute_t>(params);
+  const int channel = first_channel + (part * WARP_OCTETS + lane % 4) * 8;
+  const bool exists = channel < ALL_CHANNELS;
+  float bias[8];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) bias[c] = exists ? epilogue.bias_of(channel + c) : 0.0f;
+  const Spot spot = spot_of(tile);
+  const i64 first = OUT_FIRST[PHASE] + spot.image * OUT_STRIDE_N + channel;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float octets[2][8];
+    exchange_octets(octets, results[i]);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int pixel = from_here(first_pixel) + 16 * i + 8 * half;
+      const int p = spot.p + pixel / TILE_Q, q = spot.q + pixel % TILE_Q;
+      if (exists && pixel < TILE_P * TILE_Q && p < OUT_P[PHASE] && q < OUT_Q[PHASE])
+        epilogue.store_vector(
+            first + static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q,
+            octets[half], bias);
+    }
+  }
+}
+
+template <int PHASE>
+device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u32 slots,
+                             int first_channel, unsigned char* stages, u32* filter) {
+  if (phase == PHASE) {
+    const u64 tiles = static_cast<u64>(params.tiles);
+    load_halo<PHASE>(params, slot, first_channel, stages);
+    async_commit();
+    load_filter<PHASE>(params, first_channel, filter);
+    int stage = 0;
+#pragma unroll 1
+    for (u64 tile = slot; tile < tiles; tile += slots) {
+      if (tile + slots < tiles)
+        load_halo<PHASE>(params, tile + slots, first_channel, stages + (STAGE_BYTES - stage));
+      async_commit();
+      async_wait<1>();
+      block_barrier();  // the tile's halo is there for all, and the filter
+      compute_tile<PHASE>(params, tile, first_channel, stages + stage, filter);
+      block_barrier();  // before the stage takes another halo
+      stage = STAGE_BYTES - stage;
+    }
+    return;
+  }
+  if constexpr (PHASE + 1 < PHASES)
+    run_phase<PHASE + 1>(params, phase, slot, slots, first_channel, stages, filter);
+}
+
+// Blocks: channels first, then phases, then slots, which take tiles of pixels in turn.
+KILN_KERNEL(grouped_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  unsigned char* const stages = shared_array<unsigned char, 2 * STAGE_BYTES>(0);
+  u32* const filter = shared_array<u32, UNITS * MOST_STEPS * PRODUCTS * 64>(FILTER_OFFSET);
+  const u32 rest = block_x() / CHANNEL_TILES, slot = rest / PHASES;
+  run_phase<0>(params, rest % PHASES, slot, grid_x() / (CHANNEL_TILES * PHASES),
+               static_cast<int>(block_x() % CHANNEL_TILES) * OCTETS * 8, stages, filter);
+}

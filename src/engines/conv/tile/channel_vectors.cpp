@@ -1,0 +1,33 @@
+#include "engines/conv/tile/channel_vectors.hpp"
+
+#include "core/text.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+
+namespace kiln {
+
+std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  const std::int64_t vector = channel_vector(problem.type);
+  for (const Gather::Phase& phase : gather.phases)
+    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
+      return "three dimensions of space; this engine takes one and two";
+  for (const std::int64_t channels :
+       {problem.groups * gather.channels, problem.groups * gather.rows})
+    if (channels % vector != 0) return cat(channels, " channels; expected a multiple of ", vector);
+  if (problem.alignment < channel_vector_bytes)
+    return cat("the alignment is ", problem.alignment, " bytes; expected ", channel_vector_bytes);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  const char* const out = dgrad ? "dx" : problem.pass == ConvolutionPass::wgrad ? "dy" : "y";
+  if (std::string reason =
+          vector_strides_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
+      !reason.empty())
+    return reason;
+  if (std::string reason = vector_strides_refusal(out, gather.out_strides, vector); !reason.empty())
+    return reason;
+  for (const Gather::Phase& phase : gather.phases)
+    if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
+  if (problem.epilogue.residual && problem.z_strides != problem.y_strides)
+    return "z and y have other strides; this engine adds a z that lies as y does";
+  return "";
+}
+
+}  // namespace kiln
