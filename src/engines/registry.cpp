@@ -12,6 +12,7 @@
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
+#include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
 #include "engines/conv/halo/nchw.hpp"
 #include "engines/conv/halo/nchw_wgmma.hpp"
 #include "engines/conv/halo/nhwc.hpp"
@@ -49,10 +50,11 @@ std::span<const Engine* const> engines() {
                    HaloGemmPlanarWgmmaEngine, FewChannelsEngine, FewChannelsWgmmaEngine,
                    FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
                    GroupedNhwcEngine, DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine,
-                   DepthwiseWgradEngine, DenseWgradEngine, WgradChannelsLastEngine,
-                   WgradPlanarEngine, WgradPlanarWgmmaEngine, WgradMmaEngine, WgradFmaEngine,
-                   DirectWgradEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+                   DepthwiseWgradEngine, GroupedWgradEngine, DenseWgradEngine,
+                   WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
+                   WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
+                   PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
+                   PointwiseEngine, ReductionEngine>);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

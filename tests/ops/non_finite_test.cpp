@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_SUITE(non_finite)
 BOOST_AUTO_TEST_CASE(f32_default) { check(all_arithmetics[0], has_warpgroups() ? 17 : 10); }
 BOOST_AUTO_TEST_CASE(f32_tf32) { check(all_arithmetics[1], has_warpgroups() ? 17 : 10); }
 BOOST_AUTO_TEST_CASE(f32_strict) { check(all_arithmetics[5], 5); }
-BOOST_AUTO_TEST_CASE(f16) { check(all_arithmetics[2], has_warpgroups() ? 16 : 11, 3); }
-BOOST_AUTO_TEST_CASE(bf16) { check(all_arithmetics[3], has_warpgroups() ? 16 : 11, 4); }
+BOOST_AUTO_TEST_CASE(f16) { check(all_arithmetics[2], has_warpgroups() ? 17 : 12, 3); }
+BOOST_AUTO_TEST_CASE(bf16) { check(all_arithmetics[3], has_warpgroups() ? 17 : 12, 4); }
 BOOST_AUTO_TEST_CASE(f64) { check(all_arithmetics[4], 8, 3); }
 
 // Cut to 11 bits, an element keeps its exponent; of a subnormal one all below 2^-136 may be lost.

@@ -1,5 +1,5 @@
-// What one execution of a depthwise filter gradient tells its kernels. Shared by host code and
-// kernels.
+// What one execution of a filter gradient with few channels a group tells its kernels. Shared by
+// host code and kernels.
 #pragma once
 
 // dw = alpha * sum + beta * dw
@@ -7,10 +7,10 @@ struct DepthwiseWgradParams {
   const void* x;
   const void* dy;
   void* dw;
-  void* partials;     // sums of groups of blocks: [group][tile][tap][channel] of the compute type
+  void* partials;     // sums of groups of blocks: [group][tile][tap][channel][row]
   double alpha;       // exact for either compute type
   double beta;        // 0: dw is not read
-  long long units;    // TILE_Q pixels of dy each: the length of every sum
+  long long units;    // tiles of pixels of dy: the length of every sum
   unsigned groups;    // of blocks, each with a part of the units: of PARTIAL kernels
   unsigned elements;  // of the partials of a group
 };

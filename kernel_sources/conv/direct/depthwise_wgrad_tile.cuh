@@ -1,15 +1,16 @@
-// The tiles of a depthwise filter gradient: BLOCK_CHANNELS channels by FILTER_ROWS rows of the
-// filter, and where their elements lie in dw.
+// The tiles of a filter gradient with few channels a group: BLOCK_CHANNELS channels of x, which are
+// whole groups of CHANNELS, by ROWS channels of dy by FILTER_ROWS rows of the filter, and where
+// their elements lie in dw.
 #pragma once
 
 #include "common/compute_type.cuh"
 #include "conv/direct/depthwise_wgrad_params.h"
 #include "target/kernel.cuh"
 
-constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int TILE_TAPS = FILTER_ROWS * TAPS_S;
-constexpr int TILE_ELEMENTS = TILE_TAPS * BLOCK_CHANNELS;
-constexpr u32 CHANNEL_TILES = (GROUPS + BLOCK_CHANNELS - 1) / BLOCK_CHANNELS;
+constexpr int TAP_ELEMENTS = BLOCK_CHANNELS * ROWS;
+constexpr int TILE_ELEMENTS = TILE_TAPS * TAP_ELEMENTS;
+constexpr u32 CHANNEL_TILES = (GROUPS * CHANNELS + BLOCK_CHANNELS - 1) / BLOCK_CHANNELS;
 constexpr u32 TILES = CHANNEL_TILES * ((TAPS_R + FILTER_ROWS - 1) / FILTER_ROWS);
 
 struct DepthwiseTile {
@@ -19,15 +20,17 @@ struct DepthwiseTile {
         row(static_cast<int>(number / CHANNEL_TILES) * FILTER_ROWS) {}
 };
 
-// Element `element` of a tile, [tap][channel], finished, goes to dw.
+// Element `element` of a tile, [tap][channel][row], finished, goes to dw.
 device_inline void store_element(const DepthwiseWgradParams& params, const DepthwiseTile& tile,
                                  int element, compute_t sum) {
-  const int tap = element / BLOCK_CHANNELS;
-  const int channel = tile.channel + element - tap * BLOCK_CHANNELS;
+  const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;
+  const int channel = tile.channel + rest / ROWS, row = rest % ROWS;
   const int r = tile.row + tap / TAPS_S, s = tap % TAPS_S;
-  if (channel >= GROUPS || r >= TAPS_R) return;
+  if (channel >= GROUPS * CHANNELS || r >= TAPS_R) return;
   element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
-                        static_cast<i64>(channel) * DW_STRIDE_GROUP +
+                        static_cast<i64>(channel / CHANNELS) * DW_STRIDE_GROUP +
+                        static_cast<i64>(row) * DW_STRIDE_ROW +
+                        static_cast<i64>(channel % CHANNELS) * DW_STRIDE_C +
                         static_cast<i64>(r) * DW_STRIDE_R + static_cast<i64>(s) * DW_STRIDE_S;
   const compute_t beta = static_cast<compute_t>(params.beta);
   compute_t value = static_cast<compute_t>(params.alpha) * sum;

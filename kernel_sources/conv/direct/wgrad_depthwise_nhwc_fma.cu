@@ -6,9 +6,7 @@
 // of their ranks; groups of blocks (PARTIAL) leave theirs in the workspace, for a second step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
-#include "conv/direct/depthwise_wgrad_tile.cuh"
-#include "target/cluster.cuh"
-#include "target/shared_memory.cuh"
+#include "conv/direct/depthwise_wgrad_sum.cuh"
 
 constexpr int THREADS = LANES_C * RUNS;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
@@ -89,13 +87,8 @@ device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t
 KILN_KERNEL(wgrad_depthwise_nhwc_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
   compute_t* const exchange = shared_array<compute_t, THREADS * VECTOR>(0);
   compute_t* const own = shared_array<compute_t, TILE_ELEMENTS>(OWN_OFFSET);
-  const u32 number = cluster_number() % TILES;
-  const u32 group = PARTIAL ? cluster_number() / TILES : 0;
-  const DepthwiseTile tile(number);
-  const u64 parts = static_cast<u64>(cluster_size()) * (PARTIAL ? params.groups : 1);
-  const u64 part = static_cast<u64>(group) * cluster_size() + cluster_rank();
-  const u64 units = static_cast<u64>(params.units);
-  const u64 first = part * units / parts, end = (part + 1) * units / parts;
+  const TileShare share = share_of(params);
+  const DepthwiseTile tile(share.tile);
 
   Sums sums;
 #pragma unroll
@@ -107,27 +100,9 @@ KILN_KERNEL(wgrad_depthwise_nhwc_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams,
   const int channel = tile.channel + static_cast<int>(thread_x() % LANES_C) * VECTOR;
   if (channel < GROUPS) {
 #pragma unroll 1
-    for (u64 unit = first + thread_x() / LANES_C; unit < end; unit += RUNS)
+    for (u64 unit = share.first + thread_x() / LANES_C; unit < share.end; unit += RUNS)
       add_unit(params, unit, channel, tile.row, sums);
   }
   add_up_block(sums, exchange, own);
-
-  const int size = static_cast<int>(cluster_size());
-  if (size > 1)
-    cluster_barrier();
-  else
-    block_barrier();
-#pragma unroll 1
-  for (int element = static_cast<int>(cluster_rank() * THREADS + thread_x());
-       element < TILE_ELEMENTS; element += size * THREADS) {
-    compute_t total = 0;
-#pragma unroll 4
-    for (int rank = 0; rank < size; ++rank)
-      total += cluster_shared(own, static_cast<u32>(rank))[element];
-    if constexpr (PARTIAL)
-      partials_of(params, group, number)[element] = total;
-    else
-      store_element(params, tile, element, total);
-  }
-  if (size > 1) cluster_barrier();  // a block's memory is read until then
+  finish_tile<THREADS>(params, share, tile, own);
 }

@@ -1,0 +1,190 @@
+// Filter gradient of channels-last tensors of 16 bits with few channels a group, on the tensor
+// cores: depthwise, with channel multipliers, small groups.
+//
+// A block has OCTETS octets (8 channels, 16 bytes) of x, all of dy that is of their groups, and
+// FILTER_ROWS rows of the filter; it takes tiles of TILE_P x TILE_Q pixels of dy in turn. A tile
+// and its halo of x come to shared memory as [place][octet], while the one before is multiplied. A
+// warp has one octet of x: the rows of a product are its 8 channels at two taps, the columns an
+// octet of dy, and the sum is over 16 pixels. Sums of channels that are not of one group are left;
+// each is of its own row and column, so infinities and NaN stay in their group.
+//
+// A block's warps, then a cluster's blocks add up in the order of their numbers; groups of blocks
+// (PARTIAL) leave theirs in the workspace, for a second step.
+#include "common/magic.cuh"
+#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "target/async_copy.cuh"
+#include "target/warp_product.cuh"
+
+constexpr int THREADS = 32 * OCTETS * SLICES;
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
+              WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
+constexpr int PIXELS = TILE_P * TILE_Q;
+// Octets of dy: of a block, and those that an octet of x meets.
+constexpr int DY_OCTETS = (BLOCK_CHANNELS / CHANNELS * ROWS + 7) / 8;
+constexpr int MET = CHANNELS <= 8 ? (ROWS > CHANNELS ? ROWS / CHANNELS : 1) : (ROWS + 7) / 8;
+constexpr int PITCH_X = OCTETS * 16 + 16, PITCH_DY = DY_OCTETS * 16 + 16;
+constexpr int DY_OFFSET = HEIGHT * WIDTH * PITCH_X;
+constexpr int STAGE_BYTES = DY_OFFSET + PIXELS * PITCH_DY;
+constexpr int ZERO_OFFSET = 2 * STAGE_BYTES;  // 16 bytes: what a product reads where nothing is
+constexpr int PAIRS = (TILE_TAPS + 1) / 2;
+static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
+static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
+static_assert(BLOCK_CHANNELS == 8 * OCTETS && PAIRS * MET <= 32);
+
+struct Spot {
+  i64 image;
+  int p, q;  // the tile's first pixel of dy
+};
+
+device_inline Spot spot_of(u64 unit) {
+  const u64 row = DIVIDE(DIV_TILES_Q, unit);
+  const u64 image = DIVIDE(DIV_TILES_P, row);
+  Spot spot;
+  spot.image = static_cast<i64>(image);
+  spot.q = static_cast<int>(unit - row * DIV_TILES_Q) * TILE_Q;
+  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
+  return spot;
+}
+
+// Starts to copy a tile of dy and its halo of x; what lies outside is zero.
+device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
+                              const DepthwiseTile& tile, unsigned char* stage) {
+  const Spot spot = spot_of(unit);
+  const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
+  const int h0 = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H;
+  const int w0 = spot.q * STRIDE_W + LOWER_W;
+  const element_t* const x =
+      static_cast<const element_t*>(params.x) + spot.image * SOURCE_STRIDE_N + tile.channel;
+#pragma unroll 1
+  for (int i = thread_x(); i < HEIGHT * WIDTH * OCTETS; i += THREADS) {
+    const int place = i / OCTETS, octet = i % OCTETS;
+    const int row = place / WIDTH, column = place - row * WIDTH;
+    const int h = h0 + row, w = w0 + column;
+    const bool valid = static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                       static_cast<u32>(w) < static_cast<u32>(SOURCE_W) &&
+                       tile.channel + octet * 8 < GROUPS * CHANNELS;
+    async_copy<16>(stage + place * PITCH_X + octet * 16,
+                   x + (static_cast<i64>(h) * SOURCE_STRIDE_H +
+                        static_cast<i64>(w) * SOURCE_STRIDE_W + octet * 8),
+                   valid);
+  }
+  const int first = tile.channel / CHANNELS * ROWS;
+  const element_t* const dy =
+      static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N + first;
+#pragma unroll 1
+  for (int i = thread_x(); i < PIXELS * DY_OCTETS; i += THREADS) {
+    const int pixel = i / DY_OCTETS, octet = i % DY_OCTETS;
+    const int p = spot.p + pixel / TILE_Q, q = spot.q + pixel % TILE_Q;
+    const bool valid = p < OUT_P && q < OUT_Q && first + octet * 8 < GROUPS * ROWS;
+    async_copy<16>(
+        stage + DY_OFFSET + pixel * PITCH_DY + octet * 16,
+        dy + (static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q + octet * 8),
+        valid);
+  }
+}
+
+// Where a tap of the block lies from a pixel's first place.
+constexpr int TAP_STEP_H = (STEP_H < 0 ? -1 : 1) * DISTANCE_H * WIDTH * PITCH_X,
+              TAP_STEP_W = (STEP_W < 0 ? -1 : 1) * DISTANCE_W * PITCH_X,
+              TAP_FIRST = (STEP_H < 0 ? (FILTER_ROWS - 1) * DISTANCE_H * WIDTH * PITCH_X : 0) +
+                          (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W * PITCH_X : 0);
+
+using Sums = float[PAIRS][MET][4];
+
+// Adds the products of the warp's pixels of a tile.
+device_inline void add_tile(Sums& sums, const Spot& spot, const unsigned char* stage,
+                            const unsigned char* zero) {
+  const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
+  const int octet = warp % OCTETS, upper = lane / 16;
+  const int dy_octet = octet * 8 / CHANNELS * ROWS / 8;
+#pragma unroll 1
+  for (int first = warp / OCTETS * 16; first < PIXELS; first += 16 * SLICES) {
+    // Lanes address the rows of four matrices: 8 pixels, the next 8, and both once more.
+    const int pixel = first + lane % 16;
+    const int row = pixel / TILE_Q, column = pixel % TILE_Q;
+    const bool inside = pixel < PIXELS;
+    // Beside dy's end lies what of x may be infinite, and is no product.
+    const bool exists = inside && spot.p + row < OUT_P && spot.q + column < OUT_Q;
+    const unsigned char* const dy =
+        stage + DY_OFFSET + pixel * PITCH_DY + (dy_octet + (MET > 1 ? upper : 0)) * 16;
+    u32 right[MET][2];
+#pragma unroll
+    for (int d = 0; d < MET; d += 2) {
+      u32 both[4];
+      load_matrices_transposed(both, inside ? dy + d * 16 : zero);
+      right[d][0] = both[0], right[d][1] = both[1];
+      if constexpr (MET > 1) right[d + 1][0] = both[2], right[d + 1][1] = both[3];
+    }
+    const unsigned char* const x =
+        stage + TAP_FIRST + octet * 16 + (row * STRIDE_H * WIDTH + column * STRIDE_W) * PITCH_X;
+#pragma unroll
+    for (int pair = 0; pair < PAIRS; ++pair) {
+      constexpr auto offset = [](int tap) {
+        return tap / TAPS_S * TAP_STEP_H + tap % TAPS_S * TAP_STEP_W;
+      };
+      const int here = offset(2 * pair), there = offset(2 * pair + 1);
+      const bool missing = 2 * pair + 1 == TILE_TAPS && upper != 0;
+      u32 both[4];
+      load_matrices_transposed(both, exists && !missing ? x + (upper != 0 ? there : here) : zero);
+      const u32 left[4] = {both[0], both[2], both[1], both[3]};
+#pragma unroll
+      for (int d = 0; d < MET; ++d) add_product<element_t>(sums[pair][d], left, right[d]);
+    }
+  }
+}
+
+// The block's sums, in the order of its slices, as [tap][channel of x][row].
+device_inline void add_up_block(const Sums& sums, float* own) {
+  const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
+  const int octet = warp % OCTETS, slice = warp / OCTETS;
+  const int channel = octet * 8 + lane / 4;
+  const int first = octet * 8 / CHANNELS * ROWS / 8 * 8 + 2 * (lane % 4);
+#pragma unroll
+  for (int pair = 0; pair < PAIRS; ++pair)
+#pragma unroll
+    for (int d = 0; d < MET; ++d)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int tap = 2 * pair + c / 2, row = first + d * 8 + c % 2;
+        if (tap < TILE_TAPS && row / ROWS == channel / CHANNELS)
+          own[slice * TILE_ELEMENTS + (tap * BLOCK_CHANNELS + channel) * ROWS + row % ROWS] =
+              sums[pair][d][c];
+      }
+  if constexpr (SLICES > 1) {
+    block_barrier();
+#pragma unroll 1
+    for (int element = thread_x(); element < TILE_ELEMENTS; element += THREADS) {
+      float total = own[element];
+#pragma unroll
+      for (int other = 1; other < SLICES; ++other) total += own[other * TILE_ELEMENTS + element];
+      own[element] = total;
+    }
+  }
+}
+
+KILN_KERNEL(wgrad_grouped_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
+  unsigned char* const shared = shared_array<unsigned char, SHARED_BYTES>(0);
+  const TileShare share = share_of(params);
+  const DepthwiseTile tile(share.tile);
+  if (thread_x() < 4) reinterpret_cast<u32*>(shared + ZERO_OFFSET)[thread_x()] = 0;
+
+  Sums sums = {};
+  if (share.first < share.end) load_stage(params, share.first, tile, shared);
+  async_commit();
+  int stage = 0;
+#pragma unroll 1
+  for (u64 unit = share.first; unit < share.end; ++unit) {
+    if (unit + 1 < share.end) load_stage(params, unit + 1, tile, shared + (STAGE_BYTES - stage));
+    async_commit();
+    async_wait<1>();
+    block_barrier();  // the tile is there for all
+    add_tile(sums, spot_of(unit), shared + stage, shared + ZERO_OFFSET);
+    block_barrier();  // before the stage takes another one
+    stage = STAGE_BYTES - stage;
+  }
+  float* const own = reinterpret_cast<float*>(shared);  // over the stages, which all have read
+  add_up_block(sums, own);
+  finish_tile<THREADS>(params, share, tile, own);
+}

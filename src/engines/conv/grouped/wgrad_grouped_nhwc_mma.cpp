@@ -1,0 +1,201 @@
+#include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <optional>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/grouped_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t most_pixels = 128;   // of a tile
+constexpr std::int64_t most_group = 16;     // channels
+constexpr std::int64_t most_products = 20;  // of a warp's 16 pixels: 4 sums a thread each
+constexpr std::int64_t resident = 2, block_warps = 8, step_pixels = 16;
+
+struct Tile {
+  std::int64_t p, q;       // pixels of dy
+  std::int64_t octets;     // of x, of a block
+  std::int64_t dy_octets;  // of their groups
+  std::int64_t filter_rows;
+  std::int64_t pairs, met;  // pairs of taps, and octets of dy that an octet of x meets
+  std::int64_t stage_bytes, shared_memory;
+
+  std::int64_t slices() const { return block_warps / octets; }
+  std::int64_t threads() const { return 32 * block_warps; }
+};
+
+std::int64_t met_octets(const Gather& gather) {
+  if (gather.channels > octet) return ceil_div(gather.rows, octet);
+  return std::max<std::int64_t>(gather.rows / gather.channels, 1);
+}
+
+// Rows of the filter that a warp has sums for, about as many in every tile; 0: not even one.
+std::int64_t filter_rows_of(const Gather& gather) {
+  const Spatial& taps = gather.phases.front().taps;
+  const std::int64_t most = most_products / met_octets(gather) * 2 / taps[2];
+  if (most == 0) return 0;
+  return ceil_div(taps[1], ceil_div(taps[1], most));
+}
+
+std::int64_t tile_count(const Gather& gather, const Tile& tile) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  return ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
+}
+
+std::int64_t places_of(const Gather& gather, const Tile& tile) {
+  const auto met = [&](std::size_t i, std::int64_t pixels, std::int64_t taps) {
+    return (pixels - 1) * gather.stride[i] + (taps - 1) * std::abs(gather.step[i]) + 1;
+  };
+  return met(1, tile.p, tile.filter_rows) * met(2, tile.q, gather.phases.front().taps[2]);
+}
+
+// Of the tiles that fit in shared memory that with the least to multiply and to bring.
+std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
+                            const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t rows = filter_rows_of(gather);
+  const std::int64_t room = std::min<std::int64_t>(
+      device.shared_memory_per_block, device.shared_memory_per_multiprocessor / resident - 1024);
+  std::optional<Tile> best;
+  double least = 0;
+  for (std::int64_t octets = octets_of(problem.groups * gather.channels); octets >= warp_octets;
+       octets /= 2)
+    for (std::int64_t q = 1; q <= std::min(phase.pixels[2], most_pixels); ++q)
+      for (std::int64_t p = 1; p <= std::min(phase.pixels[1], most_pixels / q); ++p) {
+        Tile tile{p, q, octets, octets * gather.rows / gather.channels, rows, 0, 0, 0, 0};
+        tile.pairs = ceil_div(rows * phase.taps[2], 2);
+        tile.met = met_octets(gather);
+        const std::int64_t places = places_of(gather, tile);
+        tile.stage_bytes = (places * (octets + 1) + p * q * (tile.dy_octets + 1)) * 16;
+        const std::int64_t elements = rows * phase.taps[2] * octets * octet * gather.rows;
+        tile.shared_memory = std::max(2 * tile.stage_bytes + 16, tile.slices() * elements * 4);
+        if (tile.shared_memory > room) continue;
+        const auto steps = static_cast<double>(ceil_div(p * q, step_pixels * tile.slices()));
+        const auto copies = static_cast<double>(places * octets + p * q * tile.dy_octets);
+        const double work =
+            static_cast<double>(tile_count(gather, tile)) *
+            (steps * static_cast<double>(8 * tile.pairs * (tile.met + 4)) * 8 + copies * 4 + 1000) /
+            static_cast<double>(octets);
+        if (!best || work < least) best = tile, least = work;
+      }
+  return best;
+}
+
+FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
+                             const Tile& tile) {
+  FilterGradientTiles tiles;
+  tiles.block_channels = tile.octets * octet;
+  tiles.filter_rows = tile.filter_rows;
+  tiles.units = problem.batch * tile_count(gather, tile);
+  tiles.threads = tile.threads();
+  tiles.resident = resident;
+  return tiles;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  const std::int64_t channels = gather.channels, rows = gather.rows;
+  for (const std::int64_t of : {channels, rows})
+    if (of > most_group || !std::has_single_bit(static_cast<std::uint64_t>(of)))
+      return cat("groups of ", channels, " input and ", rows,
+                 " output channels; this engine takes powers of two to ", most_group);
+  if (rows > 4 * channels || channels > 4 * rows)
+    return cat("groups of ", channels, " input and ", rows,
+               " output channels; this engine takes up to four times as many of one");
+  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (filter_rows_of(gather) == 0)
+    return cat(gather.phases.front().taps[2], " taps in a row of the filter; expected at most ",
+               most_products / met_octets(gather) * 2);
+  if (!tile_of(problem, gather, device))
+    return "what a pixel meets of x takes more shared memory than half a multiprocessor has";
+  return "";
+}
+
+double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
+               std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
+  constexpr double second_kernel = 6e-6;
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const auto all = static_cast<double>(tiles.units * tiles.tiles(problem, gather));
+  const auto steps = static_cast<double>(ceil_div(tile.p * tile.q, step_pixels) * tile.octets);
+  // A warp's 16 pixels: four matrices of 8 rows for two taps, and for two octets of dy.
+  GroupedWork work;
+  work.wavefronts = all * (steps * static_cast<double>(4 * (tile.pairs + ceil_div(tile.met, 2))) +
+                           static_cast<double>(places_of(gather, tile) * tile.octets +
+                                               tile.p * tile.q * tile.dy_octets) /
+                               8);
+  work.products = all * steps * static_cast<double>(tile.pairs * tile.met);
+  work.blocks = static_cast<double>(blocks);
+  work.warps = block_warps;
+  work.bytes = work_of(problem, false).bytes;
+  return grouped_seconds(work, device) + (two_steps ? second_kernel : 0);
+}
+
+}  // namespace
+
+bool GroupedWgradEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
+}
+
+std::variant<std::vector<Candidate>, Refusal> GroupedWgradEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Tile tile = tile_of(problem, gather, device).value();
+  return filter_gradient_candidates(
+      problem, tiles_of(problem, gather, tile), device, [&](std::int64_t blocks, bool two_steps) {
+        return seconds(problem, gather, tile, blocks, two_steps, device);
+      });
+}
+
+Proposal GroupedWgradEngine::make(const Problem& any, const DeviceDescription& device,
+                                  Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const FilterGradientTiles tiles =
+      tiles_of(problem, gather, tile_of(problem, gather, device).value());
+  return propose(problem, device, candidate.parts,
+                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
+}
+
+Proposal GroupedWgradEngine::propose(const ConvolutionProblem& problem,
+                                     const DeviceDescription& device, int cluster,
+                                     int groups) const {
+  const Gather gather = make_gather(problem);
+  const Tile tile = tile_of(problem, gather, device).value();
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  KernelSpec spec = filter_gradient_spec(name(), "conv/grouped/wgrad_grouped_nhwc_mma.cu", name(),
+                                         problem, tiles);
+  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ",
+                  tile.filter_rows, " rows of the filter, ", tile.threads(), " threads");
+  spec.alignment = channel_vector_bytes;
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  add_filter_gradient_geometry(spec, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const Spatial& pixels = gather.phases.front().pixels;
+  add("OCTETS", tile.octets, "of channels of x, of a block");
+  add("SLICES", tile.slices(), "warps that have the same channels");
+  add("TILE_P", tile.p, "rows of pixels of a tile");
+  add("TILE_Q", tile.q);
+  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
+  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
+  add("MIN_BLOCKS", resident);
+  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+}
+
+}  // namespace kiln
