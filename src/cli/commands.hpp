@@ -17,6 +17,7 @@ using Run = std::function<int()>;
 void add_run_commands(CLI::App& app, Run& run);  // conv, pool, act, softmax, tensor
 void add_bench_command(CLI::App& app, Run& run);
 void add_info_command(CLI::App& app, Run& run);
+void add_doctor_command(CLI::App& app, Run& run);
 void add_inspect_command(CLI::App& app, Run& run);
 void add_tune_command(CLI::App& app, Run& run);
 void add_prewarm_command(CLI::App& app, Run& run);

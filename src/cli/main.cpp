@@ -30,6 +30,7 @@ int run_program(int argc, char** argv) {
   add_run_commands(app, run);
   add_bench_command(app, run);
   add_info_command(app, run);
+  add_doctor_command(app, run);
   add_inspect_command(app, run);
   add_tune_command(app, run);
   add_prewarm_command(app, run);
@@ -50,8 +51,8 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, pool, act, softmax, tensor, bench, tune, info, inspect, "
-        "prewarm, cache or bundle; see kiln --help");
+        "no command; expected conv, pool, act, softmax, tensor, bench, tune, info, doctor, "
+        "inspect, prewarm, cache or bundle; see kiln --help");
   }
   return run();
 }

@@ -8,53 +8,32 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/elf_bytes.hpp"
 #include "core/error.hpp"
 
 namespace kiln {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
-// The part of `bytes` there is; a file cut short reads as zeros and empty strings.
-Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
-  if (offset > bytes.size() || size > bytes.size() - offset) return {};
-  return bytes.subspan(offset, size);
-}
-
-template <class Value>
-Value value_at(Bytes bytes, std::uint64_t offset) {
-  Value value{};
-  if (const Bytes found = part(bytes, offset, sizeof value); !found.empty())
-    std::memcpy(&value, found.data(), sizeof value);
-  return value;
-}
-
-std::string_view text_at(Bytes table, std::uint64_t offset) {
-  if (offset >= table.size()) return "";
-  const auto* text = reinterpret_cast<const char*>(table.data()) + offset;
-  return {text, strnlen(text, table.size() - offset)};
-}
-
 struct Section {
   Elf64_Shdr header;
   std::string_view name;
-  Bytes bytes;  // empty for one that takes no place in the file
+  ElfBytes bytes;  // empty for one that takes no place in the file
 };
 
-std::vector<Section> sections_of(Bytes file) {
-  const auto elf = value_at<Elf64_Ehdr>(file, 0);
+std::vector<Section> sections_of(ElfBytes file) {
+  const auto elf = elf_value<Elf64_Ehdr>(file, 0);
   if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64)
     return {};
   std::vector<Section> sections;
   for (unsigned i = 0; i < elf.e_shnum; ++i) {
-    const auto header = value_at<Elf64_Shdr>(file, elf.e_shoff + i * sizeof(Elf64_Shdr));
+    const auto header = elf_value<Elf64_Shdr>(file, elf.e_shoff + i * sizeof(Elf64_Shdr));
     const bool in_file = header.sh_type != SHT_NOBITS;
     sections.push_back(
-        {header, "", in_file ? part(file, header.sh_offset, header.sh_size) : Bytes()});
+        {header, "", in_file ? elf_part(file, header.sh_offset, header.sh_size) : ElfBytes()});
   }
   if (elf.e_shstrndx < sections.size())
     for (Section& section : sections)
-      section.name = text_at(sections[elf.e_shstrndx].bytes, section.header.sh_name);
+      section.name = elf_text(sections[elf.e_shstrndx].bytes, section.header.sh_name);
   return sections;
 }
 
@@ -65,22 +44,22 @@ constexpr std::uint8_t sized_format = 4;
 enum Attribute : std::uint8_t { frame_size = 0x11, register_count = 0x2f };
 
 template <class Visit>
-void for_each_attribute(Bytes info, Visit visit) {
+void for_each_attribute(ElfBytes info, Visit visit) {
   for (std::uint64_t at = 0; at + 4 <= info.size();) {
-    const auto format = value_at<std::uint8_t>(info, at);
-    const auto attribute = value_at<std::uint8_t>(info, at + 1);
-    const auto size = value_at<std::uint16_t>(info, at + 2);
+    const auto format = elf_value<std::uint8_t>(info, at);
+    const auto attribute = elf_value<std::uint8_t>(info, at + 1);
+    const auto size = elf_value<std::uint16_t>(info, at + 2);
     at += 4;
     if (format != sized_format) continue;
     if (size >= 8)
-      visit(attribute, value_at<std::uint32_t>(info, at), value_at<std::uint32_t>(info, at + 4));
+      visit(attribute, elf_value<std::uint32_t>(info, at), elf_value<std::uint32_t>(info, at + 4));
     at += size;
   }
 }
 
 }  // namespace
 
-KernelResources resources_of(Bytes cubin, const std::string& entry) {
+KernelResources resources_of(ElfBytes cubin, const std::string& entry) {
   const std::vector<Section> sections = sections_of(cubin);
   const auto find = [&](const std::string& name) -> const Section* {
     for (const Section& section : sections)
@@ -103,8 +82,8 @@ KernelResources resources_of(Bytes cubin, const std::string& entry) {
         std::max(0, static_cast<int>(shared->header.sh_size) - (counted_in ? reserved : 0));
   }
   for_each_attribute(info->bytes, [&](int attribute, std::uint32_t symbol, std::uint32_t value) {
-    const auto entry_symbol = value_at<Elf64_Sym>(symbols->bytes, symbol * sizeof(Elf64_Sym));
-    if (text_at(names->bytes, entry_symbol.st_name) != entry) return;
+    const auto entry_symbol = elf_value<Elf64_Sym>(symbols->bytes, symbol * sizeof(Elf64_Sym));
+    if (elf_text(names->bytes, entry_symbol.st_name) != entry) return;
     if (attribute == register_count) out.registers = static_cast<int>(value);
     if (attribute == frame_size) out.local_memory = static_cast<int>(value);
   });

@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(help) {
       {{"--help"}, "prewarm"},           {{"conv", "--help"}, "--repeat"},
       {{"inspect", "--help"}, "--emit"}, {{"prewarm", "--help"}, "--arch"},
       {{"cache", "--help"}, "clear"},    {{"info", "--help"}, "Devices"},
-      {{"bundle", "--help"}, "merge"},
+      {{"bundle", "--help"}, "merge"},   {{"doctor", "--help"}, "PROGRAM"},
   };
   for (const auto& [arguments, expected] : cases) {
     const Finished finished = kiln(arguments);

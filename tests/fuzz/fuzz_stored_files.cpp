@@ -1,6 +1,7 @@
 // Files that Kiln reads and somebody else may have written: bundles, cache entries, use logs,
-// tuning lines, manifests, device descriptions. An input is a row of changes to a sound file, which
-// may be sealed again afterwards: its checksums made right, so that what lies behind them is met.
+// tuning lines, manifests, device descriptions, programs that `kiln doctor` looks into. An input is
+// a row of changes to a sound file, which may be sealed again afterwards: its checksums made right,
+// so that what lies behind them is met.
 //
 // Whatever the file is by then, it is read or refused: no crash, none of more than 100 s, and never
 // more memory than files of this size can need.
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/elf_program.hpp"
 #include "cache/bundle/bundle_format.hpp"
 #include "cache/bundle/bytes.hpp"
 #include "cache/entry_format.hpp"
@@ -29,6 +31,7 @@
 #include "cli/cache/manifest.hpp"
 #include "cli/commands.hpp"
 #include "cli/device/device_file.hpp"
+#include "cli/doctor/cudnn_use.hpp"
 #include "cli/printable.hpp"
 #include "core/error.hpp"
 #include "plan/tuning.hpp"
@@ -62,9 +65,9 @@ Entry entry_of(int number) {
            {"log", {}}}};
 }
 
-enum Kind { bundle, entry, use_log, tuning, manifest, device, kinds };
-constexpr std::array<const char*, kinds> names = {"bundles", "entries",   "use logs",
-                                                  "tunings", "manifests", "device files"};
+enum Kind { bundle, entry, use_log, tuning, manifest, device, program, kinds };
+constexpr std::array<const char*, kinds> names = {
+    "bundles", "entries", "use logs", "tunings", "manifests", "device files", "programs"};
 
 // A folder with a file of each kind in it, and what of that was found sound.
 struct Workplace {
@@ -137,6 +140,11 @@ struct Workplace {
         "{\"problem\":\"ic64ih56oc64kh3ph1\",\"dt\":[\"f32\",\"f16\"],\"layout\":\"nhwc\","
         "\"batch\":[1,8,32],\"architecture\":[\"sm_80\",\"sm_90a\"]}\n");
     sound[device] = bytes_of(cli::describe_as_json(known_architecture("h100")));
+    sound[program] = bytes_of(kiln_test::ElfProgram{.called = {"cudnnCreate", "cudnnRNNForward"},
+                                                    .carried = {"cudnnMine"},
+                                                    .texts = {"a text", "cudnnDestroy"},
+                                                    .libraries = {"libc.so.6", "libcudnn.so.9"}}
+                                  .bytes());
   }
 };
 
@@ -328,6 +336,7 @@ bool read(Kind kind) {
         return read.flaws.empty();
       }
       case device: cli::read_device_file(path); return true;
+      case program: return !cli::cudnn_use_of(path).called.empty();
       case kinds: break;
     }
   } catch (const Error& error) {

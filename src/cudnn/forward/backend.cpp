@@ -1,27 +1,22 @@
 // Attributes of the graph API, of which some are handles: the library behind wants its own.
-#include <algorithm>
 #include <vector>
 
+#include "cudnn/forward/refused.hpp"
 #include "cudnn/forward/translate.hpp"
 
+using kiln::cudnn::forward;
+using kiln::cudnn::forwards;
 using kiln::cudnn::Function;
-using kiln::cudnn::serve;
-
-namespace {
-
-[[noreturn]] void refuse() {
-  kiln::fail(KILN_STATUS_NOT_SUPPORTED,
-             "Kiln has no graph API; expected a function that it serves, or KILN_CUDNN_FORWARD");
-}
-
-}  // namespace
+using kiln::cudnn::refuse;
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t attributeName,
                                        cudnnBackendAttributeType_t attributeType,
                                        int64_t elementCount, const void* arrayOfElements) {
+  static std::atomic<bool> told{false};
+  if (!forwards()) return refuse(__func__, "graph API", told);
   std::vector<cudnnHandle_t> real;
-  if (attributeType == CUDNN_TYPE_HANDLE && arrayOfElements != nullptr && kiln::cudnn::forwards()) {
+  if (attributeType == CUDNN_TYPE_HANDLE && arrayOfElements != nullptr) {
     const cudnnStatus_t status = kiln::cudnn::guarded([&] {
       const auto* const handles = static_cast<const cudnnHandle_t*>(arrayOfElements);
       for (std::int64_t i = 0; i < elementCount; ++i)
@@ -30,8 +25,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
     if (status != CUDNN_STATUS_SUCCESS) return status;
     arrayOfElements = real.data();
   }
-  return serve(Function(cudnnBackendSetAttribute), refuse, descriptor, attributeName, attributeType,
-               elementCount, arrayOfElements);
+  return forward(Function(cudnnBackendSetAttribute), descriptor, attributeName, attributeType,
+                 elementCount, arrayOfElements);
 }
 
 // The library behind would give its own handle, which no other function takes.
@@ -40,7 +35,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeType_t attributeType,
                                        int64_t requestedElementCount, int64_t* elementCount,
                                        void* arrayOfElements) {
-  if (attributeType == CUDNN_TYPE_HANDLE) return kiln::cudnn::guarded(refuse);
-  return serve(Function(cudnnBackendGetAttribute), refuse, descriptor, attributeName, attributeType,
-               requestedElementCount, elementCount, arrayOfElements);
+  static std::atomic<bool> told{false};
+  if (attributeType == CUDNN_TYPE_HANDLE || !forwards()) return refuse(__func__, "graph API", told);
+  return forward(Function(cudnnBackendGetAttribute), descriptor, attributeName, attributeType,
+                 requestedElementCount, elementCount, arrayOfElements);
 }

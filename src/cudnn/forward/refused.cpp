@@ -1,6 +1,7 @@
 // The functions that Kiln has nothing for: each refuses by name, once in the log, or goes to the
 // library behind. refused.def lists them.
-#include <atomic>
+#include "cudnn/forward/refused.hpp"
+
 #include <tuple>
 
 #include "core/log/log.hpp"
@@ -8,9 +9,7 @@
 #include "cudnn/forward/translate.hpp"
 
 namespace kiln::cudnn {
-namespace {
 
-// Tells the caller, and the log the first time.
 cudnnStatus_t refuse(const char* function, const char* what, std::atomic<bool>& told) noexcept {
   return guarded(
       [&] {
@@ -21,6 +20,8 @@ cudnnStatus_t refuse(const char* function, const char* what, std::atomic<bool>& 
       },
       function);
 }
+
+namespace {
 
 template <class... Parameters>
 cudnnStatus_t refuse_or_forward(Function<Parameters...> function, const char* what,
@@ -157,6 +158,7 @@ using Parameter = typename ParametersOf<Type>::template At<i>;
 #define KILN_REFUSED_WRITING(name, number, what) \
   KILN_DEFINE(refuse_or_forward_writing, name, number, what)
 #define KILN_REFUSED_ALWAYS(name, number, what) KILN_DEFINE(refuse_always, name, number, what)
+#define KILN_REFUSED_BY_HAND(name, number, what)
 #define KILN_UNDECLARED(name, what)                \
   extern "C" cudnnStatus_t name() {                \
     static std::atomic<bool> told{false};          \
