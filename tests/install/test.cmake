@@ -173,6 +173,15 @@ if(status EQUAL 0)
 endif()
 expect("${complaint}" "kiln.hpp needs C\\+\\+20")
 
+# A program of the cuDNN API: the library has cuDNN's name, and finds Kiln's by where it lies itself.
+set(cudnn ${prefix}/share/kiln/cudnn)
+output_of(dynamic readelf -d ${cudnn}/lib/libcudnn.so.9)
+expect("${dynamic}" "SONAME[^\n]*libcudnn\\.so\\.9\\]")
+expect("${dynamic}" "R(UN)?PATH[^\n]*\\[\\$ORIGIN/[./]*/${LIBDIR}\\]")
+run(${CC} -std=c99 ${warnings} ${CONSUMER}/cudnn.c -o ${WORK}/cudnn -I${cudnn}/include
+  -L${cudnn}/lib -lcudnn -Wl,-rpath,${cudnn}/lib)
+run(${CMAKE_COMMAND} -E env KILN_CUDNN_DEVICE=host ${WORK}/cudnn)
+
 # Inside another project. The library is the same as was installed, and compiling it again takes
 # minutes: here the consumers are compiled, and with KILN_TEST_FULL=1 all is built and run.
 foreach(from add_subdirectory FetchContent)
@@ -180,7 +189,7 @@ foreach(from add_subdirectory FetchContent)
   configure(${folder} "C\;CXX" ${from} -DKILN_SOURCE=${SOURCE} -DKILN_CUDA_ROOT=${CUDA_ROOT}
     -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
   file(READ ${folder}/CMakeCache.txt options)
-  foreach(option CLI TESTS SAMPLES)
+  foreach(option CLI CUDNN TESTS SAMPLES)
     expect("${options}" "KILN_BUILD_${option}:BOOL=OFF")  # the library alone
   endforeach()
   if("$ENV{KILN_TEST_FULL}" STREQUAL 1)
