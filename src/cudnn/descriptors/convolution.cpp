@@ -1,6 +1,7 @@
 #include "cudnn/descriptors/convolution.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "cudnn/descriptors/give.hpp"
 #include "cudnn/descriptors/types.hpp"
@@ -16,8 +17,10 @@ using kiln::cudnn::kiln_of;
 using kiln::cudnn::set_before;
 
 namespace kiln::cudnn {
+namespace {
 
-void set(const KilnConvolution& to, const ConvolutionFields& f) {
+// The geometry of fields whose type Kiln computes with.
+void set_geometry(const KilnConvolution& to, const ConvolutionFields& f) {
   std::int64_t pad[most_spatial], stride[most_spatial], dilation[most_spatial];
   std::ranges::copy(f.pad, pad);
   std::ranges::copy(f.stride, stride);
@@ -25,6 +28,12 @@ void set(const KilnConvolution& to, const ConvolutionFields& f) {
   must(kilnSetConvolutionNdDescriptor(to.get(), f.rank, pad, nullptr, stride, dilation,
                                       kiln_mode(f.mode),
                                       kiln_compute_type(f.compute_type, "computeType")));
+}
+
+}  // namespace
+
+void set(const KilnConvolution& to, const ConvolutionFields& f) {
+  set_geometry(to, f);
   must(kilnSetConvolutionGroupCount(to.get(), f.groups));
   must(kilnSetConvolutionMathMode(to.get(), kiln_math(f.math)));
 }
@@ -45,22 +54,8 @@ kilnConvolutionDescriptor_t kiln_of(cudnnConvolutionDescriptor_t descriptor) {
 
 namespace {
 
-// Takes the new fields, or throws and leaves the descriptor as it was.
-void take(cudnnConvolutionStruct& object, const ConvolutionFields& fields) {
-  kiln_mode(fields.mode);
-  name_of(fields.compute_type);
-  if (fields.rank > 0 && computes_with(fields.compute_type)) {
-    KilnConvolution trial;  // one of several settings may be refused
-    set(trial, fields);
-    std::swap(object.kiln, trial);
-  }
-  object.fields = fields;
-  renew(object.twin);
-}
-
-void set_geometry(cudnnConvolutionDescriptor_t descriptor, int rank, const int* pad,
-                  const int* stride, const int* dilation, cudnnConvolutionMode_t mode,
-                  cudnnDataType_t compute_type) {
+void describe(cudnnConvolutionDescriptor_t descriptor, int rank, const int* pad, const int* stride,
+              const int* dilation, cudnnConvolutionMode_t mode, cudnnDataType_t compute_type) {
   cudnnConvolutionStruct& object = checked(descriptor, "convDesc");
   check_pointer(pad, "padA", "an array of arrayLength paddings");
   check_pointer(stride, "filterStrideA", "an array of arrayLength strides");
@@ -81,15 +76,11 @@ void set_geometry(cudnnConvolutionDescriptor_t descriptor, int rank, const int* 
   }
   fields.mode = mode;
   fields.compute_type = compute_type;
-  take(object, fields);
-}
-
-template <class Change>
-void change(cudnnConvolutionDescriptor_t descriptor, const Change& change_fields) {
-  cudnnConvolutionStruct& object = checked(descriptor, "convDesc");
-  ConvolutionFields fields = object.fields;
-  change_fields(fields);
-  take(object, fields);
+  kiln_mode(mode);
+  name_of(compute_type);
+  if (computes_with(compute_type)) set_geometry(object.kiln, fields);
+  object.fields = fields;
+  renew(object.twin);
 }
 
 }  // namespace
@@ -99,7 +90,10 @@ cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* con
   return guarded([&] {
     check_pointer(convDesc, "convDesc", "where to store the new descriptor");
     *convDesc = nullptr;
-    *convDesc = new cudnnConvolutionStruct;
+    auto object = std::make_unique<cudnnConvolutionStruct>();
+    kiln::cudnn::must(kilnSetConvolutionMathMode(object->kiln.get(),
+                                                 kiln::cudnn::kiln_math(object->fields.math)));
+    *convDesc = object.release();
   });
 }
 
@@ -113,7 +107,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convD
                                               cudnnDataType_t computeType) {
   return guarded([&] {
     const int pad[] = {pad_h, pad_w}, stride[] = {u, v}, dilation[] = {dilation_h, dilation_w};
-    kiln::cudnn::set_geometry(convDesc, 2, pad, stride, dilation, mode, computeType);
+    kiln::cudnn::describe(convDesc, 2, pad, stride, dilation, mode, computeType);
   });
 }
 
@@ -123,8 +117,7 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convD
                                               cudnnConvolutionMode_t mode,
                                               cudnnDataType_t computeType) {
   return guarded([&] {
-    kiln::cudnn::set_geometry(convDesc, arrayLength, padA, filterStrideA, dilationA, mode,
-                              computeType);
+    kiln::cudnn::describe(convDesc, arrayLength, padA, filterStrideA, dilationA, mode, computeType);
   });
 }
 
@@ -167,9 +160,10 @@ cudnnStatus_t cudnnGetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convD
 
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t convDesc, int groupCount) {
   return guarded([&] {
-    if (groupCount < 1)
-      kiln::fail(KILN_STATUS_BAD_PARAM, "groupCount is ", groupCount, "; expected at least 1");
-    kiln::cudnn::change(convDesc, [&](ConvolutionFields& f) { f.groups = groupCount; });
+    cudnnConvolutionStruct& object = checked(convDesc, "convDesc");
+    kiln::cudnn::must(kilnSetConvolutionGroupCount(object.kiln.get(), groupCount));
+    object.fields.groups = groupCount;
+    renew(object.twin);
   });
 }
 
@@ -181,8 +175,11 @@ cudnnStatus_t cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t convDes
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convDesc,
                                           cudnnMathType_t mathType) {
   return guarded([&] {
-    kiln::cudnn::kiln_math(mathType);  // throws for a number that no math type has
-    kiln::cudnn::change(convDesc, [&](ConvolutionFields& f) { f.math = mathType; });
+    cudnnConvolutionStruct& object = checked(convDesc, "convDesc");
+    kiln::cudnn::must(
+        kilnSetConvolutionMathMode(object.kiln.get(), kiln::cudnn::kiln_math(mathType)));
+    object.fields.math = mathType;
+    renew(object.twin);
   });
 }
 
@@ -198,7 +195,9 @@ cudnnStatus_t cudnnSetConvolutionReorderType(cudnnConvolutionDescriptor_t convDe
     if (reorderType != CUDNN_DEFAULT_REORDER && reorderType != CUDNN_NO_REORDER)
       kiln::fail(KILN_STATUS_BAD_PARAM, "reorderType is ", static_cast<int>(reorderType),
                  "; expected CUDNN_DEFAULT_REORDER or CUDNN_NO_REORDER");
-    kiln::cudnn::change(convDesc, [&](ConvolutionFields& f) { f.reorder = reorderType; });
+    cudnnConvolutionStruct& object = checked(convDesc, "convDesc");
+    object.fields.reorder = reorderType;
+    renew(object.twin);
   });
 }
 

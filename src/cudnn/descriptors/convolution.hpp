@@ -29,7 +29,7 @@ struct cudnnConvolutionStruct {
   static constexpr std::uint32_t mark_value = 0x6b636404;
   kiln::api::Mark mark{mark_value};
   kiln::cudnn::ConvolutionFields fields;
-  kiln::cudnn::KilnConvolution kiln;  // set if Kiln computes with the type
+  kiln::cudnn::KilnConvolution kiln;  // its geometry is set if Kiln computes with the type
   kiln::cudnn::Twin<cudnnConvolutionDescriptor_t> twin;
 };
 

@@ -33,16 +33,21 @@ void* open() {
   return library;
 }
 
-void* library() {
+// None while there is no memory to open it.
+void* library() noexcept {
   static constinit Once<void*> instance("library behind");
-  return instance.get(open);
+  try {
+    return instance.get(open);
+  } catch (...) {
+    return nullptr;
+  }
 }
 
 }  // namespace
 
-bool forwards() { return library() != nullptr; }
+bool forwards() noexcept { return library() != nullptr; }
 
-void* real_symbol(const char* name) {
+void* real_symbol(const char* name) noexcept {
   void* const behind = library();
   return behind != nullptr ? dlsym(behind, name) : nullptr;
 }

@@ -4,15 +4,15 @@
 namespace kiln::cudnn {
 
 // A function of the library behind; null where there is no library, or no such name in it.
-void* real_symbol(const char* name);
+void* real_symbol(const char* name) noexcept;
 
 template <class Function>
-Function* real_function(Function*, const char* name) {
+Function* real_function(Function*, const char* name) noexcept {
   return reinterpret_cast<Function*>(real_symbol(name));
 }
 
 // Whether there is a library behind.
-bool forwards();
+bool forwards() noexcept;
 
 }  // namespace kiln::cudnn
 

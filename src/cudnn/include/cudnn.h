@@ -9,6 +9,7 @@
 #include "cudnn_graph.h"
 #include "cudnn_ops.h"
 #include "cudnn_version.h"
+#include "kiln_cudnn/causal_convolution.h"
 #include "kiln_cudnn/removed.h"
 #include "kiln_cudnn/removed_rnn.h"
 

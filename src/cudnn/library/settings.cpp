@@ -28,11 +28,17 @@ Settings read() {
   return out;
 }
 
+const Settings unset;
+
 }  // namespace
 
-const Settings& settings() {
+const Settings& settings() noexcept {
   static constinit Once<Settings> instance("settings for cuDNN programs");
-  return instance.get(read);
+  try {
+    return instance.get(read);
+  } catch (...) {
+    return unset;
+  }
 }
 
 }  // namespace kiln::cudnn

@@ -20,7 +20,8 @@ struct Settings {
   bool tf32 = true;                            // NVIDIA_TF32_OVERRIDE=0 says no
 };
 
-// Read once per process; what has no such value is told in the log, and is as if unset.
-const Settings& settings();
+// Read once per process; what has no such value is told in the log, and is as if unset. So is all
+// of it while there is no memory to read it.
+const Settings& settings() noexcept;
 
 }  // namespace kiln::cudnn

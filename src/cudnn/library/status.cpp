@@ -145,11 +145,8 @@ cudnnStatus_t remember(const char* function, cudnnStatus_t status, const char* s
 cudnnStatus_t told_by_real(const char* function, cudnnStatus_t status) noexcept {
   if (status == CUDNN_STATUS_SUCCESS) return status;
   char sentence[most_of_sentence] = "the library that KILN_CUDNN_FORWARD names refuses the call";
-  try {
-    if (auto* const last = real_function(cudnnGetLastErrorString, "cudnnGetLastErrorString"))
-      last(sentence, sizeof sentence);
-  } catch (...) {  // its sentence cannot be had
-  }
+  if (auto* const last = real_function(cudnnGetLastErrorString, "cudnnGetLastErrorString"))
+    last(sentence, sizeof sentence);
   return remember(function, in_callers_version(status), sentence);
 }
 
