@@ -26,9 +26,12 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_not_there) {
     };
   };
   BOOST_CHECK_EXCEPTION(bench::open_cudnn(*device, "/dev/null/libcudnn.so"), kiln::Error,
-                        says("--cudnn is /dev/null/libcudnn.so, which cannot be opened"));
+                        says("--cudnn is /dev/null/libcudnn.so, which cannot be used"));
   BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "/dev/null/libcublas.so"), kiln::Error,
-                        says("--cublas is /dev/null/libcublas.so, which cannot be opened"));
+                        says("--cublas is /dev/null/libcublas.so, which cannot be used"));
+  // Kiln is no peer of Kiln's.
+  BOOST_CHECK_EXCEPTION(bench::open_cudnn(*device, KILN_OWN_CUDNN), kiln::Error,
+                        says(KILN_OWN_CUDNN " is Kiln's own"));
   // A library, but not that one.
   BOOST_CHECK_EXCEPTION(bench::open_cublas(*device, "libm.so.6"), kiln::Error,
                         says("libm.so.6 has no function cublasCreate_v2"));

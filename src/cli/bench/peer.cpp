@@ -57,12 +57,19 @@ SharedLibrary::SharedLibrary(const std::string& path, const std::vector<std::str
       why = why.empty() ? dlerror() : why;
       return false;
     }
+    // Kiln's library for cuDNN programs has the name of the real one.
+    if (dlsym(handle_, "kilnCudnnMarker") != nullptr) {
+      dlclose(handle_);
+      handle_ = nullptr;
+      why = why.empty() ? cat(file, " is Kiln's own") : why;
+      return false;
+    }
     path_ = file;
     return true;
   };
   if (!path.empty()) {
     if (open(path)) return;
-    fail(KILN_STATUS_NO_DEVICE, option, " is ", path, ", which cannot be opened: ", why);
+    fail(KILN_STATUS_NO_DEVICE, option, " is ", path, ", which cannot be used: ", why);
   }
   for (const std::string& name : names)
     for (const std::string& file : candidates(name))
