@@ -52,6 +52,8 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
     auto answer = engine->candidates(problem, device);
     if (auto* refusal = std::get_if<Refusal>(&answer))
       refusals.push_back({engine->name(), std::move(refusal->reason)});
+    else if (std::string reason = engine->only_by_name(problem); only.empty() && !reason.empty())
+      refusals.push_back({engine->name(), std::move(reason)});
     else
       take_least(*engine, std::move(std::get<std::vector<Candidate>>(answer)), terms.workspace,
                  best);
@@ -252,13 +254,14 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
     auto answer = engine->candidates(problem, device);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
+    const bool only_by_name = !engine->only_by_name(problem).empty();
     for (Candidate& candidate : *candidates) {
       if (candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
       const int parts = candidate.parts;
       Proposal proposal = engine->make(problem, device, std::move(candidate));
       Winner name{engine->name(), proposal.kernel.tile, parts};
-      options.push_back({std::move(name), {std::move(proposal), seconds, false}});
+      options.push_back({std::move(name), {std::move(proposal), seconds, false}, only_by_name});
     }
   }
   std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {

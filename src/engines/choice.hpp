@@ -79,6 +79,7 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const T
 struct Option {
   Winner name;
   Choice choice;
+  bool only_by_name = false;  // the choice passes over it (Engine::only_by_name)
 };
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
                                    std::size_t workspace = 0);

@@ -38,6 +38,9 @@ class Engine {
   // Of a problem that it is for: at least one, in no order. Cheap: no kernel is written for it.
   virtual std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const = 0;
+  // Of a problem that it takes: why only those get it who name it, a clause; "" if the choice may
+  // take it by its estimate.
+  virtual std::string only_by_name(const Problem&) const { return {}; }
   // Of one of these.
   virtual Proposal make(const Problem& problem, const DeviceDescription& device,
                         Candidate candidate) const = 0;

@@ -40,7 +40,8 @@ std::vector<Contestant> contestants_of(const Plan& plan, const FinalizeOptions& 
   const Terms& terms = options.terms;
   std::vector<Contestant> contestants;
   for (Option& option : all_candidates(plan.problem(), device->description(), terms.workspace)) {
-    if (!terms.only_engine.empty() && option.name.engine != terms.only_engine) continue;
+    if (terms.only_engine.empty() ? option.only_by_name : option.name.engine != terms.only_engine)
+      continue;
     if (contestants.size() == most_candidates) break;
     contestants.push_back(
         {std::move(option), std::make_unique<Plan>(device, plan.problem()), 1, {}});

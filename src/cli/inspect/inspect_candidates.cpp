@@ -19,7 +19,8 @@ ordered_json candidates_of(const Problem& problem, const DeviceDescription& devi
                                   {"tile", option.name.tile},
                                   {"parts", option.name.parts},
                                   {"estimate_us", option.choice.seconds * 1e6},
-                                  {"chosen", option.name == chosen}});
+                                  {"chosen", option.name == chosen},
+                                  {"only_by_name", option.only_by_name}});
   for (const EngineRefusal& answer : ask_engines(problem, device))
     if (!answer.reason.empty())
       json["refusals"].push_back({{"engine", answer.engine}, {"reason", answer.reason}});
@@ -32,7 +33,8 @@ std::string candidates_text(const ordered_json& json) {
     const int parts = each["parts"];
     text += cat(each["chosen"].get<bool>() ? "> " : "  ",
                 padded(significant(each["estimate_us"], 3), 12), "  ", padded(each["engine"], 24),
-                each["tile"].get<std::string>(), parts > 1 ? cat(", ", parts, " parts") : "", "\n");
+                each["tile"].get<std::string>(), parts > 1 ? cat(", ", parts, " parts") : "",
+                each["only_by_name"].get<bool>() ? ", only by name" : "", "\n");
   }
   text += json["refusals"].empty() ? "no engine refuses the problem\n" : "refused by\n";
   for (const ordered_json& each : json["refusals"])

@@ -72,8 +72,8 @@ Outcome Tuner::run(const bench::Case& item) {
     const DeviceDescription& device = device_->description();
     std::vector<Option> options = all_candidates(item.problem, device, settings_.workspace);
     std::erase_if(options, [&](const Option& option) {
-      return !settings_.engines.empty() &&
-             std::ranges::find(settings_.engines, option.name.engine) == settings_.engines.end();
+      if (settings_.engines.empty()) return option.only_by_name;
+      return std::ranges::find(settings_.engines, option.name.engine) == settings_.engines.end();
     });
     if (options.empty())
       fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(settings_.engines, ", "));
