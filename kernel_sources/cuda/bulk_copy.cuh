@@ -4,8 +4,9 @@
 // One thread starts a copy. A load lands when its barrier's phase ends (mbarrier.cuh), and counts
 // with the bytes of a whole box there, those outside the tensor included, which are zeros. `at` is
 // where the box begins, innermost dimension first; of an im2col map, {channel, w, h, n} of the
-// first pixel, and `tap` the offset {w, h} of what is read for all of them. Shared addresses are
-// multiples of 128; with a swizzle of 128 bytes, of 1024.
+// first pixel ({channel, w, h, d, n} in three dimensions of space), and `tap` the offset {w, h} or
+// {w, h, d} of what is read for all of them. Shared addresses are
+// multiples of 128; with a swizzle, of eight rows.
 #pragma once
 
 #include "common/tensor_map.h"
@@ -20,7 +21,7 @@ device_inline u32 shared_place(const void* at) {
 template <int RANK>
 device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barrier,
                              const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4);
+  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
 #if __CUDA_ARCH__ >= 900
   if constexpr (RANK == 2)
     asm volatile(
@@ -28,24 +29,41 @@ device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barri
         "{%3, %4}], [%2];" ::"r"(bulk::shared_place(shared)),
         "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1])
         : "memory");
-  else
+  else if constexpr (RANK == 4)
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
         "{%3, %4, %5, %6}], [%2];" ::"r"(bulk::shared_place(shared)),
         "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
         : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
+        "{%3, %4, %5, %6, %7}], [%2];" ::"r"(bulk::shared_place(shared)),
+        "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4])
+        : "memory");
 #endif
 }
 
+template <int RANK>
 device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier& barrier,
-                                    const int (&at)[4], const int (&tap)[2]) {
+                                    const int (&at)[RANK], const int (&tap)[RANK - 2]) {
+  static_assert(RANK == 4 || RANK == 5);
 #if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
-      "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(bulk::shared_place(shared)),
-      "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]),
-      "h"(static_cast<short>(tap[0])), "h"(static_cast<short>(tap[1]))
-      : "memory");
+  if constexpr (RANK == 4)
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+        "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(bulk::shared_place(shared)),
+        "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]),
+        "h"(static_cast<short>(tap[0])), "h"(static_cast<short>(tap[1]))
+        : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+        "[%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(bulk::shared_place(shared)),
+        "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]),
+        "h"(static_cast<short>(tap[0])), "h"(static_cast<short>(tap[1])),
+        "h"(static_cast<short>(tap[2]))
+        : "memory");
 #endif
 }
 
@@ -53,30 +71,46 @@ device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier
 // until bulk_wait_read() lets the store's group pass.
 template <int RANK>
 device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4);
+  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
 #if __CUDA_ARCH__ >= 900
   if constexpr (RANK == 2)
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
         "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1])
         : "memory");
-  else
+  else if constexpr (RANK == 4)
     asm volatile(
         "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
         "[%1];" ::"l"(&map),
         "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
         : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], "
+        "[%1];" ::"l"(&map),
+        "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4])
+        : "memory");
 #endif
 }
 
 // The corners of the map are 0: other ones are an illegal instruction.
-device_inline void bulk_store_im2col(const TensorMap& map, const void* shared, const int (&at)[4]) {
+template <int RANK>
+device_inline void bulk_store_im2col(const TensorMap& map, const void* shared,
+                                     const int (&at)[RANK]) {
+  static_assert(RANK == 4 || RANK == 5);
 #if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, "
-      "%5}], [%1];" ::"l"(&map),
-      "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
-      : "memory");
+  if constexpr (RANK == 4)
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, "
+        "%5}], [%1];" ::"l"(&map),
+        "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
+        : "memory");
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.5d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2, %3, %4, "
+        "%5, %6}], [%1];" ::"l"(&map),
+        "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4])
+        : "memory");
 #endif
 }
 

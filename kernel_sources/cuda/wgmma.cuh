@@ -20,14 +20,17 @@ struct SharedMatrix {
   device_inline SharedMatrix(const void* first, int k_step, int n_step)
       : low(place(first) | static_cast<u32>(k_step >> 4) << 16),
         high(static_cast<u32>(n_step >> 4)) {}
-  // A matrix as a load with a swizzle of 128 bytes has left it, in rows of 128 bytes whose places
-  // of 16 bytes are permuted by bits 7 to 9 of their address; so `first` may be any row of it. Rows
-  // are those of the matrix (or columns), 64 steps of the reduction each, the next 32 bytes of
-  // which lie 32 bytes on; `eight_rows` bytes from each 8 rows to the next. Or rows are steps of
-  // the reduction, of 64 rows of the matrix; `blocks` bytes then to the next 64 of these.
+  // A matrix as a load with a swizzle has left it, in rows of LINE bytes (128, 64 or 32) whose
+  // places of 16 bytes are permuted by bits of their address from bit 7 on; so `first` may be any
+  // row of it. Rows are those of the matrix (or columns), LINE bytes of the reduction each, the
+  // next 32 bytes of which lie 32 bytes on; `eight_rows` bytes from each 8 rows to the next. Or
+  // rows are steps of the reduction, of LINE bytes of rows of the matrix; `blocks` bytes then to
+  // the next of these.
+  template <int LINE>
   device_inline static SharedMatrix swizzled(const void* first, int eight_rows, int blocks = 16) {
+    static_assert(LINE == 128 || LINE == 64 || LINE == 32);
     SharedMatrix matrix(first, blocks, eight_rows);
-    matrix.high |= 1u << 30;
+    matrix.high |= (LINE == 128 ? 1u : LINE == 64 ? 2u : 3u) << 30;
     return matrix;
   }
   device_inline SharedMatrix moved(int bytes) const {
@@ -115,11 +118,11 @@ class WarpgroupProducts {
 #undef KILN_WGMMA
 #endif
   }
-  // The same of two swizzled matrices, of 16 bits: whether steps of the reduction are the rows of
-  // the left one, and of the right one.
+  // The same of two swizzled matrices: whether steps of the reduction are the rows of the left one,
+  // and of the right one, which 16 bits alone allow.
   template <bool LEFT_BY_STEPS, bool RIGHT_BY_STEPS, int L, class Sums>
   device_inline void multiply_swizzled(Sums&, SharedMatrix left, SharedMatrix right, bool add) {
-    static_assert(L < LEFT && sizeof(T) == 2);
+    static_assert(L < LEFT && (sizeof(T) == 2 || !(LEFT_BY_STEPS || RIGHT_BY_STEPS)));
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #define KILN_WGMMA(TYPES)                                                                        \
   asm volatile(                                                                                  \
@@ -127,7 +130,12 @@ class WarpgroupProducts {
       "k16.f32" TYPES " {" WGMMA_SUMS("%0") "}, %1, %2, add, 1, 1, %4, %5;}" ::"n"(L),           \
       "l"(left.descriptor()), "l"(right.descriptor()), "r"(static_cast<u32>(add)),               \
       "n"(LEFT_BY_STEPS), "n"(RIGHT_BY_STEPS))
-    if constexpr (is_bf16(T{}))
+    if constexpr (sizeof(T) == 4)
+      asm volatile(
+          "{.reg .pred add; setp.ne.b32 add, %3, 0; wgmma.mma_async.sync.aligned.m64n" WGMMA_COLUMNS
+          "k8.f32.tf32.tf32 {" WGMMA_SUMS("%0") "}, %1, %2, add, 1, 1;}" ::"n"(L),
+          "l"(left.descriptor()), "l"(right.descriptor()), "r"(static_cast<u32>(add)));
+    else if constexpr (is_bf16(T{}))
       KILN_WGMMA(".bf16.bf16");
     else
       KILN_WGMMA(".f16.f16");

@@ -11,21 +11,26 @@
 template <int RANK>
 device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barrier,
                              const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4);
+  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
   kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, RANK, at, nullptr);
 }
+template <int RANK>
 device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier& barrier,
-                                    const int (&at)[4], const int (&tap)[2]) {
-  kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, 4, at, tap);
+                                    const int (&at)[RANK], const int (&tap)[RANK - 2]) {
+  static_assert(RANK == 4 || RANK == 5);
+  kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, RANK, at, tap);
 }
 
 template <int RANK>
 device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4);
+  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
   kiln_context->bulk_store(kiln_context, map.bytes, shared, RANK, at, false);
 }
-device_inline void bulk_store_im2col(const TensorMap& map, const void* shared, const int (&at)[4]) {
-  kiln_context->bulk_store(kiln_context, map.bytes, shared, 4, at, true);
+template <int RANK>
+device_inline void bulk_store_im2col(const TensorMap& map, const void* shared,
+                                     const int (&at)[RANK]) {
+  static_assert(RANK == 4 || RANK == 5);
+  kiln_context->bulk_store(kiln_context, map.bytes, shared, RANK, at, true);
 }
 
 device_inline void bulk_commit() { kiln_context->bulk_commit(kiln_context); }

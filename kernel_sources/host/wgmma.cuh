@@ -8,23 +8,24 @@
 struct SharedMatrix {
   const unsigned char* first;
   int k_step, n_step;
-  bool is_swizzled = false;
+  int line = 0;  // bytes of a row whose places are permuted; 0: they are not
 
   SharedMatrix() = default;
   device_inline SharedMatrix(const void* at, int to_next_16_bytes, int to_next_8_columns)
       : first(static_cast<const unsigned char*>(at)),
         k_step(to_next_16_bytes),
         n_step(to_next_8_columns) {}
+  template <int LINE>
   device_inline static SharedMatrix swizzled(const void* at, int eight_rows, int blocks = 16) {
     SharedMatrix matrix(at, blocks, eight_rows);
-    matrix.is_swizzled = true;
+    matrix.line = LINE;
     return matrix;
   }
   // Where the 16 bytes at `place` are.
   device_inline const unsigned char* permuted(const unsigned char* place) const {
-    if (!is_swizzled) return place;
-    const u64 address = reinterpret_cast<u64>(place);
-    return place + static_cast<i64>((address ^ (address >> 3 & 0x70)) - address);
+    if (line == 0) return place;
+    const u64 address = reinterpret_cast<u64>(place), places = static_cast<u64>(line - 16);
+    return place + static_cast<i64>((address ^ (address >> 3 & places)) - address);
   }
   device_inline SharedMatrix moved(int bytes) const {
     SharedMatrix other = *this;
@@ -35,19 +36,19 @@ struct SharedMatrix {
   device_inline void read_across(int row, u32 (&words)[8]) const {
     for (int k = 0; k < 16; ++k) {
       const unsigned char* const at =
-          is_swizzled ? permuted(first + row / 64 * k_step + k / 8 * n_step + k % 8 * 128 +
-                                 row % 64 / 8 * 16) +
-                            row % 8 * 2
-                      : first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16;
+          line != 0 ? permuted(first + row / (line / 2) * k_step + k / 8 * n_step + k % 8 * line +
+                               row % (line / 2) / 8 * 16) +
+                          row % 8 * 2
+                    : first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16;
       __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k, at, 2);
     }
   }
   // A column's first 32 bytes of the reduction.
   device_inline void read(int column, u32 (&words)[8]) const {
     const unsigned char* const at =
-        first + column / 8 * n_step + column % 8 * (is_swizzled ? 128 : 16);
+        first + column / 8 * n_step + column % 8 * (line != 0 ? line : 16);
     __builtin_memcpy(words, permuted(at), 16);
-    __builtin_memcpy(words + 4, permuted(at + (is_swizzled ? 16 : k_step)), 16);
+    __builtin_memcpy(words + 4, permuted(at + (line != 0 ? 16 : k_step)), 16);
   }
 };
 
@@ -218,8 +219,8 @@ class WarpgroupProducts {
   template <bool LEFT_BY_STEPS, bool RIGHT_BY_STEPS, int L, class Sums>
   device_inline void multiply_swizzled(Sums& sums, const SharedMatrix& left,
                                        const SharedMatrix& right, bool add) {
-    static_assert(sizeof(T) == 2);
-    if (!left.is_swizzled || !right.is_swizzled) __builtin_trap();
+    static_assert(sizeof(T) == 2 || !(LEFT_BY_STEPS || RIGHT_BY_STEPS));
+    if (left.line == 0 || right.line == 0) __builtin_trap();
     multiply_in_place(sums.part[L], left, LEFT_BY_STEPS, right, RIGHT_BY_STEPS, add);
   }
 

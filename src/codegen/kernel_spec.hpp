@@ -62,8 +62,9 @@ struct LaunchSpec {
     std::uint16_t offset;  // bytes into the struct
   };
 
-  // A tensor map among the parameters, of an operand from `first` bytes on.
+  // A tensor map among the parameters, of an operand, or of the workspace, from `first` bytes on.
   struct Map {
+    static constexpr std::uint8_t workspace = 0xff;  // in place of an operand's number
     TensorMapSpec spec;
     std::uint8_t operand;
     std::int64_t first;
@@ -97,7 +98,7 @@ struct Step {
 
 // What an engine proposes: steps that are launched in order on one stream, each of which sees what
 // those before it wrote. The first one is the proposal itself: what there is mostly is one kernel,
-// and of several the first does the work and gives the candidate its name.
+// and of several the first gives the candidate its name.
 struct Proposal : Step {
   std::vector<Step> then{};  // after the first
   // Device memory through which steps hand results on: 0 unless the caller granted as many bytes.

@@ -20,14 +20,20 @@ struct TensorMapSpec {
 
   Mode mode = Mode::tiled;
   kilnDataType_t type = KILN_DATA_HALF;
-  int rank = 0;                                  // 2 to 5; im2col: 4, {C, W, H, N}
-  std::array<std::int64_t, 5> sizes{};           // elements
-  std::array<std::int64_t, 4> strides{};         // bytes, of all but the innermost; multiples of 16
-  std::array<std::int64_t, 5> box{};             // tiled: elements. im2col: {channels, pixels}
-  std::array<std::int64_t, 2> lower{}, upper{};  // im2col, {W, H}: of the first and last pixel's
+  int rank = 0;                           // 2 to 5; im2col: 4 or 5, {C, W, H, N} or {C, W, H, D, N}
+  std::array<std::int64_t, 5> sizes{};    // elements
+  std::array<std::int64_t, 4> strides{};  // bytes, of all but the innermost; multiples of 16
+  std::array<std::int64_t, 5> box{};      // tiled: elements. im2col: {channels, pixels}
+  std::array<std::int64_t, 3> lower{}, upper{};  // im2col, {W, H, D}: of the first and last pixel's
                                                  // place, from the first and last place there is
-  std::array<std::int64_t, 2> steps{1, 1};       // im2col, {W, H}: places from pixel to pixel
-  bool swizzled = true;  // rows of the box have 128 bytes, whose 16-byte places are permuted
+  std::array<std::int64_t, 3> steps{1, 1, 1};    // im2col, {W, H, D}: places from pixel to pixel
+  bool swizzled = true;  // rows of the box, of 128, 64 or 32 bytes, have their places permuted
+
+  // Dimensions of space of an im2col map, and how far its corners and the offset of a copy reach:
+  // what the copy engine's bits for each of them hold.
+  int space() const { return rank - 2; }
+  static constexpr std::int64_t most_offset(int space) { return space == 3 ? 31 : 255; }
+  static constexpr std::int64_t most_corner(int space) { return most_offset(space) / 2; }
 
   // What one copy lands.
   std::int64_t box_elements() const {

@@ -33,9 +33,11 @@ std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Devic
       case LaunchSpec::Hole::workspace: put(workspace); break;
     }
   }
-  for (const LaunchSpec::Map& map : launch.maps)
-    device.set_map_address(parameters + map.offset,
-                           static_cast<std::byte*>(operands[map.operand]) + map.first);
+  for (const LaunchSpec::Map& map : launch.maps) {
+    void* const tensor =
+        map.operand == LaunchSpec::Map::workspace ? workspace : operands[map.operand];
+    device.set_map_address(parameters + map.offset, static_cast<std::byte*>(tensor) + map.first);
+  }
   return {parameters, launch.parameters.size()};
 }
 

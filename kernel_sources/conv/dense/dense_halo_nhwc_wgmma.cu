@@ -1,10 +1,13 @@
 // Forward convolution and data gradient of stride 1 of channels-last tensors on Hopper, for filters
-// of several taps: what a tile's pixels meet of 64 channels of the source, their halo, comes to
-// shared memory once for all taps. A tap is another row of it from which the tensor cores read.
+// of several taps: what a tile's pixels meet of 64 channels of a plane of the source, their halo,
+// comes to shared memory once for all taps in that plane. A tap is another row of it from which the
+// tensor cores read.
 //
-// A tile is 64 rows by a patch of 8 columns of pixels, BLOCK_RIGHT in all. Two warpgroups take
-// tiles in turn: one multiplies while the other one's results leave. Of those that ask for copies
-// one thread brings the filter, tap by tap, and another the halos.
+// A tile is 64 rows by a patch of 8 columns of pixels of a plane, BLOCK_RIGHT in all. Two
+// warpgroups take tiles in turn: one multiplies while the other one's results leave. Of those that
+// ask for copies one thread brings the filter, tap by tap, and another the halos.
+#include "common/compute_type.cuh"
+#include "conv/dense/box.cuh"
 #include "conv/dense/params.h"
 #include "target/mbarrier.cuh"
 #include "target/shared_memory.cuh"
@@ -12,30 +15,35 @@
 #include "target/wgmma.cuh"
 
 constexpr bool PIXELS_LEFT = false;
-constexpr int SLAB_PIXELS = BLOCK_RIGHT, SLABS = 1, GROUPS_OF_WARPS = 2;
+constexpr int SLAB_PIXELS = BLOCK_RIGHT, SLAB_ROWS = 64, SLABS = 1, WARPGROUPS = 2;
 
 struct Params {
   DenseParams common;
   TensorMap maps[MAPS];  // source, filter, output, what beta scales
 };
 
-constexpr int LINE_BYTES = 128, STEP_CHANNELS = 64;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0], TAPS = TAPS_R * TAPS_S;
-constexpr int APART_H = STEP_H < 0 ? -STEP_H : STEP_H, APART_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
+constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // of results
+constexpr int TAPS_T = FILTER_T[0], TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
+constexpr int PLANE_TAPS = TAPS_R * TAPS_S;
 constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
+constexpr int HALOS = CHANNEL_STEPS * TAPS_T;  // of a tile: of each 64 channels, each plane's
 constexpr int PATCH_ROWS = BLOCK_RIGHT / 8;
 constexpr int HALO_COLUMNS = 8 + (TAPS_S - 1) * APART_W;
 constexpr int HALO_ROWS = PATCH_ROWS + (TAPS_R - 1) * APART_H;
 constexpr int HALO_BYTES = HALO_COLUMNS * HALO_ROWS * LINE_BYTES;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 constexpr int HALO_PITCH = whole_swizzles(HALO_BYTES), FILTER_BYTES = 64 * LINE_BYTES;
-constexpr int SLAB_BYTES = whole_swizzles(SLAB_PIXELS * LINE_BYTES);
+constexpr int SLAB_BYTES =
+    whole_swizzles(SLAB_PIXELS * SLAB_ROWS * static_cast<int>(sizeof(element_t)));
 constexpr int HALOS_AT = FILTER_SLOTS * FILTER_BYTES, SLABS_AT = HALOS_AT + HALO_SLOTS * HALO_PITCH;
-constexpr int BARRIERS_AT = SLABS_AT + GROUPS_OF_WARPS * SLAB_BYTES;
-constexpr int THREADS = 128 * (1 + GROUPS_OF_WARPS);
-constexpr int ROW_TILES = (ROWS + 63) / 64;
+constexpr int BARRIERS_AT = SLABS_AT + WARPGROUPS * SLAB_BYTES;
+constexpr int THREADS = 128 * (1 + WARPGROUPS);
+constexpr int ROW_TILES = GROUPS * ((ROWS + 63) / 64);
+static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % 64 == 0));
 constexpr int PATCHES_Q = (OUT_Q[0] + 7) / 8, PATCHES_P = (OUT_P[0] + PATCH_ROWS - 1) / PATCH_ROWS;
-static_assert(BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256 && TAPS > 1 && PHASES == 1);
+static_assert(BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256 && PLANE_TAPS > 1 && PHASES == 1);
+static_assert(PROMOTE == 0, "sums are not so long");
 
 #include "conv/dense/store.cuh"
 
@@ -55,13 +63,13 @@ struct Slot {
 struct Barriers {
   Mbarrier filter_landed[FILTER_SLOTS], filter_free[FILTER_SLOTS];
   Mbarrier halo_landed[HALO_SLOTS], halo_free[HALO_SLOTS];
-  Mbarrier residual[GROUPS_OF_WARPS], turn[GROUPS_OF_WARPS];
+  Mbarrier residual[WARPGROUPS], turn[WARPGROUPS];
 
   device_inline void init() {
     constexpr u32 WARPS = 4;
     for (int i = 0; i < FILTER_SLOTS; ++i) filter_landed[i].init(1), filter_free[i].init(WARPS);
     for (int i = 0; i < HALO_SLOTS; ++i) halo_landed[i].init(1), halo_free[i].init(WARPS);
-    for (int i = 0; i < GROUPS_OF_WARPS; ++i) residual[i].init(1), turn[i].init(WARPS);
+    for (int i = 0; i < WARPGROUPS; ++i) residual[i].init(1), turn[i].init(WARPS);
     mbarriers_are_made();
   }
 };
@@ -69,16 +77,25 @@ static_assert(BARRIERS_AT + static_cast<int>(sizeof(Barriers)) <= SHARED_BYTES);
 
 // Rows of one patch follow each other, so that L2 has its halo.
 struct Patch {
-  int first_row, n, p, q;
+  int first_row;  // of all groups' rows
+  int n, o, p, q;
   device_inline explicit Patch(u32 tile) {
     const u32 patch = tile / ROW_TILES;
     first_row = static_cast<int>(tile - patch * ROW_TILES) * 64;
-    const u32 image = patch / (PATCHES_P * PATCHES_Q),
-              rest = patch - image * (PATCHES_P * PATCHES_Q);
+    const u32 plane = patch / (PATCHES_P * PATCHES_Q),
+              rest = patch - plane * (PATCHES_P * PATCHES_Q);
     const u32 down = rest / PATCHES_Q;
-    n = static_cast<int>(image);
+    n = static_cast<int>(plane / OUT_O[0]);
+    o = static_cast<int>(plane) - n * OUT_O[0];
     p = static_cast<int>(down) * PATCH_ROWS;
     q = static_cast<int>(rest - down * PATCHES_Q) * 8;
+  }
+  // Groups follow each other along the source's channels and the filter's number of filters, which
+  // are the rows of a forward pass.
+  device_inline int source_channel() const { return GROUPS == 1 ? 0 : first_row / ROWS * CHANNELS; }
+  device_inline int filter_channel() const { return GROUPS_IN_ROWS ? 0 : source_channel(); }
+  device_inline int filter_row() const {
+    return GROUPS == 1 || GROUPS_IN_ROWS ? first_row : first_row % ROWS;
   }
 };
 
@@ -90,15 +107,17 @@ device_inline void bring_filter(const Params& params, unsigned char* memory, Bar
 #pragma unroll 1
     for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS)
 #pragma unroll 1
-      for (int tap = 0; tap < TAPS; ++tap) {
-        const int r = tap / TAPS_S, s = tap - r * TAPS_S;
-        const int of_r = STEP_H < 0 ? TAPS_R - 1 - r : r, of_s = STEP_W < 0 ? TAPS_S - 1 - s : s;
-        const int at[4] = {FILTER_BY_CHANNELS ? patch.first_row : channel, of_s, of_r,
-                           FILTER_BY_CHANNELS ? channel : patch.first_row};
+      for (int tap = 0; tap < TAPS_T * PLANE_TAPS; ++tap) {
+        const int t = tap / PLANE_TAPS, r = tap / TAPS_S - t * TAPS_R, s = tap % TAPS_S;
+        const int step = patch.filter_channel() + channel;
+        const BoxAt at(FILTER_BY_CHANNELS ? patch.filter_row() : step,
+                       STEP_W < 0 ? TAPS_S - 1 - s : s, STEP_H < 0 ? TAPS_R - 1 - r : r,
+                       STEP_D < 0 ? TAPS_T - 1 - t : t,
+                       FILTER_BY_CHANNELS ? step : patch.filter_row());
         Mbarrier& landed = barriers.filter_landed[slot.slot];
         barriers.filter_free[slot.slot].wait(slot.parity ^ 1);
         landed.arrive_and_expect(FILTER_BYTES);
-        bulk_load(memory + slot.slot * FILTER_BYTES, params.maps[1], landed, at);
+        bulk_load(memory + slot.slot * FILTER_BYTES, params.maps[1], landed, at.at);
         slot.advance();
       }
   }
@@ -110,14 +129,17 @@ device_inline void bring_halos(const Params& params, unsigned char* memory, Barr
   for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x()) {
     const Patch patch(tile);
 #pragma unroll 1
-    for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS) {
-      const int at[4] = {channel, patch.q + LOWER_W[0], patch.p + LOWER_H[0], patch.n};
-      Mbarrier& landed = barriers.halo_landed[slot.slot];
-      barriers.halo_free[slot.slot].wait(slot.parity ^ 1);
-      landed.arrive_and_expect(HALO_BYTES);
-      bulk_load(memory + HALOS_AT + slot.slot * HALO_PITCH, params.maps[0], landed, at);
-      slot.advance();
-    }
+    for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS)
+#pragma unroll 1
+      for (int t = 0; t < TAPS_T; ++t) {
+        const BoxAt at(patch.source_channel() + channel, patch.q + LOWER_W[0], patch.p + LOWER_H[0],
+                       patch.o + LOWER_D[0] + t * APART_D, patch.n);
+        Mbarrier& landed = barriers.halo_landed[slot.slot];
+        barriers.halo_free[slot.slot].wait(slot.parity ^ 1);
+        landed.arrive_and_expect(HALO_BYTES);
+        bulk_load(memory + HALOS_AT + slot.slot * HALO_PITCH, params.maps[0], landed, at.at);
+        slot.advance();
+      }
   }
 }
 
@@ -128,37 +150,40 @@ struct PatchPlace {
   int row;
 
   device_inline void store(const unsigned char* slab) const {
-    const int at[4] = {row, patch.q, patch.p, patch.n};
-    bulk_store(params.maps[2], slab, at);
+    const BoxAt at(row, patch.q, patch.p, patch.o, patch.n);
+    bulk_store(params.maps[2], slab, at.at);
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
-    const int at[4] = {row, patch.q, patch.p, patch.n};
-    bulk_load(slab, params.maps[RESIDUAL ? 3 : 2], landed, at);
+    const BoxAt at(row, patch.q, patch.p, patch.o, patch.n);
+    bulk_load(slab, params.maps[RESIDUAL ? 3 : 2], landed, at.at);
   }
 };
 
 device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
                            Barriers& barriers) {
-  constexpr int K_ROWS = 32, K_STEPS = 16 * LINE_BYTES;  // to the next 16 of the reduction
+  // To the next 32 bytes, or 16 steps, of the reduction.
+  constexpr int K_ROWS = 32, K_STEPS = 16 * ROW_LINE_BYTES;
+  constexpr int FILTER_LINE = FILTER_BY_CHANNELS ? ROW_LINE_BYTES : LINE_BYTES;
   const u32 group = thread_x() / 128 - 1;
   const bool first_lane = thread_x() % 32 == 0;
   Store store(params.common, memory + SLABS_AT + group * SLAB_BYTES, barriers.residual[group],
               group);
-  const SharedMatrix filters = SharedMatrix::swizzled(memory, 8 * LINE_BYTES);
-  const SharedMatrix halos = SharedMatrix::swizzled(memory + HALOS_AT, HALO_COLUMNS * LINE_BYTES);
+  const SharedMatrix filters = SharedMatrix::swizzled<FILTER_LINE>(memory, 8 * FILTER_LINE);
+  const SharedMatrix halos =
+      SharedMatrix::swizzled<LINE_BYTES>(memory + HALOS_AT, HALO_COLUMNS * LINE_BYTES);
   WarpgroupProducts<element_t, 1, BLOCK_RIGHT / 8> products;
   u32 turn = 0;  // of the block's tiles
 #pragma unroll 1
   for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x(), ++turn) {
-    if (turn % GROUPS_OF_WARPS != group) continue;
+    if (turn % WARPGROUPS != group) continue;
     // The other one has begun all products of the tile before.
-    if (turn > 0) barriers.turn[group].wait((turn - 1) / GROUPS_OF_WARPS & 1);
+    if (turn > 0) barriers.turn[group].wait((turn - 1) / WARPGROUPS & 1);
     const Patch patch(tile);
-    Slot<FILTER_SLOTS> filter(turn * (TAPS * CHANNEL_STEPS));
-    Slot<HALO_SLOTS> halo(turn * CHANNEL_STEPS);
+    Slot<FILTER_SLOTS> filter(turn * (PLANE_TAPS * HALOS));
+    Slot<HALO_SLOTS> halo(turn * HALOS);
     u32 filter_before = 0, halo_before = 0;
 #pragma unroll 1
-    for (int chunk = 0; chunk < CHANNEL_STEPS; ++chunk) {
+    for (int number = 0; number < HALOS; ++number) {
       barriers.halo_landed[halo.slot].wait(halo.parity);
 #pragma unroll 1
       for (int r = 0; r < TAPS_R; ++r)
@@ -172,13 +197,13 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
           const bool first_tap = r == 0 && s == 0;
           products.begin();
 #pragma unroll
-          for (int k = 0; k < STEP_CHANNELS / 16; ++k)
+          for (int k = 0; k < LINE_BYTES / 32; ++k)
             products.multiply_swizzled<FILTER_BY_CHANNELS, false, 0>(
                 sums, left.moved(k * (FILTER_BY_CHANNELS ? K_STEPS : K_ROWS)),
-                right.moved(k * K_ROWS), chunk > 0 || !first_tap || k > 0);
+                right.moved(k * K_ROWS), number > 0 || !first_tap || k > 0);
           products.commit();
           products.wait<1>();
-          if (first_lane && (chunk > 0 || !first_tap)) {
+          if (first_lane && (number > 0 || !first_tap)) {
             barriers.filter_free[filter_before].arrive();
             if (first_tap) barriers.halo_free[halo_before].arrive();
           }

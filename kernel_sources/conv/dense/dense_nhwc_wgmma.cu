@@ -13,14 +13,14 @@
 #include "target/shared_memory.cuh"
 #include "target/wgmma.cuh"
 
-// Bytes from one 16 of the reduction to the next.
-constexpr int K_ROWS = 32, K_STEPS = 16 * LINE_BYTES;
+// Bytes from one product's part of the reduction, 32 bytes or 16 steps, to the next.
+constexpr int K_ROWS = 32, K_STEPS = 16 * ROW_LINE_BYTES;
 constexpr bool LEFT_BY_STEPS = FILTER_BY_CHANNELS && !PIXELS_LEFT;
 constexpr bool RIGHT_BY_STEPS = FILTER_BY_CHANNELS && PIXELS_LEFT;
 
 using Products = WarpgroupProducts<element_t, LEFT, BLOCK_RIGHT / 8>;
 
-// 16 of the reduction, for each left operand of the warpgroup.
+// 32 bytes of the reduction, for each left operand of the warpgroup.
 template <int L>
 device_inline void multiply(Products& products, Sums& sums, const SharedMatrix& left,
                             const SharedMatrix& right, bool add) {
@@ -35,10 +35,12 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   const bool first_lane = thread_x() % 32 == 0;
   Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
               barriers.residual[group], group);
+  constexpr int LEFT_LINE = LEFT_BY_STEPS ? ROW_LINE_BYTES : LINE_BYTES,
+                RIGHT_LINE = RIGHT_BY_STEPS ? ROW_LINE_BYTES : LINE_BYTES;
   const SharedMatrix lefts =
-      SharedMatrix::swizzled(memory + group * (GROUP_ROWS * LINE_BYTES), 8 * LINE_BYTES);
-  const SharedMatrix rights =
-      SharedMatrix::swizzled(memory + LEFT_BYTES, 8 * LINE_BYTES, 64 * LINE_BYTES);
+      SharedMatrix::swizzled<LEFT_LINE>(memory + group * (GROUP_ROWS * LINE_BYTES), 8 * LEFT_LINE);
+  const SharedMatrix rights = SharedMatrix::swizzled<RIGHT_LINE>(
+      memory + LEFT_BYTES, 8 * RIGHT_LINE, STEP_CHANNELS * ROW_LINE_BYTES);
   Products products;
   Ring ring(0);
   const u32 tiles = params.common.tiles[PHASES - 1];
@@ -60,7 +62,7 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
         const SharedMatrix right = rights.moved(ring.stage * STAGE_BYTES);
         products.begin();
 #pragma unroll
-        for (int k = 0; k < STEP_CHANNELS / 16; ++k)
+        for (int k = 0; k < LINE_BYTES / 32; ++k)
           multiply<0>(products, sums, left.moved(k * (LEFT_BY_STEPS ? K_STEPS : K_ROWS)),
                       right.moved(k * (RIGHT_BY_STEPS ? K_STEPS : K_ROWS)), step > first || k > 0);
         products.commit();

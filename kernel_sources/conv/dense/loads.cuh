@@ -5,19 +5,24 @@
 #include "conv/dense/tile.cuh"
 #include "target/bulk_copy.cuh"
 
-// The filter's rows from `row` on, of a tap's channels from `channel` on: rows of 64 channels or,
-// with FILTER_BY_CHANNELS, channels of 64 rows, one such block after the other.
+// Of a filter of rows (or, with FILTER_BY_CHANNELS, channels) of taps of what lies side by side.
+device_inline BoxAt filter_box(int inner, const TapAt& tap, int outer) {
+  return {inner, tap.at[0], tap.at[1], SPACE == 3 ? tap.at[SPACE - 1] : 0, outer};
+}
+
+// The filter's rows from `row` on, of a tap's channels from `channel` on: rows of STEP_CHANNELS
+// channels or, with FILTER_BY_CHANNELS, channels of ROW_LINE rows, one such block after the other.
 device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier& barrier, int row,
-                               int channel, int r, int s) {
+                               int channel, const TapAt& tap) {
   if constexpr (FILTER_BY_CHANNELS) {
 #pragma unroll
-    for (int block = 0; block < TILE_ROWS / 64; ++block) {
-      const int at[4] = {row + block * 64, s, r, channel};
-      bulk_load(to + block * (64 * LINE_BYTES), map, barrier, at);
+    for (int block = 0; block < TILE_ROWS / ROW_LINE; ++block) {
+      const BoxAt place = filter_box(row + block * ROW_LINE, tap, channel);
+      bulk_load(to + block * (STEP_CHANNELS * ROW_LINE_BYTES), map, barrier, place.at);
     }
   } else {
-    const int at[4] = {channel, s, r, row};
-    bulk_load(to, map, barrier, at);
+    const BoxAt place = filter_box(channel, tap, row);
+    bulk_load(to, map, barrier, place.at);
   }
 }
 
@@ -33,28 +38,36 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
     const TensorMap& filter = params.maps[tile.phase * 3 + 1];
     const int w = pixel.q * STRIDE_W + LOWER_W[tile.phase];
     const int h = pixel.p * STRIDE_H + LOWER_H[tile.phase];
+    const int d = pixel.o * STRIDE_D + LOWER_D[tile.phase];
+    // Groups follow each other along the source's channels and the filter's number of filters,
+    // which are the rows of a forward pass.
+    const int source_channel = tile.group() * CHANNELS;
+    const int filter_row = tile.first_row - (GROUPS_IN_ROWS ? 0 : tile.group() * ROWS);
+    const int filter_channel = GROUPS_IN_ROWS ? 0 : source_channel;
     // From the tap whose place is lowest on.
 #pragma unroll 1
-    for (int r = 0; r < FILTER_R[tile.phase]; ++r)
+    for (int t = 0; t < FILTER_T[tile.phase]; ++t)
 #pragma unroll 1
-      for (int s = 0; s < FILTER_S[tile.phase]; ++s) {
-        const int of_filter_r = STEP_H < 0 ? FILTER_R[tile.phase] - 1 - r : r;
-        const int of_filter_s = STEP_W < 0 ? FILTER_S[tile.phase] - 1 - s : s;
-        const int tap[2] = {s * (STEP_W < 0 ? -STEP_W : STEP_W),
-                            r * (STEP_H < 0 ? -STEP_H : STEP_H)};
+      for (int r = 0; r < FILTER_R[tile.phase]; ++r)
 #pragma unroll 1
-        for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS) {
-          Mbarrier& landed = barriers.landed[ring.stage];
-          barriers.free[ring.stage].wait(ring.parity);
-          landed.arrive_and_expect(BYTES);
-          unsigned char* const left = memory + ring.stage * STAGE_BYTES;
-          unsigned char* const right = left + LEFT_BYTES;
-          const int at[4] = {channel, w, h, pixel.n};
-          bulk_load_im2col(PIXELS_LEFT ? left : right, source, landed, at, tap);
-          load_filter(PIXELS_LEFT ? right : left, filter, landed, tile.first_row, channel,
-                      of_filter_r, of_filter_s);
-          ring.advance();
+        for (int s = 0; s < FILTER_S[tile.phase]; ++s) {
+          const TapAt of_filter(STEP_W < 0 ? FILTER_S[tile.phase] - 1 - s : s,
+                                STEP_H < 0 ? FILTER_R[tile.phase] - 1 - r : r,
+                                STEP_D < 0 ? FILTER_T[tile.phase] - 1 - t : t);
+          const TapAt tap(s * APART_W, r * APART_H, t * APART_D);
+#pragma unroll 1
+          for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS) {
+            Mbarrier& landed = barriers.landed[ring.stage];
+            barriers.free[ring.stage].wait(ring.parity);
+            landed.arrive_and_expect(BYTES);
+            unsigned char* const left = memory + ring.stage * STAGE_BYTES;
+            unsigned char* const right = left + LEFT_BYTES;
+            const BoxAt at(source_channel + channel, w, h, d, pixel.n);
+            bulk_load_im2col(PIXELS_LEFT ? left : right, source, landed, at.at, tap.at);
+            load_filter(PIXELS_LEFT ? right : left, filter, landed, filter_row,
+                        filter_channel + channel, of_filter);
+            ring.advance();
+          }
         }
-      }
   }
 }

@@ -7,7 +7,7 @@
 
 using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 
-// 64 rows from `row` on of the pixels from `pixel` on.
+// ROW_LINE rows from `row` on of the pixels from `pixel` on.
 struct OutputPlace {
   const Params& params;
   int phase, row;
@@ -21,8 +21,8 @@ struct OutputPlace {
       bulk_store(map, slab, at);
     } else {
       const PixelPlace place(pixel, phase);
-      const int at[4] = {row, place.q, place.p, place.n};
-      bulk_store_im2col(map, slab, at);
+      const BoxAt at(row, place.q, place.p, place.o, place.n);
+      bulk_store_im2col(map, slab, at.at);
     }
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
@@ -32,22 +32,21 @@ struct OutputPlace {
       bulk_load(slab, map, landed, at);
     } else {
       const PixelPlace place(pixel, phase);
-      const int at[4] = {row, place.q, place.p, place.n};
-      const int tap[2] = {0, 0};
-      bulk_load_im2col(slab, map, landed, at, tap);
+      const BoxAt at(row, place.q, place.p, place.o, place.n);
+      bulk_load_im2col(slab, map, landed, at.at, TapAt(0, 0, 0).at);
     }
   }
 };
 
-// Left operand L's, with pixels on the left: 64 rows at a time.
+// Left operand L's, with pixels on the left: a line of rows at a time.
 template <int L, int FIRST>
 device_inline void store_pixels(Store& store, const Sums& sums, const OutputPlace& place,
                                 bool any) {
-  store.store<L, FIRST, FIRST + 8>(sums, place, any);
-  if constexpr (FIRST + 8 < BLOCK_RIGHT / 8) {
+  store.store<L, FIRST, FIRST + ROW_LINE / 8>(sums, place, any);
+  if constexpr (FIRST + ROW_LINE / 8 < BLOCK_RIGHT / 8) {
     OutputPlace next = place;
-    next.row += 64;
-    store_pixels<L, FIRST + 8>(store, sums, next, any);
+    next.row += ROW_LINE;
+    store_pixels<L, FIRST + ROW_LINE / 8>(store, sums, next, any);
   }
 }
 

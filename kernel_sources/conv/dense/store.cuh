@@ -1,9 +1,10 @@
-// How a warpgroup's sums become results: 64 rows or columns of 64 at a time through a slab of
-// shared memory, from which the copy engine stores them while the warpgroup goes on. What beta
-// scales comes to the slab before.
+// How a warpgroup's sums become results: SLAB_ROWS rows of SLAB_PIXELS pixels at a time through a
+// slab of shared memory, from which the copy engine stores them while the warpgroup goes on. What
+// beta scales comes to the slab before.
 //
-// A slab is a line of 64 rows for each of SLAB_PIXELS pixels. PIXELS_LEFT: pixels are rows of the
-// left operand; else columns of the right one.
+// A slab has a line of ROW_LINE rows for each pixel, and one behind the other as many of those
+// blocks as its rows are. PIXELS_LEFT: pixels are rows of the left operand; else columns of the
+// right one.
 #pragma once
 
 #include "conv/dense/params.h"
@@ -13,11 +14,27 @@
 #include "target/mma.cuh"
 #include "target/warpgroup.cuh"
 
-device_inline u32 packed(element_t low, element_t high) {
+template <class T>
+device_inline u32 packed(T low, T high) {
   return static_cast<u32>(low.bits) | static_cast<u32>(high.bits) << 16;
 }
-device_inline element_t low_of(u32 word) { return {static_cast<unsigned short>(word)}; }
-device_inline element_t high_of(u32 word) { return {static_cast<unsigned short>(word >> 16)}; }
+template <class T>
+device_inline T low_of(u32 word) {
+  return {static_cast<unsigned short>(word)};
+}
+template <class T>
+device_inline T high_of(u32 word) {
+  return {static_cast<unsigned short>(word >> 16)};
+}
+
+constexpr int SLAB_BLOCKS = SLAB_ROWS / ROW_LINE;
+constexpr int SLAB_BLOCK_BYTES = SLAB_PIXELS * ROW_LINE_BYTES;
+static_assert(SLAB_BLOCKS == 1 || SLAB_BLOCK_BYTES % 1024 == 0);
+// Where 16 bytes of a pixel's line are in a block.
+device_inline int place_in_block(int pixel, int chunk) {
+  return pixel * ROW_LINE_BYTES +
+         (chunk ^ pixel * ROW_LINE_BYTES / 128 % (ROW_LINE_BYTES / 16)) * 16;
+}
 
 // A warpgroup's way out. All its threads take part in everything.
 class Store {
@@ -37,9 +54,10 @@ class Store {
     epilogue_.coef = coefficients_of<compute_t>(params);
   }
 
-  // The products from FIRST to END of left operand L. place.store(slab) starts the slab's store,
-  // place.load(slab, barrier) the load of what beta scales; place.row is that of a line's first
-  // element. any: there were products at all, else sums are 0.
+  // The products from FIRST to END of left operand L. place.store(block) starts a block's store,
+  // place.load(block, barrier) the load of what beta scales; place.row is that of a line's first
+  // element, which may be moved from block to block. any: there were products at all, else sums are
+  // 0.
   template <int L, int FIRST, int END, class Sums, class Place>
   device_inline void store(const Sums& sums, const Place& place, bool any) {
     unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
@@ -49,8 +67,9 @@ class Store {
     if (first_thread) {
       bulk_wait_read<SLABS - 1>();  // the slab's last store
       if (has_residual) {
-        landed_.arrive_and_expect(static_cast<u32>(SLAB_PIXELS * LINE_BYTES));
-        place.load(slab, landed_);
+        landed_.arrive_and_expect(static_cast<u32>(SLAB_BLOCKS * SLAB_BLOCK_BYTES));
+        each_block(slab, place,
+                   [&](unsigned char* block, const Place& at) { at.load(block, landed_); });
       }
     }
     if (has_residual) {
@@ -59,11 +78,14 @@ class Store {
     } else {
       named_barrier<128>(1 + group_);
     }
-    put<L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
+    if constexpr (sizeof(element_t) == 2)
+      put_pairs<element_t, L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
+    else
+      put_words<L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
     show_to_copy_engine();
     named_barrier<128>(1 + group_);
     if (first_thread) {
-      place.store(slab);
+      each_block(slab, place, [](const unsigned char* block, const Place& at) { at.store(block); });
       bulk_commit();
     }
   }
@@ -73,17 +95,47 @@ class Store {
   }
 
  private:
-  // Two products, four matrices of 8 x 8 in the slab: a lane's place is that of line l % 8 of
-  // matrix l / 8.
+  template <class Place, class F>
+  device_inline static void each_block(unsigned char* slab, Place place, const F& f) {
+#pragma unroll
+    for (int block = 0; block < SLAB_BLOCKS; ++block, place.row += ROW_LINE)
+      f(slab + block * SLAB_BLOCK_BYTES, place);
+  }
+
+  // f32: each of a product's sums by itself.
   template <int L, int R, int FIRST, int END, class Sums>
-  device_inline void put(const Sums& sums, unsigned char* slab, int row, bool any,
-                         bool has_residual) {
+  device_inline void put_words(const Sums& sums, unsigned char* slab, int row, bool any,
+                               bool has_residual) {
+    const int lane = static_cast<int>(thread_x() % 32),
+              warp = static_cast<int>(thread_x() / 32 % 4);
+    float four[4];
+    sums.template take<L, R>(four);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int left = warp * 16 + lane / 4 + i / 2 * 8,
+                right = (R - FIRST) * 8 + lane % 4 * 2 + i % 2;
+      const int of_row = PIXELS_LEFT ? right : left, pixel = PIXELS_LEFT ? left : right;
+      const int word = of_row % ROW_LINE;
+      auto* const at = reinterpret_cast<element_t*>(slab + of_row / ROW_LINE * SLAB_BLOCK_BYTES +
+                                                    place_in_block(pixel, word / 4) + word % 4 * 4);
+      compute_t add = bias_of(row + of_row);
+      if (has_residual) add += epilogue_.beta * to_compute(*at);
+      *at = epilogue_.finish(MAY_LACK_TAPS && !any ? 0.0f : four[i], add);
+    }
+    if constexpr (R + 1 < END) put_words<L, R + 1, FIRST, END>(sums, slab, row, any, has_residual);
+  }
+
+  // 16 bits. Two products, four matrices of 8 x 8 in the slab: a lane's place is that of line l % 8
+  // of matrix l / 8.
+  template <class T, int L, int R, int FIRST, int END, class Sums>
+  device_inline void put_pairs(const Sums& sums, unsigned char* slab, int row, bool any,
+                               bool has_residual) {
     const int lane = static_cast<int>(thread_x() % 32),
               warp = static_cast<int>(thread_x() / 32 % 4);
     constexpr int PRODUCT = R - FIRST;
     const int line = PIXELS_LEFT ? warp * 16 + lane % 16 : (PRODUCT + lane / 16) * 8 + lane % 8;
     const int chunk = PIXELS_LEFT ? PRODUCT + lane / 16 : warp * 2 + lane / 8 % 2;
-    unsigned char* const place = slab + line * LINE_BYTES + ((chunk ^ line % 8) * 16);
+    unsigned char* const place = slab + place_in_block(line, chunk);
     u32 added[4] = {};
     if (has_residual) {
       if constexpr (PIXELS_LEFT)
@@ -101,7 +153,7 @@ class Store {
         sums.template take<L, R + 1>(four);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        element_t pair[2];
+        T pair[2];
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           const int of_row =
@@ -110,7 +162,7 @@ class Store {
           compute_t add = bias_of(row + of_row);
           if (has_residual) {
             const u32 word = added[half * 2 + i];
-            add += epilogue_.beta * to_compute(j == 0 ? low_of(word) : high_of(word));
+            add += epilogue_.beta * to_compute(j == 0 ? low_of<T>(word) : high_of<T>(word));
           }
           pair[j] = epilogue_.finish(sum, add);
         }
@@ -121,11 +173,12 @@ class Store {
       store_matrices(place, words);
     else
       store_matrices_transposed(place, words);
-    if constexpr (R + 2 < END) put<L, R + 2, FIRST, END>(sums, slab, row, any, has_residual);
+    if constexpr (R + 2 < END)
+      put_pairs<T, L, R + 2, FIRST, END>(sums, slab, row, any, has_residual);
   }
 
   device_inline compute_t bias_of(int row) const {
     if constexpr (!BIAS) return 0;
-    return row < ROWS ? epilogue_.bias_of(row) : compute_t(0);
+    return row < GROUPS * ROWS ? epilogue_.bias_of(row) : compute_t(0);
   }
 };

@@ -1,10 +1,14 @@
 // The tiles of a dense convolution: rows (filters, or channels of dx) by pixels of the output that
-// follow each other, in a matrix product whose reduction is walked 64 channels of a tap at a time.
+// follow each other, in a matrix product whose reduction is walked STEP_CHANNELS channels of a tap
+// at a time, which are a line of shared memory. Neither a step nor a tile reaches from one group of
+// channels into the next.
 //
 // Either side may be the left one, whose rows the warpgroups divide among them: PIXELS_LEFT, or the
 // filter's. The other one's BLOCK_RIGHT columns are all warpgroups'.
 #pragma once
 
+#include "common/compute_type.cuh"
+#include "conv/dense/box.cuh"
 #include "conv/dense/params.h"
 #include "target/mbarrier.cuh"
 
@@ -13,31 +17,34 @@ struct Params {
   TensorMap maps[MAPS];
 };
 
-constexpr int STEP_CHANNELS = 64, LINE_BYTES = 128;  // of a row of a tile in shared memory
-constexpr int GROUP_ROWS = 64 * LEFT;                // of a warpgroup on the left
+constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
+constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // of results
+constexpr int GROUP_ROWS = 64 * LEFT;  // of a warpgroup on the left
 constexpr int BLOCK_LEFT = CONSUMERS * GROUP_ROWS;
 constexpr int TILE_PIXELS = PIXELS_LEFT ? BLOCK_LEFT : BLOCK_RIGHT;
 constexpr int TILE_ROWS = PIXELS_LEFT ? BLOCK_RIGHT : BLOCK_LEFT;
 constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
-constexpr int ROW_TILES = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
+constexpr int ROW_TILES = GROUPS * ((ROWS + TILE_ROWS - 1) / TILE_ROWS);
+static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS == 0));
 
 // Shared memory: stages of both operands, slabs on their way out, barriers.
-constexpr int SLAB_PIXELS = PIXELS_LEFT ? 64 : TILE_PIXELS;  // by 64 rows
+constexpr int SLAB_PIXELS = PIXELS_LEFT ? 64 : TILE_PIXELS, SLAB_ROWS = PIXELS_LEFT ? ROW_LINE : 64;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 constexpr int LEFT_BYTES = BLOCK_LEFT * LINE_BYTES;
 constexpr int RIGHT_BYTES = BLOCK_RIGHT * LINE_BYTES;
 constexpr int STAGE_BYTES = LEFT_BYTES + whole_swizzles(RIGHT_BYTES);
-constexpr int SLAB_BYTES = whole_swizzles(SLAB_PIXELS * LINE_BYTES);
+constexpr int SLAB_BYTES =
+    whole_swizzles(SLAB_PIXELS * SLAB_ROWS * static_cast<int>(sizeof(element_t)));
 constexpr int SLABS_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = SLABS_AT + CONSUMERS * SLABS * SLAB_BYTES;
 constexpr int THREADS = 128 * (1 + CONSUMERS);
 static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256);
-static_assert(PIXELS_LEFT ? BLOCK_RIGHT % 64 == 0 : true);
+static_assert(TILE_ROWS % ROW_LINE == 0 && SLAB_ROWS % ROW_LINE == 0);
 
 // One tile. Rows of one pixel tile follow each other, so that L2 has its pixels.
 struct Tile {
-  int phase, first_row;
-  u32 first_pixel;  // in the phase's output, of all images
+  int phase, first_row;  // of all groups' rows
+  u32 first_pixel;       // in the phase's output, of all images
 
   device_inline Tile(u32 number, const DenseParams& params) : phase(0) {
     u32 before = 0;
@@ -49,18 +56,23 @@ struct Tile {
     first_row = static_cast<int>(in_phase - pixel_tile * ROW_TILES) * TILE_ROWS;
     first_pixel = pixel_tile * TILE_PIXELS;
   }
-  device_inline int taps() const { return FILTER_R[phase] * FILTER_S[phase]; }
+  device_inline int group() const { return GROUPS == 1 ? 0 : first_row / ROWS; }
+  device_inline int taps() const { return FILTER_T[phase] * FILTER_R[phase] * FILTER_S[phase]; }
   device_inline int steps() const { return taps() * CHANNEL_STEPS; }
 };
 
-// {image, row, column} of a pixel of the output that follow each other.
+// {image, plane, row, column} of a pixel of the output that follow each other.
 struct PixelPlace {
-  int n, p, q;
+  int n, o = 0, p, q;
   device_inline PixelPlace(u32 pixel, int phase) {
     const u32 columns = static_cast<u32>(OUT_Q[phase]);
-    const u32 image = columns * static_cast<u32>(OUT_P[phase]);
-    const u32 number = pixel / image, rest = pixel - number * image;
+    const u32 plane = columns * static_cast<u32>(OUT_P[phase]);
+    const u32 number = pixel / plane, rest = pixel - number * plane;
     n = static_cast<int>(number);
+    if constexpr (SPACE == 3) {
+      n = static_cast<int>(number / static_cast<u32>(OUT_O[phase]));
+      o = static_cast<int>(number) - n * OUT_O[phase];
+    }
     p = static_cast<int>(rest / columns);
     q = static_cast<int>(rest) - p * static_cast<int>(columns);
   }

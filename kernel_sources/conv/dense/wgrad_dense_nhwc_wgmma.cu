@@ -8,6 +8,7 @@
 // tile take pixels one after the other: those of a cluster add up their sums in the order of their
 // ranks through shared memory; groups of them (PARTIAL) leave sums in the workspace, which a second
 // step (wgrad_dense_finish.cu) adds up in order.
+#include "conv/dense/box.cuh"
 #include "conv/dense/wgrad_sums.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/cluster.cuh"
@@ -46,12 +47,14 @@ struct Ring {
   }
 };
 
-// {image, row, column} of a pixel of dy. Divisions cost the one thread that asks for copies more
-// than the copies do, so it steps from pixel to pixel.
+// {image, plane, row, column} of a pixel of dy. Divisions cost the one thread that asks for copies
+// more than the copies do, so it steps from pixel to pixel.
 struct PixelPlace {
-  int n, p, q;
+  int n, o, p, q;
   device_inline explicit PixelPlace(u32 pixel) {
-    n = static_cast<int>(pixel / (OUT_P * OUT_Q));
+    const u32 plane = pixel / (OUT_P * OUT_Q);
+    n = static_cast<int>(plane / OUT_O);
+    o = static_cast<int>(plane % OUT_O);
     const int rest = static_cast<int>(pixel % (OUT_P * OUT_Q));
     p = rest / OUT_Q;
     q = rest % OUT_Q;
@@ -59,9 +62,11 @@ struct PixelPlace {
   device_inline void advance() {
     q += STEP_PIXELS % OUT_Q;
     p += STEP_PIXELS / OUT_Q % OUT_P;
-    n += STEP_PIXELS / (OUT_P * OUT_Q);
+    o += STEP_PIXELS / (OUT_P * OUT_Q) % OUT_O;
+    n += STEP_PIXELS / (OUT_P * OUT_Q) / OUT_O;
     if (q >= OUT_Q) q -= OUT_Q, ++p;
-    if (p >= OUT_P) p -= OUT_P, ++n;
+    if (p >= OUT_P) p -= OUT_P, ++o;
+    if (o >= OUT_O) o -= OUT_O, ++n;
   }
 };
 
@@ -88,6 +93,7 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     const int block = tile.block + i;  // the last tile may have fewer: one comes again
     columns[i] = ColumnBlock(block < COLUMN_BLOCKS ? block : COLUMN_BLOCKS - 1);
     // From the tap whose place is lowest on.
+    if constexpr (STEP_D < 0) columns[i].t = TAPS_T - 1 - columns[i].t;
     if constexpr (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
     if constexpr (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
   }
@@ -101,23 +107,22 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     unsigned char* to = memory + ring.stage * STAGE_BYTES;
 #pragma unroll
     for (int i = 0; i < LEFT_SLABS; ++i, to += SLAB_BYTES) {
-      const int row = tile.row + i * 64;
+      const int row = tile.group * ROWS + tile.row + i * 64;
       if constexpr (DY_IN_LINE) {
         const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
         bulk_load(to, params.dy, landed, at);
       } else {
-        const int at[4] = {row, pixel.q, pixel.p, pixel.n};
-        const int tap[2] = {0, 0};
-        bulk_load_im2col(to, params.dy, landed, at, tap);
+        const BoxAt at(row, pixel.q, pixel.p, pixel.o, pixel.n);
+        bulk_load_im2col(to, params.dy, landed, at.at, TapAt(0, 0, 0).at);
       }
     }
-    const int w = pixel.q * STRIDE_W + LOWER_W, h = pixel.p * STRIDE_H + LOWER_H;
+    const int w = pixel.q * STRIDE_W + LOWER_W, h = pixel.p * STRIDE_H + LOWER_H,
+              d = pixel.o * STRIDE_D + LOWER_D;
 #pragma unroll
     for (int i = 0; i < BLOCK_COLUMNS; ++i, to += SLAB_BYTES) {
-      const int at[4] = {columns[i].channel, w, h, pixel.n};
-      const int tap[2] = {columns[i].s * (STEP_W < 0 ? -STEP_W : STEP_W),
-                          columns[i].r * (STEP_H < 0 ? -STEP_H : STEP_H)};
-      bulk_load_im2col(to, params.x, landed, at, tap);
+      const BoxAt at(tile.group * CHANNELS + columns[i].channel, w, h, d, pixel.n);
+      const TapAt tap(columns[i].s * APART_W, columns[i].r * APART_H, columns[i].t * APART_D);
+      bulk_load_im2col(to, params.x, landed, at.at, tap.at);
     }
     pixel.advance();
     ring.advance();
@@ -151,10 +156,10 @@ device_inline void consume(const Share& share, Sums& sums, unsigned char* memory
                            Barriers& barriers) {
   const u32 group = thread_x() / 128 - 1;
   const bool first_lane = thread_x() % 32 == 0;
-  const SharedMatrix lefts =
-      SharedMatrix::swizzled(memory + group * (LEFT * SLAB_BYTES), 8 * LINE_BYTES, SLAB_BYTES);
-  const SharedMatrix rights =
-      SharedMatrix::swizzled(memory + LEFT_SLABS * SLAB_BYTES, 8 * LINE_BYTES, SLAB_BYTES);
+  const SharedMatrix lefts = SharedMatrix::swizzled<LINE_BYTES>(
+      memory + group * (LEFT * SLAB_BYTES), 8 * LINE_BYTES, SLAB_BYTES);
+  const SharedMatrix rights = SharedMatrix::swizzled<LINE_BYTES>(memory + LEFT_SLABS * SLAB_BYTES,
+                                                                 8 * LINE_BYTES, SLAB_BYTES);
   Products products;
   Ring ring(0);
   sums.clear();

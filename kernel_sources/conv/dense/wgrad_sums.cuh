@@ -1,8 +1,10 @@
 // The sums of a dense filter gradient: tiles of dw, how their threads hold them, and where they go.
 //
 // dw is filters (rows) by columns, which are blocks of 64 channels of a tap: BLOCK_COLUMNS of a
-// tile, one behind the other. A thread's sums are QUADS times four: of product (l, r), quad
-// l * (BLOCK_RIGHT / 8) + r, two columns side by side in two rows that are 8 apart.
+// tile, one behind the other. Of groups of channels each is a dw of its own. PACKED narrow ones are
+// taken as one, ROWS by CHANNELS; of their product only the groups' own blocks are stored. A
+// thread's sums are QUADS times four: of product (l, r), quad l * (BLOCK_RIGHT / 8) + r, two
+// columns side by side in two rows that are 8 apart.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -14,32 +16,36 @@ constexpr int ADDERS = 128 * CONSUMERS;  // threads that hold sums
 constexpr int GROUP_ROWS = 64 * LEFT, TILE_ROWS = CONSUMERS * GROUP_ROWS;
 constexpr int BLOCK_COLUMNS = BLOCK_RIGHT / 64;
 constexpr int CHANNEL_BLOCKS = (CHANNELS + 63) / 64;
-constexpr int COLUMN_BLOCKS = CHANNEL_BLOCKS * TAPS_R * TAPS_S;
+constexpr int COLUMN_BLOCKS = CHANNEL_BLOCKS * TAPS_T * TAPS_R * TAPS_S;
 constexpr u32 ROW_TILES = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
-constexpr u32 TILES = ROW_TILES * ((COLUMN_BLOCKS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+constexpr u32 GROUP_TILES = ROW_TILES * ((COLUMN_BLOCKS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+constexpr u32 TILES = GROUPS / PACKED * GROUP_TILES;
 static_assert(BLOCK_RIGHT % 64 == 0 && BLOCK_RIGHT <= 256);
+static_assert(GROUPS % PACKED == 0 && ROWS % PACKED == 0 && CHANNELS % PACKED == 0);
 
 struct alignas(16) Quad {
   float sum[4];
 };
 
-// A tile's first row and block of columns.
+// A tile's group (or pack of them), first row and block of columns there.
 struct WgradTile {
-  int row, block;
+  int group, row, block;
   device_inline explicit WgradTile(u32 number)
-      : row(static_cast<int>(number % ROW_TILES) * TILE_ROWS),
-        block(static_cast<int>(number / ROW_TILES) * BLOCK_COLUMNS) {}
+      : group(GROUPS == PACKED ? 0 : static_cast<int>(number / GROUP_TILES)),
+        row(static_cast<int>(number % GROUP_TILES % ROW_TILES) * TILE_ROWS),
+        block(static_cast<int>(number % GROUP_TILES / ROW_TILES) * BLOCK_COLUMNS) {}
 };
 
 // A block of columns: a tap, and the first of its channels.
 struct ColumnBlock {
-  int r = 0, s = 0, channel = 0;
+  int t = 0, r = 0, s = 0, channel = 0;
   device_inline ColumnBlock() {}
   device_inline explicit ColumnBlock(int block) {
     const int tap = block / CHANNEL_BLOCKS;
     channel = (block - tap * CHANNEL_BLOCKS) * 64;
-    r = tap / TAPS_S;
-    s = tap - r * TAPS_S;
+    t = tap / (TAPS_R * TAPS_S);
+    r = tap / TAPS_S - t * TAPS_R;
+    s = tap % TAPS_S;
   }
 };
 
@@ -59,12 +65,14 @@ device_inline void store_quad(const DenseWgradParams& params, const WgradTile& t
   for (int half = 0; half < 2; ++half) {
     const int row = tile.row + group * GROUP_ROWS + left * 64 + warp * 16 + half * 8 + lane / 4;
     if (row >= ROWS) continue;
+    if (PACKED > 1 && row / (ROWS / PACKED) != channel / (CHANNELS / PACKED)) continue;
     struct alignas(2 * sizeof(element_t)) Pair {
       element_t element[2];
     };
     Pair* const to = reinterpret_cast<Pair*>(
-        static_cast<element_t*>(params.dw) + DW_FIRST + static_cast<i64>(row) * DW_STRIDE_ROW +
-        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S + channel);
+        static_cast<element_t*>(params.dw) + DW_FIRST +
+        static_cast<i64>(tile.group * ROWS + row) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
+        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S + (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel));
     Pair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
     if (beta != compute_t(0)) {

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "device/cuda/driver.hpp"
+#include "problem/types.hpp"
 
 namespace kiln::cuda {
 namespace {
@@ -16,6 +17,15 @@ CUtensorMapDataType type_of(kilnDataType_t type) {
     case KILN_DATA_BFLOAT16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case KILN_DATA_DOUBLE: return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     default: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  }
+}
+
+CUtensorMapSwizzle swizzle_of(const TensorMapSpec& spec) {
+  if (!spec.swizzled) return CU_TENSOR_MAP_SWIZZLE_NONE;
+  switch (spec.box[0] * static_cast<std::int64_t>(size_of(spec.type))) {
+    case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
+    case 64: return CU_TENSOR_MAP_SWIZZLE_64B;
+    default: return CU_TENSOR_MAP_SWIZZLE_128B;
   }
 }
 
@@ -36,8 +46,7 @@ void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to
     box[i] = static_cast<cuuint32_t>(spec.box[i]);
     if (i < 4) strides[i] = static_cast<cuuint64_t>(spec.strides[i]);
   }
-  const CUtensorMapSwizzle swizzle =
-      spec.swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE;
+  const CUtensorMapSwizzle swizzle = swizzle_of(spec);
   // Any address will do until the operand's is known.
   constexpr std::uintptr_t some_address = 0x10000;
   void* const address = reinterpret_cast<void*>(some_address);  // NOLINT(performance-no-int-to-ptr)
@@ -51,8 +60,8 @@ void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to
           "cuTensorMapEncodeTiled");
   } else {
     // Corners are innermost first, whatever cuda.h says.
-    std::array<int, 2> lower{}, upper{};
-    for (std::size_t i = 0; i < 2; ++i) {
+    std::array<int, 3> lower{}, upper{};
+    for (std::size_t i = 0; i < 3; ++i) {
       lower[i] = static_cast<int>(spec.lower[i]);
       upper[i] = static_cast<int>(spec.upper[i]);
       steps[1 + i] = static_cast<cuuint32_t>(spec.steps[i]);

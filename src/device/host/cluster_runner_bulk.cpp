@@ -12,12 +12,12 @@ namespace {
 
 constexpr unsigned named_barriers = 16;
 
-// As the copy engine takes it: a box within one array, where rows of 128 bytes permute by address.
-void check_place(const BlockMemory& memory, const void* shared, std::size_t bytes, bool swizzled) {
+// As the copy engine takes it: a box within one array, where rows permute by address.
+void check_place(const BlockMemory& memory, const void* shared, std::size_t bytes,
+                 std::size_t alignment) {
   if (!memory.contains(shared, bytes))
     fail(KILN_STATUS_EXECUTION_FAILED, "a bulk copy of ", bytes,
          " bytes to or from an address outside the shared arrays of its block");
-  const std::size_t alignment = swizzled ? 1024 : 128;
   if (reinterpret_cast<std::uintptr_t>(shared) % alignment != 0)
     fail(KILN_STATUS_EXECUTION_FAILED, "a bulk copy's shared memory is misaligned; expected a ",
          "multiple of ", alignment, " bytes");
@@ -119,7 +119,7 @@ void ClusterRunner::fill_bulk_table() {
       const unsigned block = runner.running_->block;
       const BoxPlace place{{at, static_cast<std::size_t>(rank)}, tap};
       const std::size_t bytes = box_bytes(map, place, tap != nullptr);
-      check_place(runner.memories_[block], shared, bytes, is_swizzled(map));
+      check_place(runner.memories_[block], shared, bytes, shared_alignment(map));
       runner.transactions_[block].load(mbarrier, shared, read_box(map, place, shared));
     });
   };
@@ -129,7 +129,7 @@ void ClusterRunner::fill_bulk_table() {
       Thread& thread = *runner.running_;
       const std::size_t dimensions = static_cast<std::size_t>(rank);
       const std::size_t bytes = box_bytes(map, {{at, dimensions}}, im2col);
-      check_place(runner.memories_[thread.block], shared, bytes, is_swizzled(map));
+      check_place(runner.memories_[thread.block], shared, bytes, shared_alignment(map));
       thread.stores.push_back({map, shared, {at, at + dimensions}, thread.open_stores});
     });
   };

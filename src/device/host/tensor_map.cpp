@@ -16,8 +16,8 @@ struct Encoded {
   std::array<std::int64_t, 4> strides;
   std::array<std::uint32_t, 5> sizes;
   std::array<std::uint16_t, 5> box;
-  std::array<std::int16_t, 2> lower, upper;
-  std::array<std::uint8_t, 2> steps;
+  std::array<std::int16_t, 3> lower, upper;
+  std::array<std::uint8_t, 3> steps;
   std::uint8_t rank, element, im2col, swizzled;
   std::uint32_t mark;
 };
@@ -72,26 +72,30 @@ void walk_tiled(const Encoded& map, const BoxPlace& place, const Line& line) {
   }
 }
 
-// From pixel to pixel by the map's steps, from row to row where the last place is passed, from
-// image to image likewise.
+// From pixel to pixel by the map's steps; where the last place along a dimension is passed, on from
+// the first one a step along the next, and at last from image to image.
 template <class Line>
 void walk_im2col(const Encoded& map, const BoxPlace& place, const Line& line) {
   const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
-  std::int64_t w = place.at[1], h = place.at[2], n = place.at[3];
+  const int space = map.rank - 2;
+  std::array<std::int64_t, 4> at{};  // {w, h, d} as far as there are, n
+  for (int i = 0; i <= space; ++i) at[i] = place.at[i + 1];
   for (std::int64_t pixel = 0; pixel < map.box[1]; ++pixel) {
-    const std::int64_t x = w + (place.tap ? place.tap[0] : 0);
-    const std::int64_t y = h + (place.tap ? place.tap[1] : 0);
-    const bool inside =
-        x >= 0 && x < map.sizes[1] && y >= 0 && y < map.sizes[2] && n >= 0 && n < map.sizes[3];
-    const std::int64_t offset = x * map.strides[0] + y * map.strides[1] + n * map.strides[2];
+    std::int64_t offset = 0;
+    bool inside = true;
+    for (int i = 0; i <= space; ++i) {
+      const std::int64_t x = at[i] + (place.tap != nullptr && i < space ? place.tap[i] : 0);
+      inside = inside && x >= 0 && x < map.sizes[i + 1];
+      offset += x * map.strides[i];
+    }
     line(pixel * line_bytes, inside ? offset : -1);
-    w += map.steps[0];
-    if (w <= std::int64_t{map.sizes[1]} - 1 + map.upper[0]) continue;
-    w = map.lower[0];
-    h += map.steps[1];
-    if (h <= std::int64_t{map.sizes[2]} - 1 + map.upper[1]) continue;
-    h = map.lower[1];
-    ++n;
+    int i = 0;
+    for (; i < space; ++i) {
+      at[i] += map.steps[i];
+      if (at[i] <= std::int64_t{map.sizes[i + 1]} - 1 + map.upper[i]) break;
+      at[i] = map.lower[i];
+    }
+    if (i == space) ++at[space];
   }
 }
 
@@ -107,7 +111,7 @@ void walk(const Encoded& map, const BoxPlace& place, const void* shared, const P
   const auto line = [&](std::int64_t to, std::int64_t offset) {
     for (std::int64_t at = 0; at < line_bytes; at += step) {
       std::uintptr_t address = base + static_cast<std::uintptr_t>(to + at);
-      if (map.swizzled) address ^= address >> 3 & 0x70;
+      if (map.swizzled) address ^= address >> 3 & (line_bytes - 16);
       const std::int64_t from = first + at;
       std::int64_t bytes = 0;
       if (offset >= 0 && from >= 0 && from < end) bytes = end - from < step ? end - from : step;
@@ -125,7 +129,7 @@ void walk(const Encoded& map, const BoxPlace& place, const void* shared, const P
 void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to) {
   const bool im2col = spec.mode == TensorMapSpec::Mode::im2col;
   Encoded map{};
-  expect(spec.rank >= 2 && spec.rank <= 5 && (!im2col || spec.rank == 4), "rank is ", spec.rank);
+  expect(spec.rank >= 2 && spec.rank <= 5 && (!im2col || spec.rank >= 4), "rank is ", spec.rank);
   map.rank = static_cast<std::uint8_t>(spec.rank);
   map.element = static_cast<std::uint8_t>(element_bytes(spec.type));
   map.im2col = im2col;
@@ -147,10 +151,13 @@ void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to
     map.box[i] = narrow<std::uint16_t>(spec.box[i], "box");
   }
   const std::int64_t line = spec.box[0] * map.element;
-  expect(line % 16 == 0 && (!spec.swizzled || line == 128), "box has lines of ", line, " bytes");
-  for (std::size_t i = 0; i < 2 && im2col; ++i) {
+  expect(spec.swizzled ? line == 128 || line == 64 || line == 32 : line % 16 == 0,
+         "box has lines of ", line, " bytes");
+  const std::int64_t most = TensorMapSpec::most_corner(spec.space());
+  for (int i = 0; im2col && i < spec.space(); ++i) {
     for (const std::int64_t corner : {spec.lower[i], spec.upper[i]})
-      expect(corner >= -128 && corner <= 127, "corner is ", corner, "; expected -128 to 127");
+      expect(corner >= -most - 1 && corner <= most, "corner is ", corner, "; expected ", -most - 1,
+             " to ", most);
     map.lower[i] = narrow<std::int16_t>(spec.lower[i], "corner");
     map.upper[i] = narrow<std::int16_t>(spec.upper[i], "corner");
     expect(spec.steps[i] >= 1 && spec.steps[i] <= 8, "step is ", spec.steps[i],
@@ -172,12 +179,20 @@ std::size_t box_bytes(const void* map, const BoxPlace& place, bool im2col) {
   if (encoded.address == 0 || encoded.address % 16 != 0)
     fail(KILN_STATUS_EXECUTION_FAILED, "a tensor map's address is ", encoded.address,
          "; expected a multiple of 16");
+  for (int i = 0; place.tap != nullptr && i < encoded.rank - 2; ++i)
+    if (const std::int64_t most = TensorMapSpec::most_offset(encoded.rank - 2);
+        place.tap[i] < 0 || place.tap[i] > most)
+      fail(KILN_STATUS_EXECUTION_FAILED, "an im2col copy's offset is ", place.tap[i],
+           "; expected 0 to ", most);
   std::size_t bytes = encoded.element;
   for (std::size_t i = 0; i < (im2col ? 2 : place.at.size()); ++i) bytes *= encoded.box[i];
   return bytes;
 }
 
-bool is_swizzled(const void* map) { return decoded(map).swizzled != 0; }
+std::size_t shared_alignment(const void* map) {
+  const Encoded encoded = decoded(map);
+  return encoded.swizzled != 0 ? std::size_t{8} * encoded.box[0] * encoded.element : 128;
+}
 
 std::vector<std::byte> read_box(const void* map, const BoxPlace& place, const void* shared) {
   const Encoded encoded = decoded(map);

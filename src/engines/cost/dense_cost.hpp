@@ -8,13 +8,14 @@
 
 namespace kiln {
 
-// Tiles that blocks, one a multiprocessor, take in turn, 64 channels of a tap a step.
+// Tiles that blocks, one a multiprocessor, take in turn, line_bytes of channels of a tap a step.
 struct DenseWork {
   struct Phase {
     std::int64_t tiles, steps;  // of a tile
   };
   int pixels = 0, rows = 0;  // of a tile
   int warpgroups = 0;        // that multiply
+  int line_bytes = 128;
   std::vector<Phase> phases{};
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each

@@ -14,6 +14,7 @@ using namespace test;
 const DenseHaloNhwcWgmmaEngine engine;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -57,6 +58,49 @@ BOOST_AUTO_TEST_CASE(edges) {
     }
 }
 
+// Halos of several planes, padding of another size behind the source than before it.
+BOOST_AUTO_TEST_CASE(three_dimensions_and_uneven_padding) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic72id5ih4iw7oc72kd3kh3kw3pd1ph1pw1", "mb1ic16id6ih5iw9oc24kd2kh1kw2pd2ph0pw0dd1dh0dw2",
+        "mb2ic24ih9iw7oh11ow6oc16kh3kw3ph1", "mb3ic16iw29ow33oc40kw5pw3"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item =
+          integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16, pass,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check(item, turn++ % 4 == 0 ? 0 : 3);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(groups_and_tf32) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const auto& [line, arithmetic] : {std::pair("g2mb2ic128ih9iw7oc128kh3ph1", bf16),
+                                         {"g3mb1ic384ih5iw9oc192kh1kw3pw1", f16},
+                                         {"mb2ic36ih9iw7oc68kh3ph1", tf32},
+                                         {"g2mb1ic128ih5iw9oc128kh3ph1", tf32},
+                                         {"mb2ic20id4ih5iw6oc24kd2kh3kw3pd1ph1pw1", tf32}})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item = integers_of(
+          nhwc(line, arithmetic, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check(item, turn++ % 4 == 0 ? 0 : 3);
+    }
+  OperationCase fused(
+      fused_in("mb2ic24ih14iw9oc40kh3ph1", tf32, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
+  fused.scalars = {.alpha = 2, .beta = -1};
+  fused.fill_integers(5, 2);
+  check(fused, 3);
+}
+
 BOOST_AUTO_TEST_CASE(epilogue) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : {f16, bf16}) {
@@ -91,8 +135,12 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal == nullptr ? std::string() : refusal->reason;
   };
   BOOST_TEST(reason("mb4ic32ih29oc64kh3ph1") == "");
+  BOOST_TEST(reason("g2mb4ic128ih29oc64kh3ph1") ==
+             "32 output channels a group; expected a multiple of 64, so that a tile ends with a "
+             "group");
   BOOST_TEST(reason("mb4ic32ih29oc64kh3ph1sh2sw2") == "a stride is 2; expected 1");
-  BOOST_TEST(reason("mb4ic32ih29oc64kh1") == "the filter has one tap, so no input would be reused");
+  BOOST_TEST(reason("mb4ic32ih29oc64kh1") ==
+             "the filter has one tap of a plane, so no input would be reused");
   BOOST_TEST(reason("mb1ic32ih200oc64kh3dh99ph100") ==
              "the halo of no patch fits into shared memory");
 }

@@ -14,6 +14,7 @@ using namespace test;
 const DenseNhwcWgmmaEngine engine;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -41,6 +42,23 @@ void check(const OperationCase& item, std::size_t turn) {
   constexpr std::size_t small[] = {6, 15, 4, 12, 2, 17};  // numbers of quick ones
   for (std::size_t i = 0; i < 2; ++i)
     check_tile(tiles[small[(2 * turn + i) % std::size(small)]], item, want);
+}
+
+// By some of the tiles that the engine has for it, which take turns.
+void check_own(const OperationCase& item, std::size_t turn, std::size_t most = 2) {
+  const auto answer = engine.candidates(item.problem, device()->description());
+  const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+  BOOST_TEST_REQUIRE((candidates != nullptr), text_of(item.problem));
+  const HostTensor want = item.expected();
+  for (std::size_t i = 0; i < std::min(most, candidates->size()); ++i) {
+    const Candidate& candidate = (*candidates)[(turn * most + i) % candidates->size()];
+    check_tile(engine.tiles()[static_cast<std::size_t>(candidate.kernel)], item, want);
+  }
+}
+
+// By its name, with all the workspace that it may ask for.
+FinalizeOptions by_name() {
+  return {.terms = {.only_engine = engine.name(), .workspace = most_workspace}};
 }
 
 }  // namespace
@@ -92,6 +110,133 @@ BOOST_AUTO_TEST_CASE(strides) {
       }
       check(item, turn++);
     }
+}
+
+// One dimension of space, or padding of another size behind the source than before it, also less
+// than none.
+BOOST_AUTO_TEST_CASE(lines_and_uneven_padding) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb3ic40iw37oc24kw3pw1", "mb2ic16iw40oc24kw4pw5sw2dw2", "mb2ic24ih9iw7oh11ow6oc16kh3kw3ph1",
+        "mb2ic24ih9iw8oh4ow7oc40kh3kw2sh2sw1ph2pw0"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      check(integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16, pass)), turn);
+      ++turn;
+    }
+}
+
+// Taps, strides, dilation and phases in depth, too; filters of one plane, and of nothing else.
+BOOST_AUTO_TEST_CASE(three_dimensions) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic40id5ih4iw7oc72kd3kh3kw3pd1ph1pw1", "mb1ic16id6ih5iw9oc24kd3kh1kw2pd2ph0pw0dd1dh0dw0",
+        "mb3ic72id3ih6iw5oc16kd1kh3kw3pd0ph1pw1", "mb1ic16id7ih6iw9oc24kd3kh3kw3pd1ph1pw1sd2sh2sw2",
+        "mb2ic24id6ih4iw5od2oc40kd2kh1kw1pd1ph0pw0sd3sh1sw1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item =
+          integers_of(nhwc(line, turn % 2 == 0 ? bf16 : f16, pass,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check(item, turn++);
+    }
+}
+
+// Lines of 128, 64 and 32 bytes of channels, tiles of as many rows as a group; strides, phases, a
+// filter whose filters lie side by side.
+BOOST_AUTO_TEST_CASE(groups) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g2mb2ic128ih9iw7oc64kh3ph1", "g3mb1ic96ih5iw9oc48kh3ph1", "g5mb2ic80ih4iw5oc80kh1",
+        "g2mb3ic96ih6iw5oc128kh3ph1sh2", "g2mb1ic64id3ih4iw5oc128kd2kh3kw3pd1ph1pw1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item =
+          integers_of(nhwc(line, turn % 2 == 0 ? bf16 : f16, pass,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_own(item, turn++);
+    }
+  OperationCase fused(
+      fused_in("g3mb2ic48ih7iw9oc96kh3ph1", f16, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
+  fused.scalars = {.alpha = 2, .beta = -1};
+  fused.fill_integers(5, 2);
+  check_own(fused, 0);
+}
+
+// What is no number in one group is none in its own outputs alone.
+BOOST_AUTO_TEST_CASE(nan_in_a_group) {
+  if (!has_warpgroups()) return;
+  for (const char* line : {"g3mb1ic48ih5iw6oc48kh3ph1", "g2mb1ic64ih5iw6oc64kh3ph1"}) {
+    OperationCase item = integers_of(nhwc(line), 5);
+    item["x"].at(20) = std::nan("");
+    item["x"].at(400) = std::numeric_limits<double>::infinity();
+    check_integers(item, engine.name());
+  }
+}
+
+// f32 in TF32: a data gradient by a filter that a first step turns.
+BOOST_AUTO_TEST_CASE(tf32_any_tile) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic36ih9iw7oc68kh3ph1", "mb2ic132ih13iw11oc100kh1kw3pw1", "mb2ic20ih9iw8oc40kh3ph1sh2",
+        "mb1ic16ih5iw30oc24kh4kw3ph3pw1dh1dw2", "g2mb1ic64ih5iw9oc32kh3ph1",
+        "mb1ic20id4ih5iw6oc24kd2kh3kw3pd1ph1pw1sd2sh1sw1", "mb3ic40iw37oc24kw1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item = integers_of(
+          nhwc(line, tf32, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_own(item, turn++, 3);
+    }
+  OperationCase fused(
+      fused_in("mb2ic24ih14iw9oc40kh3ph1", tf32, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
+  fused.scalars = {.alpha = 2, .beta = -1};
+  fused.fill_integers(5, 2);
+  for (turn = 0; turn < 4; ++turn) check_own(fused, turn, 3);
+}
+
+// Elements are cut to 11 bits: what lies below them is left out, of subnormal ones too; infinities
+// and what is not a number stay so.
+BOOST_AUTO_TEST_CASE(tf32_operands_are_cut) {
+  if (!has_warpgroups()) return;
+  for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+    OperationCase item(nhwc("mb2ic136ih7iw9oc72kh3ph1", tf32, pass));
+    item.fill_uniform(3);
+    const std::string fault = item.fault(item.run_plan(by_name()));
+    BOOST_TEST(fault.empty(), fault);
+  }
+  OperationCase item = integers_of(nhwc("mb1ic16ih4iw4oc16kh1", tf32));
+  for (double& value : item["x"].values) value = 0;
+  for (double& value : item["w"].values) value = 1;
+  const double ulp = 0x1p-149;
+  // Channel 0 of the first pixels.
+  item["x"].at(0) = 1 + 0x1p-11;   // in the bits that are left out
+  item["x"].at(1) = 1 + 0x1p-10;   // in the last one that is not
+  item["x"].at(2) = ulp * 0x1fff;  // subnormal: none is left
+  item["x"].at(3) = ulp * 0x3fff;  // one is
+  item["x"].at(4) = std::numeric_limits<double>::infinity();
+  item["x"].at(5) = std::nan("");
+  item["x"].at(6) = std::numeric_limits<float>::max();  // and is no infinity
+  const HostTensor got = item.run_plan(by_name());
+  const auto first_of = [&](std::size_t pixel) { return got.at(pixel); };
+  BOOST_TEST(first_of(0) == 1);
+  BOOST_TEST(first_of(1) == 1 + 0x1p-10);
+  BOOST_TEST(first_of(2) == 0);
+  BOOST_TEST(first_of(3) == ulp * 0x2000);
+  BOOST_TEST(std::isinf(first_of(4)));
+  BOOST_TEST(std::isnan(first_of(5)));
+  BOOST_TEST(std::isfinite(first_of(6)));
 }
 
 // alpha, beta, bias, activation, a residual of its own or what the output held.
@@ -148,13 +293,26 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
   BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1")) == "");
-  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_TF32})) ==
-             "the data type is f32; this engine takes f16 and bf16");
+  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
+             "the data type is f32; this engine takes f16, bf16 and, in TF32, f32");
+  BOOST_TEST(reason(nhwc("mb1ic1024ih7oc1024kh3ph1", tf32, ConvolutionPass::dgrad)) ==
+             "the turned filter has 37748736 bytes; expected at most the largest workspace, "
+             "16777216");
   BOOST_TEST(reason(problem_in("mb4ic32ih29oc64kh3ph1", f16, KILN_TENSOR_NCHW)) ==
              "the channels of x are not contiguous (stride 1), as channels-last layout has them");
   BOOST_TEST(reason(nhwc("mb4ic36ih29oc64kh3ph1")) ==
              "36 input channels; expected a multiple of 8");
-  BOOST_TEST(reason(nhwc("g2mb4ic32ih29oc64kh3ph1")) == "2 groups; this engine takes one");
+  BOOST_TEST(reason(nhwc("g2mb4ic32ih29oc64kh3ph1")) == "");
+  BOOST_TEST(reason(nhwc("g2mb4ic48ih29oc64kh3ph1")) ==
+             "24 input channels a group; expected a multiple of 16, which are multiplied at once");
+  BOOST_TEST(reason(nhwc("g2mb4ic64ih29oc48kh3ph1")) ==
+             "24 output channels a group; expected a multiple of 16, so that a tile ends with a "
+             "group");
+  BOOST_TEST(reason(nhwc("mb1ic8ih300oc8kh3ph128dh127")) ==
+             "the filter reaches over 256 places; expected at most 255");
+  BOOST_TEST(reason(nhwc("mb1ic8id20oc8kd3dd7")) == "");
+  BOOST_TEST(reason(nhwc("mb1ic8id40oc8kd3dd15")) ==
+             "pixels begin or end 32 places from an edge of the source; expected at most 15");
   const auto answer =
       engine.candidates(nhwc("mb4ic32ih29oc64kh3ph1"), known_architecture("sm_100"));
   BOOST_TEST(std::get<Refusal>(answer).reason ==

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "unit/host_device/host_device_support.hpp"
 
@@ -31,8 +32,8 @@ enum Defect : int {
 struct MapParams {
   alignas(64) std::array<std::byte, tensor_map_bytes> from, to;
   void* out;
-  std::array<int, 4> at;
-  std::array<int, 2> tap;
+  std::array<int, 5> at;
+  std::array<int, 3> tap;
   int bytes;
   int defect;
 };
@@ -44,8 +45,8 @@ constexpr std::string_view copies = R"(
 struct MapParams {
   TensorMap from, to;
   unsigned short* out;
-  int at[4];
-  int tap[2];
+  int at[5];
+  int tap[3];
   int bytes;
   int defect;
 };
@@ -57,13 +58,16 @@ KILN_KERNEL(test, 64, 1, MapParams, p) {
   const auto load = [&] {
     barrier.arrive_and_expect(p.bytes + (p.defect == TOO_MANY ? 16 : p.defect == TOO_FEW ? -16 : 0));
     void* const place = box + (p.defect == MISALIGNED ? 64 : 0);
-    if constexpr (IM2COL) {
+    if constexpr (IM2COL && RANK == 5) {
       bulk_load_im2col(place, p.from, barrier, p.at, p.tap);
-    } else if constexpr (RANK == 2) {
+    } else if constexpr (IM2COL) {
+      const int at[4] = {p.at[0], p.at[1], p.at[2], p.at[3]}, tap[2] = {p.tap[0], p.tap[1]};
+      bulk_load_im2col(place, p.from, barrier, at, tap);
+    } else if constexpr (RANK == 5) {
+      bulk_load(place, p.from, barrier, p.at);
+    } else {
       const int at[2] = {p.at[0], p.at[1]};
       bulk_load(place, p.from, barrier, at);
-    } else {
-      bulk_load(place, p.from, barrier, p.at);
     }
   };
   if (thread_x() == 0) {
@@ -82,13 +86,16 @@ KILN_KERNEL(test, 64, 1, MapParams, p) {
   show_to_copy_engine();
   block_barrier();
   if (thread_x() != 0) return;
-  if constexpr (IM2COL) {
+  if constexpr (IM2COL && RANK == 5) {
     bulk_store_im2col(p.to, box, p.at);
-  } else if constexpr (RANK == 2) {
+  } else if constexpr (IM2COL) {
+    const int at[4] = {p.at[0], p.at[1], p.at[2], p.at[3]};
+    bulk_store_im2col(p.to, box, at);
+  } else if constexpr (RANK == 5) {
+    bulk_store(p.to, box, p.at);
+  } else {
     const int at[2] = {p.at[0], p.at[1]};
     bulk_store(p.to, box, at);
-  } else {
-    bulk_store(p.to, box, p.at);
   }
   bulk_commit();
   if (p.defect == CHANGED) box[0] = 7;
@@ -109,8 +116,8 @@ struct Copied {
 
 struct Case {
   TensorMapSpec from, to;
-  std::array<int, 4> at{};
-  std::array<int, 2> tap{};
+  std::array<int, 5> at{};
+  std::array<int, 3> tap{};
   std::size_t elements;
 };
 
@@ -142,21 +149,22 @@ Copied run(const Kernel& kernel, const Case& item, Defect defect = none) {
   }
   const std::vector<Element> raw = out.read();
   copied.box.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {  // rows of 64 elements
-    const std::size_t row = i / 64, place = i % 64 / 8;
-    copied.box[i] = raw[row * 64 + ((place ^ (row % 8)) * 8) + i % 8];
+  const auto line = static_cast<std::size_t>(item.from.box[0]);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t row = i / line, place = i % line / 8;
+    copied.box[i] = raw[row * line + ((place ^ (row * line / 64 % (line / 8))) * 8) + i % 8];
   }
   copied.stored = second.read();
   return copied;
 }
 
-// A matrix of 40 rows of 72, and boxes of 64 x 24.
-Case matrix_case(int column, int row) {
+// A matrix of 40 rows of 72, and boxes of 64 x 24, or of shorter lines.
+Case matrix_case(int column, int row, int line = 64) {
   Case item;
   item.from.rank = 2;
   item.from.sizes = {72, 40};
   item.from.strides = {144};
-  item.from.box = {64, 24};
+  item.from.box = {line, 24};
   item.to = item.from;
   item.at = {column, row};
   item.elements = std::size_t{72} * 40;
@@ -183,18 +191,40 @@ Case image_case() {
   return item;
 }
 
+// Volumes {C 72, W 4, H 3, D 3, N 2}; a filter of 2 x 2 x 2, padded by 1 before, in steps of 1, 2
+// and 1.
+Case volume_case() {
+  Case item;
+  item.from.mode = TensorMapSpec::Mode::im2col;
+  item.from.rank = 5;
+  item.from.sizes = {72, 4, 3, 3, 2};
+  item.from.strides = {144, 4 * 144, 12 * 144, 36 * 144};
+  item.from.box = {64, 40};
+  item.from.lower = {-1, -1, -1};
+  item.from.upper = {-1, -1, -1};
+  item.from.steps = {1, 2, 1};
+  item.to = item.from;
+  item.to.lower = item.to.upper = {0, 0, 0};
+  item.to.steps = {1, 1, 1};
+  item.at = {8, 2, -1, 0, 0};
+  item.tap = {1, 1, 0};
+  item.elements = std::size_t{72} * 72;
+  return item;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(host_device_bulk)
 
 BOOST_AUTO_TEST_CASE(tiled_boxes_and_what_lies_outside) {
   const auto kernel = copying_kernel(2, false);
-  for (const auto& [column, row] : {std::pair(0, 0), {8, 16}, {-16, -5}, {40, 30}}) {
-    const Copied copied = run(*kernel, matrix_case(column, row));
+  for (const auto& [column, row, line] :
+       {std::tuple(0, 0, 64), {8, 16, 64}, {-16, -5, 64}, {40, 30, 64}, {8, 3, 32}, {56, 30, 16}}) {
+    const Copied copied = run(*kernel, matrix_case(column, row, line));
     BOOST_TEST(copied.failure == "");
     std::vector<Element> expected, stored(72 * 40, 0);
     for (int i = 0; i < 24; ++i)
-      for (int j = 0; j < 64; ++j) {
+      for (int j = 0; j < line; ++j) {
         const int r = row + i, c = column + j;
         const bool inside = r >= 0 && r < 40 && c >= 0 && c < 72;
         expected.push_back(inside ? static_cast<Element>(r * 72 + c + 1) : Element{0});
@@ -229,6 +259,81 @@ BOOST_AUTO_TEST_CASE(im2col_walks_rows_and_images) {
   for (std::size_t pixel = 0, at = 20 + 1; pixel < 40 && at < 60; ++pixel, ++at)
     for (std::size_t j = 0; j < 64; ++j) stored[at * 72 + 8 + j] = expected[pixel * 64 + j];
   BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(im2col_walks_planes) {
+  const auto kernel = copying_kernel(5, true);
+  const Case item = volume_case();
+  const Copied copied = run(*kernel, item);
+  BOOST_TEST(copied.failure == "");
+  std::vector<Element> expected, stored(item.elements, 0);
+  // Load: places w = -1 to 2 of rows h = -1, 1 of planes d = -1 to 1. The first is (2, -1, 0).
+  int w = 2, h = -1, d = 0, n = 0;
+  for (int pixel = 0; pixel < 40; ++pixel) {
+    for (int j = 0; j < 64; ++j) {
+      const int x = w + 1, y = h + 1, z = d, c = 8 + j;
+      const bool inside = x >= 0 && x < 4 && y >= 0 && y < 3 && z >= 0 && z < 3 && n < 2;
+      expected.push_back(inside ? static_cast<Element>((((n * 3 + z) * 3 + y) * 4 + x) * 72 + c + 1)
+                                : Element{0});
+    }
+    if (++w > 2) w = -1, h += 2;
+    if (h > 1) h = -1, ++d;
+    if (d > 1) d = -1, ++n;
+  }
+  BOOST_TEST(copied.box == expected, boost::test_tools::per_element());
+  // The store has a place of its own, above the first row: the walk goes on from there, to rows and
+  // planes inside.
+  int at_w = 2, at_h = -1, at_d = 0, at_n = 0;
+  for (std::size_t pixel = 0; pixel < 40; ++pixel) {
+    if (at_h >= 0 && at_n < 2)
+      for (std::size_t j = 0; j < 64; ++j)
+        stored[static_cast<std::size_t>(((at_n * 3 + at_d) * 3 + at_h) * 4 + at_w) * 72 + 8 + j] =
+            expected[pixel * 64 + j];
+    if (++at_w > 3) at_w = 0, ++at_h;
+    if (at_h > 2) at_h = 0, ++at_d;
+    if (at_d > 2) at_d = 0, ++at_n;
+  }
+  BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
+}
+
+// {C 72, W 4, H 3, D 3, N 2} as boxes of 64 x 3 x 2 x 2 x 1.
+BOOST_AUTO_TEST_CASE(tiled_boxes_of_five_dimensions) {
+  const auto kernel = copying_kernel(5, false);
+  Case item = volume_case();
+  item.from.mode = TensorMapSpec::Mode::tiled;
+  item.from.box = {64, 3, 2, 2, 1};
+  item.to = item.from;
+  item.at = {8, 2, -1, 2, 1};
+  const Copied copied = run(*kernel, item);
+  BOOST_TEST(copied.failure == "");
+  std::vector<Element> expected, stored(item.elements, 0);
+  for (int z = 2; z < 4; ++z)
+    for (int y = -1; y < 1; ++y)
+      for (int x = 2; x < 5; ++x)
+        for (int c = 8; c < 72; ++c) {
+          const bool inside = x < 4 && y >= 0 && z < 3;
+          const int place = (((3 + z) * 3 + y) * 4 + x) * 72 + c;
+          expected.push_back(inside ? static_cast<Element>(place + 1) : Element{0});
+          if (inside) stored[static_cast<std::size_t>(place)] = expected.back();
+        }
+  BOOST_TEST(copied.box == expected, boost::test_tools::per_element());
+  BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
+}
+
+// What the bits of an instruction do not hold.
+BOOST_AUTO_TEST_CASE(offsets_of_im2col_copies) {
+  const auto failure = [](Case item, int offset) {
+    item.tap[1] = offset;
+    return run(*copying_kernel(item.from.rank, true), item).failure;
+  };
+  const auto tells = [](const std::string& text, std::string_view words) {
+    BOOST_TEST((text.find(words) != std::string::npos), text);
+  };
+  BOOST_TEST(failure(image_case(), 255) == "");
+  tells(failure(image_case(), 256), "an im2col copy's offset is 256; expected 0 to 255");
+  tells(failure(image_case(), -1), "an im2col copy's offset is -1; expected 0 to 255");
+  BOOST_TEST(failure(volume_case(), 31) == "");
+  tells(failure(volume_case(), 32), "an im2col copy's offset is 32; expected 0 to 31");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_waited_for_is_no_number) {
@@ -272,8 +377,16 @@ BOOST_AUTO_TEST_CASE(maps_that_a_driver_refuses) {
   BOOST_TEST(!refused([](TensorMapSpec&) {}));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.strides[0] = 136; }));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.lower[0] = -129; }));
+  BOOST_TEST(refused([](TensorMapSpec& spec) {
+    spec = volume_case().from;
+    spec.upper[2] = 16;
+  }));
+  BOOST_TEST(refused([](TensorMapSpec& spec) {
+    spec = volume_case().from;
+    spec.steps[2] = 9;
+  }));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.box[1] = 1025; }));
-  BOOST_TEST(refused([](TensorMapSpec& spec) { spec.box[0] = 32; }));
+  BOOST_TEST(refused([](TensorMapSpec& spec) { spec.box[0] = 48; }));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.steps[0] = 9; }));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.rank = 6; }));
   BOOST_TEST(refused([](TensorMapSpec& spec) { spec.sizes[2] = 0; }));

@@ -9,8 +9,8 @@ namespace kiln::test {
 namespace {
 
 // left: 64 rows of 16 steps, right: 16 columns; both from `in`, f32 of small integers, each in a
-// matrix of rows of 64 elements of 16 bits, which begins SHIFT rows on: LEFT_BY_STEPS rows are
-// steps of the reduction.
+// matrix of rows of LINE bytes of elements of 16 bits, which begins SHIFT rows on: LEFT_BY_STEPS
+// rows are steps of the reduction, in blocks of as many rows of the matrix as a line has elements.
 constexpr std::string_view product = R"(
 #define WGMMA_COLUMNS "16"
 #define WGMMA_SUMS(l) ""
@@ -18,23 +18,26 @@ constexpr std::string_view product = R"(
 #include "target/wgmma.cuh"
 using element_t = f16_t;
 KILN_KERNEL(test, 128, 1, Params, p) {
-  unsigned char* const memory = shared_array<unsigned char, 2 * 10240>(0);
+  constexpr int BLOCK = 4096, RIGHT = 20480;
+  unsigned char* const memory = shared_array<unsigned char, 2 * RIGHT>(0);
   const float* const in = static_cast<const float*>(p.in);
   const auto put = [&](unsigned char* matrix, bool by_steps, int row, int step, float value) {
-    const int line = (by_steps ? step : row) + SHIFT, column = by_steps ? row : step;
-    const int place = line * 128 + ((column / 8 ^ line % 8) * 16) + column % 8 * 2;
+    const int line = (by_steps ? step : row) + SHIFT, column = by_steps ? row % (LINE / 2) : step;
+    const int place = (by_steps ? row / (LINE / 2) * BLOCK : 0) + line * LINE +
+                      ((column / 8 ^ line * LINE / 128 % (LINE / 16)) * 16) + column % 8 * 2;
     *reinterpret_cast<element_t*>(matrix + place) = from_float<element_t>(value);
   };
   for (int i = thread_x(); i < 64 * 16; i += 128) put(memory, LEFT_BY_STEPS, i / 16, i % 16, in[i]);
   for (int i = thread_x(); i < 16 * 16; i += 128)
-    put(memory + 10240, RIGHT_BY_STEPS, i / 16, i % 16, in[1024 + i]);
+    put(memory + RIGHT, RIGHT_BY_STEPS, i / 16, i % 16, in[1024 + i]);
   show_to_tensor_cores();
   block_barrier();
   SumRegisters<float, 1, 2, false> sums;
   sums.declare();
   WarpgroupProducts<element_t, 1, 2> products;
-  const SharedMatrix left = SharedMatrix::swizzled(memory + SHIFT * 128, 1024);
-  const SharedMatrix right = SharedMatrix::swizzled(memory + 10240 + SHIFT * 128, 1024, 8192);
+  const SharedMatrix left = SharedMatrix::swizzled<LINE>(memory + SHIFT * LINE, 8 * LINE, BLOCK);
+  const SharedMatrix right =
+      SharedMatrix::swizzled<LINE>(memory + RIGHT + SHIFT * LINE, 8 * LINE, BLOCK);
   for (int i = 0; i < 2; ++i) {
     products.begin();
     products.multiply_swizzled<LEFT_BY_STEPS, RIGHT_BY_STEPS, 0>(sums, left, right, i > 0);
@@ -69,16 +72,16 @@ BOOST_AUTO_TEST_CASE(products_either_way_round_from_any_row) {
       for (std::size_t k = 0; k < 16; ++k) sum += in[row * 16 + k] * in[1024 + column * 16 + k];
       expected.push_back(2 * sum);
     }
-  constexpr std::uint32_t bytes = 2 * 10240;
+  constexpr std::uint32_t bytes = 2 * 20480;
   LaunchShape shape;
   shape.block = {128, 1, 1};
   shape.shared_memory = bytes;
-  for (const int shift : {0, 3})
+  for (const auto& [line, shift] : {std::pair(128, 0), {128, 3}, {64, 0}, {64, 3}, {32, 0}})
     for (const bool left : {false, true})
       for (const bool right : {false, true}) {
         const auto kernel = load_kernel(
-            cat("constexpr int SHIFT = ", shift, "; constexpr bool LEFT_BY_STEPS = ", left,
-                ", RIGHT_BY_STEPS = ", right, ";"),
+            cat("constexpr int LINE = ", line, ", SHIFT = ", shift,
+                "; constexpr bool LEFT_BY_STEPS = ", left, ", RIGHT_BY_STEPS = ", right, ";"),
             product, bytes);
         BOOST_TEST(run_kernel<float>(*kernel, shape, in, 1024) == expected,
                    boost::test_tools::per_element());

@@ -13,11 +13,13 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t element = 2;            // bytes
-constexpr std::int64_t vector = 16 / element;  // elements that strides are multiples of
-constexpr std::int64_t box_channels = 64;      // 128 bytes, what a swizzle permutes
+constexpr std::int64_t most_line_bytes = 128, least_line_bytes = 32;  // that a swizzle permutes
 
-// {0: W, 1: H} of values that are outermost first.
+std::int64_t element_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
+// Elements that strides are multiples of.
+std::int64_t vector_of(DataType type) { return 16 / element_of(type); }
+
+// {0: W, 1: H, 2: D} of values that are outermost first.
 std::int64_t across(const Spatial& values, std::size_t i) { return values[2 - i]; }
 
 std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t i) {
@@ -25,12 +27,16 @@ std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t
 }
 
 std::string filter_refusal(const Gather& gather) {
-  const auto whole = [](std::int64_t stride) { return stride % vector == 0; };
-  const bool taps = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
+  const std::int64_t vector = vector_of(gather.type);
+  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
+  const bool taps = std::all_of(gather.w_tap.begin(), gather.w_tap.end(), whole) &&
                     std::all_of(gather.phases.begin(), gather.phases.end(),
                                 [&](const Gather::Phase& phase) { return whole(phase.w_first); });
   if (taps && gather.w_channel == 1 && whole(gather.w_row)) return "";
-  if (taps && gather.w_row == 1 && whole(gather.w_channel)) return "";
+  if (taps && gather.w_row == 1 && whole(gather.w_channel)) {
+    if (element_of(gather.type) == 2) return "";
+    return "in w channels do not lie side by side, as tensor cores take f32";
+  }
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
@@ -43,29 +49,75 @@ TensorMapSpec tiled(const ConvolutionProblem& problem, int rank) {
 
 // Sizes of 1 have any stride: that of dense tensors, for maps have no stride of 0.
 void set_stride(TensorMapSpec& map, std::size_t i, std::int64_t elements) {
+  const std::int64_t element = element_of(map.type);
   const std::int64_t dense =
-      i == 1 ? round_up(map.sizes[0], vector) * element : map.strides[i - 2] * map.sizes[i - 1];
+      i == 1 ? round_up(map.sizes[0] * element, 16) : map.strides[i - 2] * map.sizes[i - 1];
   map.strides[i - 1] = map.sizes[i] == 1 ? dense : elements * element;
 }
 
+// The strides from place to place and from image to image; sizes are set.
+void set_strides(TensorMapSpec& map, const Dims& strides) {
+  for (int i = 0; i < map.space(); ++i) set_stride(map, 1 + i, strides[4 - i]);
+  set_stride(map, map.rank - 1, strides[0]);
+}
+
+// {channels, W, H (, D), N}.
+void set_sizes(TensorMapSpec& map, std::int64_t channels, const Spatial& places,
+               std::int64_t batch) {
+  map.sizes[0] = channels;
+  for (int i = 0; i < map.space(); ++i) map.sizes[1 + i] = across(places, i);
+  map.sizes[map.rank - 1] = batch;
+}
+
 TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const Gather::Phase& phase, std::int64_t rows) {
+                         const Gather::Phase& phase, const DenseLines& lines, std::int64_t rows) {
   const bool by_channels = filter_by_channels(gather);
-  TensorMapSpec map = tiled(problem, 4);
-  map.sizes = {gather.channels, phase.taps[2], phase.taps[1], gather.rows};
-  if (by_channels) std::swap(map.sizes[0], map.sizes[3]);
-  set_stride(map, 1, gather.w_tap[2]);
-  set_stride(map, 2, gather.w_tap[1]);
-  set_stride(map, 3, by_channels ? gather.w_channel : gather.w_row);
-  map.box = {box_channels, 1, 1, by_channels ? box_channels : rows};
+  TensorMapSpec map = tiled(problem, 2 + dense_space(gather));
+  const int last = map.rank - 1;
+  // Filters of all groups follow each other.
+  const bool in_rows = problem.pass == ConvolutionPass::fprop;
+  set_sizes(map, gather.channels * (in_rows ? 1 : gather.groups), phase.taps,
+            gather.rows * (in_rows ? gather.groups : 1));
+  if (by_channels) std::swap(map.sizes[0], map.sizes[last]);
+  for (int i = 0; i < map.space(); ++i) set_stride(map, 1 + i, across(gather.w_tap, i));
+  set_stride(map, last, by_channels ? gather.w_channel : gather.w_row);
+  map.box = {by_channels ? lines.rows : lines.channels, 1, 1, 1, 1};
+  map.box[last] = by_channels ? lines.channels : rows;
   return map;
 }
 
 }  // namespace
 
+int dense_space(const Gather& gather) {
+  return gather.source[0] != 1 || gather.largest_pixels()[0] != 1 || gather.largest_taps()[0] > 1
+             ? 3
+             : 2;
+}
+
+DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows) {
+  const std::int64_t most = most_line_bytes / element_of(problem.type),
+                     least = least_line_bytes / element_of(problem.type);
+  DenseLines lines{most, rows > 0 ? std::min(rows, most) : most};
+  while (gather.groups > 1 && lines.channels > least && gather.channels % lines.channels != 0)
+    lines.channels /= 2;
+  return lines;
+}
+
+void add_dense_lines(std::vector<Constant>& constants, const DenseLines& lines,
+                     const ConvolutionProblem& problem) {
+  constants.push_back({"STEP_CHANNELS", lines.channels, "of a line of shared memory"});
+  constants.push_back({"ROW_LINE", lines.rows, "rows of a pixel in a line of it"});
+  constants.push_back({"GROUPS", problem.groups, "of channels"});
+  constants.push_back({"GROUPS_IN_ROWS", problem.pass == ConvolutionPass::fprop, ""});
+}
+
+void add_dense_space(std::vector<Constant>& constants, const Gather& gather) {
+  constants.push_back({"SPACE", std::int64_t{dense_space(gather)}, "dimensions of it"});
+}
+
 DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
   DensePhase out;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     out.lower[i] = across(phase.origin, i) + std::min<std::int64_t>(reach(gather, phase, i), 0);
     out.upper[i] = out.lower[i] + (across(phase.pixels, i) - 1) * across(gather.stride, i) -
                    (across(gather.source, i) - 1);
@@ -73,75 +125,88 @@ DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
   return out;
 }
 
-std::string dense_stride_refusal(const char* tensor, const Dims& strides) {
-  return vector_strides_refusal(tensor, strides, vector);
+std::string dense_stride_refusal(const char* tensor, DataType type, const Dims& strides) {
+  return vector_strides_refusal(tensor, strides, vector_of(type));
 }
 
 std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase) {
   if (phase.tap_count() == 0) return "";
   const DensePhase places = dense_phase(gather, phase);
-  for (std::size_t i = 0; i < 2; ++i) {
+  const int space = dense_space(gather);
+  const std::int64_t corners = TensorMapSpec::most_corner(space),
+                     offsets = TensorMapSpec::most_offset(space);
+  for (int i = 0; i < space; ++i) {
     for (const std::int64_t corner : {places.lower[i], places.upper[i]})
-      if (corner < -128 || corner > 127)
+      if (corner < -corners - 1 || corner > corners)
         return cat("pixels begin or end ", std::abs(corner),
-                   " places from an edge of the source; expected at most 127");
-    if (std::abs(reach(gather, phase, i)) > 255)
+                   " places from an edge of the source; expected at most ", corners);
+    if (std::abs(reach(gather, phase, i)) > offsets)
       return cat("the filter reaches over ", std::abs(reach(gather, phase, i)),
-                 " places; expected at most 255");
+                 " places; expected at most ", offsets);
   }
   return "";
 }
 
+std::string dense_step_refusal(const Gather& gather) {
+  constexpr std::int64_t most = 8;
+  for (const std::int64_t stride : gather.stride)
+    if (stride > most) return cat("a stride is ", stride, "; expected at most ", most);
+  return "";
+}
+
 TensorMapSpec dense_source_map(const ConvolutionProblem& problem, const Gather& gather,
-                               const Gather::Phase& phase, std::int64_t pixels) {
+                               const Gather::Phase& phase, const PixelBox& box) {
   const DensePhase places = dense_phase(gather, phase);
-  TensorMapSpec map = tiled(problem, 4);
+  TensorMapSpec map = tiled(problem, 2 + dense_space(gather));
   map.mode = TensorMapSpec::Mode::im2col;
-  map.sizes = {gather.channels, gather.source[2], gather.source[1], problem.batch};
-  set_stride(map, 1, gather.source_strides[4]);
-  set_stride(map, 2, gather.source_strides[3]);
-  set_stride(map, 3, gather.source_strides[0]);
-  map.box = {box_channels, pixels};
-  map.lower = places.lower;
-  map.upper = places.upper;
-  map.steps = {gather.stride[2], gather.stride[1]};
+  set_sizes(map, gather.channels * gather.groups, gather.source, problem.batch);
+  set_strides(map, gather.source_strides);
+  map.box = {box.channels, box.pixels};
+  for (int i = 0; i < map.space(); ++i) {
+    map.lower[i] = places.lower[i];
+    map.upper[i] = places.upper[i];
+    map.steps[i] = across(gather.stride, i);
+  }
   return map;
 }
 
 TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& gather,
                               const Gather::Phase& phase, const Dims& strides, bool line,
-                              std::int64_t pixels) {
-  TensorMapSpec map = tiled(problem, line ? 2 : 4);
-  map.box = {box_channels, pixels};
+                              const PixelBox& box) {
+  TensorMapSpec map = tiled(problem, line ? 2 : 2 + dense_space(gather));
+  map.box = {box.channels, box.pixels};
   if (line) {
-    map.sizes = {gather.rows, problem.batch * phase.pixels[1] * phase.pixels[2]};
+    map.sizes = {gather.rows * gather.groups, problem.batch * phase.out_pixels()};
     const std::int64_t stride = phase.pixels[2] > 1   ? strides[4]
                                 : phase.pixels[1] > 1 ? strides[3]
+                                : phase.pixels[0] > 1 ? strides[2]
                                                       : strides[0];
     set_stride(map, 1, stride);
     return map;
   }
   map.mode = TensorMapSpec::Mode::im2col;
-  map.sizes = {gather.rows, phase.pixels[2], phase.pixels[1], problem.batch};
-  set_stride(map, 1, strides[4]);
-  set_stride(map, 2, strides[3]);
-  set_stride(map, 3, strides[0]);
+  set_sizes(map, gather.rows * gather.groups, phase.pixels, problem.batch);
+  set_strides(map, strides);
   return map;
 }
 
 bool filter_by_channels(const Gather& gather) { return gather.w_channel != 1; }
 
 // The tensor cores round sums toward zero: of numbers of one sign they lose 3e-3 over 401408
-// products, and so 1.2e-4 over a run of these, a quarter of what f16 rounds.
-void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps) {
-  constexpr std::int64_t run = 256;
+// products, and so 1.2e-4 over a run of these, a quarter of what f16 and TF32 round.
+constexpr std::int64_t dense_run = 16384;
+
+void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
+                         std::int64_t channels) {
+  const std::int64_t run = dense_run / channels;
   constants.push_back({"PROMOTE", steps > run ? run : 0, "steps"});
   constants.push_back({"PROMOTE_LOCAL", steps > run, ""});
 }
 
 bool in_line(const Dims& strides, const Spatial& pixels) {
   std::int64_t next = 0;  // what the next stride must be; 0: any
-  for (const auto& [size, stride] : {std::pair(pixels[2], strides[4]), {pixels[1], strides[3]}}) {
+  for (const auto& [size, stride] :
+       {std::pair(pixels[2], strides[4]), {pixels[1], strides[3]}, {pixels[0], strides[2]}}) {
     if (size == 1) continue;
     if (next != 0 && stride != next) return false;
     next = stride * size;
@@ -159,42 +224,47 @@ std::string copy_engine_refusal(const DeviceDescription& device) {
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (size_of(problem.type) != 2)
-    return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
+  const bool in_tf32 = problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
+  if (size_of(problem.type) != 2 && !in_tf32)
+    return cat("the data type is ", name_of(problem.type),
+               "; this engine takes f16, bf16 and, in TF32, f32");
   if (auto refused = mma_refusal(problem, reduction, device)) return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
-  if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
+  if (const DenseLines lines = dense_lines(problem, gather, 0);
+      gather.groups > 1 && gather.channels % lines.channels != 0)
+    return cat(gather.channels, " input channels a group; expected a multiple of ", lines.channels,
+               ", which are multiplied at once");
   if (gather.phases.size() > std::size(DenseParams{}.tiles))
     return cat("a data gradient of ", gather.phases.size(),
                " phases, positions modulo the stride; ", "expected at most ",
                std::size(DenseParams{}.tiles));
   if (gather.most_taps() == 0) return "no tap of the filter meets the input";
   for (const Gather::Phase& phase : gather.phases) {
-    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
-      return "three dimensions of space; this engine takes one and two";
     if (std::string reason = dense_phase_refusal(gather, phase); !reason.empty()) return reason;
     if (problem.batch * phase.out_pixels() > limit32 / 2)
       return cat(problem.batch * phase.out_pixels(), " pixels; expected at most ", limit32 / 2);
   }
-  for (const std::size_t i : {1, 2})
-    if (constexpr std::int64_t most = 8; gather.stride[i] > most)
-      return cat("a stride is ", gather.stride[i], "; expected at most ", most);
+  if (std::string reason = dense_step_refusal(gather); !reason.empty()) return reason;
   if (problem.alignment < 16)
     return cat("the alignment is ", problem.alignment,
                " bytes; expected 16, as the copy engine has it");
+  const std::int64_t vector = vector_of(problem.type);
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  if (std::string reason = dense_stride_refusal(dgrad ? "dy" : "x", gather.source_strides);
+  if (std::string reason =
+          dense_stride_refusal(dgrad ? "dy" : "x", problem.type, gather.source_strides);
       !reason.empty())
     return reason;
-  if (std::string reason = dense_stride_refusal(dgrad ? "dx" : "y", gather.out_strides);
+  if (std::string reason =
+          dense_stride_refusal(dgrad ? "dx" : "y", problem.type, gather.out_strides);
       !reason.empty())
     return reason;
   if (problem.epilogue.residual)
-    if (std::string reason = dense_stride_refusal("z", problem.z_strides); !reason.empty())
+    if (std::string reason = dense_stride_refusal("z", problem.type, problem.z_strides);
+        !reason.empty())
       return reason;
   return filter_refusal(gather);
 }
@@ -214,8 +284,8 @@ class Maps {
     const auto found = std::find_if(operands_.begin(), operands_.end(),
                                     [&](const Operand& operand) { return operand.name == name; });
     const std::size_t offset = sizeof(DenseParams) + all.size() * sizeof(TensorMap);
-    all.push_back({spec, static_cast<std::uint8_t>(found - operands_.begin()), first * element,
-                   static_cast<std::uint16_t>(offset)});
+    all.push_back({spec, static_cast<std::uint8_t>(found - operands_.begin()),
+                   first * element_of(spec.type), static_cast<std::uint16_t>(offset)});
   }
   const char* result() const { return operands_.back().name; }
 
@@ -225,16 +295,14 @@ class Maps {
   std::vector<Operand> operands_;
 };
 
-// {C, W, H, N}, as boxes of so many columns and rows of an image.
-TensorMapSpec box_map(const ConvolutionProblem& problem, std::int64_t channels,
-                      const Spatial& pixels, const Dims& strides, std::int64_t columns,
-                      std::int64_t rows) {
-  TensorMapSpec map = tiled(problem, 4);
-  map.sizes = {channels, pixels[2], pixels[1], problem.batch};
-  set_stride(map, 1, strides[4]);
-  set_stride(map, 2, strides[3]);
-  set_stride(map, 3, strides[0]);
-  map.box = {box_channels, columns, rows, 1};
+// {C, W, H (, D), N}, as boxes of so many channels, columns and rows.
+TensorMapSpec box_map(const ConvolutionProblem& problem, int space, std::int64_t channels,
+                      const Spatial& pixels, const Dims& strides,
+                      const std::array<std::int64_t, 3>& box) {
+  TensorMapSpec map = tiled(problem, 2 + space);
+  set_sizes(map, channels, pixels, problem.batch);
+  set_strides(map, strides);
+  map.box = {box[0], box[1], box[2], 1, 1};
   return map;
 }
 
@@ -244,21 +312,23 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
                                         const DenseBoxes& boxes) {
   Maps maps(problem);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  const PixelBox slab{boxes.lines.rows, boxes.slab_pixels};
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
   for (const Gather::Phase& phase : gather.phases) {
     // Of a phase without taps no copy asks for these.
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
-    maps.add(dense_source_map(problem, gather, read, boxes.pixels), dgrad ? "dy" : "x", 0);
-    maps.add(filter_map(problem, gather, read, boxes.filter_rows), "w", read.w_first);
-    maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, boxes.slab_pixels),
-             maps.result(), phase.out_first);
+    maps.add(dense_source_map(problem, gather, read, {boxes.lines.channels, boxes.pixels}),
+             dgrad ? "dy" : "x", 0);
+    maps.add(filter_map(problem, gather, read, boxes.lines, boxes.filter_rows), "w", read.w_first);
+    maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, slab), maps.result(),
+             phase.out_first);
   }
   if (problem.epilogue.residual) {
     const Gather::Phase& phase = gather.phases.front();
     maps.add(dense_pixel_map(problem, gather, phase, problem.z_strides,
-                             in_line(problem.z_strides, phase.pixels), boxes.slab_pixels),
+                             in_line(problem.z_strides, phase.pixels), slab),
              "z", 0);
   }
   return std::move(maps.all);
@@ -269,13 +339,15 @@ std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
   constexpr std::int64_t rows = 64, columns = 8;  // of a tile, of a patch
   const Gather::Phase& phase = gather.phases.front();
   const auto pixels = [&](const Dims& strides) {
-    return box_map(problem, gather.rows, phase.pixels, strides, columns, boxes.rows);
+    return box_map(problem, dense_space(gather), gather.rows * gather.groups, phase.pixels, strides,
+                   {boxes.lines.rows, columns, boxes.rows});
   };
   Maps maps(problem);
-  maps.add(box_map(problem, gather.channels, gather.source, gather.source_strides,
-                   boxes.halo_columns, boxes.halo_rows),
-           problem.pass == ConvolutionPass::dgrad ? "dy" : "x", 0);
-  maps.add(filter_map(problem, gather, phase, rows), "w", phase.w_first);
+  maps.add(
+      box_map(problem, dense_space(gather), gather.channels * gather.groups, gather.source,
+              gather.source_strides, {boxes.lines.channels, boxes.halo_columns, boxes.halo_rows}),
+      problem.pass == ConvolutionPass::dgrad ? "dy" : "x", 0);
+  maps.add(filter_map(problem, gather, phase, boxes.lines, rows), "w", phase.w_first);
   maps.add(pixels(gather.out_strides), maps.result(), phase.out_first);
   if (problem.epilogue.residual) maps.add(pixels(problem.z_strides), "z", 0);
   return std::move(maps.all);

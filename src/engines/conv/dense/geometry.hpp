@@ -1,5 +1,5 @@
-// A gather as the dense engines see it: channels-last tensors of two dimensions of space, each of
-// which the copy engine knows by a tensor map.
+// A gather as the dense engines see it: channels-last tensors, each of which the copy engine knows
+// by a tensor map, in two dimensions of space or, where there is depth, three.
 #pragma once
 
 #include <array>
@@ -12,25 +12,45 @@
 
 namespace kiln {
 
-// {W, H} of one phase. The taps of a pixel are numbered from the one whose place is lowest on.
+// The dimensions of space that maps have: 3 with depth, else 2.
+int dense_space(const Gather& gather);
+
+// What a line of shared memory holds of a pixel, elements: channels of the source, of which a step
+// is one line; rows of the output. 128 bytes, or fewer where these do not divide a group.
+struct DenseLines {
+  std::int64_t channels, rows;
+};
+// rows: of a tile with pixels on the left; else 0.
+DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
+// STEP_CHANNELS and the like.
+void add_dense_lines(std::vector<Constant>& constants, const DenseLines& lines,
+                     const ConvolutionProblem& problem);
+
+// {W, H, D} of one phase. The taps of a pixel are numbered from the one whose place is lowest on.
 struct DensePhase {
-  std::array<std::int64_t, 2> lower{};  // place of pixel 0's lowest tap
-  std::array<std::int64_t, 2> upper{};  // of the last pixel's, from the source's last place
+  std::array<std::int64_t, 3> lower{};  // place of pixel 0's lowest tap
+  std::array<std::int64_t, 3> upper{};  // of the last pixel's, from the source's last place
 };
 DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase);
 
 // Why the copy engine cannot read a tensor of these strides, {N, channel, D, H, W}; "" if it can.
-std::string dense_stride_refusal(const char* tensor, const Dims& strides);
+std::string dense_stride_refusal(const char* tensor, DataType type, const Dims& strides);
 // Why it cannot be told of one phase; "" if it can.
 std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase);
+// Why a map cannot have its strides for steps; "" if it can.
+std::string dense_step_refusal(const Gather& gather);
 
-// The source, 64 channels of so many of the phase's pixels at a time.
+// A box of so many channels of so many pixels.
+struct PixelBox {
+  std::int64_t channels, pixels;
+};
+// The source, by pixels of the phase.
 TensorMapSpec dense_source_map(const ConvolutionProblem& problem, const Gather& gather,
-                               const Gather::Phase& phase, std::int64_t pixels);
+                               const Gather::Phase& phase, const PixelBox& box);
 // What has one place for each of the phase's output pixels; as a `line` of them, if in_line().
 TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& gather,
                               const Gather::Phase& phase, const Dims& strides, bool line,
-                              std::int64_t pixels);
+                              const PixelBox& box);
 
 // Why a device of warpgroups cannot be told of tensors by maps; "" if it can.
 std::string copy_engine_refusal(const DeviceDescription& device);
@@ -42,8 +62,12 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
 // Whether the filter's rows lie side by side, and not its channels.
 bool filter_by_channels(const Gather& gather);
 
-// PROMOTE and PROMOTE_LOCAL, for sums over so many steps of 64.
-void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps);
+// PROMOTE and PROMOTE_LOCAL, for sums over so many steps of so many channels.
+void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
+                         std::int64_t channels);
+
+// SPACE, and what kernels know of taps that lie apart.
+void add_dense_space(std::vector<Constant>& constants, const Gather& gather);
 
 // Whether the output's pixels, those of all images, are equally far apart; {N, row, ..., W}
 // strides.
@@ -51,6 +75,7 @@ bool in_line(const Dims& strides, const Spatial& pixels);
 
 // What a tile takes of each operand at a time.
 struct DenseBoxes {
+  DenseLines lines;
   std::int64_t pixels;       // of the source
   std::int64_t filter_rows;  // with channels side by side
   std::int64_t slab_pixels;  // of the output
@@ -61,6 +86,7 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
 // The same of patches of 8 columns of pixels: so many rows of each, and what they meet of the
 // source.
 struct PatchBoxes {
+  DenseLines lines;
   std::int64_t halo_columns, halo_rows;
   std::int64_t rows;
 };

@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "conv/dense/params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
 
@@ -22,8 +24,8 @@ constexpr std::int64_t line_bytes = 128, filter_bytes = 64 * line_bytes;
 constexpr std::int64_t halo_slots = 2, most_filter_slots = 8, least_filter_slots = 4;
 constexpr std::int64_t most_shared_memory = 227 * 1024;
 constexpr int threads = 384;
-// Sums of more are promoted, which this engine does not do (add_dense_promotion).
-constexpr std::int64_t most_steps = 256;
+// Sums of more are promoted (add_dense_promotion), which this engine does not do.
+constexpr std::int64_t most_products = 16384;
 
 // A patch on a problem.
 struct Layout {
@@ -34,12 +36,13 @@ struct Layout {
 std::int64_t whole_swizzles(std::int64_t bytes) { return round_up(bytes, 1024); }
 
 Layout lay(const DensePatch& patch, const Gather& gather) {
+  const auto element = static_cast<std::int64_t>(size_of(gather.type));
   const Spatial& taps = gather.phases.front().taps;
   Layout out{};
   out.columns = 8 + (taps[2] - 1) * std::abs(gather.step[2]);
   out.rows = patch.rows + (taps[1] - 1) * std::abs(gather.step[1]);
   const std::int64_t halos = halo_slots * whole_swizzles(out.columns * out.rows * line_bytes);
-  const std::int64_t slabs = 2 * whole_swizzles(patch.pixels() * line_bytes);
+  const std::int64_t slabs = 2 * whole_swizzles(patch.pixels() * 64 * element);
   const auto barriers = [](std::int64_t filters) { return 8 * (2 * filters + 2 * halo_slots + 4); };
   const std::int64_t left = most_shared_memory - halos - slabs - barriers(most_filter_slots);
   out.filter_slots = std::min(left / filter_bytes, most_filter_slots);
@@ -57,11 +60,14 @@ bool fits(const Layout& layout) {
 std::int64_t tiles_of(const DensePatch& patch, const ConvolutionProblem& problem,
                       const Gather& gather) {
   const Spatial& pixels = gather.phases.front().pixels;
-  return problem.batch * ceil_div(pixels[1], patch.rows) * ceil_div(pixels[2], 8) *
-         ceil_div(gather.rows, 64);
+  return problem.batch * pixels[0] * ceil_div(pixels[1], patch.rows) * ceil_div(pixels[2], 8) *
+         gather.groups * ceil_div(gather.rows, 64);
+}
+std::int64_t line_channels(const Gather& gather) {
+  return line_bytes / static_cast<std::int64_t>(size_of(gather.type));
 }
 std::int64_t steps_of(const Gather& gather) {
-  return gather.most_taps() * ceil_div(gather.channels, 64);
+  return gather.most_taps() * ceil_div(gather.channels, line_channels(gather));
 }
 
 double seconds(const DensePatch& patch, const ConvolutionProblem& problem, const Gather& gather,
@@ -83,16 +89,22 @@ std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gat
                                     const DeviceDescription& device) {
   if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
-  if (auto refusal = plane_refusal(gather)) return refusal;
-  for (const std::size_t i : {1, 2})
-    if (gather.stride[i] != 1)
-      return Refusal{cat("a stride is ", gather.stride[i], "; expected 1")};
-  if (gather.most_taps() == 1)
-    return Refusal{"the filter has one tap, so no input would be reused"};
-  if (steps_of(gather) > most_steps)
-    return Refusal{cat("each output is a sum of ", steps_of(gather),
-                       " steps of 64 products; expected at most ", most_steps,
-                       ", which f32 sums rounded toward zero bear")};
+  if (gather.phases.size() > 1)
+    return Refusal{"a data gradient with a stride, which this engine does not take"};
+  for (const std::int64_t stride : gather.stride)
+    if (stride != 1) return Refusal{cat("a stride is ", stride, "; expected 1")};
+  if (const Spatial& taps = gather.phases.front().taps; taps[1] * taps[2] == 1)
+    return Refusal{"the filter has one tap of a plane, so no input would be reused"};
+  if (const std::int64_t products = steps_of(gather) * line_channels(gather);
+      products > most_products)
+    return Refusal{cat("each output is a sum of ", products, " products; expected at most ",
+                       most_products, ", which f32 sums rounded toward zero bear")};
+  for (const auto& [count, tile, what] :
+       {std::tuple(gather.channels, line_channels(gather), "input"),
+        {gather.rows, std::int64_t{64}, "output"}})
+    if (gather.groups > 1 && count % tile != 0)
+      return Refusal{cat(count, " ", what, " channels a group; expected a multiple of ", tile,
+                         ", so that a tile ends with a group")};
   return {};
 }
 
@@ -102,15 +114,23 @@ std::span<const DensePatch> DenseHaloNhwcWgmmaEngine::patches() { return all_pat
 
 std::variant<std::vector<Candidate>, Refusal> DenseHaloNhwcWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto& asked = std::get<ConvolutionProblem>(any);
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   if (auto refusal = halo_refusal(problem, gather, device)) return std::move(*refusal);
+  if (turns_filter(asked))
+    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
+      return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < std::size(all_patches); ++i)
     if (fits(lay(all_patches[i], gather)) &&
         tiles_of(all_patches[i], problem, gather) <= limit32 / 2)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(all_patches[i], problem, gather, device)});
+  for (Candidate& candidate : candidates) {
+    candidate.seconds += turned_filter_seconds(asked, device);
+    candidate.workspace = turned_filter_bytes(asked);
+  }
   if (candidates.empty()) return Refusal{"the halo of no patch fits into shared memory"};
   return candidates;
 }
@@ -120,11 +140,12 @@ Proposal DenseHaloNhwcWgmmaEngine::make(const Problem& any, const DeviceDescript
   return propose(all_patches[candidate.kernel], std::get<ConvolutionProblem>(any), device);
 }
 
-Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch,
-                                           const ConvolutionProblem& problem,
+Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const ConvolutionProblem& asked,
                                            const DeviceDescription& device) const {
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   const Layout layout = lay(patch, gather);
+  const DenseLines lines = dense_lines(problem, gather, 0);
   Proposal out;
   KernelSpec& spec = out.kernel;
   spec.engine = name();
@@ -140,6 +161,9 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch,
   const DensePhase places = dense_phase(gather, gather.phases.front());
   add("LOWER_W", std::vector<std::int64_t>{places.lower[0]});
   add("LOWER_H", std::vector<std::int64_t>{places.lower[1]});
+  add("LOWER_D", std::vector<std::int64_t>{places.lower[2]});
+  add_dense_space(spec.constants, gather);
+  add_dense_lines(spec.constants, lines, problem);
   add("MAY_LACK_TAPS", false);
   add("BLOCK_RIGHT", std::int64_t{patch.pixels()}, "pixels of a patch");
   add("FILTER_SLOTS", layout.filter_slots);
@@ -147,6 +171,7 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch,
   add("SHARED_BYTES", layout.shared_memory);
   add("FILTER_BY_CHANNELS", filter_by_channels(gather), "rows of w lie side by side");
   add("MAPS", dense_map_count(problem, gather));
+  add_dense_promotion(spec.constants, steps_of(gather), lines.channels);
   add_sum_registers(spec.constants, 1, patch.pixels() / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, patch.pixels());
 
@@ -161,11 +186,11 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch,
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
   launch.shape.block = {threads, 1, 1};
   launch.shape.shared_memory = spec.shared_memory;
-  launch.maps = dense_patch_maps(problem, gather, {layout.columns, layout.rows, patch.rows});
+  launch.maps = dense_patch_maps(problem, gather, {lines, layout.columns, layout.rows, patch.rows});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
-  return out;
+  return behind_turned_filter(std::move(out), asked, device);
 }
 
 }  // namespace kiln

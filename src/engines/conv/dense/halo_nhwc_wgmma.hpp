@@ -1,11 +1,12 @@
-// Forward propagation and data gradient of stride 1 of channels-last tensors of 16 bits on Hopper,
-// for filters of several taps, which read one halo in shared memory.
+// Forward propagation and data gradient of stride 1 of channels-last tensors on Hopper, of 16 bits
+// and of f32 in TF32, for filters of several taps, which read one halo in shared memory.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engines/conv/dense/measured.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 
@@ -24,6 +25,9 @@ class DenseHaloNhwcWgmmaEngine final : public Engine {
   bool is_for(const Problem& problem) const override { return is_gather(problem); }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
+  std::string only_by_name(const Problem& problem) const override {
+    return dense_only_by_name(problem);
+  }
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 

@@ -7,13 +7,13 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr int line_bytes = 128;  // 64 channels
 constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 
 // With pixels on the left, many of them share the filter; with filters there, the number of pixels
@@ -23,34 +23,60 @@ constexpr DenseTile all_tiles[] = {
     {true, 3, 1, 64},   {true, 2, 2, 64},   {true, 2, 1, 64},   {false, 2, 1, 192},
     {false, 2, 1, 160}, {false, 2, 1, 128}, {false, 2, 1, 112}, {false, 2, 1, 96},
     {false, 2, 1, 80},  {false, 2, 1, 64},  {false, 2, 1, 48},  {false, 2, 1, 32},
-    {false, 1, 1, 256}, {false, 1, 1, 128},
+    {false, 1, 1, 256}, {false, 1, 1, 128}, {true, 2, 2, 32},   {true, 2, 1, 32},
+    {true, 2, 2, 16},
 };
 
 int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
-int stage_bytes(const DenseTile& tile) {
-  return tile.block_left() * line_bytes + whole_swizzles(tile.right * line_bytes);
-}
-int slab_bytes(const DenseTile& tile) {
-  return tile.consumers * tile.slabs() * whole_swizzles(tile.slab_pixels() * line_bytes);
-}
 int barrier_bytes(const DenseTile& tile, int stages) { return 8 * (2 * stages + tile.consumers); }
+
+// A tile on a problem: how it lies in shared memory.
+struct Layout {
+  DenseLines lines{};
+  int slabs = 0;   // of a warpgroup, on their way out
+  int stages = 0;  // as many as there is room for
+  int shared_memory = 0;
+};
+
+Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather) {
+  Layout out;
+  out.lines = dense_lines(problem, gather, tile.pixels_left ? tile.rows() : 0);
+  const int element = static_cast<int>(size_of(problem.type));
+  const int line = static_cast<int>(out.lines.channels) * element;
+  const int stage = tile.block_left() * line + whole_swizzles(tile.right * line);
+  const int slab_rows = tile.pixels_left ? static_cast<int>(out.lines.rows) : 64;
+  const int slab = whole_swizzles(tile.slab_pixels() * slab_rows * element);
+  // Large ones of f32 leave no room for two.
+  constexpr int large = 25 * 1024;
+  out.slabs = slab > large && element == 4 ? 1 : 2;
+  const int slabs = tile.consumers * out.slabs * slab;
+  const int room = most_shared_memory - slabs - barrier_bytes(tile, most_stages);
+  out.stages = std::min(room / stage, most_stages);
+  out.shared_memory = out.stages * stage + slabs + barrier_bytes(tile, out.stages);
+  return out;
+}
 
 std::int64_t pixel_tiles(const DenseTile& tile, const ConvolutionProblem& problem,
                          const Gather::Phase& phase) {
   return ceil_div(problem.batch * phase.out_pixels(), tile.pixels());
 }
 std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
-  return ceil_div(gather.rows, tile.rows());
+  return gather.groups * ceil_div(gather.rows, tile.rows());
 }
 
-// A tile with more of either side than there is computes what nobody needs.
+// A tile with more of either side than there is computes what nobody needs. Of groups, no tile
+// reaches into the next one; those of few rows are for them alone.
 bool suits(const DenseTile& tile, const Gather& gather) {
-  return tile.rows() < 2 * round_up(gather.rows, 64);
+  if (gather.groups > 1) return gather.rows % tile.rows() == 0;
+  return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
 }
 
 double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
                const DeviceDescription& device) {
+  const DenseLines lines = lay(tile, problem, gather).lines;
   DenseWork work;
+  work.line_bytes =
+      static_cast<int>(lines.channels * static_cast<std::int64_t>(size_of(problem.type)));
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
@@ -62,7 +88,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.bytes = work_of(problem, false).bytes;
   for (const Gather::Phase& phase : gather.phases)
     work.phases.push_back({pixel_tiles(tile, problem, phase) * row_tiles(tile, gather),
-                           phase.tap_count() * ceil_div(gather.channels, 64)});
+                           phase.tap_count() * ceil_div(gather.channels, lines.channels)});
   return dense_seconds(work, device);
 }
 
@@ -76,32 +102,36 @@ Registers registers_of(const DenseTile& tile) {
 
 }  // namespace
 
-int DenseTile::stages() const {
-  const int room = most_shared_memory - slab_bytes(*this) - barrier_bytes(*this, most_stages);
-  return std::min(room / stage_bytes(*this), most_stages);
-}
-int DenseTile::barriers_at() const { return stages() * stage_bytes(*this) + slab_bytes(*this); }
-int DenseTile::shared_memory() const { return barriers_at() + barrier_bytes(*this, stages()); }
-
 std::string describe(const DenseTile& tile) {
   return cat(tile.rows(), "x", tile.pixels(),
-             tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(),
-             " threads, ", tile.stages(), " stages");
+             tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(), " threads");
 }
 
 std::span<const DenseTile> DenseNhwcWgmmaEngine::tiles() { return all_tiles; }
 
 std::variant<std::vector<Candidate>, Refusal> DenseNhwcWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto& asked = std::get<ConvolutionProblem>(any);
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
+  constexpr int least_stages = 3;
+  if (turns_filter(asked))
+    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
+      return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i)
-    if (suits(all_tiles[i], gather))
+    if (suits(all_tiles[i], gather) && lay(all_tiles[i], problem, gather).stages >= least_stages)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(all_tiles[i], problem, gather, device)});
+  for (Candidate& candidate : candidates) {
+    candidate.seconds += turned_filter_seconds(asked, device);
+    candidate.workspace = turned_filter_bytes(asked);
+  }
+  if (candidates.empty())
+    return Refusal{cat(gather.rows, " output channels a group; expected a multiple of 16, so that ",
+                       "a tile ends with a group")};
   return candidates;
 }
 
@@ -110,16 +140,18 @@ Proposal DenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription&
   return propose(all_tiles[candidate.kernel], std::get<ConvolutionProblem>(any), device);
 }
 
-Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& problem,
+Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& asked,
                                        const DeviceDescription& device) const {
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
+  const Layout layout = lay(tile, problem, gather);
   Proposal out;
   KernelSpec& spec = out.kernel;
   spec.engine = name();
   spec.file = cat("conv/dense/", name(), ".cu");
   spec.entry = name();
-  spec.tile = describe(tile);
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
+  spec.tile = cat(describe(tile), ", ", layout.stages, " stages");
+  spec.shared_memory = static_cast<std::uint32_t>(layout.shared_memory);
   spec.alignment = 16;
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -133,15 +165,18 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
   };
   add_phases("LOWER_W", 0);
   add_phases("LOWER_H", 1);
+  add_phases("LOWER_D", 2);
+  add_dense_space(spec.constants, gather);
+  add_dense_lines(spec.constants, layout.lines, problem);
   const bool lacks_taps = gather.phases.back().tap_count() == 0;
   add("MAY_LACK_TAPS", lacks_taps, "some pixels meet no tap");
   add("PIXELS_LEFT", tile.pixels_left);
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 rows of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right});
-  add("STAGES", std::int64_t{tile.stages()});
-  add("SLABS", std::int64_t{tile.slabs()}, "of results on their way out, of each warpgroup");
-  add("SHARED_BYTES", std::int64_t{tile.shared_memory()});
+  add("STAGES", std::int64_t{layout.stages});
+  add("SLABS", std::int64_t{layout.slabs}, "of results on their way out, of each warpgroup");
+  add("SHARED_BYTES", std::int64_t{layout.shared_memory});
   add("PRODUCER_REGISTERS", std::int64_t{registers_of(tile).producer});
   add("CONSUMER_REGISTERS", std::int64_t{registers_of(tile).consumer});
   add("FILTER_BY_CHANNELS", filter_by_channels(gather), "rows of w lie side by side");
@@ -152,7 +187,9 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
   add("OUT_IN_LINE", line, "all pixels of the output are equally far apart");
   add("Z_IN_LINE", problem.epilogue.residual && in_line(problem.z_strides, pixels));
   add("MAPS", dense_map_count(problem, gather));
-  add_dense_promotion(spec.constants, gather.most_taps() * ceil_div(gather.channels, 64));
+  add_dense_promotion(spec.constants,
+                      gather.most_taps() * ceil_div(gather.channels, layout.lines.channels),
+                      layout.lines.channels);
   add_sum_registers(spec.constants, tile.left, tile.right / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, tile.right);
 
@@ -170,11 +207,12 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
   launch.shape.shared_memory = spec.shared_memory;
-  launch.maps = dense_maps(problem, gather, {tile.pixels(), tile.rows(), tile.slab_pixels()});
+  launch.maps =
+      dense_maps(problem, gather, {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
-  return out;
+  return behind_turned_filter(std::move(out), asked, device);
 }
 
 }  // namespace kiln

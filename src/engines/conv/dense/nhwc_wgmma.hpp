@@ -1,11 +1,12 @@
-// Forward propagation and data gradient of channels-last tensors of 16 bits on Hopper, whose copy
-// engine brings operands to warpgroups that multiply them.
+// Forward propagation and data gradient of channels-last tensors on Hopper, whose copy engine
+// brings operands to warpgroups that multiply them: of 16 bits, and of f32 in TF32.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engines/conv/dense/measured.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 
@@ -22,10 +23,6 @@ struct DenseTile {
   int rows() const { return pixels_left ? right : block_left(); }
   int threads() const { return 128 * (1 + consumers); }
   int slab_pixels() const { return pixels_left ? 64 : right; }
-  int slabs() const { return 2; }  // of a warpgroup, on their way out
-  int stages() const;              // as many as shared memory holds
-  int barriers_at() const;
-  int shared_memory() const;
 };
 std::string describe(const DenseTile& tile);
 
@@ -35,6 +32,9 @@ class DenseNhwcWgmmaEngine final : public Engine {
   bool is_for(const Problem& problem) const override { return is_gather(problem); }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
+  std::string only_by_name(const Problem& problem) const override {
+    return dense_only_by_name(problem);
+  }
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 

@@ -41,11 +41,26 @@ int stage_bytes(const DenseWgradTile& tile) {
 }
 int barrier_bytes(int stages) { return 8 * 2 * stages; }
 
+// Groups that are taken as one: as many as 64 filters and 64 channels hold.
+std::int64_t packed_groups(const ConvolutionProblem& problem) {
+  std::int64_t packed = 1;
+  while (problem.groups % (2 * packed) == 0 &&
+         2 * packed * std::max(problem.group_in(), problem.group_out()) <= 64)
+    packed *= 2;
+  return packed;
+}
+std::int64_t rows_of(const ConvolutionProblem& problem) {
+  return packed_groups(problem) * problem.group_out();
+}
+std::int64_t channels_of(const ConvolutionProblem& problem) {
+  return packed_groups(problem) * problem.group_in();
+}
+
 std::int64_t column_blocks(const ConvolutionProblem& problem) {
-  return ceil_div(problem.in_channels, 64) * problem.taps();
+  return ceil_div(channels_of(problem), 64) * problem.taps();
 }
 std::int64_t tile_count(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
-  return ceil_div(problem.out_channels, tile.filters()) *
+  return problem.groups / packed_groups(problem) * ceil_div(rows_of(problem), tile.filters()) *
          ceil_div(column_blocks(problem), tile.right / 64);
 }
 std::int64_t pixels_of(const ConvolutionProblem& problem) {
@@ -57,7 +72,7 @@ std::int64_t step_count(const DenseWgradTile& tile, const ConvolutionProblem& pr
 
 // Rows or columns of which more than half would be idle are for a smaller tile.
 bool suits(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
-  return tile.filters() < 2 * round_up(problem.out_channels, 64) &&
+  return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
          tile.right / 64 < 2 * column_blocks(problem);
 }
 
@@ -69,14 +84,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
     return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
-  if (gather.groups != 1) return cat(gather.groups, " groups; this engine takes one");
   const Gather::Phase& phase = gather.phases.front();
-  if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
-    return "three dimensions of space; this engine takes one and two";
   if (std::string reason = dense_phase_refusal(gather, phase); !reason.empty()) return reason;
-  for (const std::size_t i : {1, 2})
-    if (constexpr std::int64_t most = 8; gather.stride[i] > most)
-      return cat("a stride is ", gather.stride[i], "; expected at most ", most);
+  if (std::string reason = dense_step_refusal(gather); !reason.empty()) return reason;
   if (pixels_of(problem) > limit32 / 2)
     return cat(pixels_of(problem), " pixels of dy; expected at most ", limit32 / 2);
   if (problem.alignment < 16)
@@ -86,13 +96,15 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
-  if (std::string reason = dense_stride_refusal("x", gather.source_strides); !reason.empty())
+  if (std::string reason = dense_stride_refusal("x", problem.type, gather.source_strides);
+      !reason.empty())
     return reason;
-  if (std::string reason = dense_stride_refusal("dy", gather.out_strides); !reason.empty())
+  if (std::string reason = dense_stride_refusal("dy", problem.type, gather.out_strides);
+      !reason.empty())
     return reason;
   const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
-  if (gather.w_channel != 1 || !even(gather.w_row) || !even(gather.w_tap[1]) ||
-      !even(gather.w_tap[2]) || !even(phase.w_first))
+  if (gather.w_channel != 1 || !even(gather.w_row) ||
+      !std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even) || !even(phase.w_first))
     return "the channels of dw are not contiguous, in pairs";
   return "";
 }
@@ -139,12 +151,16 @@ KernelSpec shared_spec(const char* entry, const DenseWgradTile& tile,
   };
   add("element_t", kernel_type(problem.type));
   add("compute_t", kernel_type(compute_type(problem.type)));
-  add("CHANNELS", gather.channels, "of x");
-  add("ROWS", gather.rows, "filters");
+  add("CHANNELS", channels_of(problem), "of x");
+  add("ROWS", rows_of(problem), "filters");
+  add("GROUPS", problem.groups, "of channels");
+  add("PACKED", packed_groups(problem), "groups that are taken as one");
+  add("TAPS_T", phase.taps[0]);
   add("TAPS_R", phase.taps[1]);
   add("TAPS_S", phase.taps[2]);
   add("DW_FIRST", phase.w_first);
   add("DW_STRIDE_ROW", gather.w_row);
+  add("DW_STRIDE_T", gather.w_tap[0]);
   add("DW_STRIDE_R", gather.w_tap[1]);
   add("DW_STRIDE_S", gather.w_tap[2]);
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
@@ -231,13 +247,18 @@ Proposal DenseWgradEngine::propose(const DenseWgradTile& tile, const Convolution
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add("OUT_P", phase.pixels[1], "of dy");
+  add_dense_space(spec.constants, gather);
+  add("OUT_O", phase.pixels[0], "of dy");
+  add("OUT_P", phase.pixels[1]);
   add("OUT_Q", phase.pixels[2]);
+  add("STRIDE_D", gather.stride[0]);
   add("STRIDE_H", gather.stride[1]);
   add("STRIDE_W", gather.stride[2]);
-  add("STEP_H", gather.step[1], "from tap to tap");
+  add("STEP_D", gather.step[0], "from tap to tap");
+  add("STEP_H", gather.step[1]);
   add("STEP_W", gather.step[2]);
-  add("LOWER_H", places.lower[1], "the lowest tap of the first pixel");
+  add("LOWER_D", places.lower[2], "the lowest tap of the first pixel");
+  add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);
   add("DY_IN_LINE", line, "all pixels of dy are equally far apart");
   add("PARTIAL", partial, "sums go to the workspace");
@@ -269,10 +290,10 @@ Proposal DenseWgradEngine::propose(const DenseWgradTile& tile, const Convolution
   set_params(launch);
   constexpr std::uint8_t x = 0, dy = 1;
   launch.maps = {
-      {dense_source_map(problem, gather, phase, tile.step_pixels), x, 0,
+      {dense_source_map(problem, gather, phase, {64, tile.step_pixels}), x, 0,
        static_cast<std::uint16_t>(sizeof params)},
-      {dense_pixel_map(problem, gather, phase, gather.out_strides, line, tile.step_pixels), dy, 0,
-       static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
+      {dense_pixel_map(problem, gather, phase, gather.out_strides, line, {64, tile.step_pixels}),
+       dy, 0, static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   out.set_cluster(cluster);

@@ -34,7 +34,7 @@ std::string vector_strides_refusal(const char* tensor, const Dims& strides, std:
   if (strides[1] != 1)
     return cat("the channels of ", tensor,
                " are not contiguous (stride 1), as channels-last layout has them");
-  for (const std::size_t i : {0, 3, 4})
+  for (const std::size_t i : {0, 2, 3, 4})
     if (strides[i] % vector != 0 || strides[i] < 0)
       return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
                  ", for copies of 16 bytes");
