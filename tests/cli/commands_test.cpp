@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(info_on_a_bare_machine) {
   BOOST_TEST(contains(finished.out, "/dev/null/libnvrtc.so"));
   BOOST_TEST(contains(finished.out, "/dev/null/c++"));
   BOOST_TEST(contains(finished.out, "not usable"));
-  for (const char* name :
-       {"KILN_CACHE_DIR", "KILN_NVRTC", "KILN_HOST_CXX", "KILN_LOG", "KILN_LOG_FILE"}) {
+  for (const char* name : {"KILN_CACHE_DIR", "KILN_NVRTC", "KILN_HOST_CXX", "KILN_LOG",
+                           "KILN_LOG_FILE", "KILN_CUDNN_FORWARD"}) {
     BOOST_TEST(contains(finished.out, name));
   }
 
