@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -160,9 +161,12 @@ std::vector<Case> cases() {
           if (!kiln_test::quick_tier() || share.takes(engine_of(problem, arch), type, layout, arch))
             out.push_back({problem, arch});
         if (type == KILN_DATA_BFLOAT16) continue;  // its tiles are those of f16
-        for (Case& each : every_tile(type, layout, arch))
-          if (share.takes(each.option->name.engine, type, layout, arch))
+        for (Case& each : every_tile(type, layout, arch)) {
+          const auto& [engine, tile] = std::tie(each.option->name.engine, each.option->name.tile);
+          if (share.takes(kiln_test::quick_tier() ? engine : cat(engine, " ", tile), type, layout,
+                          arch))
             out.push_back(std::move(each));
+        }
       }
   return out;
 }

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
         BOOST_TEST(tiles.size() >= 4);
         for (const FewChannelsTile& tile : tiles)
           for (const int multiprocessors : {132, 1}) {
-            if (!share.takes(cat(engine->name(), " ", describe(tile)), arithmetic.type, layout,
+            if (!share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), layout,
                              multiprocessors))
               continue;
             description.multiprocessors = multiprocessors;
@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(edges) {
             continue;
           }
           ++checked;
-          if (share.takes(line, layout, mode)) check_exact(integers_of(problem));
+          if (share.takes(line, layout, mode, text_of(arithmetic)))
+            check_exact(integers_of(problem));
         }
   BOOST_TEST(checked == 116);
 }

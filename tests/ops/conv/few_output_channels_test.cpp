@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
           BOOST_TEST(tiles.size() >= 2);
           for (const FewRowsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
-              if (!share.takes(cat(engine->name(), " ", describe(tile)), line, arithmetic.type,
+              if (!share.takes(cat(engine->name(), " ", describe(tile)), line, text_of(arithmetic),
                                layout, multiprocessors))
                 continue;
               description.multiprocessors = multiprocessors;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
   for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
       const char* line = turn++ % 3 == 0 ? "mb1ic3ih128oc96kh11ph0" : "mb2ic3ih128oc16kh11ph0";
-      if (!share.takes(arithmetic.type, layout)) continue;
+      if (!share.takes(text_of(arithmetic), layout)) continue;
       check_exact(integers_of(problem_in(line, arithmetic, layout, ConvolutionPass::dgrad)));
     }
 }
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(edges) {
             // Too many taps, few products, phases, channels that are no vectors.
             if (!reason(problem).empty()) continue;
             ++checked;
-            if (share.takes(line, pass)) check_exact(integers_of(problem));
+            if (share.takes(line, layout, pass, mode, text_of(arithmetic)))
+              check_exact(integers_of(problem));
           }
   BOOST_TEST(checked >= 150);
 }

@@ -44,7 +44,8 @@ BOOST_AUTO_TEST_CASE(edges) {
             continue;
           }
           ++checked;
-          if (share.takes(line, cat(engine.halo->name(), " ", engine.layout), pass, mode))
+          if (share.takes(line, cat(engine.halo->name(), " ", engine.layout), pass, mode,
+                          text_of(arithmetic)))
             check_exact(integers_of(problem), engine);
         }
     }

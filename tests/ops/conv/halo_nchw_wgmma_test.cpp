@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
         if (i % 2 != (pass == ConvolutionPass::dgrad ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
           if ((i / 2 + static_cast<std::size_t>(parts)) % 3 != 0) continue;
-          if (!share.takes(describe(tile), arithmetic.type, pass, parts)) continue;
+          if (!share.takes(describe(tile), text_of(arithmetic), pass, parts)) continue;
           check_tile(engine, tile, parts, item, want);
         }
       }
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           arithmetics[static_cast<std::size_t>(turn++ / 2) % std::size(arithmetics)];
       const ConvolutionProblem problem = nchw(line, arithmetic, pass, mode);
       BOOST_TEST(reason(problem) == "", line);
-      if (share.takes(line, pass, mode)) check_exact(integers_of(problem));
+      if (share.takes(line, pass, mode, text_of(arithmetic))) check_exact(integers_of(problem));
     }
 }
 

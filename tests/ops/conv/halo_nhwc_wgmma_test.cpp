@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
           if ((tile.shape.strips && parts > 2) ||
-              !share.takes(describe(tile), arithmetic.type, pass, parts))
+              !share.takes(describe(tile), text_of(arithmetic), pass, parts))
             continue;
           check_tile(engine, tile, parts, item, want);
         }

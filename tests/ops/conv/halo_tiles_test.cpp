@@ -20,7 +20,8 @@ void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCas
                 std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
   for (const int parts : all_parts) {
     if ((parts > 1 && !has_clusters()) ||
-        !share.takes(cat(halo.name(), " ", describe(tile)), parts))
+        !share.takes(cat(halo.name(), " ", describe(tile)), parts, problem.pass,
+                     text_of(Arithmetic{problem.type, problem.math})))
       continue;
     const std::string fault =
         difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);

@@ -16,6 +16,9 @@ struct Arithmetic {
   DataType type;
   kilnMathMode_t math;
 };
+inline std::string text_of(const Arithmetic& arithmetic) {
+  return cat(name_of(arithmetic.type), " math ", static_cast<int>(arithmetic.math));
+}
 inline constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
                                              {KILN_DATA_FLOAT, KILN_MATH_TF32},
                                              {KILN_DATA_HALF, KILN_MATH_DEFAULT},

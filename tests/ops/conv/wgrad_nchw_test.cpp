@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       for (const BandTile& tile : tiles)
         for (const int parts : {1, 3, 8}) {
           if (parts > description.largest_cluster ||
-              !share.takes(cat(engine->name(), " ", describe(tile)), arithmetic.type, parts))
+              !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
           const Proposal proposal = engine->propose(tile, problem, parts);
           const std::string fault = difference(run_proposal(item, proposal), want);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
         BOOST_TEST(tile.filters_inner);
         for (const int parts : {1, 8}) {
           if (parts > description.largest_cluster ||
-              !share.takes(cat(engine->name(), " ", describe(tile)), arithmetic.type, parts))
+              !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
           const std::string fault =
               difference(run_proposal(item, engine->propose(tile, problem, parts)), want);
@@ -159,7 +159,8 @@ BOOST_AUTO_TEST_CASE(edges) {
                            "mb2_ic40ih9iw17_oc40_kh1kw1_sh2sw2"})
     for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
       for (int i = 0; i < 2; ++i, ++turn)
-        if (share.takes(line)) check_exact(integers_of(planar_problem(line, in_turn(turn), mode)));
+        if (share.takes(line, mode, text_of(in_turn(turn))))
+          check_exact(integers_of(planar_problem(line, in_turn(turn), mode)));
 }
 
 // Of dy each width of copies; operands that are aligned to an element take single ones.
