@@ -1,8 +1,8 @@
-/* Convolutions: forward, gradients, transposed, fused with bias and activation. */
+/* Convolutions: forward, gradients, transposed; with a bias, a residual, an activation. */
 #ifndef KILN_CONVOLUTION_H
 #define KILN_CONVOLUTION_H
 
-#include "kiln/activation.h"
+#include "kiln/epilogue.h"
 #include "kiln/plan.h"
 #include "kiln/tensor.h"
 
@@ -108,6 +108,10 @@ KILN_API kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescr
 /* ---- operations ---------------------------------------------------------------------------------
  */
 
+/* Types: the two tensors that an operation reads have one data type, and its result has it too, or
+ * is f32 where that is f16 or bf16: a filter gradient, say, that is accumulated in f32. z and bias
+ * have the result's type. */
+
 /* NaN and infinities in convolutions: an output is what IEEE 754 makes of its products, so a NaN in
  * one of them, an infinity times zero, or infinities of both signs give NaN. Padding is zeros that
  * are multiplied: a NaN or an infinite weight over padding (in a filter gradient, an element of dy
@@ -130,7 +134,27 @@ KILN_API kilnStatus_t kilnConvolutionForward(kilnHandle_t handle, const void* al
                                              kilnConvolutionDescriptor_t convDesc, const void* beta,
                                              kilnTensorDescriptor_t yDesc, void* y);
 
-/* y = act(alpha * conv(x, w) + beta * z + bias), in one pass over y. z, the residual, has the sizes
+/* y = epilogue(alpha * conv(x, w)), in one pass over y: see kiln/epilogue.h. An execution is given
+ * beta and, in the list's order, the addresses of the operations' tensors. In place: z may be y.
+ * Errors of creation: as without, and NOT_SUPPORTED for a list that kernels do not know. Of
+ * execution: BAD_PARAM also if operandCount is not the number of the list's tensors. */
+KILN_API kilnStatus_t kilnCreateConvolutionForwardEpiloguePlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionForwardEpilogue(kilnHandle_t handle, kilnPlan_t plan,
+                                                            const void* alpha, const void* x,
+                                                            const void* w, const void* beta,
+                                                            int operandCount,
+                                                            const void* const operands[], void* y);
+KILN_API kilnStatus_t kilnConvolutionForwardEpilogue(
+    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
+    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
+    const void* beta, kilnEpilogueDescriptor_t epilogueDesc, int operandCount,
+    const void* const operands[], kilnTensorDescriptor_t yDesc, void* y);
+
+/* The list of a bias, a residual and an activation, whose tensors have names of their own:
+ * y = act(alpha * conv(x, w) + beta * z + bias), in one pass over y. z, the residual, has the sizes
  * of y; zDesc and z may be null: beta then scales what y held. bias has one element a filter, sizes
  * {1, K, 1...}; biasDesc and bias may be null. In place: z may be y. */
 KILN_API kilnStatus_t kilnCreateConvolutionBiasActivationForwardPlan(
@@ -208,6 +232,20 @@ KILN_API kilnStatus_t kilnConvolutionTransposed(kilnHandle_t handle, const void*
                                                 kilnConvolutionDescriptor_t convDesc,
                                                 const void* beta, kilnTensorDescriptor_t yDesc,
                                                 void* y);
+
+/* y = epilogue(alpha * transposed_conv(x, w)): as kilnConvolutionForwardEpilogue. */
+KILN_API kilnStatus_t kilnCreateConvolutionTransposedEpiloguePlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteConvolutionTransposedEpilogue(
+    kilnHandle_t handle, kilnPlan_t plan, const void* alpha, const void* x, const void* w,
+    const void* beta, int operandCount, const void* const operands[], void* y);
+KILN_API kilnStatus_t kilnConvolutionTransposedEpilogue(
+    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
+    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
+    const void* beta, kilnEpilogueDescriptor_t epilogueDesc, int operandCount,
+    const void* const operands[], kilnTensorDescriptor_t yDesc, void* y);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kiln/base.hpp"
@@ -213,6 +214,39 @@ class ActivationDescriptor
       : Owner(created(kilnCreateActivationDescriptor)) {
     check(kilnSetActivationDescriptorEx(get(), mode, coef, coef2));
   }
+};
+
+// A list of operations in the order in which they are added; see kiln/epilogue.h.
+//   const Epilogue epilogue = Epilogue().bias(b).activation(relu).residual(z);
+class Epilogue : public Owner<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescriptor> {
+ public:
+  Epilogue() : Owner(created(kilnCreateEpilogueDescriptor)) {}
+
+  Epilogue&& bias(const TensorDescriptor& bias) && {
+    check(kilnAddEpilogueBias(get(), bias.get()));
+    extents_.push_back(bias.extent());
+    return std::move(*this);
+  }
+  Epilogue&& residual(const TensorDescriptor& z) && {
+    check(kilnAddEpilogueResidual(get(), z.get()));
+    extents_.push_back(z.extent());
+    return std::move(*this);
+  }
+  // z is what the output held.
+  Epilogue&& residual() && {
+    check(kilnAddEpilogueResidual(get(), nullptr));
+    return std::move(*this);
+  }
+  Epilogue&& activation(const ActivationDescriptor& activation) && {
+    check(kilnAddEpilogueActivation(get(), activation.get()));
+    return std::move(*this);
+  }
+
+  // Of the operations that have a tensor.
+  const std::vector<Extent>& extents() const noexcept { return extents_; }
+
+ private:
+  std::vector<Extent> extents_;
 };
 
 }  // namespace cxx

@@ -41,6 +41,7 @@
 #include "kiln/activation.h"
 #include "kiln/cache.h"
 #include "kiln/convolution.h"
+#include "kiln/epilogue.h"
 #include "kiln/handle.h"
 #include "kiln/plan.h"
 #include "kiln/pooling.h"

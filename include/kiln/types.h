@@ -37,6 +37,7 @@ typedef struct kilnFilterStruct* kilnFilterDescriptor_t;
 typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t;
 typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;
 typedef struct kilnActivationStruct* kilnActivationDescriptor_t;
+typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;
 typedef struct kilnPlanStruct* kilnPlan_t;
 
 #ifdef __cplusplus

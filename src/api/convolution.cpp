@@ -1,13 +1,9 @@
 // Convolution in all its passes.
-#include "api/activation.hpp"
 #include "api/operation.hpp"
 
-using kiln::api::activation_of;
-using kiln::api::Argument;
 using kiln::api::checked;
 using kiln::api::create_plan;
 using kiln::api::execute_plan;
-using kiln::api::optional_tensor;
 using kiln::api::run_at_once;
 using kiln::api::tensor_of;
 
@@ -37,84 +33,6 @@ kilnStatus_t kilnConvolutionForward(kilnHandle_t handle, const void* alpha,
     return kiln::make_convolution(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
                                   tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"));
   });
-}
-
-namespace {
-
-const char* const fused = "ConvolutionBiasActivationForward";
-
-kiln::ConvolutionProblem make_fused(kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
-                                    kilnConvolutionDescriptor_t convDesc,
-                                    kilnTensorDescriptor_t zDesc, kilnTensorDescriptor_t biasDesc,
-                                    kilnActivationDescriptor_t activationDesc,
-                                    kilnTensorDescriptor_t yDesc) {
-  return kiln::make_convolution_fused(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
-                                      tensor_of(wDesc, "wDesc"), optional_tensor(zDesc, "zDesc"),
-                                      optional_tensor(biasDesc, "biasDesc"),
-                                      activation_of(activationDesc), tensor_of(yDesc, "yDesc"));
-}
-
-// Calls run() with the operands that the plan has: z and bias are missing where it was made
-// without.
-template <class Run>
-kilnStatus_t run_fused(bool has_z, bool has_bias, const void* x, const void* w, const void* z,
-                       const void* bias, void* y, const Run& run) {
-  const Argument ax{"x", x}, aw{"w", w}, az{"z", z}, ab{"bias", bias}, ay{"y", y};
-  if (has_z && has_bias) return run(std::initializer_list<Argument>{ax, aw, az, ab, ay});
-  if (has_z) return run(std::initializer_list<Argument>{ax, aw, az, ay});
-  if (has_bias) return run(std::initializer_list<Argument>{ax, aw, ab, ay});
-  return run(std::initializer_list<Argument>{ax, aw, ay});
-}
-
-}  // namespace
-
-kilnStatus_t kilnCreateConvolutionBiasActivationForwardPlan(
-    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
-    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t zDesc,
-    kilnTensorDescriptor_t biasDesc, kilnActivationDescriptor_t activationDesc,
-    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
-  return create_plan(
-      fused, handle, plan,
-      [&] { return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc); },
-      {{"z", zDesc != nullptr}, {"bias", biasDesc != nullptr}});
-}
-
-kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, kilnPlan_t plan,
-                                                         const void* alpha, const void* x,
-                                                         const void* w, const void* beta,
-                                                         const void* z, const void* bias, void* y) {
-  // Which operands there are, the plan knows; of one that is no plan, execute_plan will say so.
-  bool has_z = z != nullptr, has_bias = bias != nullptr;
-  if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
-    if (const auto* problem = std::get_if<kiln::ConvolutionProblem>(&plan->plan.problem())) {
-      has_z = problem->epilogue.residual;
-      has_bias = problem->epilogue.bias;
-    }
-  }
-  const char* const function = __func__;
-  return run_fused(has_z, has_bias, x, w, z, bias, y,
-                   [&](std::initializer_list<Argument> arguments) {
-                     return execute_plan(fused, handle, plan, {.alpha = alpha, .beta = beta},
-                                         arguments, {z, bias}, function);
-                   });
-}
-
-kilnStatus_t kilnConvolutionBiasActivationForward(
-    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
-    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
-    const void* beta, kilnTensorDescriptor_t zDesc, const void* z, kilnTensorDescriptor_t biasDesc,
-    const void* bias, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
-    void* y) {
-  const char* const function = __func__;
-  const bool has_z = zDesc != nullptr, has_bias = biasDesc != nullptr;
-  const auto make = [&] {
-    return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc);
-  };
-  return run_fused(has_z, has_bias, x, w, z, bias, y,
-                   [&](std::initializer_list<Argument> arguments) {
-                     return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments, make,
-                                        {{"z", has_z}, {"bias", has_bias}}, {z, bias}, function);
-                   });
 }
 
 kilnStatus_t kilnCreateConvolutionBackwardDataPlan(

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/api.hpp"
+#include "api/epilogue.hpp"
 #include "api/plan_cache.hpp"
 #include "core/process/per_process.hpp"
 #include "device/device.hpp"
@@ -55,6 +56,7 @@ struct kilnPlanStruct {
   const char* const operation;  // "PoolingForward", of kilnCreatePoolingForwardPlan
   std::array<kiln::api::OptionalTensor, kiln::api::most_optional> optional;
   const std::size_t optional_count;
+  kiln::api::EpilogueTensors epilogue;  // of the plans that are made with a list
   kiln::Plan plan;
   kiln::FinalizeOptions options;
   std::string refusals;  // written by finalization

@@ -11,8 +11,8 @@ namespace kiln::api {
 
 // A tensor argument and the name that kiln.h gives it.
 struct Argument {
-  const char* name;
-  const void* address;
+  const char* name = nullptr;
+  const void* address = nullptr;
 };
 
 // A plan of `operation` ("PoolingForward") for the problem that make() gives.

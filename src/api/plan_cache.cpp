@@ -26,7 +26,9 @@ class Mixer {
 
 void add(Mixer& mixer, const ConvolutionProblem& p) {
   const std::int64_t scalars[] = {static_cast<int>(p.pass),
-                                  p.type,
+                                  p.x_type,
+                                  p.w_type,
+                                  p.y_type,
                                   p.rank,
                                   p.mode,
                                   p.batch,
@@ -35,6 +37,7 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
                                   p.out_channels,
                                   p.epilogue.bias,
                                   p.epilogue.residual,
+                                  p.epilogue.residual_last,
                                   p.epilogue.activation.mode};
   mixer.add_all(scalars);
   for (const Spatial* space : {&p.in, &p.filter, &p.out, &p.pad, &p.stride, &p.dilation})

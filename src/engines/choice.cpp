@@ -49,7 +49,7 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
   for (const Engine* engine : engines()) {
     const std::string& only = terms.only_engine;
     if ((!only.empty() && only != engine->name()) || !engine->is_for(problem)) continue;
-    auto answer = engine->candidates(problem, device);
+    auto answer = ask(*engine, problem, device);
     if (auto* refusal = std::get_if<Refusal>(&answer))
       refusals.push_back({engine->name(), std::move(refusal->reason)});
     else if (std::string reason = engine->only_by_name(problem); only.empty() && !reason.empty())
@@ -80,7 +80,7 @@ References references_of(const ConvolutionProblem& problem) {
 // None where the launch would be too large for that kernel alone.
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
                const Terms& terms, bool several = true) {
-  auto answer = reference.engine->candidates(problem, device);
+  auto answer = ask(*reference.engine, problem, device);
   Found best;
   auto* all = std::get_if<std::vector<Candidate>>(&answer);
   if (all == nullptr) return best;
@@ -157,7 +157,7 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
                            const DeviceDescription& device, std::size_t workspace) {
   for (const Engine* engine : engines()) {
     if (winner.engine != engine->name() || !engine->is_for(problem)) continue;
-    auto answer = engine->candidates(problem, device);
+    auto answer = ask(*engine, problem, device);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) return std::nullopt;
     for (Candidate& candidate : *candidates) {
@@ -180,7 +180,7 @@ std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescr
     answers.push_back({engine->name(), extent});
     if (!extent.empty()) continue;
     try {
-      auto answer = engine->candidates(problem, device);
+      auto answer = ask(*engine, problem, device);
       if (auto* refusal = std::get_if<Refusal>(&answer))
         answers.back().reason = std::move(refusal->reason);
     } catch (const Error& error) {
@@ -251,7 +251,7 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
   std::vector<Option> options;
   for (const Engine* engine : engines()) {
     if (!engine->is_for(problem)) continue;
-    auto answer = engine->candidates(problem, device);
+    auto answer = ask(*engine, problem, device);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
     const bool only_by_name = !engine->only_by_name(problem).empty();

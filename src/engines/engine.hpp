@@ -35,6 +35,8 @@ class Engine {
   // Whether the problem is of the operation that this engine is for at all. One that is not is no
   // refusal worth telling.
   virtual bool is_for(const Problem& problem) const = 0;
+  // Whether a convolution's result may have another type than what it reads.
+  virtual bool takes_mixed_types() const { return false; }
   // Of a problem that it is for: at least one, in no order. Cheap: no kernel is written for it.
   virtual std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const = 0;
@@ -59,6 +61,10 @@ class OneKernelEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const final;
 };
+
+// The engine's candidates; a refusal too where it does not take mixed types.
+std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
+                                                  const DeviceDescription& device);
 
 // All engines, of each operation the better ones first, which wins where estimates are equal.
 std::span<const Engine* const> engines();

@@ -1,6 +1,7 @@
 // The engines in the order in which they are asked; of each operation's, the last takes every legal
 // problem.
 #include "core/process/per_process.hpp"
+#include "core/text.hpp"
 #include "engines/conv/dense/halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/nhwc_wgmma.hpp"
 #include "engines/conv/dense/wgrad.hpp"
@@ -55,6 +56,16 @@ std::span<const Engine* const> engines() {
                    WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
                    PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
                    PointwiseEngine, ReductionEngine>);
+}
+
+std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
+                                                  const DeviceDescription& device) {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  if (convolution != nullptr && convolution->type() != convolution->result_type() &&
+      !engine.takes_mixed_types())
+    return Refusal{cat("a result of ", name_of(convolution->result_type()), " from tensors of ",
+                       name_of(convolution->type()), "; this engine takes one type")};
+  return engine.candidates(problem, device);
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

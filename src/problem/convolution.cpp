@@ -26,7 +26,6 @@ void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
   check_given(w, names.w, Role::filter);
   check_space(x, names.x, spec.spatial, "convDesc");
   check_space(w, names.w, spec.spatial, "convDesc");
-  check_same_type(w, names.w, x, names.x);
   if (spec.compute_type != compute_type(x.type)) {
     fail(KILN_STATUS_BAD_PARAM, "computeType is ", name_of(spec.compute_type), "; expected ",
          name_of(compute_type(x.type)), " for tensors of ", name_of(x.type));
@@ -55,12 +54,53 @@ Axes dense_axes(const ConvolutionProblem& problem, kilnTensorFormat_t format) {
           dense_operand_strides(format, problem.y_dims())};
 }
 
+// {N, K, space...}; the tensors' types are not looked at.
+TensorDims output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
+                       const ConvolutionNames& names) {
+  check_inputs(spec, x, w, names);
+  TensorDims dims{x.dims[0], w.dims[0]};
+  for (int i = 0; i < spec.spatial; ++i) {
+    const std::int64_t in = x.dims[i + 2], filter = w.dims[i + 2];
+    dims[i + 2] = output_size(in, spec.pad_before[i], spec.pad_after[i], filter, spec.stride[i],
+                              spec.dilation[i]);
+    if (dims[i + 2] < 1) {
+      fail(KILN_STATUS_BAD_PARAM, names.w, ": dims[", i + 2, "] is ", filter, " with dilation[", i,
+           "] ", spec.dilation[i], "; expected a filter that fits into the ",
+           in + spec.pad_before[i] + spec.pad_after[i], " elements that ", names.x, "'s dims[",
+           i + 2, "] ", in, " has with padding ", spec.pad_before[i], " before and ",
+           spec.pad_after[i], " after");
+    }
+  }
+  return dims;
+}
+
+// The two tensors that are read have one type; the result has it too, or f32 after 16 bits.
+void check_types(ConvolutionPass pass, const Tensor& x, const Tensor& w, const Tensor& y,
+                 const ConvolutionNames& names) {
+  struct Named {
+    const Tensor& tensor;
+    const char* name;
+  };
+  const Named all[] = {{x, names.x}, {w, names.w}, {y, names.y}};
+  constexpr int read[][2] = {{0, 1}, {1, 2}, {0, 2}}, written[] = {2, 0, 1};
+  const int index = static_cast<int>(pass);
+  const Named &first = all[read[index][0]], &second = all[read[index][1]];
+  const Named& result = all[written[index]];
+  check_same_type(second.tensor, second.name, first.tensor, first.name);
+  if (size_of(first.tensor.type) != 2)
+    return check_same_type(result.tensor, result.name, first.tensor, first.name);
+  if (result.tensor.type != first.tensor.type && result.tensor.type != KILN_DATA_FLOAT) {
+    fail(KILN_STATUS_BAD_PARAM, result.name, " has data type ", name_of(result.tensor.type),
+         "; expected ", name_of(first.tensor.type), ", as ", first.name, " has, or f32");
+  }
+}
+
 // The problem of three tensors that fit, whichever of them is computed.
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
-  const TensorDims out = forward_output_dims(spec, x, w, names);
+  const TensorDims out = output_dims(spec, x, w, names);
   check_given(y, names.y);
-  check_same_type(y, names.y, x, names.x);
+  check_types(pass, x, w, y, names);
   if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
     fail(KILN_STATUS_BAD_PARAM, names.y, " has sizes ", sizes_text(y), "; the convolution ",
          pass == ConvolutionPass::dgrad ? cat("of ", names.x, " ") : "", "gives ",
@@ -74,7 +114,9 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
 
   ConvolutionProblem problem;
   problem.pass = pass;
-  problem.type = x.type;
+  problem.x_type = x.type;
+  problem.w_type = w.type;
+  problem.y_type = y.type;
   problem.rank = spec.spatial;
   problem.batch = x.dims[0];
   problem.groups = spec.groups;
@@ -91,13 +133,29 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
     problem.dilation[i + missing] = spec.dilation[i];
   }
   problem.mode = spec.mode;
-  const bool as_default = spec.math == KILN_MATH_TF32 && x.type != KILN_DATA_FLOAT;
+  const bool as_default = spec.math == KILN_MATH_TF32 && problem.type() != KILN_DATA_FLOAT;
   problem.math = as_default ? KILN_MATH_DEFAULT : spec.math;
   problem.alignment = std::min(spec.alignment, problem.alignment);
   problem.x_strides = make_operand("x", x).strides;
   problem.w_strides = make_operand("w", w).strides;
   problem.y_strides = make_operand("y", y).strides;
   return problem;
+}
+
+// y: the result, which the caller knows as yDesc.
+void add_epilogue(ConvolutionProblem& problem, const EpilogueList& list, const Tensor& y) {
+  problem.epilogue = make_epilogue(list);
+  if (const Tensor* const z = tensor_of(list, EpilogueOperation::Kind::residual)) {
+    check_given(*z, "zDesc");
+    check_same_type(*z, "zDesc", y, "yDesc");
+    check_same_sizes(*z, "zDesc", y, "yDesc");
+    problem.z_strides = make_operand("z", *z).strides;
+  }
+  if (const Tensor* const bias = tensor_of(list, EpilogueOperation::Kind::bias)) {
+    check_given(*bias, "biasDesc");
+    check_one_a_channel(*bias, "biasDesc", y, "yDesc");
+    problem.bias_stride = make_operand("bias", *bias).strides[1];
+  }
 }
 
 }  // namespace
@@ -157,20 +215,8 @@ void check_alignment(std::int64_t alignment) {
 
 TensorDims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                const ConvolutionNames& names) {
-  check_inputs(spec, x, w, names);
-  TensorDims dims{x.dims[0], w.dims[0]};
-  for (int i = 0; i < spec.spatial; ++i) {
-    const std::int64_t in = x.dims[i + 2], filter = w.dims[i + 2];
-    dims[i + 2] = output_size(in, spec.pad_before[i], spec.pad_after[i], filter, spec.stride[i],
-                              spec.dilation[i]);
-    if (dims[i + 2] < 1) {
-      fail(KILN_STATUS_BAD_PARAM, names.w, ": dims[", i + 2, "] is ", filter, " with dilation[", i,
-           "] ", spec.dilation[i], "; expected a filter that fits into the ",
-           in + spec.pad_before[i] + spec.pad_after[i], " elements that ", names.x, "'s dims[",
-           i + 2, "] ", in, " has with padding ", spec.pad_before[i], " before and ",
-           spec.pad_after[i], " after");
-    }
-  }
+  const TensorDims dims = output_dims(spec, x, w, names);
+  check_same_type(w, names.w, x, names.x);
   return dims;
 }
 
@@ -211,26 +257,9 @@ TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, 
 }
 
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                                    const Tensor& y) {
-  return make_pass(ConvolutionPass::fprop, spec, x, w, y, {});
-}
-
-ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Tensor& x,
-                                          const Tensor& w, const Tensor* z, const Tensor* bias,
-                                          const Activation& activation, const Tensor& y) {
-  ConvolutionProblem problem = make_convolution(spec, x, w, y);
-  problem.epilogue = {bias != nullptr, z != nullptr, make_activation(activation)};
-  if (z != nullptr) {
-    check_given(*z, "zDesc");
-    check_same_type(*z, "zDesc", y, "yDesc");
-    check_same_sizes(*z, "zDesc", y, "yDesc");
-    problem.z_strides = make_operand("z", *z).strides;
-  }
-  if (bias != nullptr) {
-    check_given(*bias, "biasDesc");
-    check_one_a_channel(*bias, "biasDesc", y, "yDesc");
-    problem.bias_stride = make_operand("bias", *bias).strides[1];
-  }
+                                    const Tensor& y, const EpilogueList& epilogue) {
+  ConvolutionProblem problem = make_pass(ConvolutionPass::fprop, spec, x, w, y, {});
+  add_epilogue(problem, epilogue, y);
   return problem;
 }
 
@@ -241,7 +270,8 @@ ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Ten
 }
 
 ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, const Tensor& x,
-                                               const Tensor& w, const Tensor& y) {
+                                               const Tensor& w, const Tensor& y,
+                                               const EpilogueList& epilogue) {
   ConvolutionSpec reading = spec;
   const int rank = spec.spatial + 2;
   const bool alike = x.rank == rank && w.rank == rank && y.rank == rank;
@@ -256,7 +286,9 @@ ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, cons
     if (room - (x.dims[i + 2] - 1) * spec.stride[i] < spec.dilation[i])
       reading.pad_after[i] -= (out - x.dims[i + 2]) * spec.stride[i];
   }
-  return make_convolution_dgrad(reading, w, x, y, transposed_names);
+  ConvolutionProblem problem = make_convolution_dgrad(reading, w, x, y, transposed_names);
+  add_epilogue(problem, epilogue, y);
+  return problem;
 }
 
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
@@ -265,24 +297,28 @@ ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Ten
 }
 
 std::vector<Operand> operands_of(const ConvolutionProblem& p) {
+  const Operand x{"x", p.x_type, p.x_dims(), p.x_strides};
+  const Operand w{"w", p.w_type, p.w_dims(), p.w_strides};
+  const Operand y{"y", p.y_type, p.y_dims(), p.y_strides};
+  const auto gradient = [](Operand operand, const char* name) {
+    operand.name = name;
+    return operand;
+  };
+  std::vector<Operand> operands;
   switch (p.pass) {
-    case ConvolutionPass::dgrad:
-      return {{"w", p.type, p.w_dims(), p.w_strides},
-              {"dy", p.type, p.y_dims(), p.y_strides},
-              {"dx", p.type, p.x_dims(), p.x_strides, true}};
-    case ConvolutionPass::wgrad:
-      return {{"x", p.type, p.x_dims(), p.x_strides},
-              {"dy", p.type, p.y_dims(), p.y_strides},
-              {"dw", p.type, p.w_dims(), p.w_strides, true}};
-    case ConvolutionPass::fprop: break;
+    case ConvolutionPass::fprop: operands = {x, w}; break;
+    case ConvolutionPass::dgrad: operands = {w, gradient(y, "dy")}; break;
+    case ConvolutionPass::wgrad: operands = {x, gradient(y, "dy")}; break;
   }
-  std::vector<Operand> operands{{"x", p.type, p.x_dims(), p.x_strides},
-                                {"w", p.type, p.w_dims(), p.w_strides}};
-  if (p.epilogue.residual) operands.push_back({"z", p.type, p.y_dims(), p.z_strides, false, true});
-  if (p.epilogue.bias) {
-    operands.push_back({"bias", p.type, {1, p.out_channels, 1, 1, 1}, {0, p.bias_stride}});
-  }
-  operands.push_back({"y", p.type, p.y_dims(), p.y_strides, true});
+  Operand result = p.pass == ConvolutionPass::fprop   ? y
+                   : p.pass == ConvolutionPass::dgrad ? gradient(x, "dx")
+                                                      : gradient(w, "dw");
+  result.written = true;
+  if (p.epilogue.residual)
+    operands.push_back({"z", result.type, result.dims, p.z_strides, false, true});
+  if (p.epilogue.bias)
+    operands.push_back({"bias", result.type, {1, result.dims[1], 1, 1, 1}, {0, p.bias_stride}});
+  operands.push_back(result);
   return operands;
 }
 
@@ -297,7 +333,11 @@ std::string to_line(const ConvolutionProblem& problem) {
 
   constexpr const char* directions[] = {"", "--dir dgrad ", "--dir wgrad "};
   std::string flags = directions[static_cast<int>(problem.pass)];
-  if (problem.type != KILN_DATA_FLOAT) flags += cat("--dt ", name_of(problem.type), " ");
+  if (problem.type() != problem.result_type())
+    flags += cat("--dt ", name_of(problem.x_type), ":", name_of(problem.w_type), ":",
+                 name_of(problem.y_type), " ");
+  else if (problem.type() != KILN_DATA_FLOAT)
+    flags += cat("--dt ", name_of(problem.type()), " ");
   if (nearest.layout == KILN_TENSOR_NHWC) flags += "--layout nhwc ";
   if (problem.mode == KILN_CONVOLUTION) flags += "--mode conv ";
   if (problem.math != KILN_MATH_DEFAULT) flags += cat("--math ", name_of(problem.math), " ");
@@ -306,6 +346,7 @@ std::string to_line(const ConvolutionProblem& problem) {
   const ConvolutionEpilogue& epilogue = problem.epilogue;
   if (epilogue.bias) flags += "--bias ";
   if (epilogue.residual) flags += "--residual ";
+  if (epilogue.residual_last) flags += "--residual-last ";
   if (epilogue.activation.mode != KILN_ACTIVATION_IDENTITY) {
     flags += print_activation(epilogue.activation);
   }
@@ -318,7 +359,9 @@ std::string to_line(const ConvolutionProblem& problem) {
   add_strides("--x-strides", problem.x_strides, nearest.x);
   add_strides("--w-strides", problem.w_strides, nearest.w);
   add_strides("--y-strides", problem.y_strides, nearest.y);
-  if (epilogue.residual) add_strides("--z-strides", problem.z_strides, nearest.y);
+  const bool forward = problem.pass == ConvolutionPass::fprop;
+  if (epilogue.residual)
+    add_strides("--z-strides", problem.z_strides, forward ? nearest.y : nearest.x);
 
   ConvolutionLine line;
   line.rank = problem.rank;

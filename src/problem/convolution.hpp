@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "problem/activation.hpp"
+#include "problem/epilogue.hpp"
 #include "problem/tensor/operand.hpp"
 #include "problem/tensor/tensor.hpp"
 
@@ -30,20 +30,11 @@ struct ConvolutionSpec {
 // Which of the three tensors a convolution computes from the other two.
 enum class ConvolutionPass : std::uint8_t { fprop, dgrad, wgrad };
 
-// What forward propagation does to its sums on the way out.
-struct ConvolutionEpilogue {
-  bool bias = false;      // one element a filter is added
-  bool residual = false;  // beta scales a tensor z of its own instead of what y held
-  Activation activation;
-
-  friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;
-};
-
 // With s(n,k,o) = sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'], where
 // t' = t for cross-correlation and the flipped tap for convolution, and elements of x outside the
 // tensor count as zero:
-//   fprop   y = act(alpha * s + beta * (z or y) + bias)
-//   dgrad   dx = alpha * (gradient of sum of dy * s with respect to x) + beta * dx
+//   fprop   y = epilogue(alpha * s)
+//   dgrad   dx = epilogue(alpha * (gradient of sum of dy * s with respect to x))
 //   wgrad   dw = alpha * (gradient of sum of dy * s with respect to w) + beta * dw
 // x, w and y below stand for dx, dw and dy as well: they have the same sizes.
 //
@@ -54,7 +45,8 @@ struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 
   ConvolutionPass pass = ConvolutionPass::fprop;
-  DataType type = KILN_DATA_FLOAT;
+  // Of the tensors; z and the bias have the result's. The two that are read are alike.
+  DataType x_type = KILN_DATA_FLOAT, w_type = KILN_DATA_FLOAT, y_type = KILN_DATA_FLOAT;
   int rank = 2;            // the caller's number of spatial dimensions
   std::int64_t batch = 0;  // N; may be 0
   std::int64_t groups = 1;
@@ -66,12 +58,20 @@ struct ConvolutionProblem {
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 of f32 alone
   std::int64_t alignment = 16;   // bytes that every operand is aligned to; no kernel asks for more
-  ConvolutionEpilogue epilogue;  // of fprop
+  ConvolutionEpilogue epilogue;  // of fprop and dgrad
 
   // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
   Dims x_strides{}, w_strides{}, y_strides{}, z_strides{};
-  std::int64_t bias_stride = 0;  // from one filter's bias to the next; 0 if there is none
+  std::int64_t bias_stride = 0;  // from one channel's bias to the next; 0 if there is none
 
+  DataType type() const {
+    return pass == ConvolutionPass::dgrad ? y_type : x_type;
+  }  // what is read
+  DataType result_type() const {
+    return pass == ConvolutionPass::fprop   ? y_type
+           : pass == ConvolutionPass::dgrad ? x_type
+                                            : w_type;
+  }
   std::int64_t group_in() const { return in_channels / groups; }
   std::int64_t group_out() const { return out_channels / groups; }
   std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }      // of one image
@@ -80,6 +80,11 @@ struct ConvolutionProblem {
   Dims x_dims() const { return {batch, in_channels, in[0], in[1], in[2]}; }
   Dims w_dims() const { return {out_channels, group_in(), filter[0], filter[1], filter[2]}; }
   Dims y_dims() const { return {batch, out_channels, out[0], out[1], out[2]}; }
+  Dims result_dims() const {
+    return pass == ConvolutionPass::fprop   ? y_dims()
+           : pass == ConvolutionPass::dgrad ? x_dims()
+                                            : w_dims();
+  }
   double flops() const;  // 2 * N*K*O*P*Q*(C/g)*T*R*S, in every pass
 
   friend bool operator==(const ConvolutionProblem&, const ConvolutionProblem&) = default;
@@ -113,29 +118,30 @@ TensorDims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, con
 TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                   const std::int64_t* extra);
 
-// All check everything against everything and make the canonical value, or throw BAD_PARAM.
+// All check everything against everything and make the canonical value, or throw BAD_PARAM (of an
+// epilogue also NOT_SUPPORTED). A bias has an element a channel of the result, as {1, channels,
+// 1...}. The result of f16 or bf16 tensors may be f32.
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
-                                    const Tensor& y);
-// z and bias may be null; bias: K elements as {1, K, 1...}.
-ConvolutionProblem make_convolution_fused(const ConvolutionSpec& spec, const Tensor& x,
-                                          const Tensor& w, const Tensor* z, const Tensor* bias,
-                                          const Activation& activation, const Tensor& y);
+                                    const Tensor& y, const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
                                           const Tensor& dy, const Tensor& dx,
                                           const ConvolutionNames& names = dgrad_names);
 // y = the transposed convolution of x: a data gradient, y of transposed_output_dims().
 ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, const Tensor& x,
-                                               const Tensor& w, const Tensor& y);
+                                               const Tensor& w, const Tensor& y,
+                                               const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
                                           const Tensor& dy, const Tensor& dw);
 
-// fprop: x, w, then z and bias if there are any, y. dgrad: w, dy, dx. wgrad: x, dy, dw.
+// fprop: x, w, y. dgrad: w, dy, dx; both with z and bias, if there are any, before the last.
+// wgrad: x, dy, dw.
 std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 
 // The problem as benchdnn writes it, with what differs from its defaults in front in `kiln conv`'s
 // flags: "--dir dgrad --dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log
-// line. A tensor that is not dense in the layout adds its strides, in elements, in the problem's
-// own rank and outermost first, 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so
+// line. Types that differ are written for x, w and y: "--dt f16:f16:f32". A tensor that is not
+// dense in the layout adds its strides, in elements, in the problem's own rank and outermost first,
+// 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so
 // --w-strides,
 // --y-strides, --z-strides, whatever the pass).
 std::string to_line(const ConvolutionProblem& problem);

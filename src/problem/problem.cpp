@@ -18,6 +18,9 @@ struct Command {
 };
 
 struct ScalarType {
+  DataType operator()(const ConvolutionProblem& problem) const {
+    return compute_type(problem.type());
+  }
   DataType operator()(const PointwiseProblem& problem) const { return problem.compute_type(); }
   template <class OneType>
   DataType operator()(const OneType& problem) const {

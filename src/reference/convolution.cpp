@@ -70,7 +70,8 @@ std::int64_t output_at(const ConvolutionProblem& problem, int axis, std::int64_t
   return output >= 0 && output < problem.out[axis] ? output : padding;
 }
 
-// Sums of one element type; x, w and y stand for the gradients as well.
+// Sums of one element type, that of the two tensors that are read; x, w and y stand for the
+// gradients as well.
 template <class T>
 struct Convolution {
   const ConvolutionProblem& p;
@@ -179,38 +180,44 @@ const void* memory_of(const std::vector<Operand>& operands, const Request& reque
   return nullptr;
 }
 
-// Without the products of padding.
+// Without the products of padding. residual: what beta scales, scaled.
 Expected finish_inside(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
-                       double before, double bias) {
-  const double u = unit_roundoff(compute_type(problem.type));
-  const double c = problem.type == KILN_DATA_DOUBLE ? 16 : 8;
+                       double residual, double bias) {
+  const DataType computed = compute_type(problem.type());
+  const double u = unit_roundoff(computed);
+  const double c = problem.type() == KILN_DATA_DOUBLE ? 16 : 8;
   const double alpha = std::fabs(scalars.alpha), size = std::fabs(sum.value);
-  const double added = std::fabs(scalars.beta == 0 ? 0 : scalars.beta * before) + std::fabs(bias);
+  const bool last = problem.epilogue.residual_last;
+  const double before = last ? 0 : residual;
+  const double added = std::fabs(before) + std::fabs(bias);
   Expected out;
-  out.value = scalars.alpha * sum.value + (scalars.beta == 0 ? 0 : scalars.beta * before) + bias;
+  out.value = scalars.alpha * sum.value + before + bias;
   out.scale = alpha * sum.magnitude + added;
   out.allowed = alpha * c * u * (sum.magnitude + std::sqrt(terms_of_output(problem)) * size) +
                 4 * u * (alpha * size + added);
   // Either factor may have lost all but 11 bits: of a subnormal one, all below 2^-136.
   if (problem.math == KILN_MATH_TF32)
     out.allowed += alpha * (0x1p-9 * sum.magnitude + 0x1p-136 * sum.factors);
-  const Activation activation = in_type(problem.epilogue.activation, compute_type(problem.type));
+  const Activation activation = in_type(problem.epilogue.activation, computed);
   if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
   // What the activation makes of the sum's error; its own is 8 roundoffs more.
-  const DataType computed = compute_type(problem.type);
   const double sum_error = out.allowed + u * std::fabs(out.value);
   const double value = within(computed, activate(activation, out.value));
   const auto apart = [&](double other) { return std::fabs(activate(activation, other) - value); };
   out.allowed = std::fmax(apart(out.value - sum_error), apart(out.value + sum_error)) +
-                (8 * u + brief_error(problem.type)) * std::fabs(value) +
+                (8 * u + brief_error(problem.result_type())) * std::fabs(value) +
                 8 * format_of(computed).smallest();
   out.value = value;
+  if (!last) return out;
+  out.value += residual;
+  out.scale += std::fabs(residual);
+  out.allowed += 2 * u * (std::fabs(value) + std::fabs(residual));
   return out;
 }
 
 Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
-                double before, double bias) {
-  Expected out = finish_inside(problem, scalars, sum, before, bias);
+                double residual, double bias) {
+  Expected out = finish_inside(problem, scalars, sum, residual, bias);
   if (!sum.padding_lost || std::isnan(out.value)) return out;
   out.without_padding = out.value;
   out.value = std::nan("");  // which every activation leaves a NaN
@@ -228,7 +235,7 @@ std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& r
   const void* const bias = memory_of(operands, request, "bias");
 
   std::vector<Expected> out(request.indices.size());
-  with_element(problem.type, [&](auto element) {
+  with_element(problem.type(), [&](auto element) {
     using T = decltype(element);
     const auto typed = [&](std::string_view name, std::string_view gradient) {
       const void* found = memory_of(operands, request, name);
@@ -243,10 +250,14 @@ std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& r
         at[axis] = rest % result.dims[axis];
         z_offset += at[axis] * z_strides[axis];
       }
-      const double before = request.scalars.beta == 0 ? 0 : read_element(problem.type, z, z_offset);
+      const double residual =
+          request.scalars.beta == 0
+              ? 0
+              : request.scalars.beta * read_element(problem.result_type(), z, z_offset);
       const double added =
-          bias == nullptr ? 0 : read_element(problem.type, bias, at[1] * problem.bias_stride);
-      out[i] = finish(problem, request.scalars, convolution.at(at), before, added);
+          bias == nullptr ? 0
+                          : read_element(problem.result_type(), bias, at[1] * problem.bias_stride);
+      out[i] = finish(problem, request.scalars, convolution.at(at), residual, added);
     });
   });
   return out;

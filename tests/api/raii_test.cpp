@@ -278,4 +278,35 @@ BOOST_AUTO_TEST_CASE(failures_are_exceptions) {
   throws([&] { kiln::TransformTensor(handle, {.x = t, .y = other}); }, bad, "xDesc has sizes");
 }
 
+// relu(x w + b) + 2 z.
+BOOST_AUTO_TEST_CASE(an_epilogue_is_a_list) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor x(nchw, f32, {1, 1, 2, 2}), y(nchw, f32, {1, 2, 2, 2});
+  const kiln::TensorDescriptor b(nchw, f32, {1, 2, 1, 1});
+  const kiln::FilterDescriptor w(nchw, f32, {2, 1, 1, 1});
+  const kiln::ConvolutionDescriptor convolution(kiln::ConvolutionFields{});
+  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
+  const kiln::Epilogue epilogue = kiln::Epilogue().bias(b).activation(relu).residual(y);
+  const test::Buffer<float> xs({1, -2, 3, 4}), ws({1, -1}), bs({1, -1}),
+      zs({1, 2, 3, 4, 5, 6, 7, 8}), ys(std::vector<float>(8, 9));
+  using Operation = kiln::ConvolutionForwardEpilogue;
+  const Operation::Operands operands{
+      .x = xs.data(), .w = ws.data(), .epilogue = {bs.data(), zs.data()}, .y = ys.data()};
+  check_twice<Operation>(handle,
+                         {.x = x, .w = w, .convolution = convolution, .epilogue = epilogue, .y = y},
+                         operands, ys, {4, 4, 10, 13, 10, 13, 14, 16}, kiln::Scale{.beta = 2});
+  const std::array<float, 3> few{};
+  Operation plan(handle,
+                 {.x = x, .w = w, .convolution = convolution, .epilogue = epilogue, .y = y});
+  plan.finalize();
+  throws(
+      [&] {
+        plan.execute(handle, {.x = xs.data(),
+                              .w = ws.data(),
+                              .epilogue = {bs.data(), std::span(few)},
+                              .y = ys.data()});
+      },
+      KILN_STATUS_BAD_PARAM, "epilogue[1] is a span of 3 elements; expected at least 8");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -74,6 +74,9 @@ BOOST_AUTO_TEST_CASE(usage_errors) {
   check_usage_error(kiln({"frobnicate"}), "frobnicate");
   check_usage_error(kiln({"conv"}), "expected PROBLEM... or --batch FILE");
   check_usage_error(kiln({"conv", "--dt", "f8", tiny}), "f8");
+  check_usage_error(kiln({"conv", "--dt", "f16:f16:f8", tiny}), "f8 not in {f32,f64,f16,bf16}");
+  check_usage_error(kiln({"tensor", "--dt", "f31", "1x2"}), "f31");
+  check_usage_error(kiln({"act", "--layout", "nchw:chwn", "1x2x3"}), "chwn");
   check_usage_error(kiln({"conv", "--layout", "chwn", tiny}), "chwn");
   check_usage_error(kiln({"conv", "--mode", "corr", tiny}), "corr");
   check_usage_error(kiln({"conv", "--dir", "bwd", tiny}), "bwd");

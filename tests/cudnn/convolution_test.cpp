@@ -142,9 +142,9 @@ BOOST_AUTO_TEST_CASE(fused) {
             *c.bias_desc, a.at[a.at.size() - 2], activation, *c.y_desc, a.at.back());
       };
       const Tensor& z = c.y;
-      check(make_convolution_fused(c.spec, c.x, c.w, &z, &c.bias, f, c.y),
+      check(make_convolution(c.spec, c.x, c.w, c.y, bias_activation_epilogue(&z, &c.bias, f)),
             [&](const Arguments& a) { return call(a, a.at[2]); }, {{-0.75, 1}});
-      check(make_convolution_fused(c.spec, c.x, c.w, nullptr, &c.bias, f, c.y),
+      check(make_convolution(c.spec, c.x, c.w, c.y, bias_activation_epilogue(nullptr, &c.bias, f)),
             [&](const Arguments& a) { return call(a, a.at.back()); }, {{1, 0}});
     }
   }

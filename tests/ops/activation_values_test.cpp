@@ -107,7 +107,8 @@ std::vector<double> fused(const Activation& activation, DataType type,
   ConvolutionSpec spec;
   spec.spatial = 2;
   spec.compute_type = compute_type(type);
-  OperationCase item(make_convolution_fused(spec, t, w, nullptr, nullptr, activation, t));
+  OperationCase item(
+      make_convolution(spec, t, w, t, bias_activation_epilogue(nullptr, nullptr, activation)));
   item["x"].values = x;
   item["w"].values = {1};
   return item.run_plan("direct").values;

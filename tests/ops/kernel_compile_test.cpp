@@ -49,8 +49,8 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
   const ConvolutionOperands o = describe_convolution(
       parse_convolution_line("mb8ic64ih28oc128kh3ph1sh2"), type, layout, KILN_CROSS_CORRELATION);
   out.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
-  out.emplace_back(
-      make_convolution_fused(o.spec, o.x, o.w, &o.y, nullptr, {KILN_ACTIVATION_RELU, 0}, o.y));
+  out.emplace_back(make_convolution(
+      o.spec, o.x, o.w, o.y, bias_activation_epilogue(&o.y, nullptr, {KILN_ACTIVATION_RELU, 0})));
   if (!passes) return out;
 
   PoolingSpec pool;

@@ -48,7 +48,7 @@ class Store {
   // slabs: SLABS of the warpgroup's own; landed: a barrier of one arrival, for what beta scales.
   device_inline Store(const DenseParams& params, unsigned char* slabs, Mbarrier& landed, u32 group)
       : slabs_(slabs), landed_(landed), group_(group) {
-    epilogue_.bias = static_cast<const element_t*>(params.bias);
+    epilogue_.bias = static_cast<const output_t*>(params.bias);
     epilogue_.alpha = static_cast<compute_t>(params.alpha);
     epilogue_.beta = static_cast<compute_t>(params.beta);
     epilogue_.coef = coefficients_of<compute_t>(params);
@@ -116,11 +116,11 @@ class Store {
                 right = (R - FIRST) * 8 + lane % 4 * 2 + i % 2;
       const int of_row = PIXELS_LEFT ? right : left, pixel = PIXELS_LEFT ? left : right;
       const int word = of_row % ROW_LINE;
-      auto* const at = reinterpret_cast<element_t*>(slab + of_row / ROW_LINE * SLAB_BLOCK_BYTES +
-                                                    place_in_block(pixel, word / 4) + word % 4 * 4);
-      compute_t add = bias_of(row + of_row);
-      if (has_residual) add += epilogue_.beta * to_compute(*at);
-      *at = epilogue_.finish(MAY_LACK_TAPS && !any ? 0.0f : four[i], add);
+      auto* const at = reinterpret_cast<output_t*>(slab + of_row / ROW_LINE * SLAB_BLOCK_BYTES +
+                                                   place_in_block(pixel, word / 4) + word % 4 * 4);
+      const compute_t z_value = has_residual ? to_compute(*at) : compute_t(0);
+      *at =
+          epilogue_.finish(MAY_LACK_TAPS && !any ? 0.0f : four[i], bias_of(row + of_row), z_value);
     }
     if constexpr (R + 1 < END) put_words<L, R + 1, FIRST, END>(sums, slab, row, any, has_residual);
   }
@@ -159,12 +159,9 @@ class Store {
           const int of_row =
               PIXELS_LEFT ? (PRODUCT + half) * 8 + lane % 4 * 2 + j : warp * 16 + lane / 4 + i * 8;
           const float sum = MAY_LACK_TAPS && !any ? 0.0f : four[i * 2 + j];
-          compute_t add = bias_of(row + of_row);
-          if (has_residual) {
-            const u32 word = added[half * 2 + i];
-            add += epilogue_.beta * to_compute(j == 0 ? low_of<T>(word) : high_of<T>(word));
-          }
-          pair[j] = epilogue_.finish(sum, add);
+          const u32 word = added[half * 2 + i];
+          pair[j] = epilogue_.finish(sum, bias_of(row + of_row),
+                                     to_compute(j == 0 ? low_of<T>(word) : high_of<T>(word)));
         }
         words[half * 2 + i] = packed(pair[0], pair[1]);
       }

@@ -145,9 +145,9 @@ KILN_KERNEL(depthwise_fma, TILE_P* RUNS, MIN_BLOCKS, GatherParams, params) {
   }
 
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out);
-  epilogue.z = static_cast<const element_t*>(params.z);
-  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.out = static_cast<output_t*>(params.out);
+  epilogue.z = static_cast<const output_t*>(params.z);
+  epilogue.bias = static_cast<const output_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
@@ -159,8 +159,8 @@ KILN_KERNEL(depthwise_fma, TILE_P* RUNS, MIN_BLOCKS, GatherParams, params) {
     const compute_t bias = epilogue.bias_of(static_cast<int>(channel));
     const i64 at = OUT_FIRST[0] + origin.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
                    static_cast<i64>(p) * OUT_STRIDE_P;
-    const i64 z_at =
-        origin.image * Z_STRIDE_N + channel * Z_STRIDE_ROW + static_cast<i64>(p) * Z_STRIDE_P;
+    const i64 z_at = Z_FIRST[0] + origin.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
+                     static_cast<i64>(p) * Z_STRIDE_P;
 #pragma unroll
     for (int i = 0; i < RUN; ++i) {
       if (q + i >= OUT_Q[0]) continue;

@@ -121,9 +121,9 @@ device_inline void compute(const GatherParams& params, const Spot& spot, const c
   }
 
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out);
-  epilogue.z = static_cast<const element_t*>(params.z);
-  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.out = static_cast<output_t*>(params.out);
+  epilogue.z = static_cast<const output_t*>(params.z);
+  epilogue.bias = static_cast<const output_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);

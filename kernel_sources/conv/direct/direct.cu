@@ -45,9 +45,9 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
       gather_sum<i64, false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
 
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out);
-  epilogue.z = static_cast<const element_t*>(params.z);
-  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.out = static_cast<output_t*>(params.out);
+  epilogue.z = static_cast<const output_t*>(params.z);
+  epilogue.bias = static_cast<const output_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
@@ -56,7 +56,7 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
                  static_cast<i64>(q) * OUT_STRIDE_Q;
   i64 z_at = at;
   if constexpr (RESIDUAL)
-    z_at = n * Z_STRIDE_N + static_cast<i64>(row) * Z_STRIDE_ROW +
+    z_at = Z_FIRST[phase] + n * Z_STRIDE_N + static_cast<i64>(row) * Z_STRIDE_ROW +
            static_cast<i64>(o) * Z_STRIDE_O + static_cast<i64>(p) * Z_STRIDE_P +
            static_cast<i64>(q) * Z_STRIDE_Q;
   epilogue.store_one(at, z_at, sum, epilogue.bias_of(static_cast<int>(row)));

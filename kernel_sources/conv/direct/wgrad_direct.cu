@@ -32,7 +32,7 @@ KILN_KERNEL(wgrad_direct, 256, 1, WgradParams, params) {
   sum = block_sum<THREADS>(sum, 0);
   if (thread_x() != 0) return;
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.dw);
+  epilogue.out = static_cast<output_t*>(params.dw);
   epilogue.z = epilogue.out;
   epilogue.bias = nullptr;
   epilogue.alpha = static_cast<compute_t>(params.alpha);

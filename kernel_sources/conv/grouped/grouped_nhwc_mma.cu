@@ -249,9 +249,9 @@ device_inline void compute_tile(const GatherParams& params, u64 tile, int first_
                   reinterpret_cast<const RightOperand*>(filter) + part * PART_OPERANDS);
 
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out);
-  epilogue.z = static_cast<const element_t*>(params.z);
-  epilogue.bias = static_cast<const element_t*>(params.bias);
+  epilogue.out = static_cast<output_t*>(params.out);
+  epilogue.z = static_cast<const output_t*>(params.z);
+  epilogue.bias = static_cast<const output_t*>(params.bias);
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);

@@ -1,21 +1,21 @@
-// out = act(alpha * sum + beta * z + bias) for one or several sums; z is the output itself unless
-// the plan has a residual.
+// out = act(alpha * sum + bias + beta * z) for one or several sums, or with RESIDUAL_LAST
+// act(alpha * sum + bias) + beta * z; z is the output itself unless the plan has a residual.
 #pragma once
 
 #include "common/activation.cuh"
 #include "common/compute_type.cuh"
 
-constexpr bool BRIEF = sizeof(element_t) == 2;  // the activation's functions
+constexpr bool BRIEF = sizeof(output_t) == 2;  // the activation's functions
 
 struct Epilogue {
-  element_t* out;         // both at the block's first image and group
-  const element_t* z;     // with RESIDUAL
-  const element_t* bias;  // at the group's first row
+  output_t* out;         // both at the block's first image and group
+  const output_t* z;     // with RESIDUAL
+  const output_t* bias;  // at the group's first row
   compute_t alpha, beta;
   Coefficients<compute_t> coef;
 
   // What beta scales.
-  device_inline const element_t* residual() const { return RESIDUAL ? z : out; }
+  device_inline const output_t* residual() const { return RESIDUAL ? z : out; }
 
   // The bias of a row; 0 if the plan has none.
   device_inline compute_t bias_of(int row) const {
@@ -23,17 +23,22 @@ struct Epilogue {
     return 0;
   }
 
-  device_inline element_t finish(compute_t sum, compute_t added) const {
+  // Of a sum and what its row's bias is; z: what beta scales, looked at if beta is not 0.
+  device_inline output_t finish(compute_t sum, compute_t row_bias, compute_t z_value) const {
+    const bool adds = beta != compute_t(0);
+    compute_t added = row_bias;
+    if (!RESIDUAL_LAST && adds) added += beta * z_value;
     compute_t value = alpha * sum + added;
     if constexpr (ACTIVATION != Act::IDENTITY) value = activate<ACTIVATION, BRIEF>(value, coef);
-    return from_compute<element_t>(value);
+    if (RESIDUAL_LAST && adds) value += beta * z_value;
+    return from_compute<output_t>(value);
   }
 
   template <class Offset>
   device_inline void store_one(Offset at, Offset z_at, compute_t sum, compute_t row_bias) const {
-    compute_t added = row_bias;
-    if (beta != compute_t(0)) added += beta * to_compute(residual()[z_at]);
-    out[at] = finish(sum, added);
+    compute_t z_value = 0;
+    if (beta != compute_t(0)) z_value = to_compute(residual()[z_at]);
+    out[at] = finish(sum, row_bias, z_value);
   }
 
   // COUNT elements that lie side by side, in the output and in z alike, in one access: their
@@ -41,20 +46,18 @@ struct Epilogue {
   template <int COUNT, class Offset>
   device_inline void store_vector(Offset at, const compute_t (&sums)[COUNT],
                                   const compute_t (&row_bias)[COUNT]) const {
-    struct alignas(sizeof(element_t) * COUNT) Packed {
-      element_t element[COUNT];
+    struct alignas(sizeof(output_t) * COUNT) Packed {
+      output_t element[COUNT];
     };
     Packed value;
-    compute_t added[COUNT];
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) added[i] = row_bias[i];
+    compute_t z_values[COUNT] = {};
     if (beta != compute_t(0)) {
       value = *reinterpret_cast<const Packed*>(residual() + at);
 #pragma unroll
-      for (int i = 0; i < COUNT; ++i) added[i] += beta * to_compute(value.element[i]);
+      for (int i = 0; i < COUNT; ++i) z_values[i] = to_compute(value.element[i]);
     }
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) value.element[i] = finish(sums[i], added[i]);
+    for (int i = 0; i < COUNT; ++i) value.element[i] = finish(sums[i], row_bias[i], z_values[i]);
     *reinterpret_cast<Packed*>(out + at) = value;
   }
 };

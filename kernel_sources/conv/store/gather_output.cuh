@@ -10,11 +10,11 @@
 // Of the rows from `row` of the whole output on, and the images from `image` on.
 device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
   Epilogue epilogue;
-  epilogue.out = static_cast<element_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
+  epilogue.out = static_cast<output_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
                  OUT_FIRST[phase];
-  epilogue.z = static_cast<const element_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
-               (RESIDUAL ? 0 : OUT_FIRST[phase]);
-  epilogue.bias = static_cast<const element_t*>(params.bias) + row * BIAS_STRIDE;
+  epilogue.z = static_cast<const output_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
+               Z_FIRST[phase];
+  epilogue.bias = static_cast<const output_t*>(params.bias) + row * BIAS_STRIDE;
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);

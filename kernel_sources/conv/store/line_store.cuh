@@ -34,7 +34,7 @@ struct TileStore {
       : sums{params, image, group, phase},
         epilogue(epilogue_at(params, image, group * ROWS, phase)),
         aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
-                    (sizeof(element_t) * ACCESS) ==
+                    (sizeof(output_t) * ACCESS) ==
                 0),
         position{from_here(at.m), from_here(at.n)},
         first_row(row),

@@ -106,7 +106,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
       epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
   const GatherSums whole{params, static_cast<i64>(tile.image), static_cast<i64>(tile.group), 0};
   const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
-                           (sizeof(element_t) * VECTOR_ROWS) ==
+                           (sizeof(output_t) * VECTOR_ROWS) ==
                        0;
 #pragma unroll 1
   for (int i = line * LINE_VECTORS + thread_x(); i < end * LINE_VECTORS; i += THREADS) {

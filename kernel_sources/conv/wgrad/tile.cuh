@@ -46,7 +46,7 @@ struct WgradTile {
   }
   device_inline Epilogue epilogue(const WgradParams& params) const {
     Epilogue epilogue;
-    epilogue.out = static_cast<element_t*>(params.dw) + static_cast<i64>(group) * W_STRIDE_GROUP;
+    epilogue.out = static_cast<output_t*>(params.dw) + static_cast<i64>(group) * W_STRIDE_GROUP;
     epilogue.z = epilogue.out;
     epilogue.bias = nullptr;
     epilogue.alpha = static_cast<compute_t>(params.alpha);

@@ -72,7 +72,7 @@ class Cublas final : public Peer {
     for (const std::int64_t size : {product.m, product.n, product.k})
       if (size > std::numeric_limits<int>::max())
         return {refusal(roles, "a matrix has more than 2^31 - 1 rows")};
-    const std::size_t size = size_of(problem->type);
+    const std::size_t size = size_of(problem->type());
     const auto aligned = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
     const std::int64_t crs = problem->in_channels * problem->taps();
     const std::int64_t pixels = problem->batch * problem->out_pixels();
@@ -92,11 +92,11 @@ class Cublas final : public Peer {
     }
     pool.fill(memory_->address(), memory_->bytes());
 
-    const int type = type_number(problem->type);
-    const int compute = problem->type == KILN_DATA_DOUBLE                         ? compute_f64
-                        : problem->type == KILN_DATA_FLOAT && item.math == "tf32" ? compute_tf32
-                                                                                  : compute_f32;
-    const bool f64 = problem->type == KILN_DATA_DOUBLE;
+    const int type = type_number(problem->type());
+    const int compute = problem->type() == KILN_DATA_DOUBLE                         ? compute_f64
+                        : problem->type() == KILN_DATA_FLOAT && item.math == "tf32" ? compute_tf32
+                                                                                    : compute_f32;
+    const bool f64 = problem->type() == KILN_DATA_DOUBLE;
     std::byte* const memory = memory_->address();
     Contestant contestant;
     contestant.roles = roles;

@@ -45,7 +45,7 @@ std::vector<MathType> math_types(DataType type, const std::string& math) {
 class Convolution {
  public:
   Convolution(Context& context, const Case& item, const ConvolutionProblem& problem)
-      : context_(context), pass_(problem.pass), type_(problem.type) {
+      : context_(context), pass_(problem.pass), type_(problem.type()) {
     const auto size = [](std::int64_t value) { return static_cast<int>(value); };
     if (problem.in[0] != 1 || problem.filter[0] != 1)
       fail(KILN_STATUS_NOT_SUPPORTED, "three dimensions of space");
@@ -213,7 +213,7 @@ std::vector<Contestant> convolution_contestants(Context& context, const Case& it
   std::vector<Candidate> candidates;
   std::string refusals;
   const BufferSet set = operands.set(0);
-  for (const MathType& math : math_types(problem.type, item.math)) {
+  for (const MathType& math : math_types(problem.type(), item.math)) {
     const auto convolution = std::make_shared<Convolution>(context, item, problem);
     convolution->set_math(math.number);
     for (int algorithm = 0; algorithm < static_cast<int>(names.size()); ++algorithm) {

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
+#include "core/split.hpp"
 #include "problem/line/problem_line.hpp"
 
 namespace kiln::cli {
@@ -38,6 +39,18 @@ std::string element_of(const std::string& list, const char* option, std::size_t 
     fail(KILN_STATUS_BAD_PARAM, option, " is ", list, "; expected one value, or ", count,
          " separated by ':'");
   return values.size() == 1 ? values[0] : values[i];
+}
+
+// Of "f32:f16", each name.
+template <class Names>
+CLI::Validator each_of(const Names& names) {
+  const CLI::Validator one = CLI::IsMember(names);
+  return {[one](std::string& list) {
+            for (const std::string_view name : split(list, ':'))
+              if (std::string fault = one(std::string(name)); !fault.empty()) return fault;
+            return std::string();
+          },
+          one.get_description()};
 }
 
 }  // namespace
@@ -125,18 +138,22 @@ void set_strides(Tensor& tensor, const std::string& option, const std::string& t
 }
 
 void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists) {
-  const bool types = lists == Lists::of_both, layouts = lists != Lists::none;
+  const bool types = lists == Lists::of_both || lists == Lists::of_types;
+  const bool layouts = lists == Lists::of_both || lists == Lists::of_layouts;
   CLI::Option* const type = app.add_option(
       "--dt", operation.type,
-      types ? "Data type f32, f64, f16 or bf16 of all operands; of --op copy also one each for x "
-              "and y, as in f32:f16"
-            : "Data type of all operands");
+      lists == Lists::of_types
+          ? "Data type f32, f64, f16 or bf16 of all operands, or one each for x, w and y: the "
+            "result of f16 or bf16 may be f32, as in f16:f16:f32"
+      : types ? "Data type f32, f64, f16 or bf16 of all operands; of --op copy also one each for x "
+                "and y, as in f32:f16"
+              : "Data type of all operands");
   CLI::Option* const layout =
       app.add_option("--layout", operation.layout,
                      layouts ? "Layout nchw or nhwc: of all operands, or one each, as in nchw:nhwc"
                              : "Layout of all operands");
-  if (!types) type->check(CLI::IsMember(type_names));
-  if (!layouts) layout->check(CLI::IsMember(layout_names));
+  type->check(types ? each_of(type_names) : CLI::IsMember(type_names));
+  layout->check(layouts ? each_of(layout_names) : CLI::IsMember(layout_names));
   type->capture_default_str();
   layout->capture_default_str();
 }

@@ -58,7 +58,7 @@ void parse_numbers(const std::string& option, const std::string& text, std::span
 void set_strides(Tensor& tensor, const std::string& option, const std::string& text);
 
 // --dt and --layout, of which operations whose operands may differ take lists.
-enum class Lists { none, of_layouts, of_both };
+enum class Lists { none, of_layouts, of_types, of_both };
 void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists);
 
 // --act and --coef.

@@ -33,7 +33,7 @@ class ConvOperation final : public Operation {
                    "fwd: y; dgrad: the gradient of x; wgrad: of w; bgrad: of the bias")
         ->check(CLI::IsMember({"fwd", "dgrad", "wgrad", "bgrad"}))
         ->capture_default_str();
-    add_type_and_layout(app, *this, Lists::none);
+    add_type_and_layout(app, *this, Lists::of_types);
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
         ->check(CLI::IsMember({"xcorr", "conv"}))
         ->capture_default_str();
@@ -46,35 +46,41 @@ class ConvOperation final : public Operation {
                    "Bytes that every operand's address is a multiple of; below 16, kernels go "
                    "element by element")
         ->capture_default_str();
-    app.add_flag("--bias", bias_, "Add a bias (fwd)");
-    app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd)");
-    activation_.add_to(app, "Activation of the sum (fwd)");
+    app.add_flag("--bias", bias_, "Add a bias (fwd, dgrad)");
+    app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd, dgrad)");
+    app.add_flag("--residual-last", residual_last_,
+                 "What beta scales is added after the activation (fwd, dgrad)");
+    activation_.add_to(app, "Activation of the sum (fwd, dgrad)");
     strides_.add_to(app);
   }
 
   Problem make(const std::string& text) const override {
     ConvolutionOperands o = describe_convolution(
-        parse_convolution_line(text), type_of(type, 0, 1), layout_of(layout, 0, 1),
+        parse_convolution_line(text), type_of(type, 0, 3), layout_of(layout, 0, 1),
         mode_ == "conv" ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+    o.w.type = type_of(type, 1, 3);
+    o.y.type = type_of(type, 2, 3);
     parse_name(math_, o.spec.math);
     check_alignment(alignment_);
     o.spec.alignment = alignment_;
-    Tensor z = o.y, bias = o.y;
-    for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? o.y.dims[1] : 1;
+    const bool transposed = direction_ == "dgrad";
+    const Tensor& result = transposed ? o.x : o.y;
+    Tensor z = result, bias = result;
+    for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? result.dims[1] : 1;
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
     strides_.apply(o.x, "x");
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
     strides_.apply(z, "z");
-    const bool fused = bias_ || residual_ || activation_.mode != "identity";
-    if (direction_ != "fwd" && fused)
+    const EpilogueList list = epilogue(z, bias);
+    if (!transposed && direction_ != "fwd" && !list.empty())
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
-           "; expected fwd with --bias, --residual or --act");
+           "; expected fwd or dgrad with --bias, --residual, --residual-last or --act");
     if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
-    if (direction_ == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
-    return make_convolution_fused(o.spec, o.x, o.w, residual_ ? &z : nullptr,
-                                  bias_ ? &bias : nullptr, activation_.make(), o.y);
+    if (transposed && list.empty()) return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+    if (transposed) return make_convolution_transposed(o.spec, o.y, o.w, o.x, list);
+    return make_convolution(o.spec, o.x, o.w, o.y, list);
   }
 
   std::string name_in(const std::string& line) const override {
@@ -82,9 +88,23 @@ class ConvOperation final : public Operation {
   }
 
  private:
+  EpilogueList epilogue(const Tensor& z, const Tensor& bias) const {
+    using Kind = EpilogueOperation::Kind;
+    EpilogueList list;
+    if (bias_) list.push_back({.kind = Kind::bias, .tensor = bias});
+    if (activation_.mode != "identity")
+      list.push_back({.kind = Kind::activation, .activation = activation_.make()});
+    if (!residual_ && !residual_last_) return list;
+    EpilogueOperation residual{.kind = Kind::residual};
+    if (residual_) residual.tensor = z;
+    const bool first = !residual_last_ && activation_.mode != "identity";
+    list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
+    return list;
+  }
+
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
-  bool bias_ = false, residual_ = false;
+  bool bias_ = false, residual_ = false, residual_last_ = false;
   ActivationOptions activation_{"identity"};
   StrideOptions strides_{{"x", "w", "y", "z"}};
 };

@@ -61,7 +61,7 @@ AxisPhase dgrad_axis(const ConvolutionProblem& problem, int i, std::int64_t resi
 }
 
 Gather::Phase combine(const Spatial& w_strides, const Spatial& out_strides,
-                      const std::array<AxisPhase, 3>& axes) {
+                      const Spatial& z_strides, const std::array<AxisPhase, 3>& axes) {
   Gather::Phase phase;
   for (int i = 0; i < 3; ++i) {
     phase.pixels[i] = axes[i].pixels;
@@ -69,6 +69,7 @@ Gather::Phase combine(const Spatial& w_strides, const Spatial& out_strides,
     phase.origin[i] = axes[i].origin;
     phase.w_first += axes[i].first_tap * w_strides[i];
     phase.out_first += axes[i].first_pixel * out_strides[i];
+    phase.z_first += axes[i].first_pixel * z_strides[i];
   }
   return phase;
 }
@@ -83,13 +84,14 @@ Gather gather_fprop(const ConvolutionProblem& problem) {
   gather.stride = problem.stride;
   gather.source_strides = problem.x_strides;
   gather.out_strides = problem.y_strides;
+  gather.z_strides = problem.epilogue.residual ? problem.z_strides : gather.out_strides;
   gather.w_row = problem.w_strides[0];
   gather.w_channel = problem.w_strides[1];
   gather.w_tap = spatial(problem.w_strides);
   for (int i = 0; i < 3; ++i)
     gather.step[i] = problem.mode == KILN_CONVOLUTION ? -problem.dilation[i] : problem.dilation[i];
-  gather.phases.push_back(
-      combine({}, {}, {fprop_axis(problem, 0), fprop_axis(problem, 1), fprop_axis(problem, 2)}));
+  gather.phases.push_back(combine(
+      {}, {}, {}, {fprop_axis(problem, 0), fprop_axis(problem, 1), fprop_axis(problem, 2)}));
   return gather;
 }
 
@@ -101,15 +103,18 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
   gather.stride = {1, 1, 1};
   gather.source_strides = problem.y_strides;
   gather.out_strides = problem.x_strides;
+  gather.z_strides = problem.epilogue.residual ? problem.z_strides : gather.out_strides;
   gather.w_row = problem.w_strides[1];
   gather.w_channel = problem.w_strides[0];
   const Spatial w_strides = spatial(problem.w_strides), out_strides = spatial(problem.x_strides);
+  const Spatial z_strides = spatial(gather.z_strides);
   for (int i = 0; i < 3; ++i) {
     const std::int64_t common = std::gcd(problem.stride[i], problem.dilation[i]);
     const std::int64_t back = problem.dilation[i] / common;
     gather.step[i] = problem.mode == KILN_CONVOLUTION ? back : -back;
     gather.w_tap[i] = w_strides[i] * (problem.stride[i] / common);
     gather.out_strides[2 + i] *= problem.stride[i];
+    gather.z_strides[2 + i] *= problem.stride[i];
   }
   // Every phase is a row of constants of the kernel.
   constexpr std::int64_t most_phases = 65536;
@@ -127,7 +132,7 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
     for (std::int64_t h = 0; h < phases[1]; ++h)
       for (std::int64_t w = 0; w < phases[2]; ++w)
         gather.phases.push_back(combine(
-            w_strides, out_strides,
+            w_strides, out_strides, z_strides,
             {dgrad_axis(problem, 0, d), dgrad_axis(problem, 1, h), dgrad_axis(problem, 2, w)}));
   std::stable_sort(
       gather.phases.begin(), gather.phases.end(),
@@ -282,7 +287,7 @@ std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least) {
 Gather make_gather(const ConvolutionProblem& problem) {
   Gather gather =
       problem.pass == ConvolutionPass::dgrad ? gather_dgrad(problem) : gather_fprop(problem);
-  gather.type = problem.type;
+  gather.type = problem.type();
   gather.batch = problem.batch;
   gather.groups = problem.groups;
   gather.w_group = problem.group_out() * problem.w_strides[0];

@@ -28,6 +28,7 @@ struct Gather {
   Spatial source{};                      // sizes
   Spatial stride{}, step{};              // in source elements: a pixel on, a tap on
   Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}: a pixel on
+  Dims z_strides{};                      // of what beta scales: the residual, or the output
   std::int64_t w_row = 0, w_channel = 0, w_group = 0;  // strides of the filter
   Spatial w_tap{};
 
@@ -36,6 +37,7 @@ struct Gather {
     Spatial taps{};                           // 0 in some dimension: the outputs are zero
     Spatial origin{};                         // where the first tap of pixel 0 lies
     std::int64_t w_first = 0, out_first = 0;  // offsets of the first tap and the first pixel
+    std::int64_t z_first = 0;                 // of the first pixel in what beta scales
     std::int64_t out_pixels() const { return pixels[0] * pixels[1] * pixels[2]; }
     std::int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
   };
@@ -76,7 +78,8 @@ std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least);
 Gather make_gather(const ConvolutionProblem& problem);
 
 // The constants that every gathering kernel shares: element_t, compute_t; sizes, strides, steps;
-// PHASES and, one entry a phase, OUT_*, FILTER_*, ORIGIN_*, W_FIRST and OUT_FIRST; the epilogue.
+// PHASES and, one entry a phase, OUT_*, FILTER_*, ORIGIN_*, W_FIRST, OUT_FIRST and Z_FIRST; the
+// epilogue.
 std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const Gather& gather);
 
 // A one-dimensional launch with GatherParams and its operands; phase_tiles: tiles of pixels in the

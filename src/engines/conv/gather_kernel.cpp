@@ -22,8 +22,9 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   const auto add = [&](std::string name, auto value, const char* comment = "") {
     out.push_back({std::move(name), value, comment});
   };
-  add("element_t", kernel_type(problem.type));
-  add("compute_t", kernel_type(compute_type(problem.type)));
+  add("element_t", kernel_type(problem.type()));
+  add("output_t", kernel_type(problem.result_type()));
+  add("compute_t", kernel_type(compute_type(problem.type())));
   add("CHANNELS", gather.channels, "of one group, summed over");
   add("ROWS", gather.rows, "of one group, in the output");
   for (int i = 0; i < 3; ++i) {
@@ -46,6 +47,7 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   }
   add_phases("W_FIRST", [](const Phase& phase) { return phase.w_first; });
   add_phases("OUT_FIRST", [](const Phase& phase) { return phase.out_first; });
+  add_phases("Z_FIRST", [](const Phase& phase) { return phase.z_first; });
   const auto add_strides = [&](const char* tensor, const char* const(&names)[5],
                                const Dims& strides) {
     for (int i = 0; i < 5; ++i) add(cat(tensor, "_STRIDE_", names[i]), strides[i]);
@@ -55,9 +57,9 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
               {gather.w_row, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]});
   add("W_STRIDE_GROUP", gather.w_group);
   add_strides("OUT", {"N", "ROW", "O", "P", "Q"}, gather.out_strides);
-  const bool residual = problem.epilogue.residual;
-  add_strides("Z", {"N", "ROW", "O", "P", "Q"}, residual ? problem.z_strides : gather.out_strides);
-  add("RESIDUAL", residual, "beta scales z; else what the output held");
+  add_strides("Z", {"N", "ROW", "O", "P", "Q"}, gather.z_strides);
+  add("RESIDUAL", problem.epilogue.residual, "beta scales z; else what the output held");
+  add("RESIDUAL_LAST", problem.epilogue.residual_last, "added after the activation");
   add("BIAS", problem.epilogue.bias);
   add("BIAS_STRIDE", problem.bias_stride);
   add("ACTIVATION", static_cast<std::int64_t>(problem.epilogue.activation.mode),
@@ -78,7 +80,7 @@ LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_t
   params.coef[0] = problem.epilogue.activation.coefficient;
   params.coef[1] = problem.epilogue.activation.coefficient2;
   launch.set_parameters(params);
-  // The operands' places depend on what there is: x, w, z, bias, y; or w, dy, dx.
+  // The operands' places depend on what there is: x, w, z, bias, y; or w, dy, z, bias, dx.
   const std::vector<Operand> operands = operands_of(problem);
   const auto patch = [&](std::string_view name, std::size_t offset) {
     for (std::size_t i = 0; i < operands.size(); ++i)

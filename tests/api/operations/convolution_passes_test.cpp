@@ -113,7 +113,8 @@ void check_fused(const ConvolutionSpec& spec, const Shapes& s, const Activation&
                                                 z_of(a), bias, bias_of(a), *act, *y, a.at.back());
   };
   check(
-      make_convolution_fused(spec, s.x, s.w, residual, biased ? &s.bias : nullptr, activation, s.y),
+      make_convolution(spec, s.x, s.w, s.y,
+                       bias_activation_epilogue(residual, biased ? &s.bias : nullptr, activation)),
       calls);
 }
 

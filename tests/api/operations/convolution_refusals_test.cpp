@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   bad_param(s.dgrad(*s.w, tall, *s.c, *s.x),
             {"dyDesc has sizes 2x6x6x7; the convolution of dxDesc gives 2x6x5x7"});
   bad_param(s.dgrad(*s.w, line, *s.c, *s.x), {"dyDesc has sizes 2x6x5; the convolution of dxDesc"});
-  bad_param(s.dgrad(*s.w, wide, *s.c, *s.x), {"dyDesc has data type f64; expected f32, as dxDesc"});
+  bad_param(s.dgrad(*s.w, wide, *s.c, *s.x), {"dyDesc has data type f64; expected f32, as wDesc"});
   bad_param(s.dgrad(*s.w, *s.y, *s.c, narrow), {"dxDesc has 5 channels", "groupCount 2"});
   bad_param(s.dgrad(*s.w, *s.y, *s.c, TensorDesc(f32, {2, 4, 9, 8}, Sizes{0, 72, 8, 1})),
             {"dxDesc: strides are 0:72:8:1", "share an address"});

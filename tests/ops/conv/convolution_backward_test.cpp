@@ -223,8 +223,10 @@ BOOST_AUTO_TEST_CASE(the_epilogue_adds_and_activates) {
       TensorDims one_a_filter{1, o.y.dims[1], 1, 1, 1};
       const Tensor bias = random.tensor(o.y.type, rank, one_a_filter);
       const Tensor z = random.tensor(o.y.type, rank, o.y.dims);
-      OperationCase item(make_convolution_fused(o.spec, o.x, o.w, kind & 1 ? &z : nullptr,
-                                                kind & 2 ? &bias : nullptr, {mode, 0.75, 2}, o.y));
+      OperationCase item(
+          make_convolution(o.spec, o.x, o.w, o.y,
+                           bias_activation_epilogue(kind & 1 ? &z : nullptr,
+                                                    kind & 2 ? &bias : nullptr, {mode, 0.75, 2})));
       item.scalars = random.scalars();
       item.fill_uniform(random.seed());
       BOOST_TEST(check(item) == "");

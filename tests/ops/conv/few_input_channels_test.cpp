@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
     for (const kilnTensorFormat_t layout : layouts) {
       ConvolutionProblem problem =
           fused_in("mb2ic3ih14iw15oc40kh7ph3", arithmetic, layout, layouts[layout == layouts[0]]);
-      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_exact(item);

@@ -28,7 +28,7 @@ std::vector<const FewRowsEngine*> engines_of(DataType type) {
 }
 
 void check_exact(const OperationCase& item) {
-  const DataType type = std::get<ConvolutionProblem>(item.problem).type;
+  const DataType type = std::get<ConvolutionProblem>(item.problem).type();
   for (const FewRowsEngine* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       Tensor bias = o.y;
       bias.dims = {1, o.y.dims[1], 1, 1};
       bias.strides = dense_strides(layout, 4, bias.dims);
-      ConvolutionProblem problem =
-          make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+      ConvolutionProblem problem = make_convolution(
+          o.spec, o.x, o.w, o.y, bias_activation_epilogue(&z, &bias, {KILN_ACTIVATION_RELU, 0}));
       problem.math = arithmetic.math;
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       accumulated.fill_integers(7, 2);
       check_exact(accumulated);
 
-      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       if (layout == KILN_TENSOR_NHWC) {
         BOOST_TEST(reason(problem) ==
                    "neither the pixels of a row are contiguous in the input, nor channels, in "

@@ -35,11 +35,11 @@ inline void put_nan_and_infinities(OperationCase& item) {
 
 // The tiles of the FMA units, and of the tensor cores with short sums and long ones.
 inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
-  const std::span<const GemmTile> fma = fma_tiles(problem.type);
+  const std::span<const GemmTile> fma = fma_tiles(problem.type());
   std::vector<GemmTile> tiles(fma.begin(), fma.end());
   for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32})
     for (std::int64_t reduction : {1000, 10000}) {
-      if (problem.type != KILN_DATA_FLOAT && math == KILN_MATH_TF32) continue;
+      if (problem.type() != KILN_DATA_FLOAT && math == KILN_MATH_TF32) continue;
       problem.math = math;
       for (const GemmTile& tile : mma_tiles(problem, reduction)) tiles.push_back(tile);
     }

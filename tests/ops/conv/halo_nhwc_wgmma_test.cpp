@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   check_epilogues(engine, KILN_TENSOR_NHWC, false, whole);
   for (const Arithmetic& arithmetic : whole) {
     ConvolutionProblem problem = nhwc("mb2ic24ih14iw15oc21kh3ph1", arithmetic);
-    problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+    problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
     BOOST_TEST(reason(problem).ends_with("bytes; expected 16, which are copied at a time"));
   }
 }

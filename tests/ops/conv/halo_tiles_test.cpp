@@ -21,7 +21,7 @@ void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCas
   for (const int parts : all_parts) {
     if ((parts > 1 && !has_clusters()) ||
         !share.takes(cat(halo.name(), " ", describe(tile)), parts, problem.pass,
-                     text_of(Arithmetic{problem.type, problem.math})))
+                     text_of(Arithmetic{problem.type(), problem.math})))
       continue;
     const std::string fault =
         difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);

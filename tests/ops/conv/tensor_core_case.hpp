@@ -63,8 +63,8 @@ inline ConvolutionProblem fused_in(const char* line, const Arithmetic& arithmeti
   z.strides = dense_strides(z_layout, 4, z.dims);
   bias.dims = {1, o.y.dims[1], 1, 1};
   bias.strides = dense_strides(z_layout, 4, bias.dims);
-  ConvolutionProblem problem =
-      make_convolution_fused(o.spec, o.x, o.w, &z, &bias, {KILN_ACTIVATION_RELU, 0}, o.y);
+  ConvolutionProblem problem = make_convolution(
+      o.spec, o.x, o.w, o.y, bias_activation_epilogue(&z, &bias, {KILN_ACTIVATION_RELU, 0}));
   problem.math = arithmetic.math;
   return problem;
 }

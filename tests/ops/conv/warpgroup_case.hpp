@@ -60,7 +60,7 @@ inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout,
     for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
       ConvolutionProblem problem =
           fused_in("mb2ic24ih14iw15oc21kh3ph1", arithmetic, layout, z_layout);
-      if (elements) problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      if (elements) problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_integers(item, engine.name());

@@ -45,7 +45,7 @@ std::vector<const WgradPlanarEngine*> engines_of(DataType type) {
 }
 
 void check_exact(const OperationCase& item) {
-  const DataType type = std::get<ConvolutionProblem>(item.problem).type;
+  const DataType type = std::get<ConvolutionProblem>(item.problem).type();
   for (const WgradPlanarEngine* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
       ConvolutionProblem problem = planar_problem(line, arithmetic);
       widths.insert(tile_of(problem).copy_bytes);
       check_exact(integers_of(problem));
-      problem.alignment = static_cast<std::int64_t>(size_of(problem.type));
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
       for (const WgradPlanarEngine* engine : engines_of(arithmetic.type))

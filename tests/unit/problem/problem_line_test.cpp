@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(makes_the_problem) {
   const ConvolutionLine line = parse_convolution_line("g2mb3ic4ih6iw5oc8kh3kw2ph1pw0dh1");
   const kiln::ConvolutionProblem nchw =
       make_convolution(line, KILN_DATA_HALF, KILN_TENSOR_NCHW, KILN_CONVOLUTION);
-  BOOST_TEST(nchw.type == KILN_DATA_HALF);
+  BOOST_TEST(nchw.type() == KILN_DATA_HALF);
   BOOST_TEST(nchw.rank == 2);
   BOOST_TEST(nchw.mode == KILN_CONVOLUTION);
   BOOST_TEST((nchw.out == Spatial{1, 4, 4}));

@@ -42,7 +42,7 @@ std::string filter_refusal(const Gather& gather) {
 
 TensorMapSpec tiled(const ConvolutionProblem& problem, int rank) {
   TensorMapSpec map;
-  map.type = problem.type;
+  map.type = problem.type();
   map.rank = rank;
   return map;
 }
@@ -95,8 +95,8 @@ int dense_space(const Gather& gather) {
 }
 
 DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows) {
-  const std::int64_t most = most_line_bytes / element_of(problem.type),
-                     least = least_line_bytes / element_of(problem.type);
+  const std::int64_t most = most_line_bytes / element_of(problem.type()),
+                     least = least_line_bytes / element_of(problem.type());
   DenseLines lines{most, rows > 0 ? std::min(rows, most) : most};
   while (gather.groups > 1 && lines.channels > least && gather.channels % lines.channels != 0)
     lines.channels /= 2;
@@ -224,9 +224,9 @@ std::string copy_engine_refusal(const DeviceDescription& device) {
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  const bool in_tf32 = problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
-  if (size_of(problem.type) != 2 && !in_tf32)
-    return cat("the data type is ", name_of(problem.type),
+  const bool in_tf32 = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
+  if (size_of(problem.type()) != 2 && !in_tf32)
+    return cat("the data type is ", name_of(problem.type()),
                "; this engine takes f16, bf16 and, in TF32, f32");
   if (auto refused = mma_refusal(problem, reduction, device)) return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
@@ -249,23 +249,25 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
   if (problem.alignment < 16)
     return cat("the alignment is ", problem.alignment,
                " bytes; expected 16, as the copy engine has it");
-  const std::int64_t vector = vector_of(problem.type);
+  const std::int64_t vector = vector_of(problem.type());
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   if (std::string reason =
-          dense_stride_refusal(dgrad ? "dy" : "x", problem.type, gather.source_strides);
+          dense_stride_refusal(dgrad ? "dy" : "x", problem.type(), gather.source_strides);
       !reason.empty())
     return reason;
   if (std::string reason =
-          dense_stride_refusal(dgrad ? "dx" : "y", problem.type, gather.out_strides);
+          dense_stride_refusal(dgrad ? "dx" : "y", problem.type(), gather.out_strides);
       !reason.empty())
     return reason;
-  if (problem.epilogue.residual)
-    if (std::string reason = dense_stride_refusal("z", problem.type, problem.z_strides);
+  if (problem.epilogue.residual) {
+    if (gather.phases.size() > 1) return "a residual of a strided data gradient";
+    if (std::string reason = dense_stride_refusal("z", problem.type(), problem.z_strides);
         !reason.empty())
       return reason;
+  }
   return filter_refusal(gather);
 }
 

@@ -41,7 +41,7 @@ struct Layout {
 Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather) {
   Layout out;
   out.lines = dense_lines(problem, gather, tile.pixels_left ? tile.rows() : 0);
-  const int element = static_cast<int>(size_of(problem.type));
+  const int element = static_cast<int>(size_of(problem.type()));
   const int line = static_cast<int>(out.lines.channels) * element;
   const int stage = tile.block_left() * line + whole_swizzles(tile.right * line);
   const int slab_rows = tile.pixels_left ? static_cast<int>(out.lines.rows) : 64;
@@ -76,7 +76,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   const DenseLines lines = lay(tile, problem, gather).lines;
   DenseWork work;
   work.line_bytes =
-      static_cast<int>(lines.channels * static_cast<std::int64_t>(size_of(problem.type)));
+      static_cast<int>(lines.channels * static_cast<std::int64_t>(size_of(problem.type())));
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;

@@ -32,7 +32,7 @@ std::int64_t tap_stride(const ConvolutionProblem& problem) {
 Tensor filter_tensor(const ConvolutionProblem& problem, std::int64_t filter, std::int64_t tap,
                      std::int64_t channel) {
   Tensor tensor;
-  tensor.type = problem.type;
+  tensor.type = problem.type();
   tensor.rank = 4;
   tensor.dims = {1, problem.out_channels, problem.taps(), problem.group_in()};
   tensor.strides = {1, filter, tap, channel};
@@ -44,7 +44,7 @@ Tensor filter_tensor(const ConvolutionProblem& problem, std::int64_t filter, std
 }  // namespace
 
 bool turns_filter(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_FLOAT && problem.pass == ConvolutionPass::dgrad &&
+  return problem.type() == KILN_DATA_FLOAT && problem.pass == ConvolutionPass::dgrad &&
          problem.w_strides[0] != 1;
 }
 
@@ -60,7 +60,7 @@ std::string turned_filter_refusal(const ConvolutionProblem& problem) {
 std::size_t turned_filter_bytes(const ConvolutionProblem& problem) {
   if (!turns_filter(problem)) return 0;
   return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
-         size_of(problem.type);
+         size_of(problem.type());
 }
 
 double turned_filter_seconds(const ConvolutionProblem& problem, const DeviceDescription& device) {

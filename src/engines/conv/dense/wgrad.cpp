@@ -78,8 +78,8 @@ bool suits(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
-  if (size_of(problem.type) != 2)
-    return cat("the data type is ", name_of(problem.type), "; this engine takes f16 and bf16");
+  if (size_of(problem.type()) != 2)
+    return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
   if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
     return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
@@ -96,10 +96,10 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
-  if (std::string reason = dense_stride_refusal("x", problem.type, gather.source_strides);
+  if (std::string reason = dense_stride_refusal("x", problem.type(), gather.source_strides);
       !reason.empty())
     return reason;
-  if (std::string reason = dense_stride_refusal("dy", problem.type, gather.out_strides);
+  if (std::string reason = dense_stride_refusal("dy", problem.type(), gather.out_strides);
       !reason.empty())
     return reason;
   const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
@@ -149,8 +149,8 @@ KernelSpec shared_spec(const char* entry, const DenseWgradTile& tile,
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add("element_t", kernel_type(problem.type));
-  add("compute_t", kernel_type(compute_type(problem.type)));
+  add("element_t", kernel_type(problem.type()));
+  add("compute_t", kernel_type(compute_type(problem.type())));
   add("CHANNELS", channels_of(problem), "of x");
   add("ROWS", rows_of(problem), "filters");
   add("GROUPS", problem.groups, "of channels");

@@ -70,7 +70,7 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   const Tile tile = choose_tile(gather);
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t padded_rows = gather.rows == 3 ? 4 : gather.rows;
-  const std::size_t element = size_of(compute_type(problem.type));
+  const std::size_t element = size_of(compute_type(problem.type()));
 
   KernelSpec spec;
   spec.engine = "depthwise_fma";
@@ -78,7 +78,7 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   spec.entry = "depthwise_fma";
   spec.tile = cat(tile.p, "x", tile.runs * tile.run, " pixels, ", tile.run, " a thread, ",
                   tile.threads(), " threads, ", stages, " stages");
-  spec.alignment = size_of(problem.type);
+  spec.alignment = size_of(problem.type());
   const std::int64_t bytes =
       stages * stage_elements(gather, tile, padded_rows) * static_cast<std::int64_t>(element);
   if (bytes > device.shared_memory_per_block)
@@ -95,7 +95,7 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   add("PADDED_ROWS", padded_rows);
   add("STAGES", std::int64_t{stages});
   add("MIN_BLOCKS", std::int64_t{2});
-  add("ASYNC", problem.type == compute_type(problem.type), "element_t is compute_t");
+  add("ASYNC", problem.type() == compute_type(problem.type()), "element_t is compute_t");
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(limit32)));
   };
@@ -119,11 +119,12 @@ double SlidingWindowEngine::seconds(const Problem& any, const DeviceDescription&
   const Tile tile = choose_tile(gather);
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t products = tile.run * gather.rows * gather.channels * phase.tap_count();
-  return sliding_window_seconds({problem.type, static_cast<double>(blocks_of(problem, phase, tile)),
-                                 static_cast<double>(tile.threads()), static_cast<double>(products),
-                                 static_cast<double>(gather.channels),
-                                 gather.source_strides[4] != 1, work_of(problem, false).bytes},
-                                device);
+  return sliding_window_seconds(
+      {problem.type(), static_cast<double>(blocks_of(problem, phase, tile)),
+       static_cast<double>(tile.threads()), static_cast<double>(products),
+       static_cast<double>(gather.channels), gather.source_strides[4] != 1,
+       work_of(problem, false).bytes},
+      device);
 }
 
 }  // namespace kiln

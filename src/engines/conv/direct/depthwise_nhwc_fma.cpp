@@ -29,10 +29,10 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
 }
 
 std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t bytes = gather.most_taps() * channel_vector(problem.type) *
-                             static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  const std::int64_t bytes = gather.most_taps() * channel_vector(problem.type()) *
+                             static_cast<std::int64_t>(size_of(compute_type(problem.type())));
   return depthwise_lanes(
-      ceil_div(problem.groups, channel_vector(problem.type)),
+      ceil_div(problem.groups, channel_vector(problem.type())),
       std::clamp<std::int64_t>(most_filter_bytes / std::max<std::int64_t>(bytes, 1), 1, 32));
 }
 
@@ -42,8 +42,8 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   while (tile.q > 1 && (columns_met(gather, tile.q) > most_columns || tile.q / 2 >= largest[2]))
     tile.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) tile.p = 1;
-  const std::int64_t sums = tile.p * tile.q * channel_vector(problem.type) *
-                            static_cast<std::int64_t>(size_of(compute_type(problem.type))) / 4;
+  const std::int64_t sums = tile.p * tile.q * channel_vector(problem.type()) *
+                            static_cast<std::int64_t>(size_of(compute_type(problem.type()))) / 4;
   const DepthwiseBlock block =
       depthwise_block(sums + columns_met(gather, tile.q) * channel_vector_bytes / 4);
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
@@ -57,7 +57,7 @@ std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather, co
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = channel_vector(problem.type);
+  const std::int64_t vector = channel_vector(problem.type());
   if (gather.rows != 1 || gather.channels != 1)
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes single ones");
@@ -65,8 +65,8 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (columns_met(gather, 1) > most_columns)
     return cat("a row of the filter reaches over ", columns_met(gather, 1),
                " places; expected at most ", most_columns);
-  const std::int64_t filter =
-      gather.most_taps() * vector * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  const std::int64_t filter = gather.most_taps() * vector *
+                              static_cast<std::int64_t>(size_of(compute_type(problem.type())));
   if (filter > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
                " channels; expected at most ", most_filter_bytes);
@@ -87,8 +87,8 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
   const Tile tile = tile_of(problem, gather);
-  const std::int64_t vector = channel_vector(problem.type);
-  const auto compute_bytes = static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  const std::int64_t vector = channel_vector(problem.type());
+  const auto compute_bytes = static_cast<std::int64_t>(size_of(compute_type(problem.type())));
 
   KernelSpec spec;
   spec.engine = name();

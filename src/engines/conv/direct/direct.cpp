@@ -35,7 +35,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   spec.file = "conv/direct/direct.cu";
   spec.entry = "direct_gather";
   spec.tile = "1 output a thread, 256 threads";
-  spec.alignment = size_of(problem.type);
+  spec.alignment = size_of(problem.type());
   spec.constants = gather_constants(problem, gather);
 
   const std::int64_t outputs = image_outputs(gather), channels = gather.rows * gather.groups;

@@ -15,7 +15,7 @@ namespace {
 constexpr int clusters[] = {1, 2, 4, 8};
 
 std::int64_t compute_bytes(const ConvolutionProblem& problem) {
-  return static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  return static_cast<std::int64_t>(size_of(compute_type(problem.type())));
 }
 
 // Of the sums of all tiles, by one group of blocks.
@@ -76,8 +76,8 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
   spec.file = file;
   spec.entry = entry;
   spec.constants = {
-      {"element_t", kernel_type(problem.type), ""},
-      {"compute_t", kernel_type(compute_type(problem.type)), ""},
+      {"element_t", kernel_type(problem.type()), ""},
+      {"compute_t", kernel_type(compute_type(problem.type())), ""},
       {"GROUPS", problem.groups, ""},
       {"CHANNELS", gather.channels, "of x, of a group"},
       {"ROWS", gather.rows, "channels of dy, of a group"},

@@ -38,8 +38,8 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
 
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
-  const std::int64_t vector = channel_vector(problem.type);
-  const std::int64_t registers = vector * taps[2] * compute_bytes(problem.type) / 4;  // of a row
+  const std::int64_t vector = channel_vector(problem.type());
+  const std::int64_t registers = vector * taps[2] * compute_bytes(problem.type()) / 4;  // of a row
   Tile tile{4, std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
             depthwise_lanes(ceil_div(problem.groups, vector)), 0, 0};
   while (tile.q > 1 && columns_met(gather, tile.q) > most_columns) tile.q /= 2;
@@ -55,7 +55,7 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
                              const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
   FilterGradientTiles tiles;
-  tiles.block_channels = tile.lanes * channel_vector(problem.type);
+  tiles.block_channels = tile.lanes * channel_vector(problem.type());
   tiles.filter_rows = tile.filter_rows;
   tiles.units = problem.batch * pixels[1] * ceil_div(pixels[2], tile.q);
   tiles.at_once = tile.runs;
@@ -124,7 +124,7 @@ Proposal DepthwiseWgradEngine::propose(const ConvolutionProblem& problem, int cl
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather);
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  const std::int64_t vector = channel_vector(problem.type), bytes = compute_bytes(problem.type);
+  const std::int64_t vector = channel_vector(problem.type()), bytes = compute_bytes(problem.type());
   KernelSpec spec = filter_gradient_spec(name(), "conv/direct/wgrad_depthwise_nhwc_fma.cu", name(),
                                          problem, tiles);
   spec.tile = cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ",

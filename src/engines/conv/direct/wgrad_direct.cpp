@@ -23,9 +23,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   spec.file = "conv/direct/wgrad_direct.cu";
   spec.entry = "wgrad_direct";
   spec.tile = "1 element of dw a block, 256 threads";
-  spec.alignment = size_of(problem.type);
+  spec.alignment = size_of(problem.type());
   spec.shared_memory =
-      threads / 32 * static_cast<std::uint32_t>(size_of(compute_type(problem.type)));
+      threads / 32 * static_cast<std::uint32_t>(size_of(compute_type(problem.type())));
   spec.constants = gather_constants(problem, gather);
 
   const Gather::Phase& phase = gather.phases.front();

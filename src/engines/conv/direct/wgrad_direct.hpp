@@ -10,6 +10,7 @@ class DirectWgradEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_direct"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,

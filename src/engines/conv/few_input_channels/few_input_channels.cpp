@@ -232,7 +232,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   const FragmentShape& shape = tile.shape;
   const Share share = share_of(problem, gather, tile, device);
   FragmentWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.split = is_split(problem);
   work.shape = shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
@@ -287,7 +287,7 @@ std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& 
       shape.min_blocks = 1;
       tile = lay_tile(shape, problem, gather, device);
     }
-    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+    if (tile && narrow(gather, *tile, gather.z_strides)) out.push_back(*tile);
   }
   return out;
 }

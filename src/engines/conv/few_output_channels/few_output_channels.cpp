@@ -69,7 +69,7 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather, const Fe
 double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
                   const DeviceDescription& device) {
   FragmentWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.split = is_split(problem);
   work.shape = tile.shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
@@ -85,7 +85,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
   work.copy_bytes = static_cast<double>(tile.copy_bytes);
   work.row_copies = chunks * static_cast<double>(copies.filter);
   work.row_copy_bytes = static_cast<double>(tile.element);
-  if (problem.type == KILN_DATA_DOUBLE) work.landings = chunks;
+  if (problem.type() == KILN_DATA_DOUBLE) work.landings = chunks;
   work.scattered = true;  // each of them a sum over the taps of a row
   work.bytes = work_of(problem, false).bytes;
   return tile.planes ? warpgroup_fragment_seconds(work, 1, device)

@@ -24,7 +24,7 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
   const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
   const bool split = is_split(problem);
   std::vector<FragmentShape> shapes;
-  if (problem.type == KILN_DATA_DOUBLE) {
+  if (problem.type() == KILN_DATA_DOUBLE) {
     if (n <= 32) shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
     if (n <= 40) shapes.push_back({.m = 384, .n = n, .thread_m = 6, .thread_n = thread_n});
     if (n <= 48) shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
@@ -113,7 +113,7 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
   tile.shape = shape;
   tile.planes = planes;
   tile.split = is_split(problem);
-  tile.element = static_cast<std::int64_t>(size_of(problem.type));
+  tile.element = static_cast<std::int64_t>(size_of(problem.type()));
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
   tile.pairs = few_rows_pairs(gather);
@@ -178,7 +178,7 @@ std::int64_t few_rows_pairs(const Gather& gather) {
 }
 
 bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type));
+  const std::int64_t vector = vector_bytes / static_cast<std::int64_t>(size_of(problem.type()));
   const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
   const Dims& s = gather.source_strides;
   return problem.alignment >= vector_bytes && s[1] == 1 && whole(gather.channels) && whole(s[0]) &&
@@ -219,7 +219,7 @@ std::vector<FewRowsTile> few_rows_tiles(const ConvolutionProblem& problem, const
   std::vector<FewRowsTile> out;
   for (const FragmentShape& shape : shapes(problem, by_warpgroups, few_rows_pairs(gather))) {
     const auto tile = lay_tile(shape, by_warpgroups, problem, gather, device);
-    if (tile && narrow(gather, *tile, problem.z_strides)) out.push_back(*tile);
+    if (tile && narrow(gather, *tile, gather.z_strides)) out.push_back(*tile);
   }
   return out;
 }

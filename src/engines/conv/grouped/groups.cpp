@@ -7,7 +7,7 @@ namespace kiln {
 
 std::string half_products_refusal(const ConvolutionProblem& problem,
                                   const DeviceDescription& device) {
-  if (size_of(problem.type) != 2)
+  if (size_of(problem.type()) != 2)
     return "elements of more than 16 bits; this engine takes f16 and bf16";
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 80)
     return cat("the architecture is ", device.arch,

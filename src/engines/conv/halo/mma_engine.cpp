@@ -37,7 +37,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
                           const HaloTile& tile, std::int64_t tiles) {
   const HaloShape& shape = tile.shape;
   FragmentWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.split = is_split(problem);
   work.shape = fragment_shape(shape);
   work.shared_memory = tile.shared_memory(rows_innermost(gather));

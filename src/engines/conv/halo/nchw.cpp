@@ -55,7 +55,7 @@ constexpr HaloShape double_shapes[] = {
 };
 
 std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
-  if (problem.type == KILN_DATA_DOUBLE) return double_shapes;
+  if (problem.type() == KILN_DATA_DOUBLE) return double_shapes;
   return is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes;
 }
 
@@ -101,13 +101,13 @@ std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionPr
 }
 
 std::size_t HaloGemmPlanarEngine::alignment(const ConvolutionProblem& problem) const {
-  return size_of(problem.type);
+  return size_of(problem.type());
 }
 
 std::optional<Refusal> HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
                                                                  const Gather& gather) const {
-  if (size_of(problem.type) != 4)
-    return Refusal{cat("the data type is ", name_of(problem.type), "; expected f32")};
+  if (size_of(problem.type()) != 4)
+    return Refusal{cat("the data type is ", name_of(problem.type()), "; expected f32")};
   return planar_refusal(problem, gather, most_taps);
 }
 
@@ -127,7 +127,7 @@ std::vector<HaloEngine::Shapes> HaloGemmPlanarWgmmaEngine::shapes(const Convolut
 }
 
 std::size_t HaloGemmPlanarWgmmaEngine::alignment(const ConvolutionProblem& problem) const {
-  return size_of(problem.type);
+  return size_of(problem.type());
 }
 
 }  // namespace kiln

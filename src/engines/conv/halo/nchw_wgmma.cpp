@@ -61,7 +61,7 @@ std::vector<LineEngine::Shapes> HaloWgmmaPlanarEngine::shapes(const ConvolutionP
 }
 
 std::size_t HaloWgmmaPlanarEngine::alignment(const ConvolutionProblem& problem) const {
-  return size_of(problem.type);
+  return size_of(problem.type());
 }
 
 }  // namespace kiln

@@ -25,7 +25,7 @@ std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
   if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
   constexpr std::int64_t bytes = copied_bytes;
   const auto whole = [&](std::int64_t stride) {
-    return stride * static_cast<std::int64_t>(size_of(problem.type)) % bytes == 0;
+    return stride * static_cast<std::int64_t>(size_of(problem.type())) % bytes == 0;
   };
   const bool taps_whole = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
                           whole(gather.w_group) && whole(gather.phases.front().w_first);
@@ -56,7 +56,7 @@ std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const G
   if (phase.tap_count() == 1) return Refusal{"the filter has one tap, so no input would be reused"};
   if (gather.source_strides[4] != 1)
     return Refusal{"the pixels of a row are not contiguous (stride 1) in the input"};
-  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type));
+  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type()));
   if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
       idle * 3 > gather.channels)
     return Refusal{cat(gather.channels, " channels a group; multiplied ", chunk,

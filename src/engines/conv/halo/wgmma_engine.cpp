@@ -15,7 +15,7 @@ namespace {
 WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
                            const LineTile& tile, std::int64_t tiles) {
   WarpgroupWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.m = tile.shape.m;
   work.n = tile.shape.n;
   work.threads = tile.shape.threads();

@@ -27,7 +27,7 @@ using implicit_gemm::Widths;
 
 GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
                      const GemmTile& tile) {
-  return {tile, problem.type, row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
+  return {tile, problem.type(), row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
 }
 
 // On the FMA units f32 in square tiles is 1 or 2% faster without most of the assembler's
@@ -62,9 +62,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   spec.file = cat("conv/implicit_gemm/", spec.engine, ".cu");
   spec.entry = "implicit_gemm";
   spec.tile = describe(tile);
-  spec.shared_memory = stages.bytes(tile, problem.type);
-  spec.alignment = size_of(problem.type);
-  spec.quick_assembly = needs_few_optimizations(gather, tile, problem.type);
+  spec.shared_memory = stages.bytes(tile, problem.type());
+  spec.alignment = size_of(problem.type());
+  spec.quick_assembly = needs_few_optimizations(gather, tile, problem.type());
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -84,14 +84,14 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("TAPS_S", taps[2]);
   add("TAPS_IN_DEPTH", taps[0] > 1);
   add("TAP_MASK", taps[0] + taps[1] + taps[2] <= 32);
-  const bool z_alike = !problem.epilogue.residual || problem.z_strides == gather.out_strides;
-  const Widths wide = wide_offsets(gather, tile, z_alike ? gather.out_strides : problem.z_strides);
+  const bool z_alike = gather.z_strides == gather.out_strides;
+  const Widths wide = wide_offsets(gather, tile, gather.z_strides);
   add("offset_t", TypeName{wide.source ? "long long" : "int"});
   // Image by image, a tile's offsets are from its first image on; else from image 0 on.
   add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
-  add_gemm_constants(spec.constants, tile, stages, problem.type, device);
+  add_gemm_constants(spec.constants, tile, stages, problem.type(), device);
   add_checked_constant(spec.constants, problem, tile.mma(), true);
   add("PIXEL_LANES_ON_K", pixel_lanes_on_k(gather));
   add("FILTER_LANES_ON_K", row_lanes_on_k(gather));
@@ -155,7 +155,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
   if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
     return Refusal{cat(reduction, " products a sum of ", gather.most_taps(),
                        " taps; their product may be ", limit_unsigned, " at most")};
-  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
+  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type());
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
                        device.shared_memory_per_block)};
@@ -184,7 +184,7 @@ namespace {
 GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
                       double bytes) {
   GemmWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.tiles = tiles_of(problem, gather, tile).all;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto most = static_cast<double>(gather.most_taps());
@@ -272,13 +272,13 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_rows = 4;
   if (auto refused = rows_refusal(rows_of(problem), least_rows)) return *std::move(refused);
-  return candidates_of(problem, fma_tiles(problem.type), device);
+  return candidates_of(problem, fma_tiles(problem.type()), device);
 }
 
 Proposal ImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
                                      Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  return proposal_of(problem, fma_tiles(problem.type), device, candidate);
+  return proposal_of(problem, fma_tiles(problem.type()), device, candidate);
 }
 
 }  // namespace kiln

@@ -11,6 +11,7 @@ class ImplicitGemmMmaEngine final : public Engine {
  public:
   const char* name() const override { return "implicit_gemm_mma"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
@@ -21,6 +22,7 @@ class ImplicitGemmFmaEngine final : public Engine {
  public:
   const char* name() const override { return "implicit_gemm_fma"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,

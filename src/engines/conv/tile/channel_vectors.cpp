@@ -6,7 +6,7 @@
 namespace kiln {
 
 std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = channel_vector(problem.type);
+  const std::int64_t vector = channel_vector(problem.type());
   for (const Gather::Phase& phase : gather.phases)
     if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
       return "three dimensions of space; this engine takes one and two";
@@ -25,8 +25,8 @@ std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gat
     return reason;
   for (const Gather::Phase& phase : gather.phases)
     if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
-  if (problem.epilogue.residual && problem.z_strides != problem.y_strides)
-    return "z and y have other strides; this engine adds a z that lies as y does";
+  if (gather.z_strides != gather.out_strides)
+    return "z and the output have other strides; this engine adds a z that lies as the output does";
   return "";
 }
 

@@ -17,7 +17,7 @@ namespace kiln {
 inline void add_checked_constant(std::vector<Constant>& constants,
                                  const ConvolutionProblem& problem, bool tensor_cores,
                                  bool one_by_one) {
-  const bool in_one = problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
+  const bool in_one = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
   constants.push_back({"CHECKED", tensor_cores && (is_split(problem) || (in_one && one_by_one)),
                        "sums that are not finite are added up anew"});
 }

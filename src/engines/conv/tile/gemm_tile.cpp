@@ -80,7 +80,7 @@ std::span<const GemmTile> fma_tiles(DataType type) {
 }
 
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction) {
-  if (problem.type == KILN_DATA_DOUBLE)
+  if (problem.type() == KILN_DATA_DOUBLE)
     return {std::begin(mma_double_tiles), std::end(mma_double_tiles)};
   const bool split = is_split(problem);
   const std::span<const GemmTile> base =
@@ -89,11 +89,11 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   // Elements of 11 bits lose nothing that counts over some thousands of products, and without a
   // second set of sums two blocks run on a multiprocessor.
   const bool short_sums = reduction < 1024;
-  const std::int64_t longest_run = size_of(problem.type) == 2 ? 4096 : 8192;
+  const std::int64_t longest_run = size_of(problem.type()) == 2 ? 4096 : 8192;
   for (GemmTile& tile : tiles) {
     tile.split = split;
     if (split && !short_sums) tile.k = 32, tile.stages = 3;
-    if (size_of(problem.type) == 2) tile.stages = 2;
+    if (size_of(problem.type()) == 2) tile.stages = 2;
     if (split)
       tile.promote = static_cast<int>(promotion_run(reduction)) / tile.k;
     else if (reduction > longest_run)
@@ -117,15 +117,15 @@ std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64
   if (device.kind == KILN_DEVICE_HOST) return std::nullopt;
   const int capability = device.compute_capability;
   // Chips for graphics have tensor cores for f64 in name alone.
-  const bool enough = problem.type == KILN_DATA_DOUBLE
+  const bool enough = problem.type() == KILN_DATA_DOUBLE
                           ? capability == 80 || capability == 90 || capability == 100
                           : capability >= 80;
   if (enough) return std::nullopt;
-  return Refusal{cat(device.arch, " has no tensor cores for ", name_of(problem.type))};
+  return Refusal{cat(device.arch, " has no tensor cores for ", name_of(problem.type()))};
 }
 
 std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem) {
-  if (problem.type != KILN_DATA_DOUBLE) return std::nullopt;
+  if (problem.type() != KILN_DATA_DOUBLE) return std::nullopt;
   return Refusal{"the data type is f64; this engine takes f32, f16 and bf16"};
 }
 
@@ -212,7 +212,7 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   add("SLICES", tile.slices);
   add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);
-  const DataType compute = compute_type(problem.type);
+  const DataType compute = compute_type(problem.type());
   add("VECTOR", static_cast<std::int64_t>(16 / size_of(compute)), "compute_t in 16 bytes");
   const int products_m = tile.thread_m / 2, products_n = tile.thread_n / 2;
   add_sum_registers(constants, tile.columns_left ? products_n : products_m,
@@ -267,9 +267,9 @@ void add_promotion_constants(std::vector<Constant>& constants, const Convolution
                              std::int64_t reduction, std::int64_t accumulated,
                              std::int64_t step_fragments) {
   constexpr std::int64_t fragment_bytes = 32;
-  const auto element = static_cast<std::int64_t>(size_of(problem.type));
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   const bool split = is_split(problem);
-  const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
+  const bool rounds = problem.type() != KILN_DATA_DOUBLE;  // toward zero
   const bool is_long =
       rounds && !split && accumulated * element / fragment_bytes > (element == 2 ? 512 : 1024);
   std::int64_t steps = is_long ? 256 / step_fragments : 0;
@@ -282,7 +282,7 @@ void add_promotion_constants(std::vector<Constant>& constants, const Convolution
 }
 
 bool is_split(const ConvolutionProblem& problem) {
-  return problem.type == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
+  return problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_DEFAULT;
 }
 
 std::string describe(const GemmTile& tile) {

@@ -18,12 +18,10 @@ bool output_runs(const Gather& gather, std::int64_t columns, bool of_rows, std::
 
 // compute_t in 16 bytes.
 int vector_of(const ConvolutionProblem& problem) {
-  return static_cast<int>(16 / size_of(compute_type(problem.type)));
+  return static_cast<int>(16 / size_of(compute_type(problem.type())));
 }
 
-bool z_alike(const ConvolutionProblem& problem, const Gather& gather) {
-  return !problem.epilogue.residual || problem.z_strides == gather.out_strides;
-}
+bool z_alike(const Gather& gather) { return gather.z_strides == gather.out_strides; }
 
 }  // namespace
 
@@ -44,14 +42,14 @@ bool stores_vectors(const ConvolutionProblem& problem, const Gather& gather, std
                     int run_m, int run_n) {
   const bool along_m = rows_innermost(gather);
   const int most = vector_of(problem);
-  return z_alike(problem, gather) &&
+  return z_alike(gather) &&
          output_runs(gather, columns, along_m, along_m ? std::min(run_m, most) : run_n);
 }
 
 void add_line_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                               const Gather& gather, std::int64_t columns, int run_m, int run_n) {
   constants.push_back({"LINES_ALONG_M", rows_innermost(gather), ""});
-  constants.push_back({"Z_LIKE_OUT", z_alike(problem, gather), ""});
+  constants.push_back({"Z_LIKE_OUT", z_alike(gather), ""});
   constants.push_back(
       {"OUTPUT_VECTOR", stores_vectors(problem, gather, columns, run_m, run_n), ""});
 }

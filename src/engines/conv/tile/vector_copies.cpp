@@ -16,7 +16,7 @@ std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
   if (problem.alignment < bytes)
     return Refusal{cat("the alignment is ", problem.alignment, " bytes; expected ", bytes,
                        ", which are copied at a time")};
-  const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type));
+  const std::int64_t vector = bytes / static_cast<std::int64_t>(size_of(problem.type()));
   if (operand.count % vector != 0)
     return Refusal{cat(operand.count, " ", operand.channels, " a group; expected a multiple of ",
                        vector, ", which are copied at a time")};

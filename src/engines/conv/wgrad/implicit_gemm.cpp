@@ -32,7 +32,7 @@ constexpr GemmTile sliced_half_tiles[] = {
 
 GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
                      const GemmTile& tile) {
-  return {tile, problem.type, gather.out_strides[1] != 1 || gather.rows == 1,
+  return {tile, problem.type(), gather.out_strides[1] != 1 || gather.rows == 1,
           !gather.channels_inner()};
 }
 
@@ -46,8 +46,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   spec.file = cat("conv/wgrad/", spec.engine, ".cu");
   spec.entry = "wgrad_implicit_gemm";
   spec.tile = describe(tile);
-  spec.shared_memory = stages.bytes(tile, problem.type);
-  spec.alignment = size_of(problem.type);
+  spec.shared_memory = stages.bytes(tile, problem.type());
+  spec.alignment = size_of(problem.type());
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -55,7 +55,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, gather.channels_inner());
   const Spatial& taps = gather.phases.front().taps;
   add("TAP_MASK", taps[0] + taps[1] + taps[2] < 32);
-  add_gemm_constants(spec.constants, tile, stages, problem.type, device);
+  add_gemm_constants(spec.constants, tile, stages, problem.type(), device);
   add_checked_constant(spec.constants, problem, tile.mma(), false);
   add("X_LANES_ON_K", x_lanes_on_k);
   add("DY_LANES_ON_K", dy_lanes_on_k);
@@ -68,7 +68,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
                                     const GemmTile& tile, const DeviceDescription& device,
                                     int parts) {
   if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;
-  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type);
+  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type());
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
                        device.shared_memory_per_block)};
@@ -111,7 +111,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
                                                             const DeviceDescription& device) {
   const Gather gather = make_gather(problem);
   GemmWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.results = static_cast<double>(operands_of(problem).back().count());
   work.bounds = true;                     // the last pixels, if nothing else
   work.stores = ResultStores::scattered;  // columns of dw lie as the filter does
@@ -168,13 +168,13 @@ std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_filters = 4;
   if (auto refused = filters_refusal(problem, least_filters)) return *std::move(refused);
-  return candidates_of(problem, wgrad_tiles(problem.type), device);
+  return candidates_of(problem, wgrad_tiles(problem.type()), device);
 }
 
 Proposal WgradFmaEngine::make(const Problem& any, const DeviceDescription& device,
                               Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  return proposal_of(problem, wgrad_tiles(problem.type), device, candidate);
+  return proposal_of(problem, wgrad_tiles(problem.type()), device, candidate);
 }
 
 }  // namespace kiln

@@ -10,6 +10,7 @@ class WgradMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_implicit_gemm_mma"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
@@ -20,6 +21,7 @@ class WgradFmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_implicit_gemm_fma"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,

@@ -89,7 +89,7 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
                      follows(gather.channels, gather.w_channel, taps[1] * taps[2]);
   const bool pairs = dense && even(gather.channels * taps[1] * taps[2]) && even(gather.w_row) &&
                      even(gather.w_group) &&
-                     problem.alignment >= 2 * static_cast<std::int64_t>(size_of(problem.type));
+                     problem.alignment >= 2 * static_cast<std::int64_t>(size_of(problem.type()));
   return pairs ? 2 : 1;
 }
 
@@ -130,7 +130,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
   const FragmentShape& shape = tile.shape;
   FragmentWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.split = is_split(problem);
   work.shape = shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
@@ -141,7 +141,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.fragments = stages * static_cast<double>(tile.fragments());
   (shape.columns_left ? work.stages : work.landings) = stages;
   // Where other types were fitted, it made no difference.
-  work.transposed = problem.type == KILN_DATA_DOUBLE && tile.filters_inner;
+  work.transposed = problem.type() == KILN_DATA_DOUBLE && tile.filters_inner;
   work.one_by_one = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * tile.lines.word_bytes());
@@ -155,7 +155,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
 }  // namespace
 
 std::span<const FragmentShape> WgradPlanarEngine::shapes(const ConvolutionProblem& problem) const {
-  if (problem.type == KILN_DATA_DOUBLE) return double_shapes;
+  if (problem.type() == KILN_DATA_DOUBLE) return double_shapes;
   return is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
 }
 std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(
@@ -252,7 +252,7 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
   add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t products = promotion_run(usual_reduction(problem));
-  const bool rounds = problem.type != KILN_DATA_DOUBLE;  // toward zero
+  const bool rounds = problem.type() != KILN_DATA_DOUBLE;  // toward zero
   add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
       "fragments");
   add("PROMOTE_LOCAL", rounds && !tile.split);

@@ -88,7 +88,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   spec.file = "conv/wgrad/wgrad_nhwc_mma.cu";
   spec.entry = "wgrad_nhwc_mma";
   spec.tile = describe(tile, problem);
-  spec.shared_memory = tile.shared_memory(problem.type);
+  spec.shared_memory = tile.shared_memory(problem.type());
   spec.alignment = vector_bytes;
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -96,11 +96,11 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   };
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
   add("TAP_MASK", false);
-  const bool half = size_of(problem.type) == 2, split = is_split(problem);
+  const bool half = size_of(problem.type()) == 2, split = is_split(problem);
   add_fragment_constants(spec.constants, fragment_shape(tile), problem, half ? 1 : 4);
   add("STAGES", std::int64_t{tile.stages});
   add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
-  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type))), "bytes");
+  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type()))), "bytes");
   add("LINES_ALONG_M", false);
   add("DW_RUN", gradient_run(gather), "columns side by side in dw");
   add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
@@ -111,7 +111,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add_split_constants(spec.constants, split, least_reduction(problem));
   add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t run = promotion_run(usual_reduction(problem));
-  const std::int64_t promote = split ? run / tile.stage_pixels(problem.type) : 256 / tile.fragments;
+  const std::int64_t promote =
+      split ? run / tile.stage_pixels(problem.type()) : 256 / tile.fragments;
   add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages");
   add("PROMOTE_LOCAL", !split);
   return spec;
@@ -128,15 +129,15 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& tile) {
   FragmentWork work;
-  work.type = problem.type;
+  work.type = problem.type();
   work.split = is_split(problem);
   work.shape = fragment_shape(tile);
-  work.shared_memory = tile.shared_memory(problem.type);
+  work.shared_memory = tile.shared_memory(problem.type());
   work.tiles = wgrad_tile_count(problem, tile.m, tile.n);
   work.results = static_cast<double>(operands_of(problem).back().count());
   work.bytes = work_of(problem, false).bytes;
   const std::int64_t pixels = problem.batch * problem.out_pixels();
-  const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type)));
+  const auto steps = static_cast<double>(ceil_div(pixels, tile.stage_pixels(problem.type())));
   work.fragments = steps * tile.fragments;
   work.transposed = true;
   work.all_registers = tile.thread_m * tile.thread_n >= 64;
@@ -162,8 +163,8 @@ std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
   const bool split = is_split(problem);
   std::vector<WgradTile> out;
   for (WgradTile tile : split ? std::span<const WgradTile>(split_tiles) : tiles) {
-    if (!fits(tile, problem.type, device)) --tile.stages;
-    if (fits(tile, problem.type, device)) out.push_back(tile);
+    if (!fits(tile, problem.type(), device)) --tile.stages;
+    if (fits(tile, problem.type(), device)) out.push_back(tile);
   }
   return out;
 }
@@ -182,7 +183,7 @@ std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& 
 std::string describe(const WgradTile& tile, const ConvolutionProblem& problem) {
   return cat(tile.m, "x", tile.n, ", ", tile.thread_m, "x", tile.thread_n, " a thread, ",
              tile.threads(), " threads, ", tile.stages, " stages of ",
-             tile.stage_pixels(problem.type), " pixels", is_split(problem) ? ", 3 products" : "");
+             tile.stage_pixels(problem.type()), " pixels", is_split(problem) ? ", 3 products" : "");
 }
 
 bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }

@@ -1,0 +1,239 @@
+// Convolutions with an epilogue: of any list, and of the usual one.
+#include <cstring>
+#include <iterator>
+
+#include "api/activation.hpp"
+#include "api/epilogue.hpp"
+#include "api/operation.hpp"
+
+using kiln::api::activation_of;
+using kiln::api::Argument;
+using kiln::api::checked;
+using kiln::api::create_plan;
+using kiln::api::EpilogueTensors;
+using kiln::api::execute_plan;
+using kiln::api::optional_tensor;
+using kiln::api::run_at_once;
+using kiln::api::ScalarArguments;
+using kiln::api::tensor_of;
+using Kind = kiln::EpilogueOperation::Kind;
+
+namespace {
+
+const char* const fused = "ConvolutionBiasActivationForward";
+
+kiln::ConvolutionProblem make_fused(kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+                                    kilnConvolutionDescriptor_t convDesc,
+                                    kilnTensorDescriptor_t zDesc, kilnTensorDescriptor_t biasDesc,
+                                    kilnActivationDescriptor_t activationDesc,
+                                    kilnTensorDescriptor_t yDesc) {
+  return kiln::make_convolution(
+      checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"), tensor_of(wDesc, "wDesc"),
+      tensor_of(yDesc, "yDesc"),
+      kiln::bias_activation_epilogue(optional_tensor(zDesc, "zDesc"),
+                                     optional_tensor(biasDesc, "biasDesc"),
+                                     activation_of(activationDesc)));
+}
+
+// Calls run() with the operands that a plan has, in its order; z and bias are null where it has
+// none.
+template <class Run>
+kilnStatus_t run_with(const Argument& first, const Argument& second, const Argument* z,
+                      const Argument* bias, const Argument& y, const Run& run) {
+  using List = std::initializer_list<Argument>;
+  if (z != nullptr && bias != nullptr) return run(List{first, second, *z, *bias, y});
+  if (z != nullptr) return run(List{first, second, *z, y});
+  if (bias != nullptr) return run(List{first, second, *bias, y});
+  return run(List{first, second, y});
+}
+
+constexpr const char* operand_names[] = {"operands[0]", "operands[1]", "operands[2]",
+                                         "operands[3]", "operands[4]", "operands[5]",
+                                         "operands[6]", "operands[7]"};
+static_assert(std::size(operand_names) == kiln::most_epilogue_operations);
+
+// The same with the addresses that a caller gives for a list's tensors.
+template <class Run>
+kilnStatus_t run_list(const EpilogueTensors& tensors, int count, const void* const operands[],
+                      const Argument& first, const Argument& second, const Argument& y,
+                      const char* function, const Run& run) {
+  const kilnStatus_t status = kiln::api::guarded([&] { tensors.check(count, operands); }, function);
+  if (status != KILN_STATUS_SUCCESS) return status;
+  const auto argument = [&](Kind kind) {
+    const int place = tensors.place_of(kind);
+    return place < 0 ? Argument{} : Argument{operand_names[place], operands[place]};
+  };
+  const Argument z = argument(Kind::residual), bias = argument(Kind::bias);
+  return run_with(first, second, z.name != nullptr ? &z : nullptr,
+                  bias.name != nullptr ? &bias : nullptr, y, run);
+}
+
+kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
+                          const ScalarArguments& scalars, int count, const void* const operands[],
+                          const Argument& first, const Argument& second, const Argument& y,
+                          const char* function = __builtin_FUNCTION()) {
+  const auto execute = [&](std::initializer_list<Argument> arguments) {
+    return execute_plan(operation, handle, plan, scalars, arguments, {}, function);
+  };
+  // Of what is no such plan, execute_plan says so.
+  if (plan == nullptr || !plan->mark.is(kilnPlanStruct::mark_value) ||
+      std::strcmp(plan->operation, operation) != 0)
+    return execute({first, second, y});
+  return run_list(plan->epilogue, count, operands, first, second, y, function, execute);
+}
+
+template <class Make>
+kilnStatus_t create_list_plan(const char* operation, kilnHandle_t handle,
+                              kilnEpilogueDescriptor_t epilogueDesc, kilnPlan_t* plan,
+                              const Make& make, const char* function = __builtin_FUNCTION()) {
+  EpilogueTensors tensors;
+  const auto make_both = [&] {
+    const kiln::EpilogueList& list = checked(epilogueDesc, "epilogueDesc").list;
+    tensors = EpilogueTensors(list);
+    return make(list);
+  };
+  const kilnStatus_t status = create_plan(operation, handle, plan, make_both, {}, function);
+  if (status == KILN_STATUS_SUCCESS) (*plan)->epilogue = tensors;
+  return status;
+}
+
+template <class Make>
+kilnStatus_t run_list_at_once(kilnHandle_t handle, const ScalarArguments& scalars,
+                              kilnEpilogueDescriptor_t epilogueDesc, int count,
+                              const void* const operands[], const Argument& first,
+                              const Argument& second, const Argument& y, const Make& make,
+                              const char* function = __builtin_FUNCTION()) {
+  EpilogueTensors tensors;
+  const kilnStatus_t status = kiln::api::guarded(
+      [&] { tensors = EpilogueTensors(checked(epilogueDesc, "epilogueDesc").list); }, function);
+  if (status != KILN_STATUS_SUCCESS) return status;
+  return run_list(tensors, count, operands, first, second, y, function,
+                  [&](std::initializer_list<Argument> arguments) {
+                    return run_at_once(
+                        handle, scalars, arguments, [&] { return make(epilogueDesc->list); }, {},
+                        {}, function);
+                  });
+}
+
+}  // namespace
+
+kilnStatus_t kilnCreateConvolutionBiasActivationForwardPlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t zDesc,
+    kilnTensorDescriptor_t biasDesc, kilnActivationDescriptor_t activationDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
+  return create_plan(
+      fused, handle, plan,
+      [&] { return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc); },
+      {{"z", zDesc != nullptr}, {"bias", biasDesc != nullptr}});
+}
+
+kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, kilnPlan_t plan,
+                                                         const void* alpha, const void* x,
+                                                         const void* w, const void* beta,
+                                                         const void* z, const void* bias, void* y) {
+  // Which operands there are, the plan knows; of one that is no plan, execute_plan will say so.
+  bool has_z = z != nullptr, has_bias = bias != nullptr;
+  if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
+    if (const auto* problem = std::get_if<kiln::ConvolutionProblem>(&plan->plan.problem())) {
+      has_z = problem->epilogue.residual;
+      has_bias = problem->epilogue.bias;
+    }
+  }
+  const char* const function = __func__;
+  const Argument az{"z", z}, ab{"bias", bias};
+  return run_with({"x", x}, {"w", w}, has_z ? &az : nullptr, has_bias ? &ab : nullptr, {"y", y},
+                  [&](std::initializer_list<Argument> arguments) {
+                    return execute_plan(fused, handle, plan, {.alpha = alpha, .beta = beta},
+                                        arguments, {z, bias}, function);
+                  });
+}
+
+kilnStatus_t kilnConvolutionBiasActivationForward(
+    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
+    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
+    const void* beta, kilnTensorDescriptor_t zDesc, const void* z, kilnTensorDescriptor_t biasDesc,
+    const void* bias, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
+    void* y) {
+  const char* const function = __func__;
+  const bool has_z = zDesc != nullptr, has_bias = biasDesc != nullptr;
+  const auto make = [&] {
+    return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc);
+  };
+  const Argument az{"z", z}, ab{"bias", bias};
+  return run_with({"x", x}, {"w", w}, has_z ? &az : nullptr, has_bias ? &ab : nullptr, {"y", y},
+                  [&](std::initializer_list<Argument> arguments) {
+                    return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments, make,
+                                       {{"z", has_z}, {"bias", has_bias}}, {z, bias}, function);
+                  });
+}
+
+kilnStatus_t kilnCreateConvolutionForwardEpiloguePlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
+  return create_list_plan("ConvolutionForwardEpilogue", handle, epilogueDesc, plan,
+                          [&](const kiln::EpilogueList& list) {
+                            return kiln::make_convolution(
+                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
+                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
+                          });
+}
+
+kilnStatus_t kilnExecuteConvolutionForwardEpilogue(kilnHandle_t handle, kilnPlan_t plan,
+                                                   const void* alpha, const void* x, const void* w,
+                                                   const void* beta, int operandCount,
+                                                   const void* const operands[], void* y) {
+  return execute_list("ConvolutionForwardEpilogue", handle, plan, {.alpha = alpha, .beta = beta},
+                      operandCount, operands, {"x", x}, {"w", w}, {"y", y});
+}
+
+kilnStatus_t kilnConvolutionForwardEpilogue(kilnHandle_t handle, const void* alpha,
+                                            kilnTensorDescriptor_t xDesc, const void* x,
+                                            kilnFilterDescriptor_t wDesc, const void* w,
+                                            kilnConvolutionDescriptor_t convDesc, const void* beta,
+                                            kilnEpilogueDescriptor_t epilogueDesc, int operandCount,
+                                            const void* const operands[],
+                                            kilnTensorDescriptor_t yDesc, void* y) {
+  return run_list_at_once(
+      handle, {.alpha = alpha, .beta = beta}, epilogueDesc, operandCount, operands, {"x", x},
+      {"w", w}, {"y", y}, [&](const kiln::EpilogueList& list) {
+        return kiln::make_convolution(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
+                                      tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
+      });
+}
+
+kilnStatus_t kilnCreateConvolutionTransposedEpiloguePlan(
+    kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+    kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
+    kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
+  return create_list_plan("ConvolutionTransposedEpilogue", handle, epilogueDesc, plan,
+                          [&](const kiln::EpilogueList& list) {
+                            return kiln::make_convolution_transposed(
+                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
+                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
+                          });
+}
+
+kilnStatus_t kilnExecuteConvolutionTransposedEpilogue(kilnHandle_t handle, kilnPlan_t plan,
+                                                      const void* alpha, const void* x,
+                                                      const void* w, const void* beta,
+                                                      int operandCount,
+                                                      const void* const operands[], void* y) {
+  return execute_list("ConvolutionTransposedEpilogue", handle, plan, {.alpha = alpha, .beta = beta},
+                      operandCount, operands, {"w", w}, {"x", x}, {"y", y});
+}
+
+kilnStatus_t kilnConvolutionTransposedEpilogue(
+    kilnHandle_t handle, const void* alpha, kilnTensorDescriptor_t xDesc, const void* x,
+    kilnFilterDescriptor_t wDesc, const void* w, kilnConvolutionDescriptor_t convDesc,
+    const void* beta, kilnEpilogueDescriptor_t epilogueDesc, int operandCount,
+    const void* const operands[], kilnTensorDescriptor_t yDesc, void* y) {
+  return run_list_at_once(handle, {.alpha = alpha, .beta = beta}, epilogueDesc, operandCount,
+                          operands, {"w", w}, {"x", x}, {"y", y},
+                          [&](const kiln::EpilogueList& list) {
+                            return kiln::make_convolution_transposed(
+                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
+                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
+                          });
+}

@@ -1,0 +1,69 @@
+// Epilogue descriptors: lists of operations, which a plan's problem checks.
+#include "api/activation.hpp"
+#include "api/epilogue.hpp"
+
+using kiln::api::checked;
+using kiln::api::guarded;
+using Kind = kiln::EpilogueOperation::Kind;
+
+namespace {
+
+void add(kilnEpilogueDescriptor_t descriptor, kiln::EpilogueOperation operation) {
+  kiln::EpilogueList& list = checked(descriptor, "descriptor").list;
+  if (list.size() == kiln::most_epilogue_operations) {
+    kiln::fail(KILN_STATUS_BAD_PARAM, "descriptor has ", list.size(),
+               " operations already; expected at most ", kiln::most_epilogue_operations);
+  }
+  list.push_back(std::move(operation));
+}
+
+const kiln::Tensor& given(kilnTensorDescriptor_t descriptor, const char* name) {
+  const kiln::Tensor& tensor = checked(descriptor, name).tensor;
+  kiln::check_given(tensor, name);
+  return tensor;
+}
+
+}  // namespace
+
+kilnStatus_t kilnCreateEpilogueDescriptor(kilnEpilogueDescriptor_t* descriptor) {
+  return kiln::api::create(descriptor, "descriptor");
+}
+
+kilnStatus_t kilnDestroyEpilogueDescriptor(kilnEpilogueDescriptor_t descriptor) {
+  return kiln::api::destroy(descriptor, "descriptor");
+}
+
+kilnStatus_t kilnAddEpilogueBias(kilnEpilogueDescriptor_t descriptor,
+                                 kilnTensorDescriptor_t biasDesc) {
+  return guarded(
+      [&] { add(descriptor, {.kind = Kind::bias, .tensor = given(biasDesc, "biasDesc")}); });
+}
+
+kilnStatus_t kilnAddEpilogueResidual(kilnEpilogueDescriptor_t descriptor,
+                                     kilnTensorDescriptor_t zDesc) {
+  return guarded([&] {
+    kiln::EpilogueOperation operation{.kind = Kind::residual};
+    if (zDesc != nullptr) operation.tensor = given(zDesc, "zDesc");
+    add(descriptor, std::move(operation));
+  });
+}
+
+kilnStatus_t kilnAddEpilogueActivation(kilnEpilogueDescriptor_t descriptor,
+                                       kilnActivationDescriptor_t activationDesc) {
+  return guarded([&] {
+    add(descriptor,
+        {.kind = Kind::activation, .activation = kiln::api::activation_of(activationDesc)});
+  });
+}
+
+kilnStatus_t kilnGetEpilogueCounts(kilnEpilogueDescriptor_t descriptor, int* operations,
+                                   int* operands) {
+  return guarded([&] {
+    const kiln::EpilogueList& list = checked(descriptor, "descriptor").list;
+    if (operations != nullptr) *operations = static_cast<int>(list.size());
+    if (operands != nullptr)
+      *operands = static_cast<int>(std::count_if(
+          list.begin(), list.end(),
+          [](const kiln::EpilogueOperation& each) { return each.tensor.has_value(); }));
+  });
+}

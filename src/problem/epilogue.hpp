@@ -1,0 +1,54 @@
+// What a convolution does to its sums on the way out: the list that callers write, and its
+// canonical form, which kernels know.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "problem/activation.hpp"
+#include "problem/tensor/tensor.hpp"
+
+namespace kiln {
+
+// One operation on a value v of the output.
+struct EpilogueOperation {
+  enum class Kind : std::uint8_t {
+    bias,       // v + bias[channel]
+    residual,   // v + beta * z, z of the output's sizes
+    activation  // act(v)
+  };
+  Kind kind = Kind::bias;
+  std::optional<Tensor> tensor{};  // the bias; z, or none: beta scales what the output held
+  Activation activation{};
+};
+
+// In the order in which they happen, on v = alpha * sum. Without a residual, beta * (what the
+// output held) is added first.
+using EpilogueList = std::vector<EpilogueOperation>;
+
+inline constexpr std::size_t most_epilogue_operations = 8;
+
+// y = act(alpha * sum + bias + beta * (z or y)), or beta's part after the activation.
+struct ConvolutionEpilogue {
+  bool bias = false;           // one element a filter is added
+  bool residual = false;       // beta scales a tensor z of its own instead of what y held
+  bool residual_last = false;  // added after the activation; false where there is none
+  Activation activation;
+
+  friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;
+};
+
+// The canonical form of a list. Throws BAD_PARAM if it is too long or an activation is none,
+// NOT_SUPPORTED with the operation's number (from 0) where no kernel does it: two operations of a
+// kind (identities do not count), or a bias after an activation.
+ConvolutionEpilogue make_epilogue(const EpilogueList& list);
+
+// The tensor of the list's operation of a kind; null if there is none.
+const Tensor* tensor_of(const EpilogueList& list, EpilogueOperation::Kind kind);
+
+// The list of act(v + beta * (z or y) + bias): z and bias may be null.
+EpilogueList bias_activation_epilogue(const Tensor* z, const Tensor* bias,
+                                      const Activation& activation);
+
+}  // namespace kiln
