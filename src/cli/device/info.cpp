@@ -41,10 +41,6 @@ constexpr Variable variables[] = {
     {"KILN_CUDNN_STATUS", "8: statuses by the numbers of cuDNN 1 to 8; else 9"},
     {"KILN_CUDNN", "the libcudnn file of kiln bench; else it is searched for"},
     {"KILN_CUBLAS", "the libcublas file of kiln bench; else it is searched for"},
-    {"KILN_CUDNN_DEVICE", "of programs of the cuDNN API: cuda or host; else cuda"},
-    {"KILN_CUDNN_POLICY", "of theirs: wait for a kernel, or background; else wait"},
-    {"KILN_CUDNN_FORWARD", "the libcudnn file that gets what Kiln does not serve them; else none"},
-    {"KILN_CUDNN_STATUS", "9 or 8: whose status numbers they get; else 9"},
     {"KILN_LOG", "off, error, warn, info, debug or trace; else warn"},
     {"KILN_LOG_FILE", "where the log goes; else standard error"},
 };
