@@ -43,6 +43,13 @@ void take_least(const Engine& engine, std::vector<Candidate> candidates, std::si
       best = {&engine, std::move(candidate)};
 }
 
+// Why none of an engine's candidates can be taken with so much workspace; "" if one can.
+std::string workspace_refusal(const std::vector<Candidate>& candidates, std::size_t granted) {
+  const auto least = std::ranges::min_element(candidates, {}, &Candidate::workspace);
+  if (least == candidates.end() || least->workspace <= granted) return "";
+  return cat("a workspace of ", granted, " bytes; expected at least ", least->workspace);
+}
+
 Found least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             std::vector<EngineRefusal>& refusals) {
   Found best;
@@ -54,9 +61,11 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
       refusals.push_back({engine->name(), std::move(refusal->reason)});
     else if (std::string reason = engine->only_by_name(problem); only.empty() && !reason.empty())
       refusals.push_back({engine->name(), std::move(reason)});
+    else if (auto& candidates = std::get<std::vector<Candidate>>(answer);
+             !(reason = workspace_refusal(candidates, terms.workspace)).empty())
+      refusals.push_back({engine->name(), std::move(reason)});
     else
-      take_least(*engine, std::move(std::get<std::vector<Candidate>>(answer)), terms.workspace,
-                 best);
+      take_least(*engine, std::move(candidates), terms.workspace, best);
   }
   return best;
 }

@@ -128,6 +128,14 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution_wgrad(groups.spec, groups.x, groups.y, groups.w),
             "wgrad_grouped_nhwc_mma");
       }
+      for (const char* line :
+           {"g4mb8ic128ih28oc128kh3ph1", "mb8ic128id8ih28iw28oc128kd3kh3kw3pd1ph1pw1"}) {
+        const ConvolutionOperands dense = operands(line);
+        add(make_convolution(dense.spec, dense.x, dense.w, dense.y), "dense_halo_nhwc_wgmma");
+        add(make_convolution_dgrad(dense.spec, dense.w, dense.y, dense.x), "dense_nhwc_wgmma");
+        add(make_convolution_wgrad(dense.spec, dense.x, dense.y, dense.w),
+            "wgrad_dense_nhwc_wgmma");
+      }
       const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
       for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})
         add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);

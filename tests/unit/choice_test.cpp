@@ -6,6 +6,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "core/error.hpp"
 #include "device/device.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -132,6 +133,28 @@ BOOST_AUTO_TEST_CASE(unmeasured_engines_are_chosen_by_name_alone) {
     by_name += option.only_by_name;
   }
   BOOST_TEST(by_name > 0);
+}
+
+// An engine whose every candidate needs workspace says how much.
+BOOST_AUTO_TEST_CASE(too_little_workspace_is_told) {
+  ConvolutionOperands o =
+      describe_convolution(parse_convolution_line("mb4ic64ih14oc96kh3ph1"), KILN_DATA_FLOAT,
+                           KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+  o.spec.math = KILN_MATH_TF32;
+  const ConvolutionProblem problem = make_convolution_dgrad(o.spec, o.w, o.y, o.x);
+  const DeviceDescription device = known_architecture("h100");
+  constexpr std::size_t bytes = 64 * 96 * 9 * sizeof(float);
+  const auto choose_with = [&](std::size_t workspace) {
+    std::vector<EngineRefusal> refusals;
+    return choose(problem, device, {.only_engine = "dense_nhwc_wgmma", .workspace = workspace},
+                  refusals);
+  };
+  BOOST_TEST(choose_with(bytes).workspace == bytes);
+  BOOST_CHECK_EXCEPTION(choose_with(bytes - 1), Error, [&](const Error& error) {
+    return std::string_view(error.what())
+        .ends_with(cat("dense_nhwc_wgmma: a workspace of ", bytes - 1, " bytes; expected at least ",
+                       bytes));
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_chooses_alike) {

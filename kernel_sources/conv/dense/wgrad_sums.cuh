@@ -72,7 +72,8 @@ device_inline void store_quad(const DenseWgradParams& params, const WgradTile& t
     Pair* const to = reinterpret_cast<Pair*>(
         static_cast<element_t*>(params.dw) + DW_FIRST +
         static_cast<i64>(tile.group * ROWS + row) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
-        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S + (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel));
+        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S +
+        (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel));
     Pair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
     if (beta != compute_t(0)) {
