@@ -70,7 +70,8 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
   // last results of a block, which nothing hides.
   constexpr double halo_step_share = 0.97, halo_step_clocks = 148, last_clocks = 4000;
   const double step =
-      work.pixels * 64.0 * 64 / products_a_clock * halo_step_share + halo_step_clocks;
+      work.pixels * 64.0 * 64 * (work.line_bytes / 128.0) / products_a_clock * halo_step_share +
+      halo_step_clocks;
   const double rounds = std::ceil(static_cast<double>(work.tiles) / device.multiprocessors);
   const double clocks =
       first_clocks + rounds * static_cast<double>(work.steps) * step + last_clocks;

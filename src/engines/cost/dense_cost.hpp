@@ -22,10 +22,11 @@ struct DenseWork {
 };
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);
 
-// Tiles of 64 rows by so many pixels, which two warpgroups of a block take in turn, 64 channels of
-// a tap a step; all taps read one halo.
+// Tiles of 64 rows by so many pixels, which two warpgroups of a block take in turn, line_bytes of
+// channels of a tap a step; all taps read one halo.
 struct DenseHaloWork {
   int pixels = 0;
+  int line_bytes = 128;
   std::int64_t tiles = 0, steps = 0;  // of a tile
   double bytes = 0;                   // of operands and result, once each
 };

@@ -98,8 +98,12 @@ DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, 
   const std::int64_t most = most_line_bytes / element_of(problem.type()),
                      least = least_line_bytes / element_of(problem.type());
   DenseLines lines{most, rows > 0 ? std::min(rows, most) : most};
-  while (gather.groups > 1 && lines.channels > least && gather.channels % lines.channels != 0)
-    lines.channels /= 2;
+  // Few channels waste most of a whole line; in two dimensions such were measured with whole ones.
+  const auto too_wide = [&] {
+    return gather.groups > 1 ? gather.channels % lines.channels != 0
+                             : dense_space(gather) == 3 && gather.channels <= lines.channels / 2;
+  };
+  while (lines.channels > least && too_wide()) lines.channels /= 2;
   return lines;
 }
 
