@@ -1,10 +1,11 @@
-/* The version of the cuDNN API that these headers declare. What versions 8 and 9 removed and
- * programs still use is declared as well (kiln_cudnn/removed.h). */
+/* The version of the cuDNN API that these headers declare: the last whose every function is declared,
+ * for cudnn-frontend calls what came with 9.22 wherever a header says that it has it. What versions 8
+ * and 9 removed and programs still use is declared as well (kiln_cudnn/removed.h). */
 #ifndef CUDNN_VERSION_H
 #define CUDNN_VERSION_H
 
 #define CUDNN_MAJOR 9
-#define CUDNN_MINOR 24
+#define CUDNN_MINOR 21
 #define CUDNN_PATCHLEVEL 0
 #define CUDNN_VERSION (CUDNN_MAJOR * 10000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL)
 
