@@ -121,6 +121,14 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution(groups.spec, groups.x, groups.w, groups.y), "grouped_nhwc_mma");
         add(make_convolution_dgrad(groups.spec, groups.w, groups.y, groups.x), "grouped_nhwc_mma");
       }
+      for (const char* line : {"g16mb8ic64ih28oc64kh3ph1", "g32mb8ic32ih28oc128kh3ph1"}) {
+        const ConvolutionOperands groups = operands(line);
+        add(make_convolution(groups.spec, groups.x, groups.w, groups.y), "depthwise_nhwc_fma");
+        add(make_convolution_dgrad(groups.spec, groups.w, groups.y, groups.x),
+            "depthwise_nhwc_fma");
+        add(make_convolution_wgrad(groups.spec, groups.x, groups.y, groups.w),
+            "wgrad_depthwise_nhwc_fma");
+      }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",
             "g32mb8ic32ih28oc128kh3ph1", "g32mb8ic32ih28oc32kh31ph15"}) {

@@ -1,10 +1,11 @@
-// Forward convolution and data gradient of channels-last tensors whose groups are single channels
-// (depthwise): little arithmetic a byte, so everything is about reading the source once.
+// Forward convolution and data gradient of channels-last tensors with few channels a group: little
+// arithmetic a byte, so everything is about reading the source once.
 //
 // A thread computes VECTOR channels, 16 bytes, of TILE_P x TILE_Q pixels. It walks down the rows of
-// the source that these meet, reads each row's pixels once into registers, and adds what they are
-// to every output row; neighbouring threads have neighbouring channels, so that a warp's accesses
-// are whole lines. The filter lies in shared memory as [tap][channel] of the compute type.
+// the source that these meet, reads of each row's pixels the INPUTS channels of their groups once
+// into registers, and adds what they are to every output row; neighbouring threads have
+// neighbouring channels, so that a warp's accesses are whole lines. The filter lies in shared
+// memory as [tap][channel of the source, of a group][channel] of the compute type.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/geometry/gather_params.h"
@@ -16,7 +17,17 @@ constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 
-using Vector = Pack<element_t, VECTOR>;
+// Of the output channels of a thread: their groups, which share INPUTS channels of the source, read
+// ACCESS at a time.
+constexpr int THREAD_GROUPS = ROWS < VECTOR ? VECTOR / ROWS : 1;
+constexpr int INPUTS = THREAD_GROUPS * CHANNELS;
+static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
+static_assert(INPUTS % ACCESS == 0);
+
+using Access = Pack<element_t, ACCESS>;
+struct Inputs {
+  Access part[INPUTS / ACCESS];
+};
 using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of them
 
 // Where a thread is: its first channel, its tile's first pixel in the phase's output.
@@ -44,17 +55,20 @@ device_inline void load_filter(const GatherParams& params, int first_channel, co
   constexpr int TAPS = FILTER_R[PHASE] * FILTER_S[PHASE];
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
 #pragma unroll 1
-  for (int i = thread_x(); i < TAPS * BLOCK_CHANNELS; i += THREADS) {
+  for (int i = thread_x(); i < TAPS * CHANNELS * BLOCK_CHANNELS; i += THREADS) {
     // Threads side by side read taps of a channel, which lie side by side as a rule.
-    const int channel = i / TAPS, tap = i - channel * TAPS;
+    const int line = i / TAPS, tap = i - line * TAPS;
+    const int channel = line / CHANNELS, in = line % CHANNELS;
     const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];
     const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
     const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
     const int at = first_channel + channel;
-    filter[tap * BLOCK_CHANNELS + channel] =
-        at < GROUPS
-            ? to_compute(w[static_cast<i64>(at) * W_STRIDE_GROUP +
-                           static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S])
+    filter[(tap * CHANNELS + in) * BLOCK_CHANNELS + channel] =
+        at < GROUPS * ROWS
+            ? to_compute(
+                  w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
+                    static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
+                    static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S])
             : compute_t(0);
   }
 }
@@ -79,31 +93,36 @@ device_inline void compute(const GatherParams& params, const Spot& spot, const c
     const int w0 =
         spot.q * STRIDE_W + ORIGIN_W[PHASE] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
     const element_t* const source = static_cast<const element_t*>(params.source) +
-                                    spot.image * SOURCE_STRIDE_N + spot.channel +
+                                    spot.image * SOURCE_STRIDE_N + spot.channel / ROWS * CHANNELS +
                                     static_cast<i64>(w0) * SOURCE_STRIDE_W;
 #pragma unroll UNROLLED_ROWS
     for (int y = 0; y < ROWS_MET; ++y) {
       const int h = h0 + y;
       if (static_cast<u32>(h) >= static_cast<u32>(SOURCE_H)) continue;
       const element_t* const line = source + static_cast<i64>(h) * SOURCE_STRIDE_H;
-      Vector values[COLUMNS_MET] = {};
+      Inputs values[COLUMNS_MET] = {};
 #pragma unroll
       for (int x = 0; x < COLUMNS_MET; ++x)
-        if (static_cast<u32>(w0 + x) < static_cast<u32>(SOURCE_W))
-          values[x] =
-              *reinterpret_cast<const Vector*>(line + static_cast<i64>(x) * SOURCE_STRIDE_W);
+        if (static_cast<u32>(w0 + x) < static_cast<u32>(SOURCE_W)) {
+          const element_t* const place = line + static_cast<i64>(x) * SOURCE_STRIDE_W;
+#pragma unroll
+          for (int part = 0; part < INPUTS / ACCESS; ++part)
+            values[x].part[part] = *reinterpret_cast<const Access*>(place + part * ACCESS);
+        }
 #pragma unroll
       for (int i = 0; i < TILE_P; ++i) {
         const int from = y - i * STRIDE_H;
         if (from < 0 || from % DISTANCE_H != 0 || from / DISTANCE_H >= TAPS_R) continue;
-        const compute_t* const weights =
-            filter + from / DISTANCE_H * (TAPS_S * BLOCK_CHANNELS) + thread_x() % LANES_C * VECTOR;
+        const compute_t* const weights = filter +
+                                         from / DISTANCE_H * (TAPS_S * CHANNELS * BLOCK_CHANNELS) +
+                                         thread_x() % LANES_C * VECTOR;
 #pragma unroll
-        for (int s = 0; s < TAPS_S; ++s) {
+        for (int tap = 0; tap < TAPS_S * CHANNELS; ++tap) {
+          const int s = tap / CHANNELS, in = tap % CHANNELS;
           compute_t weight[VECTOR];
 #pragma unroll
           for (int part = 0; part < PARTS; ++part) {
-            const auto some = *reinterpret_cast<const Weights*>(weights + s * BLOCK_CHANNELS +
+            const auto some = *reinterpret_cast<const Weights*>(weights + tap * BLOCK_CHANNELS +
                                                                 part * (VECTOR / PARTS));
 #pragma unroll
             for (int c = 0; c < VECTOR / PARTS; ++c)
@@ -112,9 +131,13 @@ device_inline void compute(const GatherParams& params, const Spot& spot, const c
 #pragma unroll
           for (int j = 0; j < TILE_Q; ++j)
 #pragma unroll
-            for (int c = 0; c < VECTOR; ++c)
-              sums[i][j][c] +=
-                  to_compute(values[j * STRIDE_W + s * DISTANCE_W].element[c]) * weight[c];
+            for (int c = 0; c < VECTOR; ++c) {
+              const int input = (ROWS < VECTOR ? c / ROWS * CHANNELS : 0) + in;
+              sums[i][j][c] += to_compute(values[j * STRIDE_W + s * DISTANCE_W]
+                                              .part[input / ACCESS]
+                                              .element[input % ACCESS]) *
+                               weight[c];
+            }
         }
       }
     }
@@ -149,14 +172,15 @@ device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, c
     load_filter<PHASE>(params, spot.channel - static_cast<int>(thread_x() % LANES_C) * VECTOR,
                        filter);
     block_barrier();
-    if (spot.image < params.images && spot.channel < GROUPS) compute<PHASE>(params, spot, filter);
+    if (spot.image < params.images && spot.channel < GROUPS * ROWS)
+      compute<PHASE>(params, spot, filter);
     return;
   }
   if constexpr (PHASE + 1 < PHASES) run_phase<PHASE + 1>(params, block, phase, filter);
 }
 
 KILN_KERNEL(depthwise_nhwc_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
-  compute_t* const filter = shared_array<compute_t, MOST_TAPS * BLOCK_CHANNELS>(0);
+  compute_t* const filter = shared_array<compute_t, MOST_TAPS * CHANNELS * BLOCK_CHANNELS>(0);
   const u32 blocks = static_cast<u32>(params.tiles);  // of a phase
   const u32 phase = PHASES == 1 ? 0 : block_x() / blocks;
   run_phase<0>(params, block_x() - phase * blocks, phase, filter);

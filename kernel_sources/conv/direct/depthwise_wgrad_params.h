@@ -7,7 +7,7 @@ struct DepthwiseWgradParams {
   const void* x;
   const void* dy;
   void* dw;
-  void* partials;     // sums of groups of blocks: [group][tile][tap][channel][row]
+  void* partials;     // sums of groups of blocks: [group][tile][tap][channel of x][of dy]
   double alpha;       // exact for either compute type
   double beta;        // 0: dw is not read
   long long units;    // tiles of pixels of dy: the length of every sum

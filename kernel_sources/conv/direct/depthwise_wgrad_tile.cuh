@@ -1,6 +1,6 @@
-// The tiles of a filter gradient with few channels a group: BLOCK_CHANNELS channels of x, which are
-// whole groups of CHANNELS, by ROWS channels of dy by FILTER_ROWS rows of the filter, and where
-// their elements lie in dw.
+// The tiles of a filter gradient with few channels a group: BLOCK_ROWS channels of dy by the
+// CHANNELS channels of x of their groups by FILTER_ROWS rows of the filter, and where their
+// elements lie in dw.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -8,29 +8,32 @@
 #include "target/kernel.cuh"
 
 constexpr int TILE_TAPS = FILTER_ROWS * TAPS_S;
-constexpr int TAP_ELEMENTS = BLOCK_CHANNELS * ROWS;
+constexpr int TAP_ELEMENTS = CHANNELS * BLOCK_ROWS;
 constexpr int TILE_ELEMENTS = TILE_TAPS * TAP_ELEMENTS;
-constexpr u32 CHANNEL_TILES = (GROUPS * CHANNELS + BLOCK_CHANNELS - 1) / BLOCK_CHANNELS;
+constexpr u32 CHANNEL_TILES = (GROUPS * ROWS + BLOCK_ROWS - 1) / BLOCK_ROWS;
 constexpr u32 TILES = CHANNEL_TILES * ((TAPS_R + FILTER_ROWS - 1) / FILTER_ROWS);
 
 struct DepthwiseTile {
-  int channel, row;  // the first ones
+  int out, row;  // the first channel of dy, and the first row of the filter
   device_inline explicit DepthwiseTile(u32 number)
-      : channel(static_cast<int>(number % CHANNEL_TILES) * BLOCK_CHANNELS),
+      : out(static_cast<int>(number % CHANNEL_TILES) * BLOCK_ROWS),
         row(static_cast<int>(number / CHANNEL_TILES) * FILTER_ROWS) {}
 };
 
-// Element `element` of a tile, [tap][channel][row], finished, goes to dw.
+// Of x: the first channel of the group of a channel of dy.
+device_inline int first_channel(int out) { return out / ROWS * CHANNELS; }
+
+// Element `element` of a tile, [tap][channel of x][channel of dy], finished, goes to dw.
 device_inline void store_element(const DepthwiseWgradParams& params, const DepthwiseTile& tile,
                                  int element, compute_t sum) {
   const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;
-  const int channel = tile.channel + rest / ROWS, row = rest % ROWS;
+  const int channel = rest / BLOCK_ROWS, out = tile.out + rest % BLOCK_ROWS;
   const int r = tile.row + tap / TAPS_S, s = tap % TAPS_S;
-  if (channel >= GROUPS * CHANNELS || r >= TAPS_R) return;
+  if (out >= GROUPS * ROWS || r >= TAPS_R) return;
   element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
-                        static_cast<i64>(channel / CHANNELS) * DW_STRIDE_GROUP +
-                        static_cast<i64>(row) * DW_STRIDE_ROW +
-                        static_cast<i64>(channel % CHANNELS) * DW_STRIDE_C +
+                        static_cast<i64>(out / ROWS) * DW_STRIDE_GROUP +
+                        static_cast<i64>(out % ROWS) * DW_STRIDE_ROW +
+                        static_cast<i64>(channel) * DW_STRIDE_C +
                         static_cast<i64>(r) * DW_STRIDE_R + static_cast<i64>(s) * DW_STRIDE_S;
   const compute_t beta = static_cast<compute_t>(params.beta);
   compute_t value = static_cast<compute_t>(params.alpha) * sum;

@@ -1,9 +1,10 @@
-// Filter gradient of channels-last tensors whose groups are single channels (depthwise).
+// Filter gradient of channels-last tensors with few channels a group.
 //
-// A thread has VECTOR channels, 16 bytes, and FILTER_ROWS rows of the filter, whose sums it keeps
-// in registers; it takes units of TILE_Q pixels of a row of dy, RUNS threads in turn. A block's
-// threads add up what they have in the order of their numbers, then a cluster's blocks in the order
-// of their ranks; groups of blocks (PARTIAL) leave theirs in the workspace, for a second step.
+// A thread has VECTOR channels of dy, 16 bytes, the INPUTS channels of x of their groups, and
+// FILTER_ROWS rows of the filter, whose sums it keeps in registers; it takes units of TILE_Q pixels
+// of a row of dy, RUNS threads in turn. A block's threads add up what they have in the order of
+// their numbers, then a cluster's blocks in the order of their ranks; groups of blocks (PARTIAL)
+// leave theirs in the workspace, for a second step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
@@ -15,18 +16,29 @@ constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W 
 constexpr u32 OWN_OFFSET = THREADS * VECTOR * sizeof(compute_t);  // behind one exchange
 static_assert(OWN_OFFSET + TILE_ELEMENTS * sizeof(compute_t) <= SHARED_BYTES);
 
+static_assert(BLOCK_ROWS == LANES_C * VECTOR);
+
+// Of x, read ACCESS channels at a time.
+constexpr int INPUTS = (ROWS < VECTOR ? VECTOR / ROWS : 1) * CHANNELS;
+static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
+static_assert(INPUTS % ACCESS == 0);
+
 using Vector = Pack<element_t, VECTOR>;
-using Sums = compute_t[FILTER_ROWS][TAPS_S][VECTOR];
+using Access = Pack<element_t, ACCESS>;
+struct Inputs {
+  Access part[INPUTS / ACCESS];
+};
+using Sums = compute_t[FILTER_ROWS][TAPS_S * CHANNELS][VECTOR];
 
 // Adds the products of a unit.
-device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int channel,
-                            int first_row, Sums& sums) {
+device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int out, int first_row,
+                            Sums& sums) {
   const u64 row = DIVIDE(DIV_TILES_Q, unit);
   const u64 image = DIVIDE(DIV_OUT_P, row);
   const int q = static_cast<int>(unit - row * DIV_TILES_Q) * TILE_Q;
   const int p = static_cast<int>(row - image * DIV_OUT_P);
   const element_t* const dy =
-      static_cast<const element_t*>(params.dy) + static_cast<i64>(image) * OUT_STRIDE_N + channel +
+      static_cast<const element_t*>(params.dy) + static_cast<i64>(image) * OUT_STRIDE_N + out +
       static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
   Vector gradient[TILE_Q] = {};
 #pragma unroll
@@ -35,7 +47,7 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ch
       gradient[j] = *reinterpret_cast<const Vector*>(dy + static_cast<i64>(j) * OUT_STRIDE_Q);
   const int w0 = q * STRIDE_W + LOWER_W;
   const element_t* const x = static_cast<const element_t*>(params.x) +
-                             static_cast<i64>(image) * SOURCE_STRIDE_N + channel +
+                             static_cast<i64>(image) * SOURCE_STRIDE_N + first_channel(out) +
                              static_cast<i64>(w0) * SOURCE_STRIDE_W;
 #pragma unroll
   for (int i = 0; i < FILTER_ROWS; ++i) {
@@ -43,43 +55,51 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ch
     const int h = p * STRIDE_H + LOWER_H + (STEP_H < 0 ? TAPS_R - 1 - r : r) * DISTANCE_H;
     if (r >= TAPS_R || static_cast<u32>(h) >= static_cast<u32>(SOURCE_H)) continue;
     const element_t* const line = x + static_cast<i64>(h) * SOURCE_STRIDE_H;
-    Vector values[COLUMNS_MET] = {};
+    Inputs values[COLUMNS_MET] = {};
 #pragma unroll
     for (int v = 0; v < COLUMNS_MET; ++v)
-      if (static_cast<u32>(w0 + v) < static_cast<u32>(SOURCE_W))
-        values[v] = *reinterpret_cast<const Vector*>(line + static_cast<i64>(v) * SOURCE_STRIDE_W);
+      if (static_cast<u32>(w0 + v) < static_cast<u32>(SOURCE_W)) {
+        const element_t* const place = line + static_cast<i64>(v) * SOURCE_STRIDE_W;
+#pragma unroll
+        for (int part = 0; part < INPUTS / ACCESS; ++part)
+          values[v].part[part] = *reinterpret_cast<const Access*>(place + part * ACCESS);
+      }
 #pragma unroll
     for (int j = 0; j < TILE_Q; ++j) {
       // Beside the row's end lies what may be infinite, and is no product.
       if (OUT_Q % TILE_Q != 0 && q + j >= OUT_Q) continue;
 #pragma unroll
-      for (int s = 0; s < TAPS_S; ++s) {
+      for (int tap = 0; tap < TAPS_S * CHANNELS; ++tap) {
+        const int s = tap / CHANNELS, in = tap % CHANNELS;
         const int at = j * STRIDE_W + (STEP_W < 0 ? TAPS_S - 1 - s : s) * DISTANCE_W;
 #pragma unroll
-        for (int c = 0; c < VECTOR; ++c)
-          sums[i][s][c] += to_compute(gradient[j].element[c]) * to_compute(values[at].element[c]);
+        for (int c = 0; c < VECTOR; ++c) {
+          const int input = (ROWS < VECTOR ? c / ROWS * CHANNELS : 0) + in;
+          sums[i][tap][c] += to_compute(gradient[j].element[c]) *
+                             to_compute(values[at].part[input / ACCESS].element[input % ACCESS]);
+        }
       }
     }
   }
 }
 
-// The block's sums, in the order of its threads, as [tap][channel].
+// The block's sums, in the order of its threads, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t* own) {
   const int lane = thread_x() % LANES_C, run = thread_x() / LANES_C;
 #pragma unroll
-  for (int tap = 0; tap < TILE_TAPS; ++tap) {
+  for (int tap = 0; tap < TILE_TAPS * CHANNELS; ++tap) {
     if (tap > 0) block_barrier();  // the last exchange is read
 #pragma unroll
     for (int c = 0; c < VECTOR; ++c)
-      exchange[(run * LANES_C + lane) * VECTOR + c] = sums[tap / TAPS_S][tap % TAPS_S][c];
+      exchange[(run * LANES_C + lane) * VECTOR + c] =
+          sums[tap / (TAPS_S * CHANNELS)][tap % (TAPS_S * CHANNELS)][c];
     block_barrier();
 #pragma unroll 1
-    for (int channel = thread_x(); channel < BLOCK_CHANNELS; channel += THREADS) {
+    for (int channel = thread_x(); channel < BLOCK_ROWS; channel += THREADS) {
       compute_t total = 0;
 #pragma unroll 8
-      for (int other = 0; other < RUNS; ++other)
-        total += exchange[other * BLOCK_CHANNELS + channel];
-      own[tap * BLOCK_CHANNELS + channel] = total;
+      for (int other = 0; other < RUNS; ++other) total += exchange[other * BLOCK_ROWS + channel];
+      own[tap * BLOCK_ROWS + channel] = total;
     }
   }
 }
@@ -94,14 +114,14 @@ KILN_KERNEL(wgrad_depthwise_nhwc_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams,
 #pragma unroll
   for (int i = 0; i < FILTER_ROWS; ++i)
 #pragma unroll
-    for (int s = 0; s < TAPS_S; ++s)
+    for (int s = 0; s < TAPS_S * CHANNELS; ++s)
 #pragma unroll
       for (int c = 0; c < VECTOR; ++c) sums[i][s][c] = 0;
-  const int channel = tile.channel + static_cast<int>(thread_x() % LANES_C) * VECTOR;
-  if (channel < GROUPS) {
+  const int out = tile.out + static_cast<int>(thread_x() % LANES_C) * VECTOR;
+  if (out < GROUPS * ROWS) {
 #pragma unroll 1
     for (u64 unit = share.first + thread_x() / LANES_C; unit < share.end; unit += RUNS)
-      add_unit(params, unit, channel, tile.row, sums);
+      add_unit(params, unit, out, tile.row, sums);
   }
   add_up_block(sums, exchange, own);
   finish_tile<THREADS>(params, share, tile, own);

@@ -22,7 +22,7 @@ constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H 
               WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr int PIXELS = TILE_P * TILE_Q;
 // Octets of dy: of a block, and those that an octet of x meets.
-constexpr int DY_OCTETS = (BLOCK_CHANNELS / CHANNELS * ROWS + 7) / 8;
+constexpr int DY_OCTETS = BLOCK_ROWS / 8;
 constexpr int MET = CHANNELS <= 8 ? (ROWS > CHANNELS ? ROWS / CHANNELS : 1) : (ROWS + 7) / 8;
 constexpr int PITCH_X = OCTETS * 16 + 16, PITCH_DY = DY_OCTETS * 16 + 16;
 constexpr int DY_OFFSET = HEIGHT * WIDTH * PITCH_X;
@@ -31,7 +31,7 @@ constexpr int ZERO_OFFSET = 2 * STAGE_BYTES;  // 16 bytes: what a product reads 
 constexpr int PAIRS = (TILE_TAPS + 1) / 2;
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
-static_assert(BLOCK_CHANNELS == 8 * OCTETS && PAIRS * MET <= 32);
+static_assert(BLOCK_ROWS / ROWS * CHANNELS == 8 * OCTETS && PAIRS * MET <= 32);
 
 struct Spot {
   i64 image;
@@ -55,8 +55,8 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
   const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
   const int h0 = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H;
   const int w0 = spot.q * STRIDE_W + LOWER_W;
-  const element_t* const x =
-      static_cast<const element_t*>(params.x) + spot.image * SOURCE_STRIDE_N + tile.channel;
+  const element_t* const x = static_cast<const element_t*>(params.x) +
+                             spot.image * SOURCE_STRIDE_N + first_channel(tile.out);
 #pragma unroll 1
   for (int i = thread_x(); i < HEIGHT * WIDTH * OCTETS; i += THREADS) {
     const int place = i / OCTETS, octet = i % OCTETS;
@@ -64,20 +64,19 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
     const int h = h0 + row, w = w0 + column;
     const bool valid = static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
                        static_cast<u32>(w) < static_cast<u32>(SOURCE_W) &&
-                       tile.channel + octet * 8 < GROUPS * CHANNELS;
+                       first_channel(tile.out) + octet * 8 < GROUPS * CHANNELS;
     async_copy<16>(stage + place * PITCH_X + octet * 16,
                    x + (static_cast<i64>(h) * SOURCE_STRIDE_H +
                         static_cast<i64>(w) * SOURCE_STRIDE_W + octet * 8),
                    valid);
   }
-  const int first = tile.channel / CHANNELS * ROWS;
   const element_t* const dy =
-      static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N + first;
+      static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N + tile.out;
 #pragma unroll 1
   for (int i = thread_x(); i < PIXELS * DY_OCTETS; i += THREADS) {
     const int pixel = i / DY_OCTETS, octet = i % DY_OCTETS;
     const int p = spot.p + pixel / TILE_Q, q = spot.q + pixel % TILE_Q;
-    const bool valid = p < OUT_P && q < OUT_Q && first + octet * 8 < GROUPS * ROWS;
+    const bool valid = p < OUT_P && q < OUT_Q && tile.out + octet * 8 < GROUPS * ROWS;
     async_copy<16>(
         stage + DY_OFFSET + pixel * PITCH_DY + octet * 16,
         dy + (static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q + octet * 8),
@@ -135,7 +134,7 @@ device_inline void add_tile(Sums& sums, const Spot& spot, const unsigned char* s
   }
 }
 
-// The block's sums, in the order of its slices, as [tap][channel of x][row].
+// The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, float* own) {
   const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
   const int octet = warp % OCTETS, slice = warp / OCTETS;
@@ -149,7 +148,7 @@ device_inline void add_up_block(const Sums& sums, float* own) {
       for (int c = 0; c < 4; ++c) {
         const int tap = 2 * pair + c / 2, row = first + d * 8 + c % 2;
         if (tap < TILE_TAPS && row / ROWS == channel / CHANNELS)
-          own[slice * TILE_ELEMENTS + (tap * BLOCK_CHANNELS + channel) * ROWS + row % ROWS] =
+          own[slice * TILE_ELEMENTS + (tap * CHANNELS + channel % CHANNELS) * BLOCK_ROWS + row] =
               sums[pair][d][c];
       }
   if constexpr (SLICES > 1) {

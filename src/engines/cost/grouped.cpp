@@ -10,8 +10,8 @@ namespace kiln {
 namespace {
 
 // Not measured, but counted: wavefronts and products go on beside each other, and of the rates of
-// both and of memory's so much is reached, with so many warps on a multiprocessor.
-constexpr double share = 0.6, memory_share = 0.65, enough_warps = 12;
+// both so much is reached, with so many warps on a multiprocessor.
+constexpr double share = 0.6, enough_warps = 12;
 constexpr double first_clocks = 3000;  // of a block: the filter, and the first tile's way
 
 }  // namespace
@@ -22,7 +22,7 @@ double grouped_seconds(const GroupedWork& work, const DeviceDescription& device)
   const double clocks =
       std::max(work.wavefronts, work.products * product_clocks / issue_width) / share;
   return clocks_to_seconds(first_clocks + clocks / device.multiprocessors / busy,
-                           work.bytes / memory_share / busy, device);
+                           work.bytes / work.memory_share / busy, device);
 }
 
 }  // namespace kiln

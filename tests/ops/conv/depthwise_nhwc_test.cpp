@@ -1,5 +1,5 @@
-// The engines of depthwise convolutions of channels-last tensors: every type, tails, strides in
-// both directions, dilation, flipped filters, the epilogue.
+// The engines of depthwise convolutions of channels-last tensors, and of few channels a group:
+// every type, tails, strides in both directions, dilation, flipped filters, the epilogue.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -53,6 +53,27 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
+// Groups of several channels, multipliers of channels, and their data gradients: channels of a
+// thread of several groups and of a part of one.
+BOOST_AUTO_TEST_CASE(groups_and_multipliers) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g12mb2ic48ih9iw11oc48kh3ph1", "g3mb1ic48ih6iw7oc48kh3ph1", "g8mb2ic8ih9iw7oc32kh3ph1",
+        "g20mb1ic40ih13iw8oc40kh3ph1sh2sw2", "g8mb1ic8ih5iw18oc64kh3ph1",
+        "g16mb1ic16ih8iw9oc32kh5ph2sh2", "g4mb2ic32ih7iw9oc32kh2", "g8mb1ic32ih6iw9oc16kh1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      const DataType type = all_types[(turn + turn / 4) % std::size(all_types)];
+      OperationCase item = integers_of(
+          nhwc(line, type, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_integers(item, engine.name());
+      ++turn;
+    }
+}
+
 // The same of filter gradients, by a block alone, clusters and groups of blocks.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
   constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
@@ -61,7 +82,8 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
        {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
         "g16mb2ic16ih13iw8oc16kh3ph1sh2sw2", "g24mb1ic24ih9iw9oc24kh2sh4sw4",
         "g40mb2ic40ih15oc40kh7ph3", "g8mb1ic8ih14iw13oc8kh3ph2dh1dw1", "g8mb40ic8ih1iw1oc8kh1",
-        "g32mb1ic32ih1iw30oc32kh1kw9pw4"})
+        "g32mb1ic32ih1iw30oc32kh1kw9pw4", "g20mb2ic40ih9iw11oc40kh3ph1", "g8mb2ic8ih9iw7oc32kh3ph1",
+        "g8mb1ic24ih8iw9oc8kh3ph1sh2", "g4mb2ic16ih7iw9oc32kh2"})
     for (DataType type : all_types) {
       OperationCase item =
           integers_of(nhwc(line, type, ConvolutionPass::wgrad,
@@ -99,14 +121,25 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   item["x"].at(800) = std::numeric_limits<double>::infinity();
   for (double& value : item["w"].values) value = value == 0 ? 1 : value;
   check_integers(item, engine.name());
+
+  OperationCase groups = integers_of(nhwc("g4mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_FLOAT), 5);
+  groups["x"].at(20) = std::nan("");
+  groups["x"].at(800) = std::numeric_limits<double>::infinity();
+  groups["w"].at(7) = -std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "w"})
+    for (double& value : groups[tensor].values) value = value == 0 ? 1 : value;
+  check_integers(groups, engine.name());
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
   BOOST_TEST(reason(nhwc("g12mb4ic12ih9oc12kh3ph1", KILN_DATA_HALF)) ==
              "12 channels; expected a multiple of 8");
-  BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
-             "groups of 2 input and 2 output channels; this engine takes single ones");
+  BOOST_TEST(reason(nhwc("g16mb4ic16ih9oc48kh3ph1", KILN_DATA_HALF)) ==
+             "3 output channels a group; expected a divisor or a multiple of 8");
+  BOOST_TEST(reason(nhwc("g2mb4ic256ih9oc256kh3ph1", KILN_DATA_HALF)) ==
+             "a row of the filter reaches over 3 places of 128 channels; expected at most 256 "
+             "elements");
   BOOST_TEST(reason(problem_in("g32mb4ic32ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                KILN_TENSOR_NCHW)) ==
              "the channels of x are not contiguous (stride 1), as channels-last layout has them");

@@ -14,7 +14,8 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
-constexpr std::int64_t most_columns = 16;  // of the source, that a thread holds
+constexpr std::int64_t most_row_bytes = 256;    // of a row of the source, that a thread holds
+constexpr std::int64_t most_pixel_bytes = 512;  // of those that one pixel meets
 
 struct Tile {
   std::int64_t p, q;         // pixels of a thread
@@ -28,24 +29,37 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
   return (q - 1) * gather.stride[2] + (gather.largest_taps()[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
+std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t q) {
+  return columns_met(gather, q) * group_inputs(problem.type(), gather) *
+         static_cast<std::int64_t>(size_of(problem.type()));
+}
+
+// Of a vector of channels, in shared memory.
+std::int64_t filter_bytes(const ConvolutionProblem& problem, const Gather& gather) {
+  return gather.most_taps() * gather.channels * channel_vector(problem.type()) *
+         static_cast<std::int64_t>(size_of(compute_type(problem.type())));
+}
+
 std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t bytes = gather.most_taps() * channel_vector(problem.type()) *
-                             static_cast<std::int64_t>(size_of(compute_type(problem.type())));
   return depthwise_lanes(
-      ceil_div(problem.groups, channel_vector(problem.type())),
-      std::clamp<std::int64_t>(most_filter_bytes / std::max<std::int64_t>(bytes, 1), 1, 32));
+      ceil_div(problem.groups * gather.rows, channel_vector(problem.type())),
+      std::clamp<std::int64_t>(
+          most_filter_bytes / std::max<std::int64_t>(filter_bytes(problem, gather), 1), 1, 32));
 }
 
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
-  Tile tile{2, 4, lanes_of(problem, gather), 0, 0};
+  // With several channels a group, weights are read for each, and serve more pixels.
+  const bool single = gather.channels == 1;
+  Tile tile{single ? 2 : 1, single ? 4 : 8, lanes_of(problem, gather), 0, 0};
   const Spatial largest = gather.largest_pixels();
-  while (tile.q > 1 && (columns_met(gather, tile.q) > most_columns || tile.q / 2 >= largest[2]))
+  while (tile.q > 1 &&
+         (row_bytes(problem, gather, tile.q) > most_row_bytes || tile.q / 2 >= largest[2]))
     tile.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) tile.p = 1;
   const std::int64_t sums = tile.p * tile.q * channel_vector(problem.type()) *
                             static_cast<std::int64_t>(size_of(compute_type(problem.type()))) / 4;
   const DepthwiseBlock block =
-      depthwise_block(sums + columns_met(gather, tile.q) * channel_vector_bytes / 4);
+      depthwise_block(sums + row_bytes(problem, gather, tile.q) / 4 + (single ? 0 : 16));
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
@@ -58,16 +72,14 @@ std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather, co
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t vector = channel_vector(problem.type());
-  if (gather.rows != 1 || gather.channels != 1)
-    return cat("groups of ", gather.channels, " input and ", gather.rows,
-               " output channels; this engine takes single ones");
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
-  if (columns_met(gather, 1) > most_columns)
-    return cat("a row of the filter reaches over ", columns_met(gather, 1),
-               " places; expected at most ", most_columns);
-  const std::int64_t filter = gather.most_taps() * vector *
-                              static_cast<std::int64_t>(size_of(compute_type(problem.type())));
-  if (filter > most_filter_bytes)
+  if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
+    return reason;
+  if (row_bytes(problem, gather, 1) > most_pixel_bytes)
+    return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
+               group_inputs(problem.type(), gather), " channels; expected at most ",
+               most_pixel_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
+  if (const std::int64_t filter = filter_bytes(problem, gather); filter > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
                " channels; expected at most ", most_filter_bytes);
   return "";
@@ -97,30 +109,32 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   spec.tile = cat(tile.p, "x", tile.q, " pixels x ", vector, " channels a thread, ",
                   tile.lanes * vector, " channels a block, ", tile.threads(), " threads");
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory =
-      static_cast<std::uint32_t>(gather.most_taps() * tile.lanes * vector * compute_bytes);
+  spec.shared_memory = static_cast<std::uint32_t>(
+      tile.lanes * std::max<std::int64_t>(filter_bytes(problem, gather), vector * compute_bytes));
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
   const Spatial largest = gather.largest_pixels();
-  add("GROUPS", problem.groups, "channels");
+  add("GROUPS", problem.groups);
+  add("ACCESS", input_access(problem.type(), gather),
+      "channels of the source that are read at once");
   add("VECTOR", vector, "channels of a thread");
   add("PARTS", std::int64_t{vector * compute_bytes > 16 ? 2 : 1}, "accesses to their weights");
   add("TILE_P", tile.p, "rows of pixels of a thread");
   add("TILE_Q", tile.q);
   add("LANES_C", tile.lanes, "vectors of channels of a block");
   add("RUNS", tile.runs, "tiles of pixels of a block");
-  add("CHANNEL_TILES", ceil_div(problem.groups, tile.lanes * vector));
+  add("CHANNEL_TILES", ceil_div(problem.groups * gather.rows, tile.lanes * vector));
   add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
   add("MIN_BLOCKS", tile.min_blocks);
   // Short filters are written out; of longer ones a row is.
-  add("UNROLLED_ROWS", std::int64_t{gather.most_taps() <= 9 ? 8 : 1});
+  add("UNROLLED_ROWS", std::int64_t{gather.most_taps() * gather.channels <= 9 ? 8 : 1});
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
 
   const std::int64_t phase_blocks = ceil_div(runs_of(problem, gather, tile), tile.runs) *
-                                    ceil_div(problem.groups, tile.lanes * vector);
+                                    ceil_div(problem.groups * gather.rows, tile.lanes * vector);
   const std::int64_t blocks = phase_blocks * static_cast<std::int64_t>(gather.phases.size());
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
@@ -133,10 +147,14 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
 double DepthwiseNhwcEngine::seconds(const Problem& any, const DeviceDescription& device) const {
   // What a multiprocessor multiplies and adds a second, and how much of memory's rate is reached.
   constexpr double products = 128 * 1.0e9, memory_share = 0.75;
+  // Counted, not measured: of several channels a group every weight is read for a few pixels alone.
+  constexpr double group_share = 0.6;
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Work work = work_of(problem, false);
   return std::max(memory_bound_seconds(work.bytes / memory_share, device),
-                  work.flops / 2 / (products * device.multiprocessors));
+                  work.flops / 2 /
+                      (products * (problem.group_in() * problem.group_out() > 1 ? group_share : 1) *
+                       device.multiprocessors));
 }
 
 }  // namespace kiln

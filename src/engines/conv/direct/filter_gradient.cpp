@@ -28,11 +28,11 @@ std::int64_t partial_bytes(const ConvolutionProblem& problem, const FilterGradie
 
 std::int64_t FilterGradientTiles::tiles(const ConvolutionProblem& problem,
                                         const Gather& gather) const {
-  return ceil_div(problem.groups * gather.channels, block_channels) *
+  return ceil_div(problem.groups * gather.rows, block_rows) *
          ceil_div(gather.phases.front().taps[1], filter_rows);
 }
 std::int64_t FilterGradientTiles::elements(const Gather& gather) const {
-  return filter_rows * gather.phases.front().taps[2] * block_channels * gather.rows;
+  return filter_rows * gather.phases.front().taps[2] * block_rows * gather.channels;
 }
 
 int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
@@ -84,7 +84,7 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
       {"TAPS_R", phase.taps[1], ""},
       {"TAPS_S", phase.taps[2], ""},
       {"FILTER_ROWS", tiles.filter_rows, "of a block"},
-      {"BLOCK_CHANNELS", tiles.block_channels, "of x"},
+      {"BLOCK_ROWS", tiles.block_rows, "channels of dy of a block"},
       {"DW_FIRST", phase.w_first, ""},
       {"DW_STRIDE_GROUP", gather.w_group, ""},
       {"DW_STRIDE_ROW", gather.w_row, ""},

@@ -14,7 +14,7 @@
 namespace kiln {
 
 struct FilterGradientTiles {
-  std::int64_t block_channels = 0;  // of x: whole groups
+  std::int64_t block_rows = 0;  // channels of dy
   std::int64_t filter_rows = 0;
   std::int64_t units = 0;    // tiles of pixels of dy, of all images
   std::int64_t at_once = 1;  // units that a block takes at a time

@@ -15,8 +15,9 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_sums = 80;     // of a thread, in registers of 32 bits
-constexpr std::int64_t most_columns = 12;  // of the source, that a thread holds
+constexpr std::int64_t most_sums = 80;        // of a thread, in registers of 32 bits
+constexpr std::int64_t most_row_sums = 128;   // of a row of the filter, where there is one alone
+constexpr std::int64_t most_row_bytes = 192;  // of a row of x, that a thread holds
 
 struct Tile {
   std::int64_t q;            // pixels of dy of a unit
@@ -36,16 +37,27 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
          (gather.phases.front().taps[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
+std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t q) {
+  return columns_met(gather, q) * group_inputs(problem.type(), gather) *
+         static_cast<std::int64_t>(size_of(problem.type()));
+}
+
+// Registers of the sums of a row of the filter.
+std::int64_t row_sums(const ConvolutionProblem& problem, const Gather& gather) {
+  return channel_vector(problem.type()) * gather.channels * gather.phases.front().taps[2] *
+         compute_bytes(problem.type()) / 4;
+}
+
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
-  const std::int64_t vector = channel_vector(problem.type());
-  const std::int64_t registers = vector * taps[2] * compute_bytes(problem.type()) / 4;  // of a row
+  const std::int64_t registers = row_sums(problem, gather);
   Tile tile{4, std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
-            depthwise_lanes(ceil_div(problem.groups, vector)), 0, 0};
-  while (tile.q > 1 && columns_met(gather, tile.q) > most_columns) tile.q /= 2;
+            depthwise_lanes(ceil_div(problem.groups * gather.rows, channel_vector(problem.type()))),
+            0, 0};
+  while (tile.q > 1 && row_bytes(problem, gather, tile.q) > most_row_bytes) tile.q /= 2;
   const DepthwiseBlock block =
       depthwise_block(tile.filter_rows * registers +
-                      (columns_met(gather, tile.q) + tile.q) * channel_vector_bytes / 4);
+                      (row_bytes(problem, gather, tile.q) + tile.q * channel_vector_bytes) / 4);
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
@@ -55,7 +67,7 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
                              const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
   FilterGradientTiles tiles;
-  tiles.block_channels = tile.lanes * channel_vector(problem.type());
+  tiles.block_rows = tile.lanes * channel_vector(problem.type());
   tiles.filter_rows = tile.filter_rows;
   tiles.units = problem.batch * pixels[1] * ceil_div(pixels[2], tile.q);
   tiles.at_once = tile.runs;
@@ -64,13 +76,17 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (gather.rows != 1 || gather.channels != 1)
-    return cat("groups of ", gather.channels, " input and ", gather.rows,
-               " output channels; this engine takes single ones");
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
-  if (columns_met(gather, 1) > most_columns)
-    return cat("a row of the filter reaches over ", columns_met(gather, 1),
-               " places; expected at most ", most_columns);
+  if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
+    return reason;
+  if (row_sums(problem, gather) > most_row_sums)
+    return cat(gather.phases.front().taps[2], " taps in a row of the filter and ", gather.channels,
+               " channels a group take ", row_sums(problem, gather),
+               " registers; expected at most ", most_row_sums);
+  if (row_bytes(problem, gather, 1) > most_row_bytes)
+    return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
+               group_inputs(problem.type(), gather), " channels; expected at most ",
+               most_row_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
   return "";
 }
 
@@ -137,7 +153,8 @@ Proposal DepthwiseWgradEngine::propose(const ConvolutionProblem& problem, int cl
     spec.constants.push_back({name, value, comment});
   };
   const Spatial& pixels = gather.phases.front().pixels;
-  add("VECTOR", vector, "channels of a thread");
+  add("VECTOR", vector, "channels of dy of a thread");
+  add("ACCESS", input_access(problem.type(), gather), "channels of x that are read at once");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
   add("RUNS", tile.runs, "threads that take units in turn");
   add("TILE_Q", tile.q, "pixels of dy of a unit");

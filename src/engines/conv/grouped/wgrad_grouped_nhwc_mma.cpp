@@ -94,7 +94,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
 FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
                              const Tile& tile) {
   FilterGradientTiles tiles;
-  tiles.block_channels = tile.octets * octet;
+  tiles.block_rows = tile.dy_octets * octet;
   tiles.filter_rows = tile.filter_rows;
   tiles.units = problem.batch * tile_count(gather, tile);
   tiles.threads = tile.threads();
@@ -138,6 +138,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   work.blocks = static_cast<double>(blocks);
   work.warps = block_warps;
   work.bytes = work_of(problem, false).bytes;
+  work.memory_share = 0.5;  // as the other engines of such gradients reach
   return grouped_seconds(work, device) + (two_steps ? second_kernel : 0);
 }
 

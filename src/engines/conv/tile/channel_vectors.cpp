@@ -1,5 +1,8 @@
 #include "engines/conv/tile/channel_vectors.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "core/text.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 
@@ -28,6 +31,20 @@ std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gat
   if (gather.z_strides != gather.out_strides)
     return "z and the output have other strides; this engine adds a z that lies as the output does";
   return "";
+}
+
+std::int64_t group_inputs(DataType type, const Gather& gather) {
+  return std::max<std::int64_t>(channel_vector(type) / gather.rows, 1) * gather.channels;
+}
+
+std::int64_t input_access(DataType type, const Gather& gather) {
+  return std::gcd(channel_vector(type), group_inputs(type, gather));
+}
+
+std::string group_rows_refusal(DataType type, const Gather& gather) {
+  const std::int64_t vector = channel_vector(type);
+  if (vector % gather.rows == 0 || gather.rows % vector == 0) return "";
+  return cat(gather.rows, " output channels a group; expected a divisor or a multiple of ", vector);
 }
 
 }  // namespace kiln

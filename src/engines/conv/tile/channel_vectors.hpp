@@ -18,4 +18,11 @@ inline std::int64_t channel_vector(DataType type) {
 // x and dy) are no such tensors, a clause; "" if they are.
 std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather);
 
+// Of a thread that has a vector of the output's channels, which is of whole groups or within one:
+// how many channels of the source their groups have; how many of these lie side by side in up to 16
+// bytes that are aligned to their size; and why there is no such thread, a clause, or "".
+std::int64_t group_inputs(DataType type, const Gather& gather);
+std::int64_t input_access(DataType type, const Gather& gather);
+std::string group_rows_refusal(DataType type, const Gather& gather);
+
 }  // namespace kiln
