@@ -75,7 +75,7 @@ double seconds(const DensePatch& patch, const ConvolutionProblem& problem, const
   DenseHaloWork work;
   work.pixels = patch.pixels();
   work.line_bytes = static_cast<int>(dense_lines(problem, gather, 0).channels *
-                                     static_cast<std::int64_t>(size_of(problem.type)));
+                                     static_cast<std::int64_t>(size_of(problem.type())));
   work.tiles = tiles_of(patch, problem, gather);
   work.steps = steps_of(gather);
   work.bytes = work_of(problem, false).bytes;
