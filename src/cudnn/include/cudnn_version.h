@@ -1,6 +1,7 @@
-/* The version of the cuDNN API that these headers declare: the last whose every function is declared,
- * for cudnn-frontend calls what came with 9.22 wherever a header says that it has it. What versions 8
- * and 9 removed and programs still use is declared as well (kiln_cudnn/removed.h). */
+/* The version of the cuDNN API that these headers declare: the last whose every function is
+ * declared, for cudnn-frontend calls what came with 9.22 wherever a header says that it has it.
+ * What versions 8 and 9 removed and programs still use is declared as well (kiln_cudnn/removed.h).
+ */
 #ifndef CUDNN_VERSION_H
 #define CUDNN_VERSION_H
 
