@@ -9,7 +9,7 @@ namespace kiln {
 
 struct Activation {
   kilnActivationMode_t mode = KILN_ACTIVATION_IDENTITY;
-  // coef and coef2 of kiln.h; 0 where the mode has none.
+  // coef and coef2 of kiln/activation.h; 0 where the mode has none.
   double coefficient = 0, coefficient2 = 0;
 
   friend bool operator==(const Activation&, const Activation&) = default;

@@ -58,7 +58,7 @@ double units_off(DataType type, double got, long double want) {
                              std::ldexp(1.0L, exponent - format.precision + 1));
 }
 
-// What kiln.h promises: 4 units; of 16 bits the nearest number or a neighbour of it.
+// What kiln/activation.h promises: 4 units; of 16 bits the nearest number or a neighbour of it.
 double units_allowed(DataType type) { return size_of(type) == 2 ? 1.5 : 4; }
 
 // Where a derivative crosses zero, an error of this much.
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(everywhere) {
   }
 }
 
-// f' at the corners of f, as kiln.h has it; of y where it is taken from there.
+// f' at the corners of f, as kiln/activation.h has it; of y where it is taken from there.
 BOOST_AUTO_TEST_CASE(corners) {
   struct Corner {
     Activation activation;

@@ -1,5 +1,5 @@
 // Forward convolution of a source of few channels on the tensor cores: an implicit matrix product
-// whose reduction runs along lines of the source (few_channels_tile.cuh), where other kernels would
+// whose reduction runs along lines of the source (tile.cuh), where other kernels would
 // fill most of a step of channels with zeros.
 #include "conv/few_input_channels/bands.cuh"
 #include "conv/mma/word_reader.cuh"

@@ -1,5 +1,5 @@
 // Forward convolution to few channels, and the data gradient of a source of few channels, on the
-// tensor cores (few_rows_tile.cuh): the taps of a filter's row are columns of the product, where
+// tensor cores (tile.cuh): the taps of a filter's row are columns of the product, where
 // output channels alone would fill but a small part of it.
 //
 // Chunk by chunk of channels the halo of a tile of places and the filter, whole, come to shared

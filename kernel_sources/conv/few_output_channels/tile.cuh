@@ -2,7 +2,7 @@
 // pixels p and a column w of the source, and whose columns are pairs of an output channel c and a
 // tap s of a filter's row: of these come eights, of rows sixteens. It runs over channels and rows
 // of taps alone; an output is the sum, over s, of what the places of its taps hold
-// (few_rows_store.cuh).
+// (store.cuh).
 //
 // A tile is TILE_P rows of pixels of one image by TILE_Q columns of the source. Where the source is
 // wider, its strips of columns begin STRIP_STEP apart and overlap by a row of taps, so that every

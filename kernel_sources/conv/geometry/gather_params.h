@@ -2,7 +2,7 @@
 // it. Shared by host code and kernels.
 #pragma once
 
-// out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row])
+// out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row]), or as epilogue.cuh has it.
 struct GatherParams {
   const void* source;
   const void* w;

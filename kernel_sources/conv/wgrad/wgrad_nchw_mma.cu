@@ -3,7 +3,7 @@
 // An implicit matrix product over the pixels of dy.
 //
 // A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw, band
-// by band of pixels (wgrad_band.cuh). While the fragments of one stage are multiplied, the next one
+// by band of pixels (band.cuh). While the fragments of one stage are multiplied, the next one
 // is loaded beside them. Filters are read by ldmatrix (of f64, element by element), columns of x
 // word by word, each at its own place (word_reader.cuh). The reduction is long, and the tiles are
 // few: the blocks of a cluster share it.

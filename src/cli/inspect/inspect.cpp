@@ -129,7 +129,8 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
       ->check(CLI::IsMember(stage_names))
       ->capture_default_str();
   command.add_option("--arch", options->architectures,
-                     "sm_XX or host (default: the first GPU's, else sm_90a); spec, candidates, "
+                     "sm_XX, a chip (h100, h200, a100, ...) or host (default: the first GPU's, "
+                     "else sm_90a, an H200); spec, candidates, "
                      "resources and --json take several separated by ','");
   command
       .add_option("--diff", options->diff,

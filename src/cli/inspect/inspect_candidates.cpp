@@ -32,13 +32,13 @@ std::string candidates_text(const ordered_json& json) {
   for (const ordered_json& each : json["candidates"]) {
     const int parts = each["parts"];
     text += cat(each["chosen"].get<bool>() ? "> " : "  ",
-                padded(significant(each["estimate_us"], 3), 12), "  ", padded(each["engine"], 24),
+                padded(significant(each["estimate_us"], 3), 12), "  ", padded(each["engine"], 31),
                 each["tile"].get<std::string>(), parts > 1 ? cat(", ", parts, " parts") : "",
                 each["only_by_name"].get<bool>() ? ", only by name" : "", "\n");
   }
   text += json["refusals"].empty() ? "no engine refuses the problem\n" : "refused by\n";
   for (const ordered_json& each : json["refusals"])
-    text += cat("  ", padded(each["engine"], 24), each["reason"].get<std::string>(), "\n");
+    text += cat("  ", padded(each["engine"], 31), each["reason"].get<std::string>(), "\n");
   return text;
 }
 

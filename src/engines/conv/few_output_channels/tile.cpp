@@ -68,7 +68,7 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
   if (tile.halo_rows > most_rows ||
       !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
     return false;
-  // What a thread has on its way at a time (few_rows_loader.cuh).
+  // What a thread has on its way at a time (loader.cuh).
   const std::int64_t threads = tile.shape.threads();
   const std::int64_t fragments = tile.taps * tile.chunk_steps;
   constexpr std::int64_t least_slots = 2;  // of either loader, where they take turns
