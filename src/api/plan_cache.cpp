@@ -36,6 +36,7 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
                                   p.in_channels,
                                   p.out_channels,
                                   p.epilogue.bias,
+                                  p.bias_stride,
                                   p.epilogue.residual,
                                   p.epilogue.residual_last,
                                   p.epilogue.activation.mode};

@@ -345,6 +345,9 @@ std::string to_line(const ConvolutionProblem& problem) {
     flags += cat("--align ", problem.alignment, " ");
   const ConvolutionEpilogue& epilogue = problem.epilogue;
   if (epilogue.bias) flags += "--bias ";
+  const std::int64_t dense_bias = problem.result_dims()[1] > 1 ? 1 : 0;
+  if (epilogue.bias && problem.bias_stride != dense_bias)
+    flags += cat("--bias-stride ", problem.bias_stride, " ");
   if (epilogue.residual) flags += "--residual ";
   if (epilogue.residual_last) flags += "--residual-last ";
   if (epilogue.activation.mode != KILN_ACTIVATION_IDENTITY) {

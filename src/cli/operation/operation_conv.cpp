@@ -47,6 +47,10 @@ class ConvOperation final : public Operation {
                    "element by element")
         ->capture_default_str();
     app.add_flag("--bias", bias_, "Add a bias (fwd, dgrad)");
+    app.add_option("--bias-stride", bias_stride_,
+                   "Elements from one channel's bias to the next; 0: one for all")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd, dgrad)");
     app.add_flag("--residual-last", residual_last_,
                  "What beta scales is added after the activation (fwd, dgrad)");
@@ -68,6 +72,7 @@ class ConvOperation final : public Operation {
     Tensor z = result, bias = result;
     for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? result.dims[1] : 1;
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
+    bias.strides[1] = bias_stride_;
     strides_.apply(o.x, "x");
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
@@ -102,6 +107,7 @@ class ConvOperation final : public Operation {
     return list;
   }
 
+  std::int64_t bias_stride_ = 1;
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
   bool bias_ = false, residual_ = false, residual_last_ = false;
