@@ -89,13 +89,23 @@ BOOST_AUTO_TEST_CASE(what_is_not_served_has_a_reason) {
   BOOST_TEST(lines["cudnnScaleTensor"] == "  served     cudnnScaleTensor");
   BOOST_TEST(lines["cudnnDestroy"] == "  served     cudnnDestroy              named as text");
   BOOST_TEST(lines["cudnnDropoutForward"] ==
-             "  forwarded  cudnnDropoutForward       Kiln has no dropout");
+             "  refused    cudnnDropoutForward       refused, unless KILN_CUDNN_FORWARD is set; "
+             "Kiln has no dropout");
   BOOST_TEST(lines["cudnnRNNForward"] ==
-             "  forwarded  cudnnRNNForward           named as text; Kiln has no recurrent network");
+             "  refused    cudnnRNNForward           named as text; refused, unless "
+             "KILN_CUDNN_FORWARD is set; Kiln has no recurrent network");
   BOOST_TEST(lines["cudnnSetRNNDescriptor_v5"] ==
              "  refused    cudnnSetRNNDescriptor_v5  Kiln has no recurrent network");
   BOOST_TEST(lines["cudnnNoSuchThing"].starts_with("  unknown    cudnnNoSuchThing"), finished.out);
   BOOST_TEST(finished.out.ends_with("3 of 7 functions are served\n"), finished.out);
+}
+
+// Names of a C program's own, called and carried.
+BOOST_AUTO_TEST_CASE(names_that_only_begin_so) {
+  const Finished finished =
+      ask({.called = {"cudnnCreate", "cudnn_check_error", "cudnn"}, .carried = {"cudnn_handle"}});
+  BOOST_TEST(finished.status == 0, finished.out);
+  BOOST_TEST(finished.out.ends_with("1 of 1 functions are served\n"), finished.out);
 }
 
 BOOST_AUTO_TEST_CASE(one_object_a_program) {

@@ -1,5 +1,7 @@
 // Queries for algorithms and workspace as programs of 2015, 2018 and 2024 make them.
 #include <array>
+#include <string>
+#include <thread>
 
 #include "cudnn/described.hpp"
 
@@ -116,6 +118,22 @@ BOOST_AUTO_TEST_CASE(as_in_2018) {
   succeeds(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, convolution, w, 7, &count,
                                                          filter.data()));
   is_sound(filter[0], false);
+}
+
+// A new thread has no CUDA context, and Find makes its tensors in the handle's.
+BOOST_AUTO_TEST_CASE(found_by_a_thread_without_a_context) {
+  std::array<cudnnConvolutionFwdAlgoPerf_t, 1> found{};
+  int count = -1;
+  cudnnStatus_t status{};
+  std::string sentence;
+  std::thread([&] {
+    status =
+        cudnnFindConvolutionForwardAlgorithm(handle, x, w, convolution, y, 1, &count, found.data());
+    sentence = last_sentence();
+  }).join();
+  BOOST_TEST(status == CUDNN_STATUS_SUCCESS, sentence);
+  BOOST_TEST(count == 1);
+  is_sound(found[0], true);
 }
 
 // FindEx with the program's own tensors and workspace, and a fixed list of algorithms that is asked

@@ -9,7 +9,7 @@ namespace {
 // The library's own lists.
 #define KILN_SERVED(name) {#name, Service::served, ""},
 #define KILN_REFUSED(name, parameters, what) {#name, Service::forwarded, "Kiln has no " what},
-#define KILN_REFUSED_WRITING(name, parameters, what) KILN_REFUSED(name, parameters, what)
+#define KILN_REFUSED_WRITING(name, parameters, what, ...) KILN_REFUSED(name, parameters, what)
 #define KILN_REFUSED_BY_HAND(name, parameters, what) KILN_REFUSED(name, parameters, what)
 #define KILN_REFUSED_ALWAYS(name, parameters, what) {#name, Service::refused, "Kiln has no " what},
 #define KILN_UNDECLARED(name, what) {#name, Service::refused, "Kiln has no " what},

@@ -14,6 +14,12 @@ constexpr std::string_view prefix = "cudnn";
 constexpr std::size_t longest = 256;  // of a name: of a longer one, that is no function's, the rest
                                       // is not looked at, for many symbols may share it
 
+// C programs have names of their own that begin so: the library's go on with a capital.
+bool is_cudnns(std::string_view name) {
+  return name.starts_with(prefix) && name.size() > prefix.size() && name[prefix.size()] >= 'A' &&
+         name[prefix.size()] <= 'Z';
+}
+
 std::string_view name_at(ElfBytes strings, std::uint64_t offset) {
   if (offset >= strings.size()) return "";
   return elf_text(strings.subspan(offset, std::min(longest, strings.size() - offset)), 0);
@@ -30,7 +36,7 @@ void take_symbols(ElfFile& file, const Elf64_Shdr& table, CudnnUse& use) {
   for (std::size_t at = 0; at < symbols.size(); at += sizeof(Elf64_Sym)) {
     const auto symbol = elf_value<Elf64_Sym>(symbols, at);
     const std::string_view name = name_at(strings, symbol.st_name);
-    if (!name.starts_with(prefix)) continue;
+    if (!is_cudnns(name)) continue;
     if (symbol.st_shndx == SHN_UNDEF) {
       use.called.insert(without_version(name));
     } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/doctor/cudnn_functions.hpp"
@@ -102,10 +103,18 @@ std::string text_of(const std::string& path, const CudnnUse& use, const Report& 
   for (const Function& function : report.functions)
     width = std::max(width, printable(function.name).size());
   for (const Function& function : report.functions) {
-    std::string line = cat("  ", padded(std::string(function.service), 9), "  ",
-                           padded(printable(function.name), width));
-    if (function.as_text) line += "  named as text";
-    if (!function.why.empty()) line += cat(function.as_text ? "; " : "  ", function.why);
+    // What may be forwarded is refused for as long as nothing is named to forward it to.
+    const bool may_be_forwarded = function.service == name_of(Service::forwarded);
+    std::string line =
+        cat("  ", padded(may_be_forwarded ? "refused" : std::string(function.service), 9), "  ",
+            padded(printable(function.name), width));
+    std::string_view before = "  ";
+    const auto add = [&](std::string_view remark) {
+      if (!remark.empty()) line += cat(std::exchange(before, "; "), remark);
+    };
+    if (function.as_text) add("named as text");
+    if (may_be_forwarded) add("refused, unless KILN_CUDNN_FORWARD is set");
+    add(function.why);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   for (const std::string& hindrance : report.hindrances)

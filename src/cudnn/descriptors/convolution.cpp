@@ -224,16 +224,16 @@ cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(cudnnConvolutionDescriptor_t
 cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(cudnnConvolutionDescriptor_t convDesc,
                                                     cudnnTensorDescriptor_t inputTensorDesc,
                                                     cudnnFilterDescriptor_t filterDesc, int nbDims,
-                                                    int outputDimA[]) {
+                                                    int tensorOutputDimA[]) {
   return kiln::cudnn::serve(
       kiln::cudnn::Function(cudnnGetConvolutionNdForwardOutputDim),
       [&] {
-        check_pointer(outputDimA, "tensorOutputDimA", "where to store nbDims sizes");
+        check_pointer(tensorOutputDimA, "tensorOutputDimA", "where to store nbDims sizes");
         std::int64_t dims[CUDNN_DIM_MAX] = {};
         kiln::cudnn::must(kilnGetConvolutionForwardOutputDim(
             kiln_of(convDesc), kiln_of(inputTensorDesc, "inputTensorDesc"),
             kiln_of(filterDesc, "filterDesc"), nbDims, dims));
-        std::copy_n(dims, nbDims, outputDimA);
+        std::copy_n(dims, nbDims, tensorOutputDimA);
       },
-      convDesc, inputTensorDesc, filterDesc, nbDims, outputDimA);
+      convDesc, inputTensorDesc, filterDesc, nbDims, tensorOutputDimA);
 }

@@ -81,8 +81,11 @@ cudnnStatus_t cudnnGetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, int
 }
 
 cudnnStatus_t cudnnGetFilterSizeInBytes(cudnnFilterDescriptor_t filterDesc, size_t* size) {
-  return guarded([&] {
-    check_pointer(size, "size", "where to store the bytes");
-    *size = kiln::cudnn::size_in_bytes(shape_of(filterDesc, "filterDesc"));
-  });
+  return kiln::cudnn::serve(
+      kiln::cudnn::Function(cudnnGetFilterSizeInBytes),
+      [&] {
+        check_pointer(size, "size", "where to store the bytes");
+        *size = kiln::cudnn::size_in_bytes(shape_of(filterDesc, "filterDesc"));
+      },
+      filterDesc, size);
 }

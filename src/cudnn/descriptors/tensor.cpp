@@ -7,7 +7,9 @@
 using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::cudnn::dense_shape;
+using kiln::cudnn::Function;
 using kiln::cudnn::guarded;
+using kiln::cudnn::serve;
 using kiln::cudnn::shape_of;
 using kiln::cudnn::strided_shape;
 
@@ -66,10 +68,7 @@ Descriptor& set_before(Descriptor* descriptor, const char* name) {
 template <class Descriptor>
 auto kiln_object(Descriptor* descriptor, const char* name) {
   const Descriptor& object = set_before(descriptor, name);
-  if (!served(object.shape)) {
-    kiln_type(object.shape.type, name);
-    kiln_format(object.shape.format, name);
-  }
+  check_served(object.shape, name);
   return object.kiln.get();
 }
 
@@ -110,6 +109,12 @@ Shape dense_shape(cudnnTensorFormat_t format, cudnnDataType_t type, int rank, co
 bool served(const Shape& shape) {
   return computes_with(shape.type) &&
          (shape.has_format == 0 || shape.format != CUDNN_TENSOR_NCHW_VECT_C);
+}
+
+void check_served(const Shape& shape, const char* name) {
+  if (served(shape)) return;
+  kiln_type(shape.type, name);
+  kiln_format(shape.format, name);
 }
 
 // Kiln checks the values; of what it does not compute with they are kept for the library behind.
@@ -204,7 +209,8 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, int
                                          cudnnDataType_t* dataType, int* nbDims, int dimA[],
                                          int strideA[]) {
   return guarded([&] {
-    const kiln::cudnn::Shape& shape = shape_of(tensorDesc, "tensorDesc");
+    // One without dimensions, too: the library behind gives such for what is absent.
+    const kiln::cudnn::Shape& shape = checked(tensorDesc, "tensorDesc").shape;
     if (dataType != nullptr) *dataType = shape.type;
     if (nbDims != nullptr) *nbDims = shape.rank;
     for (int i = 0; i < shape.rank && i < nbDimsRequested; ++i) {
@@ -215,8 +221,11 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, int
 }
 
 cudnnStatus_t cudnnGetTensorSizeInBytes(cudnnTensorDescriptor_t tensorDesc, size_t* size) {
-  return guarded([&] {
-    check_pointer(size, "size", "where to store the bytes");
-    *size = kiln::cudnn::size_in_bytes(shape_of(tensorDesc, "tensorDesc"));
-  });
+  return serve(
+      Function(cudnnGetTensorSizeInBytes),
+      [&] {
+        check_pointer(size, "size", "where to store the bytes");
+        *size = kiln::cudnn::size_in_bytes(shape_of(tensorDesc, "tensorDesc"));
+      },
+      tensorDesc, size);
 }

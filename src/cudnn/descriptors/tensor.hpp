@@ -27,7 +27,7 @@ using KilnFilter =
 // so that equal ones are equal in memory.
 struct Shape {
   std::array<std::int64_t, CUDNN_DIM_MAX> dims{}, strides{};
-  std::int32_t rank = 0;  // 0: never set
+  std::int32_t rank = 0;  // 0: never set, or by the library behind to no dimensions
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::int32_t has_format =
       0;  // set by format, and so is the twin: strides alone cannot say VECT_C
@@ -75,8 +75,9 @@ Shape dense_shape(cudnnTensorFormat_t format, cudnnDataType_t type, int rank, co
 // The shape with the caller's strides. Throws BAD_PARAM.
 Shape strided_shape(cudnnDataType_t type, int rank, const int* dims, const int* strides);
 
-// Whether Kiln computes with type and format.
+// Whether Kiln computes with type and format; and the same as NOT_SUPPORTED, thrown.
 bool served(const Shape& shape);
+void check_served(const Shape& shape, const char* name);
 
 // Sets a descriptor. Throws, and leaves it as it was.
 void set(cudnnTensorStruct& tensor, const Shape& shape);

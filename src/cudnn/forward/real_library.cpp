@@ -35,7 +35,7 @@ void* open() {
 
 // None while there is no memory to open it.
 void* library() noexcept {
-  static constinit Once<void*> instance("library behind");
+  static constinit Once<void*> instance("cuDNN library");
   try {
     return instance.get(open);
   } catch (...) {

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "core/log/log.hpp"
-#include "cudnn/descriptors/tensor.hpp"
 #include "cudnn/forward/translate.hpp"
 
 namespace kiln::cudnn {
@@ -37,26 +36,16 @@ cudnnStatus_t refuse_always(Function<Parameters...> function, const char* what,
   return refuse(function.name, what, told);
 }
 
-// What the library behind has set is Kiln's now, too.
-void read_back(cudnnTensorDescriptor_t descriptor) {
-  auto* const real = real_of(descriptor);
-  auto* const get = real_function(cudnnGetTensorNdDescriptor, "cudnnGetTensorNdDescriptor");
-  if (real == nullptr || get == nullptr) return;
-  cudnnDataType_t type{};
-  int rank = 0, dims[CUDNN_DIM_MAX] = {}, strides[CUDNN_DIM_MAX] = {};
-  if (get(real, CUDNN_DIM_MAX, &type, &rank, dims, strides) != CUDNN_STATUS_SUCCESS) return;
-  set(*descriptor, strided_shape(type, rank, dims, strides));
-}
-template <class Other>
-void read_back(Other) {}
-
-template <class... Parameters>
+// Tensor descriptors at those places among the arguments are outputs. The others may be in use by
+// other threads meanwhile.
+template <std::size_t... outputs, class... Parameters>
 cudnnStatus_t refuse_or_forward_writing(Function<Parameters...> function, const char* what,
                                         std::atomic<bool>& told,
                                         std::type_identity_t<Parameters>... arguments) noexcept {
   const cudnnStatus_t status = refuse_or_forward(function, what, told, arguments...);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  return guarded([&] { (read_back(arguments), ...); }, function.name);
+  const std::tuple all(arguments...);
+  return guarded([&] { (read_back(std::get<outputs>(all)), ...); }, function.name);
 }
 
 // The types of a function's parameters.
@@ -148,16 +137,18 @@ using Parameter = typename ParametersOf<Type>::template At<i>;
 #define KILN_ARGUMENTS_33 KILN_ARGUMENTS_32, p32
 #define KILN_ARGUMENTS_34 KILN_ARGUMENTS_33, p33
 
-#define KILN_DEFINE(refusal, name, number, what)                                                  \
-  static_assert(kiln::cudnn::ParametersOf<decltype(name)>::count == (number));                    \
-  cudnnStatus_t name(KILN_PARAMETERS_##number(name)) {                                            \
-    static std::atomic<bool> told{false};                                                         \
-    return kiln::cudnn::refusal(kiln::cudnn::Function(name), what, told KILN_ARGUMENTS_##number); \
+// The refusal comes last, for it may have commas.
+#define KILN_DEFINE(name, number, what, ...)                                   \
+  static_assert(kiln::cudnn::ParametersOf<decltype(name)>::count == (number)); \
+  cudnnStatus_t name(KILN_PARAMETERS_##number(name)) {                         \
+    static std::atomic<bool> told{false};                                      \
+    return kiln::cudnn::__VA_ARGS__(kiln::cudnn::Function(name), what,         \
+                                    told KILN_ARGUMENTS_##number);             \
   }
-#define KILN_REFUSED(name, number, what) KILN_DEFINE(refuse_or_forward, name, number, what)
-#define KILN_REFUSED_WRITING(name, number, what) \
-  KILN_DEFINE(refuse_or_forward_writing, name, number, what)
-#define KILN_REFUSED_ALWAYS(name, number, what) KILN_DEFINE(refuse_always, name, number, what)
+#define KILN_REFUSED(name, number, what) KILN_DEFINE(name, number, what, refuse_or_forward)
+#define KILN_REFUSED_WRITING(name, number, what, ...) \
+  KILN_DEFINE(name, number, what, refuse_or_forward_writing<__VA_ARGS__>)
+#define KILN_REFUSED_ALWAYS(name, number, what) KILN_DEFINE(name, number, what, refuse_always)
 #define KILN_REFUSED_BY_HAND(name, number, what)
 #define KILN_UNDECLARED(name, what)                \
   extern "C" cudnnStatus_t name() {                \

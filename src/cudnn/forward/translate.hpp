@@ -30,6 +30,10 @@ Other real_of(Other value) {
   return value;
 }
 
+// What the library behind has set is Kiln's now, too. A tensor that it gives no dimensions has none
+// in Kiln's, as one that was never set. Throws.
+void read_back(cudnnTensorDescriptor_t descriptor);
+
 // Ends the twin, if there is one.
 void end_twin(Twin<cudnnHandle_t>& twin) noexcept;
 void end_twin(Twin<cudnnTensorDescriptor_t>& twin) noexcept;

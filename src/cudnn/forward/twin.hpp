@@ -3,13 +3,14 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
+
+#include "core/process/per_process.hpp"
 
 namespace kiln::cudnn {
 
 template <class Object>
 struct Twin {
-  std::mutex mutex;  // of the twin; not held while a call is forwarded
+  OwnPerProcess<OnlyLock> lock;  // of the twin; not held while a call is forwarded
   Object real = nullptr;
   std::atomic<bool> current{false};
 };

@@ -27,7 +27,7 @@ void call_real(cudnnStatus_t (*real)(Parameters...), const char* name,
 // make(&real) the first time, set(real) if the object has changed since.
 template <class Object, class Make, class Set>
 Object twin_of(Twin<Object>& twin, const Make& make, const Set& set) {
-  const std::lock_guard lock(twin.mutex);
+  const auto locked = twin.lock.lock();
   if (twin.real == nullptr) make(&twin.real);
   if (!twin.current.load(std::memory_order_relaxed)) {
     set(twin.real);
@@ -183,6 +183,22 @@ cudnnTensorTransformDescriptor_t real_of(cudnnTensorTransformDescriptor_t descri
           KILN_REAL(cudnnSetTensorTransformDescriptor, real, f.rank, f.format, f.pad_before.data(),
                     f.pad_after.data(), f.fold.data(), f.direction);
       });
+}
+
+void read_back(cudnnTensorDescriptor_t descriptor) {
+  auto* const real = real_of(descriptor);
+  auto* const get = real_function(cudnnGetTensorNdDescriptor, "cudnnGetTensorNdDescriptor");
+  if (real == nullptr || get == nullptr) return;
+  cudnnDataType_t type{};
+  int rank = 0, dims[CUDNN_DIM_MAX] = {}, strides[CUDNN_DIM_MAX] = {};
+  if (get(real, CUDNN_DIM_MAX, &type, &rank, dims, strides) != CUDNN_STATUS_SUCCESS) return;
+  if (rank == 0) {
+    descriptor->shape = {.type = type};
+  } else {
+    set(*descriptor, strided_shape(type, rank, dims, strides));
+  }
+  // The twin is what it was read from, and knows more than strides say.
+  descriptor->twin.current.store(true, std::memory_order_relaxed);
 }
 
 #define KILN_END(Object, function)                                                      \

@@ -51,7 +51,7 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolution2dForwardOutputDim(
     cudnnFilterDescriptor_t filterDesc, int* n, int* c, int* h, int* w);
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionNdForwardOutputDim(
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t inputTensorDesc,
-    cudnnFilterDescriptor_t filterDesc, int nbDims, int outputDimA[]);
+    cudnnFilterDescriptor_t filterDesc, int nbDims, int tensorOutputDimA[]);
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
@@ -80,8 +80,8 @@ typedef struct cudnnConvolutionFwdAlgoPerfStruct {
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle,
                                                                       int* count);
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionForwardAlgorithm_v7(
-    cudnnHandle_t handle, cudnnTensorDescriptor_t srcDesc, cudnnFilterDescriptor_t filterDesc,
-    cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t destDesc, int requestedAlgoCount,
+    cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnFilterDescriptor_t wDesc,
+    cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t yDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults);
 cudnnStatus_t CUDNNWINAPI cudnnFindConvolutionForwardAlgorithm(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnFilterDescriptor_t wDesc,
@@ -150,8 +150,8 @@ typedef struct cudnnConvolutionBwdDataAlgoPerfStruct {
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle,
                                                                            int* count);
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    cudnnHandle_t handle, cudnnFilterDescriptor_t filterDesc, cudnnTensorDescriptor_t diffDesc,
-    cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t gradDesc, int requestedAlgoCount,
+    cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc, cudnnTensorDescriptor_t dyDesc,
+    cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t dxDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults);
 cudnnStatus_t CUDNNWINAPI cudnnFindConvolutionBackwardDataAlgorithm(
     cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc, cudnnTensorDescriptor_t dyDesc,
@@ -210,8 +210,8 @@ typedef struct cudnnConvolutionBwdFilterAlgoPerfStruct {
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle,
                                                                              int* count);
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    cudnnHandle_t handle, cudnnTensorDescriptor_t srcDesc, cudnnTensorDescriptor_t diffDesc,
-    cudnnConvolutionDescriptor_t convDesc, cudnnFilterDescriptor_t gradDesc, int requestedAlgoCount,
+    cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnTensorDescriptor_t dyDesc,
+    cudnnConvolutionDescriptor_t convDesc, cudnnFilterDescriptor_t dwDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionBwdFilterAlgoPerf_t* perfResults);
 cudnnStatus_t CUDNNWINAPI cudnnFindConvolutionBackwardFilterAlgorithm(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnTensorDescriptor_t dyDesc,
@@ -224,7 +224,7 @@ cudnnStatus_t CUDNNWINAPI cudnnFindConvolutionBackwardFilterAlgorithmEx(
     cudnnConvolutionBwdFilterAlgoPerf_t* perfResults, void* workSpace, size_t workSpaceSizeInBytes);
 cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterWorkspaceSize(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnTensorDescriptor_t dyDesc,
-    cudnnConvolutionDescriptor_t convDesc, cudnnFilterDescriptor_t gradDesc,
+    cudnnConvolutionDescriptor_t convDesc, cudnnFilterDescriptor_t dwDesc,
     cudnnConvolutionBwdFilterAlgo_t algo, size_t* sizeInBytes);
 
 cudnnStatus_t CUDNNWINAPI cudnnConvolutionBackwardFilter(

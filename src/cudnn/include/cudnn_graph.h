@@ -41,8 +41,8 @@ cudnnStatus_t CUDNNWINAPI cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStat
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
-/* A handle is of the device of the current CUDA context; KILN_CUDNN_DEVICE=host makes it of the
- * host device. */
+/* A handle is of the device of the current CUDA context, of device 0 where there is none;
+ * KILN_CUDNN_DEVICE=host makes it of the host device. */
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle);
 cudnnStatus_t CUDNNWINAPI cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t CUDNNWINAPI cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId);
@@ -77,7 +77,9 @@ typedef struct cudnnDebugStruct {
 typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void* udata, const cudnnDebug_t* debug,
                                 const char* message);
 
-/* Kept, and given back by the getter. Kiln writes to its own log (KILN_LOG). */
+/* fptr is called for each error, by the thread whose call fails, if mask has CUDNN_SEV_ERROR_EN;
+ * the text ends in two zero bytes. Kiln has nothing of the other severities to tell: it writes to
+ * its own log (KILN_LOG). */
 cudnnStatus_t CUDNNWINAPI cudnnSetCallback(unsigned mask, void* udata, cudnnCallback_t fptr);
 cudnnStatus_t CUDNNWINAPI cudnnGetCallback(unsigned* mask, void** udata, cudnnCallback_t* fptr);
 

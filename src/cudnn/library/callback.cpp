@@ -15,7 +15,7 @@ struct Callback {
   void* user_data = nullptr;
   cudnnCallback_t function = nullptr;
 };
-constinit PerProcess<Callback> callback("callback of a cuDNN program");
+constinit PerProcess<Callback> callback("cuDNN callback");
 
 }  // namespace
 

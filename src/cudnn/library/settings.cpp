@@ -33,7 +33,7 @@ const Settings unset;
 }  // namespace
 
 const Settings& settings() noexcept {
-  static constinit Once<Settings> instance("settings for cuDNN programs");
+  static constinit Once<Settings> instance("cuDNN settings");
   try {
     return instance.get(read);
   } catch (...) {

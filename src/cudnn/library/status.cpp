@@ -1,5 +1,6 @@
 #include "cudnn/library/status.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -137,7 +138,10 @@ cudnnStatus_t status_of(kilnStatus_t status) {
 }
 
 cudnnStatus_t remember(const char* function, cudnnStatus_t status, const char* sentence) noexcept {
-  std::snprintf(last_sentence, sizeof last_sentence, "%s: %s", function, sentence);
+  // Two zero bytes end it, as callbacks expect.
+  const int length =
+      std::snprintf(last_sentence, sizeof last_sentence - 1, "%s: %s", function, sentence);
+  last_sentence[std::min<std::size_t>(length, sizeof last_sentence - 2) + 1] = 0;
   tell_callback(status, last_sentence);
   return status;
 }

@@ -12,6 +12,7 @@ void check_problem(const ConvolutionCall& call) { must(kilnDestroyPlan(create_pl
 float measure(ConvolutionCall call) {
   check_problem(call);
   const cudnnContext& context = context_of(call.handle);
+  const HandlesContext current(context);
   const DescriptorNames names = names_of(call.pass);
   std::optional<DeviceMemory> made[3];
   const auto fill = [&](const void*& operand, std::size_t bytes, std::size_t at) {

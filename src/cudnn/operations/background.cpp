@@ -63,7 +63,7 @@ using Table = std::unordered_map<std::string, std::unique_ptr<Entry>>;
 // Null where the table is full.
 Entry* find_or_add(const std::string& key) {
   constexpr std::size_t capacity = 4096;
-  static constinit PerProcess<Table> table("plans of cuDNN programs");
+  static constinit PerProcess<Table> table("cuDNN plans");
   const auto entries = table.lock();
   if (const auto found = entries->find(key); found != entries->end()) return found->second.get();
   if (entries->size() >= capacity) return nullptr;

@@ -103,10 +103,17 @@ kilnReduceTensorOp_t kiln_op(cudnnReduceTensorOp_t op) {
              "reduceTensorOp is CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS; expected another");
 }
 
+// Those whose result is one of the elements have indices; the others are asked for none, whatever
+// the descriptor says.
+bool has_indices(cudnnReduceTensorOp_t op) {
+  return op == CUDNN_REDUCE_TENSOR_MIN || op == CUDNN_REDUCE_TENSOR_MAX ||
+         op == CUDNN_REDUCE_TENSOR_AMAX;
+}
+
 // Throws what a reduction is refused for.
 kilnReduceTensorOp_t reduction_of(cudnnReduceTensorDescriptor_t descriptor) {
   const kiln::cudnn::ReduceFields& fields = kiln::cudnn::fields_of(descriptor);
-  if (fields.indices != CUDNN_REDUCE_TENSOR_NO_INDICES)
+  if (fields.indices != CUDNN_REDUCE_TENSOR_NO_INDICES && has_indices(fields.op))
     kiln::fail(KILN_STATUS_NOT_SUPPORTED,
                "reduceTensorDesc asks for indices; expected CUDNN_REDUCE_TENSOR_NO_INDICES");
   kiln::cudnn::kiln_compute_type(fields.compute_type, "reduceTensorDesc's compute type");

@@ -36,6 +36,18 @@ class Event {
 
 }  // namespace
 
+HandlesContext::HandlesContext(const cudnnContext& context) {
+  if (context.device_kind == KILN_DEVICE_HOST) return;
+  const cuda::Driver& driver = cuda::driver();
+  CUdevice device = 0;
+  CUcontext primary = nullptr;
+  cuda::check(driver.cuDeviceGet(&device, context.ordinal), "cuDeviceGet");
+  cuda::check(driver.cuDevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain");
+  // Kiln's own device retains it for the life of the process, so this need not for longer.
+  driver.cuDevicePrimaryCtxRelease(device);
+  current_.emplace(primary);
+}
+
 float milliseconds(const cudnnContext& context, const std::function<void()>& work) {
   work();
   if (context.device_kind == KILN_DEVICE_HOST) {

@@ -3,10 +3,22 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "cudnn/library/handle.hpp"
+#include "device/cuda/current_context.hpp"
 
 namespace kiln::cudnn {
+
+// Makes the context of a handle's device current for a scope, which what follows needs: the thread
+// may have none, or another. Does nothing on the host device. Throws.
+class HandlesContext {
+ public:
+  explicit HandlesContext(const cudnnContext& context);
+
+ private:
+  std::optional<cuda::CurrentContext> current_;
+};
 
 // Milliseconds of one execution on the handle's stream, after one that made whatever it needs:
 // between events on a GPU, by the steady clock on the host device. Throws.

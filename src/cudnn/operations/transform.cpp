@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/hexadecimal.hpp"
 #include "cudnn/descriptors/elements.hpp"
 #include "cudnn/descriptors/types.hpp"
 #include "cudnn/forward/translate.hpp"
@@ -41,6 +42,30 @@ bool pads(const TransformFields& f) {
   return false;
 }
 
+// Of an operand with elements. Throws.
+void check_address(const void* data, const Shape& shape, const char* name) {
+  if (size_in_bytes(shape) == 0) return;
+  kiln::api::check_pointer(data, name, "the address of a tensor");
+  const std::size_t element = kiln::cudnn::bytes_of(shape.type);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (address % element != 0)
+    kiln::fail(KILN_STATUS_BAD_PARAM, name, " is at ", kiln::hexadecimal(address),
+               "; expected a multiple of ", element);
+}
+
+// The destination becomes zeros first, so all that Kiln would refuse later is refused before.
+void check_operands(const void* alpha, const Shape& source, const void* source_data,
+                    const Shape& dest, const void* dest_data) {
+  kiln::api::check_pointer(alpha, "alpha", "the address of a host value");
+  check_address(source_data, source, "srcData");
+  check_address(dest_data, dest, "destData");
+  const auto from = reinterpret_cast<std::uintptr_t>(source_data);
+  const auto to = reinterpret_cast<std::uintptr_t>(dest_data);
+  if (from < to + size_in_bytes(dest) && to < from + size_in_bytes(source))
+    kiln::fail(KILN_STATUS_BAD_PARAM,
+               "srcData overlaps destData; expected tensors apart from each other");
+}
+
 std::int64_t padded(const TransformFields& f, const Shape& source, int i) {
   return source.dims[i] + f.pad_before[i] + f.pad_after[i];
 }
@@ -51,6 +76,8 @@ void transform(cudnnHandle_t handle, const TransformFields& f, const void* alpha
                const Shape& source, const void* source_data, const void* beta, const Shape& dest,
                void* dest_data) {
   check_served(f);
+  kiln::cudnn::check_served(source, "srcDesc");
+  kiln::cudnn::check_served(dest, "destDesc");
   for (int i = 0; i < source.rank; ++i)
     if (source.rank != dest.rank || static_cast<int>(f.rank) != source.rank ||
         dest.dims[i] != padded(f, source, i))
@@ -75,6 +102,7 @@ void transform(cudnnHandle_t handle, const TransformFields& f, const void* alpha
   kiln::api::check_pointer(beta, "beta", "the address of a host value");
   if (in_double ? *static_cast<const double*>(beta) != 0 : *static_cast<const float*>(beta) != 0)
     kiln::fail(KILN_STATUS_NOT_SUPPORTED, "beta is not 0; expected 0 of a transform that pads");
+  check_operands(alpha, source, source_data, dest, dest_data);
   static constexpr double zero = 0;  // as a float, too
   must(kilnSetTensor(kiln_handle(handle), to.get(), dest_data, &zero));
   set(middle, dest, source.dims.data(), "destDesc");
@@ -103,46 +131,57 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha,
 cudnnStatus_t cudnnInitTransformDest(cudnnTensorTransformDescriptor_t transformDesc,
                                      cudnnTensorDescriptor_t srcDesc,
                                      cudnnTensorDescriptor_t destDesc, size_t* destSizeInBytes) {
-  return kiln::cudnn::guarded([&] {
-    const TransformFields& f = kiln::cudnn::fields_of(transformDesc);
-    const Shape& source = shape_of(srcDesc, "srcDesc");
-    cudnnTensorStruct& dest = checked(destDesc, "destDesc");
-    check_served(f);
-    if (static_cast<int>(f.rank) != source.rank)
-      kiln::fail(KILN_STATUS_BAD_PARAM, "srcDesc has ", source.rank, " dimensions; expected ",
-                 f.rank, ", those of transformDesc");
-    std::array<int, CUDNN_DIM_MAX> dims{};
-    for (int i = 0; i < source.rank; ++i) dims[i] = static_cast<int>(padded(f, source, i));
-    const Shape shape =
-        kiln::cudnn::dense_shape(f.format, source.type, source.rank, dims.data(), 0, "dimA");
-    set(dest, shape);
-    if (destSizeInBytes != nullptr) *destSizeInBytes = size_in_bytes(shape);
-  });
+  bool by_kiln = false;
+  const cudnnStatus_t status = serve(
+      Function(cudnnInitTransformDest),
+      [&] {
+        const TransformFields& f = kiln::cudnn::fields_of(transformDesc);
+        const Shape& source = shape_of(srcDesc, "srcDesc");
+        cudnnTensorStruct& dest = checked(destDesc, "destDesc");
+        check_served(f);
+        if (static_cast<int>(f.rank) != source.rank)
+          kiln::fail(KILN_STATUS_BAD_PARAM, "srcDesc has ", source.rank, " dimensions; expected ",
+                     f.rank, ", those of transformDesc");
+        std::array<int, CUDNN_DIM_MAX> dims{};
+        for (int i = 0; i < source.rank; ++i) dims[i] = static_cast<int>(padded(f, source, i));
+        const Shape shape =
+            kiln::cudnn::dense_shape(f.format, source.type, source.rank, dims.data(), 0, "dimA");
+        const std::size_t bytes = destSizeInBytes != nullptr ? size_in_bytes(shape) : 0;
+        set(dest, shape);
+        if (destSizeInBytes != nullptr) *destSizeInBytes = bytes;
+        by_kiln = true;
+      },
+      transformDesc, srcDesc, destDesc, destSizeInBytes);
+  if (by_kiln || status != CUDNN_STATUS_SUCCESS) return status;
+  return kiln::cudnn::guarded([&] { kiln::cudnn::read_back(destDesc); });
 }
 
 cudnnStatus_t cudnnTransformTensorEx(cudnnHandle_t handle,
-                                     cudnnTensorTransformDescriptor_t transDesc, const void* alpha,
-                                     cudnnTensorDescriptor_t srcDesc, const void* srcData,
-                                     const void* beta, cudnnTensorDescriptor_t destDesc,
-                                     void* destData) {
+                                     cudnnTensorTransformDescriptor_t transformDesc,
+                                     const void* alpha, cudnnTensorDescriptor_t srcDesc,
+                                     const void* srcData, const void* beta,
+                                     cudnnTensorDescriptor_t destDesc, void* destData) {
   return serve(
       Function(cudnnTransformTensorEx),
       [&] {
-        transform(handle, kiln::cudnn::fields_of(transDesc), alpha, shape_of(srcDesc, "srcDesc"),
-                  srcData, beta, shape_of(destDesc, "destDesc"), destData);
+        transform(handle, kiln::cudnn::fields_of(transformDesc), alpha,
+                  shape_of(srcDesc, "srcDesc"), srcData, beta, shape_of(destDesc, "destDesc"),
+                  destData);
       },
-      handle, transDesc, alpha, srcDesc, srcData, beta, destDesc, destData);
+      handle, transformDesc, alpha, srcDesc, srcData, beta, destDesc, destData);
 }
 
-cudnnStatus_t cudnnTransformFilter(cudnnHandle_t handle, cudnnTensorTransformDescriptor_t transDesc,
+cudnnStatus_t cudnnTransformFilter(cudnnHandle_t handle,
+                                   cudnnTensorTransformDescriptor_t transformDesc,
                                    const void* alpha, cudnnFilterDescriptor_t srcDesc,
                                    const void* srcData, const void* beta,
                                    cudnnFilterDescriptor_t destDesc, void* destData) {
   return serve(
       Function(cudnnTransformFilter),
       [&] {
-        transform(handle, kiln::cudnn::fields_of(transDesc), alpha, shape_of(srcDesc, "srcDesc"),
-                  srcData, beta, shape_of(destDesc, "destDesc"), destData);
+        transform(handle, kiln::cudnn::fields_of(transformDesc), alpha,
+                  shape_of(srcDesc, "srcDesc"), srcData, beta, shape_of(destDesc, "destDesc"),
+                  destData);
       },
-      handle, transDesc, alpha, srcDesc, srcData, beta, destDesc, destData);
+      handle, transformDesc, alpha, srcDesc, srcData, beta, destDesc, destData);
 }

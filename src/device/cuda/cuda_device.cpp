@@ -3,6 +3,7 @@
 
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
+#include "device/cuda/current_context.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/tensor_map.hpp"
 #include "device/device.hpp"
@@ -11,28 +12,8 @@ namespace kiln {
 namespace {
 
 using cuda::check;
+using cuda::CurrentContext;
 using cuda::driver;
-
-// Makes a context current for a scope; free of cost where the caller's thread has it current.
-class CurrentContext {
- public:
-  explicit CurrentContext(CUcontext context) {
-    CUcontext current = nullptr;
-    check(driver().cuCtxGetCurrent(&current), "cuCtxGetCurrent");
-    if (current == context) return;
-    check(driver().cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    pushed_ = true;
-  }
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-  ~CurrentContext() {
-    CUcontext ignored;
-    if (pushed_) driver().cuCtxPopCurrent(&ignored);
-  }
-
- private:
-  bool pushed_ = false;
-};
 
 // While any stream of the process is captured into a CUDA graph, the driver refuses a module's
 // load, and the capture fails with it, unless the loading thread says that it takes no part.

@@ -48,17 +48,69 @@ BOOST_AUTO_TEST_CASE(objects_have_twins_that_follow_them) {
   BOOST_TEST(living_in_stand_in() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_other_library_sets_is_read_back) {
-  const Tensor x({2, 3, 4, 5}), derived;
-  KILN_OK(cudnnDeriveBNTensorDescriptor(derived, x, CUDNN_BATCHNORM_SPATIAL));
-  int rank = 0;
+// What Kiln's descriptor says.
+struct Said {
+  int rank = -1;
   std::array<int, CUDNN_DIM_MAX> dims{}, strides{};
   cudnnDataType_t type{};
-  KILN_OK(cudnnGetTensorNdDescriptor(derived, CUDNN_DIM_MAX, &type, &rank, dims.data(),
-                                     strides.data()));
-  BOOST_TEST(rank == 4);
-  BOOST_TEST(dims[1] == 3);
-  BOOST_TEST(dims[2] == 1);
+  explicit Said(cudnnTensorDescriptor_t descriptor) {
+    KILN_OK(cudnnGetTensorNdDescriptor(descriptor, CUDNN_DIM_MAX, &type, &rank, dims.data(),
+                                       strides.data()));
+  }
+};
+
+BOOST_AUTO_TEST_CASE(what_the_other_library_sets_is_read_back) {
+  const Tensor x({2, 3, 4, 5}, CUDNN_TENSOR_NHWC), derived;
+  KILN_OK(cudnnDeriveBNTensorDescriptor(derived, x, CUDNN_BATCHNORM_SPATIAL));
+  const Said said(derived);
+  BOOST_TEST(said.rank == 4);
+  BOOST_TEST(said.dims[1] == 3);
+  BOOST_TEST(said.dims[2] == 1);
+  // What it only reads is not: it would give strides of its own.
+  BOOST_TEST(Said(x).strides[1] == 1);
+  BOOST_TEST(Said(x).strides[3] == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_absent_has_no_dimensions) {
+  const Handle handle;
+  const Tensor matrix({1, 2, 3, 4}), bias;
+  void *matrix_at = nullptr, *bias_at = nullptr;
+  KILN_OK(cudnnGetRNNWeightParams(handle, nullptr, 0, 0, nullptr, 0, matrix, &matrix_at, bias,
+                                  &bias_at));
+  BOOST_TEST(Said(matrix).rank == 0);
+  BOOST_TEST(Said(bias).rank == 4);
+  BOOST_TEST(Said(bias).dims[2] == 6);
+  BOOST_TEST(Said(bias).type == CUDNN_DATA_HALF);
+  const Floats x(24, 1);
+  KILN_REFUSES(CUDNN_STATUS_BAD_PARAM, "Desc was never set",
+               cudnnTransformTensor(handle, &one, matrix, x.data(), &zero, matrix, nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(queries_of_what_kiln_does_not_compute_with) {
+  const Tensor vectors({1, 8, 4, 1}, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_INT8x4), floats({1, 1});
+  std::size_t bytes = 0;
+  KILN_OK(cudnnGetTensorSizeInBytes(vectors, &bytes));
+  BOOST_TEST(bytes == 1008u);
+  KILN_OK(cudnnGetTensorSizeInBytes(floats, &bytes));
+  BOOST_TEST(bytes == sizeof(float));
+  const Filter filter;
+  KILN_OK(
+      cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_INT8x4, CUDNN_TENSOR_NCHW_VECT_C, 1, 4, 1, 1));
+  KILN_REFUSES(CUDNN_STATUS_NOT_SUPPORTED, "no such function",
+               cudnnGetFilterSizeInBytes(filter, &bytes));
+}
+
+BOOST_AUTO_TEST_CASE(a_transform_that_folds) {
+  const Tensor x({1, 3, 4, 5}), dest;
+  const Transform transform;
+  const std::array<std::uint32_t, 2> fold{2, 1};  // of height and width
+  KILN_OK(cudnnSetTensorTransformDescriptor(transform, 4, CUDNN_TENSOR_NCHW, nullptr, nullptr,
+                                            fold.data(), CUDNN_TRANSFORM_FOLD));
+  std::size_t bytes = 0;
+  KILN_OK(cudnnInitTransformDest(transform, x, dest, &bytes));
+  BOOST_TEST(bytes == 4321u);
+  BOOST_TEST(Said(dest).dims[1] == 6);
+  BOOST_TEST(Said(dest).dims[2] == 2);
 }
 
 BOOST_AUTO_TEST_CASE(kiln_serves_what_it_can) {

@@ -1,6 +1,7 @@
 // What cuDNN means by its calls, where Kiln's own mean something else or have no such call.
 #include <array>
 #include <cmath>
+#include <string>
 #include <thread>
 
 #include "objects.hpp"
@@ -198,6 +199,43 @@ BOOST_AUTO_TEST_CASE(a_transform_that_pads) {
   KILN_REFUSES(
       CUDNN_STATUS_NOT_SUPPORTED, "beta",
       cudnnTransformTensorEx(handle, transform, &one, source, x.data(), &one, dest, y.data()));
+  // What is refused leaves the destination as it was.
+  const Floats sevens(22, 7);
+  Floats kept = sevens;
+  const auto refuses = [&](const char* part, const float* alpha, const float* from) {
+    KILN_REFUSES(
+        CUDNN_STATUS_BAD_PARAM, part,
+        cudnnTransformTensorEx(handle, transform, alpha, source, from, &zero, dest, kept.data()));
+    BOOST_TEST(kept == sevens, boost::test_tools::per_element());
+  };
+  refuses("alpha is null", nullptr, x.data());
+  refuses("srcData is null", &one, nullptr);
+  refuses("srcData overlaps destData", &one, kept.data() + 17);
+  const auto* const bytes_of_x = reinterpret_cast<const char*>(x.data());
+  refuses("expected a multiple of 4", &one, reinterpret_cast<const float*>(bytes_of_x + 1));
+  // Just behind it nothing overlaps.
+  KILN_OK(cudnnTransformTensorEx(handle, transform, &one, source, kept.data() + 18, &zero, dest,
+                                 kept.data()));
+  BOOST_TEST(kept[4] == 7);
+}
+
+BOOST_AUTO_TEST_CASE(a_transform_of_vectors) {
+  const Handle handle;
+  const Transform transform;
+  KILN_OK(cudnnSetTensorTransformDescriptor(transform, 4, CUDNN_TENSOR_NCHW, nullptr, nullptr,
+                                            nullptr, CUDNN_TRANSFORM_FOLD));
+  const Tensor plain({1, 4, 1, 1}), vectors({1, 4, 1, 1}, CUDNN_TENSOR_NCHW_VECT_C);
+  const Floats x{1, 2, 3, 4};
+  Floats y(4, 7);
+  const auto refuses = [&](const char* part, cudnnTensorDescriptor_t from,
+                           cudnnTensorDescriptor_t to) {
+    KILN_REFUSES(
+        CUDNN_STATUS_NOT_SUPPORTED, part,
+        cudnnTransformTensorEx(handle, transform, &one, from, x.data(), &zero, to, y.data()));
+    BOOST_TEST(y == Floats(4, 7), boost::test_tools::per_element());
+  };
+  refuses("srcDesc is of format NCHW_VECT_C", vectors, plain);
+  refuses("destDesc is of format NCHW_VECT_C", plain, vectors);
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_from_one_format_to_another) {
@@ -240,6 +278,31 @@ BOOST_AUTO_TEST_CASE(reductions) {
                reduce(CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS, CUDNN_REDUCE_TENSOR_NO_INDICES));
   KILN_REFUSES(CUDNN_STATUS_NOT_SUPPORTED, "indices",
                reduce(CUDNN_REDUCE_TENSOR_MAX, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES));
+  // The others have none to give, whether asked or not.
+  KILN_OK(reduce(CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES));
+  BOOST_TEST(y == (Floats{2, 3.5F}), boost::test_tools::per_element());
+}
+
+// Two zero bytes end what a callback is told, also where a long sentence is cut.
+BOOST_AUTO_TEST_CASE(what_a_callback_is_told) {
+  struct Told {
+    std::string text;
+    char behind = 1;
+    cudnnStatus_t status{};
+  } told;
+  KILN_OK(cudnnSetCallback(
+      CUDNN_SEV_ERROR_EN, &told,
+      [](cudnnSeverity_t, void* to, const cudnnDebug_t* debug, const char* message) {
+        auto& here = *static_cast<Told*>(to);
+        here.text = message;
+        here.behind = message[here.text.size() + 1];
+        here.status = debug->cudnnStatus;
+      }));
+  KILN_REFUSES(CUDNN_STATUS_BAD_PARAM, "tensorDesc is null", cudnnCreateTensorDescriptor(nullptr));
+  KILN_OK(cudnnSetCallback(0, nullptr, nullptr));
+  BOOST_TEST(told.text == last_sentence());
+  BOOST_TEST(told.behind == 0);
+  BOOST_TEST(told.status == CUDNN_STATUS_BAD_PARAM);
 }
 
 // A setter that fails leaves the descriptor as it was.

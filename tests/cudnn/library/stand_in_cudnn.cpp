@@ -19,6 +19,9 @@ struct cudnnTensorStruct {
 struct cudnnLRNStruct {
   std::uint32_t mark = 3;
 };
+struct cudnnTensorTransformStruct {
+  std::uint32_t mark = 4, fold = 1;
+};
 
 namespace {
 int living = 0;
@@ -98,6 +101,41 @@ cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescript
 cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived,
                                             cudnnTensorDescriptor_t x, cudnnBatchNormMode_t) {
   return cudnnSetTensor4dDescriptor(derived, CUDNN_TENSOR_NCHW, x->type, 1, x->dims[1], 1, 1);
+}
+// A matrix that is absent, and its bias.
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t, int32_t, size_t,
+                                      const void*, int32_t, cudnnTensorDescriptor_t matrix, void**,
+                                      cudnnTensorDescriptor_t bias, void**) {
+  *matrix = {};
+  return cudnnSetTensor4dDescriptor(bias, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, 1, 1, 6, 1);
+}
+cudnnStatus_t cudnnGetTensorSizeInBytes(cudnnTensorDescriptor_t descriptor, size_t* size) {
+  *size = 1000 + static_cast<size_t>(descriptor->dims[1]);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnCreateTensorTransformDescriptor(cudnnTensorTransformDescriptor_t* descriptor) {
+  *descriptor = new cudnnTensorTransformStruct;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyTensorTransformDescriptor(cudnnTensorTransformDescriptor_t descriptor) {
+  delete descriptor;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t descriptor,
+                                                uint32_t, cudnnTensorFormat_t, const int32_t[],
+                                                const int32_t[], const uint32_t fold[],
+                                                cudnnFoldingDirection_t) {
+  descriptor->fold = fold[0];
+  return CUDNN_STATUS_SUCCESS;
+}
+// Folds the height into the channels.
+cudnnStatus_t cudnnInitTransformDest(cudnnTensorTransformDescriptor_t transform,
+                                     cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t dest,
+                                     size_t* bytes) {
+  const int fold = static_cast<int>(transform->fold);
+  *bytes = 4321;
+  return cudnnSetTensor4dDescriptor(dest, CUDNN_TENSOR_NCHW, x->type, x->dims[0], x->dims[1] * fold,
+                                    x->dims[2] / fold, x->dims[3]);
 }
 // Of FLOAT tensors Kiln's own is called.
 cudnnStatus_t cudnnAddTensor(cudnnHandle_t, const void*, cudnnTensorDescriptor_t a, const void*,

@@ -15,7 +15,7 @@ extern "C" {
 cudnnStatus_t CUDNNWINAPI cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc);
 cudnnStatus_t CUDNNWINAPI cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc);
 
-/* NCHW_VECT_C is refused. */
+/* NCHW_VECT_C can be set, and no operation takes it. */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnTensorFormat_t format,
                                                      cudnnDataType_t dataType, int n, int c, int h,
@@ -37,6 +37,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t t
                                                        cudnnTensorFormat_t format,
                                                        cudnnDataType_t dataType, int nbDims,
                                                        const int dimA[]);
+/* nbDims is 0 of a descriptor that was never set. */
 cudnnStatus_t CUDNNWINAPI cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      int nbDimsRequested, cudnnDataType_t* dataType,
                                                      int* nbDims, int dimA[], int strideA[]);
@@ -72,7 +73,7 @@ cudnnStatus_t CUDNNWINAPI cudnnTransformTensor(cudnnHandle_t handle, const void*
 
 /* The same through a transform, which may pad and change the format; folding is refused. */
 cudnnStatus_t CUDNNWINAPI cudnnTransformTensorEx(cudnnHandle_t handle,
-                                                 cudnnTensorTransformDescriptor_t transDesc,
+                                                 cudnnTensorTransformDescriptor_t transformDesc,
                                                  const void* alpha, cudnnTensorDescriptor_t srcDesc,
                                                  const void* srcData, const void* beta,
                                                  cudnnTensorDescriptor_t destDesc, void* destData);
@@ -121,7 +122,7 @@ cudnnStatus_t CUDNNWINAPI cudnnScaleTensor(cudnnHandle_t handle, cudnnTensorDesc
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-/* FLATTENED_INDICES is refused. */
+/* FLATTENED_INDICES is refused of MIN, MAX and AMAX, and without meaning to the others. */
 typedef enum {
   CUDNN_REDUCE_TENSOR_NO_INDICES = 0,
   CUDNN_REDUCE_TENSOR_FLATTENED_INDICES = 1
@@ -147,7 +148,7 @@ cudnnStatus_t CUDNNWINAPI cudnnGetReduceTensorDescriptor(
     cudnnDataType_t* reduceTensorCompType, cudnnNanPropagation_t* reduceTensorNanOpt,
     cudnnReduceTensorIndices_t* reduceTensorIndices, cudnnIndicesType_t* reduceTensorIndicesType);
 
-/* Both sizes are 0. */
+/* Both sizes are 0. What cudnnReduceTensor refuses is refused. */
 cudnnStatus_t CUDNNWINAPI cudnnGetReductionIndicesSize(
     cudnnHandle_t handle, cudnnReduceTensorDescriptor_t reduceTensorDesc,
     cudnnTensorDescriptor_t aDesc, cudnnTensorDescriptor_t cDesc, size_t* sizeInBytes);
