@@ -133,8 +133,8 @@ device_inline T inside(T x, T low, T high) {
   return x > low && x < high ? T(1) : (x == x ? T(0) : x);
 }
 
-// The derivative: of x or, where kiln/activation.h says so, of y = f(x), as v. Coefficients that y is compared
-// with come rounded to y's type.
+// The derivative: of x or, where kiln/activation.h says so, of y = f(x), as v. Coefficients that y
+// is compared with come rounded to y's type.
 template <int MODE, bool BRIEF, class T>
 device_inline T activation_slope(T v, Coefficients<T> coef) {
   using F = Functions<BRIEF, T>;

@@ -1,5 +1,5 @@
-// Filter gradient of channels-last tensors with few channels a group: sums of all taps of a few rows
-// of the filter in registers, over the whole chip where workspace lets blocks meet.
+// Filter gradient of channels-last tensors with few channels a group: sums of all taps of a few
+// rows of the filter in registers, over the whole chip where workspace lets blocks meet.
 #pragma once
 
 #include "engines/engine.hpp"
