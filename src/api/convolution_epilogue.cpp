@@ -82,6 +82,17 @@ kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t
   return run_list(plan->epilogue, count, operands, first, second, y, function, execute);
 }
 
+// What makes the problem of a list, forward or transposed, from descriptors that are looked at
+// then.
+template <class Make>
+auto maker(Make make, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
+           kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc) {
+  return [=](const kiln::EpilogueList& list) {
+    return make(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
+                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
+  };
+}
+
 template <class Make>
 kilnStatus_t create_list_plan(const char* operation, kilnHandle_t handle,
                               kilnEpilogueDescriptor_t epilogueDesc, kilnPlan_t* plan,
@@ -173,11 +184,7 @@ kilnStatus_t kilnCreateConvolutionForwardEpiloguePlan(
     kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
     kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
   return create_list_plan("ConvolutionForwardEpilogue", handle, epilogueDesc, plan,
-                          [&](const kiln::EpilogueList& list) {
-                            return kiln::make_convolution(
-                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
-                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
-                          });
+                          maker(kiln::make_convolution, xDesc, wDesc, convDesc, yDesc));
 }
 
 kilnStatus_t kilnExecuteConvolutionForwardEpilogue(kilnHandle_t handle, kilnPlan_t plan,
@@ -195,12 +202,9 @@ kilnStatus_t kilnConvolutionForwardEpilogue(kilnHandle_t handle, const void* alp
                                             kilnEpilogueDescriptor_t epilogueDesc, int operandCount,
                                             const void* const operands[],
                                             kilnTensorDescriptor_t yDesc, void* y) {
-  return run_list_at_once(
-      handle, {.alpha = alpha, .beta = beta}, epilogueDesc, operandCount, operands, {"x", x},
-      {"w", w}, {"y", y}, [&](const kiln::EpilogueList& list) {
-        return kiln::make_convolution(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
-                                      tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
-      });
+  return run_list_at_once(handle, {.alpha = alpha, .beta = beta}, epilogueDesc, operandCount,
+                          operands, {"x", x}, {"w", w}, {"y", y},
+                          maker(kiln::make_convolution, xDesc, wDesc, convDesc, yDesc));
 }
 
 kilnStatus_t kilnCreateConvolutionTransposedEpiloguePlan(
@@ -208,11 +212,7 @@ kilnStatus_t kilnCreateConvolutionTransposedEpiloguePlan(
     kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,
     kilnTensorDescriptor_t yDesc, kilnPlan_t* plan) {
   return create_list_plan("ConvolutionTransposedEpilogue", handle, epilogueDesc, plan,
-                          [&](const kiln::EpilogueList& list) {
-                            return kiln::make_convolution_transposed(
-                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
-                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
-                          });
+                          maker(kiln::make_convolution_transposed, xDesc, wDesc, convDesc, yDesc));
 }
 
 kilnStatus_t kilnExecuteConvolutionTransposedEpilogue(kilnHandle_t handle, kilnPlan_t plan,
@@ -231,9 +231,5 @@ kilnStatus_t kilnConvolutionTransposedEpilogue(
     const void* const operands[], kilnTensorDescriptor_t yDesc, void* y) {
   return run_list_at_once(handle, {.alpha = alpha, .beta = beta}, epilogueDesc, operandCount,
                           operands, {"w", w}, {"x", x}, {"y", y},
-                          [&](const kiln::EpilogueList& list) {
-                            return kiln::make_convolution_transposed(
-                                checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
-                                tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
-                          });
+                          maker(kiln::make_convolution_transposed, xDesc, wDesc, convDesc, yDesc));
 }
