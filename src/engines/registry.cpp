@@ -2,9 +2,9 @@
 // problem.
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
-#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
-#include "engines/conv/dense/nhwc_wgmma.hpp"
-#include "engines/conv/dense/wgrad.hpp"
+#include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
@@ -14,23 +14,23 @@
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
-#include "engines/conv/halo/nchw.hpp"
-#include "engines/conv/halo/nchw_wgmma.hpp"
-#include "engines/conv/halo/nhwc.hpp"
-#include "engines/conv/halo/nhwc_wgmma.hpp"
+#include "engines/conv/halo/halo_nchw.hpp"
+#include "engines/conv/halo/halo_nchw_wgmma.hpp"
+#include "engines/conv/halo/halo_nhwc.hpp"
+#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/wgrad/implicit_gemm.hpp"
-#include "engines/conv/wgrad/nchw.hpp"
-#include "engines/conv/wgrad/nhwc.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
+#include "engines/conv/wgrad/wgrad_nchw.hpp"
+#include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "engines/engine.hpp"
 #include "engines/pointwise/pointwise.hpp"
 #include "engines/pointwise/transpose.hpp"
-#include "engines/pooling/backward_tiled.hpp"
 #include "engines/pooling/pooling.hpp"
+#include "engines/pooling/pooling_backward_tiled.hpp"
 #include "engines/reduction/reduction.hpp"
-#include "engines/softmax/online.hpp"
 #include "engines/softmax/softmax.hpp"
+#include "engines/softmax/softmax_online.hpp"
 
 namespace kiln {
 
@@ -46,16 +46,17 @@ std::vector<const Engine*> make_engines() {
 std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
-      make_engines<DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloWgmmaEngine,
-                   HaloWgmmaPlanarEngine, HaloGemmEngine, HaloGemmWgmmaEngine, HaloGemmPlanarEngine,
-                   HaloGemmPlanarWgmmaEngine, FewChannelsEngine, FewChannelsWgmmaEngine,
-                   FewRowsEngine, FewRowsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-                   GroupedNhwcEngine, DepthwiseNhwcEngine, SlidingWindowEngine, DirectEngine,
-                   DepthwiseWgradEngine, GroupedWgradEngine, DenseWgradEngine,
-                   WgradChannelsLastEngine, WgradPlanarEngine, WgradPlanarWgmmaEngine,
-                   WgradMmaEngine, WgradFmaEngine, DirectWgradEngine, PoolingBackwardTiledEngine,
-                   PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine,
-                   PointwiseEngine, ReductionEngine>);
+      make_engines<DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine,
+                   HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
+                   HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine,
+                   FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
+                   FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
+                   GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
+                   WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine,
+                   WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
+                   WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
+                   WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/core/demangle.hpp>
 #include <boost/test/unit_test.hpp>
+#include <cctype>
+#include <typeinfo>
 
 #include "core/error.hpp"
 #include "device/device.hpp"
@@ -45,6 +48,18 @@ Answer answer(const Problem& problem, const DeviceDescription& device,
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(choice)
+
+BOOST_AUTO_TEST_CASE(classes_of_engines_are_named_as_the_engines) {
+  for (const Engine* engine : engines()) {
+    std::string expected = "kiln::";
+    bool capital = true;
+    for (const char c : std::string(engine->name())) {
+      if (c != '_') expected += capital ? static_cast<char>(std::toupper(c)) : c;
+      capital = c == '_';
+    }
+    BOOST_TEST(boost::core::demangle(typeid(*engine).name()) == expected + "Engine");
+  }
+}
 
 BOOST_AUTO_TEST_CASE(remembered_choices_are_those_of_their_own_question) {
   const ConvolutionProblem problem = problem_of("mb4ic64ih14oc96kh3ph1");

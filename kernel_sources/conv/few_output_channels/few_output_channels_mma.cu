@@ -39,7 +39,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
   const auto landed = [](int) { block_barrier(); };
 #pragma unroll 1
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
-    const FewRowsTile tile(walk.number);
+    const FewOutputChannelsTile tile(walk.number);
     const int steps = CHUNKS * (tile.r.end - tile.r.begin);
     sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source

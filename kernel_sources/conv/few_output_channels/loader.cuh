@@ -61,7 +61,7 @@ struct HaloLoader {
         memory(shared + Order::unit() * Order::UNIT_BYTES),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(const FewRowsTile& tile, int number, int to) {
+  device_inline void start(const FewOutputChannelsTile& tile, int number, int to) {
     chunk = source + static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
             static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C) +
             static_cast<offset_t>(number * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
@@ -165,7 +165,7 @@ struct FilterLoader {
         rows(table),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(const FewRowsTile& tile, int number, int to) {
+  device_inline void start(const FewOutputChannelsTile& tile, int number, int to) {
     chunk = w + static_cast<i64>(tile.group) * W_STRIDE_GROUP +
             static_cast<offset_t>(number * CHUNK_CHANNELS) * W_STRIDE_C;
     left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;

@@ -24,7 +24,7 @@ struct ChunkWalk {
 
   // landed(place): once what is left of a stage, at `place`, has been stored by this thread.
   template <class Landed>
-  device_inline void begin(const FewRowsTile& tile, const Landed& landed) {
+  device_inline void begin(const FewOutputChannelsTile& tile, const Landed& landed) {
     taps = tile.r;
     chunk = 0, r = taps.begin;
     if (loaded != number) {
@@ -44,7 +44,7 @@ struct ChunkWalk {
   }
 
  private:
-  device_inline void start(const FewRowsTile& of, int first, int to) {
+  device_inline void start(const FewOutputChannelsTile& of, int first, int to) {
     halo_loader.start(of, first, to);
     filter_loader.start(of, first, to);
   }
@@ -52,7 +52,7 @@ struct ChunkWalk {
   device_inline void start_ahead() {
     const bool last = chunk + 1 == CHUNKS;
     const u32 next = last ? number + grid_x() : number;
-    if (next < tiles) start(FewRowsTile(next), last ? 0 : chunk + 1, STAGE_BYTES - stage);
+    if (next < tiles) start(FewOutputChannelsTile(next), last ? 0 : chunk + 1, STAGE_BYTES - stage);
   }
   template <class Landed>
   device_inline void land(int place, const Landed& landed) {
@@ -69,8 +69,9 @@ struct ChunkWalk {
 
 // A tile's sums, once no thread reads the stage at `free` any more.
 template <class Sums>
-device_inline void store_tile(const Sums& sums, Position position, const FewRowsTile& tile,
-                              const GatherParams& params, byte_t* free) {
+device_inline void store_tile(const Sums& sums, Position position,
+                              const FewOutputChannelsTile& tile, const GatherParams& params,
+                              byte_t* free) {
   compute_t* const exchange = reinterpret_cast<compute_t*>(free);
   block_barrier();
 #pragma unroll 1

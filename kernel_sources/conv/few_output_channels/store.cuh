@@ -43,8 +43,8 @@ struct TileOutput {
   }
 };
 
-device_inline void store_outputs(const compute_t* exchange, const FewRowsTile& tile, int first_c,
-                                 const GatherParams& params) {
+device_inline void store_outputs(const compute_t* exchange, const FewOutputChannelsTile& tile,
+                                 int first_c, const GatherParams& params) {
   const GatherSums whole{params, tile.image, tile.group, 0};
   const Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0);
   const int columns = SOURCE_W - tile.first_w < TILE_Q ? SOURCE_W - tile.first_w : TILE_Q;

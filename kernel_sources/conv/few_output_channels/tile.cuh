@@ -62,14 +62,14 @@ constexpr int STRIP_COLUMNS =
                 : larger(larger(FIRST_STRIP_COLUMNS, STRIP_STEP), larger(LAST_STRIP_COLUMNS, 1));
 
 // Tiles in order: groups, strips, rows, images.
-struct FewRowsTile {
+struct FewOutputChannelsTile {
   u32 group, image;
   int first_p;         // row of pixels
   int first_w;         // column of the source
   int first_q, end_q;  // of the outputs
   TapRange r;          // rows of taps that some row of the tile has inside the source
 
-  device_inline explicit FewRowsTile(u32 number) {
+  device_inline explicit FewOutputChannelsTile(u32 number) {
     const u32 rest = DIVIDE(DIV_GROUPS, number);
     group = number - rest * DIV_GROUPS;
     const u32 next = DIVIDE(DIV_STRIPS, rest);

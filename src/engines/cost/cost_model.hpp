@@ -115,7 +115,7 @@ struct SlidingWork {
   bool channels_inner = false;     // neighbours in a row lie apart in memory
   double bytes = 0;
 };
-double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device);
+double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& device);
 
 // `threads` threads, each with a chain of multiply-adds on operands that it reads from the caches.
 struct DirectWork {

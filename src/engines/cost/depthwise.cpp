@@ -18,7 +18,7 @@ constexpr double sliding_first_clocks = 2000;
 
 }  // namespace
 
-double sliding_window_seconds(const SlidingWork& work, const DeviceDescription& device) {
+double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& device) {
   const Rates& chip = rates_of(device);
   constexpr int resident = 2;
   const double warps = work.threads / warp;

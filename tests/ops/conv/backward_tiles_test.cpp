@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/wgrad/implicit_gemm.hpp"
-#include "engines/conv/wgrad/nhwc.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
+#include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "forward_case.hpp"
 
 namespace {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
       OperationCase item(problem);
       item.fill_integers(5, 2);
       const HostTensor want = item.expected();
-      const std::vector<WgradTile> tiles = channels_last_tiles(problem, description);
+      const std::vector<WgradTile> tiles = wgrad_nhwc_tiles(problem, description);
       if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
       for (const WgradTile& tile : tiles)
         for (int parts : {1, 4, 16}) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
               !share.takes(describe(tile, problem), line, type, math, parts))
             continue;
           const HostTensor got =
-              run_proposal(item, proposal_of(propose_channels_last(problem, tile, parts)));
+              run_proposal(item, proposal_of(propose_wgrad_nhwc(problem, tile, parts)));
           BOOST_TEST(difference(got, want) == "",
                      line << ", " << describe(tile, problem) << ", " << parts << " parts");
         }

@@ -1,10 +1,11 @@
 // The dense engine whose taps read one halo: every patch, images that end within one, filters of
 // many shapes, the epilogue.
+#include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {

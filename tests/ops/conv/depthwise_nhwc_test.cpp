@@ -12,8 +12,8 @@ namespace {
 
 using namespace test;
 
-const DepthwiseNhwcEngine engine;
-const DepthwiseWgradEngine of_filters;
+const DepthwiseNhwcFmaEngine engine;
+const WgradDepthwiseNhwcFmaEngine of_filters;
 
 ConvolutionProblem nhwc(const char* line, DataType type,
                         ConvolutionPass pass = ConvolutionPass::fprop,

@@ -15,18 +15,18 @@ using namespace test;
 
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
-const FewChannelsEngine by_warps;
-const FewChannelsWgmmaEngine by_warpgroups;
+const FewInputChannelsMmaEngine by_warps;
+const FewInputChannelsWgmmaSwapEngine by_warpgroups;
 
 // Those that the device has.
-std::vector<const FewChannelsEngine*> both() {
-  std::vector<const FewChannelsEngine*> all = {&by_warps};
+std::vector<const FewInputChannelsMmaEngine*> both() {
+  std::vector<const FewInputChannelsMmaEngine*> all = {&by_warps};
   if (has_warpgroups()) all.push_back(&by_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
-  for (const FewChannelsEngine* engine : both()) check_integers(item, engine->name());
+  for (const FewInputChannelsMmaEngine* engine : both()) check_integers(item, engine->name());
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      for (const FewChannelsEngine* engine : both()) {
-        const std::vector<FewChannelsTile> tiles = engine->tiles(problem, gather, description);
+      for (const FewInputChannelsMmaEngine* engine : both()) {
+        const std::vector<FewInputChannelsTile> tiles = engine->tiles(problem, gather, description);
         BOOST_TEST(tiles.size() >= 4);
-        for (const FewChannelsTile& tile : tiles)
+        for (const FewInputChannelsTile& tile : tiles)
           for (const int multiprocessors : {132, 1}) {
             if (!share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), layout,
                              multiprocessors))
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           // f32 in three products is for more of them, and channels of a group lie among others.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
-            for (const FewChannelsEngine* engine : both())
+            for (const FewInputChannelsMmaEngine* engine : both())
               BOOST_CHECK_THROW(integers_of(problem).run_plan(engine->name()), Error);
             continue;
           }
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
                                                     arithmetic, layout, ConvolutionPass::dgrad);
       const OperationCase item = integers_of(problem);
       BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
-      for (const FewChannelsEngine* engine : both())
+      for (const FewInputChannelsMmaEngine* engine : both())
         BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
     }
 }
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_exact(item);
-      for (const FewChannelsEngine* engine : both())
+      for (const FewInputChannelsMmaEngine* engine : both())
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const FewChannelsEngine* engine : both())
+  for (const FewInputChannelsMmaEngine* engine : both())
     check_error_of_three_products(engine->name(),
                                   {.channels = 3, .size = 20, .filters = 16, .taps = 11});
 }

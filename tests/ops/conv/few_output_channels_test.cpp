@@ -17,22 +17,23 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-const FewRowsEngine on_warps;
-const FewRowsWgmmaEngine on_warpgroups;
+const FewOutputChannelsMmaEngine on_warps;
+const FewOutputChannelsWgmmaEngine on_warpgroups;
 
 // Those that the device has, of a type.
-std::vector<const FewRowsEngine*> engines_of(DataType type) {
-  std::vector<const FewRowsEngine*> all = {&on_warps};
+std::vector<const FewOutputChannelsMmaEngine*> engines_of(DataType type) {
+  std::vector<const FewOutputChannelsMmaEngine*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
   const DataType type = std::get<ConvolutionProblem>(item.problem).type();
-  for (const FewRowsEngine* engine : engines_of(type)) check_integers(item, engine->name());
+  for (const FewOutputChannelsMmaEngine* engine : engines_of(type))
+    check_integers(item, engine->name());
 }
 
-std::string reason_of(const FewRowsEngine& engine, const ConvolutionProblem& problem) {
+std::string reason_of(const FewOutputChannelsMmaEngine& engine, const ConvolutionProblem& problem) {
   const auto answer = engine.candidates(problem, device()->description());
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
@@ -58,10 +59,11 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
         DeviceDescription description = device()->description();
-        for (const FewRowsEngine* engine : engines_of(arithmetic.type)) {
-          const std::vector<FewRowsTile> tiles = engine->tiles(problem, gather, description);
+        for (const FewOutputChannelsMmaEngine* engine : engines_of(arithmetic.type)) {
+          const std::vector<FewOutputChannelsTile> tiles =
+              engine->tiles(problem, gather, description);
           BOOST_TEST(tiles.size() >= 2);
-          for (const FewRowsTile& tile : tiles)
+          for (const FewOutputChannelsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
               if (!share.takes(cat(engine->name(), " ", describe(tile)), line, text_of(arithmetic),
                                layout, multiprocessors))
@@ -172,7 +174,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       }
       item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
-      for (const FewRowsEngine* engine : engines_of(arithmetic.type))
+      for (const FewOutputChannelsMmaEngine* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
@@ -197,7 +199,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const FewRowsEngine* engine : engines_of(KILN_DATA_FLOAT))
+  for (const FewOutputChannelsMmaEngine* engine : engines_of(KILN_DATA_FLOAT))
     check_error_of_three_products(engine->name(),
                                   {.channels = 48, .size = 18, .filters = 3, .taps = 5});
 }

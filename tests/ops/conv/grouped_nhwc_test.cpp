@@ -14,8 +14,8 @@ namespace {
 
 using namespace test;
 
-const GroupedNhwcEngine engine;
-const GroupedWgradEngine of_filters;
+const GroupedNhwcMmaEngine engine;
+const WgradGroupedNhwcMmaEngine of_filters;
 
 constexpr DataType half_types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
 

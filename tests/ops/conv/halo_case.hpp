@@ -1,14 +1,14 @@
 // The engines whose tiles keep the source's halo in shared memory, and the arithmetics of each.
 #pragma once
 
-#include "engines/conv/halo/nchw.hpp"
-#include "engines/conv/halo/nhwc.hpp"
+#include "engines/conv/halo/halo_nchw.hpp"
+#include "engines/conv/halo/halo_nhwc.hpp"
 #include "tensor_core_case.hpp"
 
 namespace test {
 
 struct EngineOfLayout {
-  const HaloEngine* halo;
+  const HaloMmaEngine* halo;
   kilnTensorFormat_t layout;
   enum { ANY, WITH_F64, F32, SPLIT } types = ANY;
 
@@ -28,10 +28,10 @@ struct EngineOfLayout {
   }
 };
 
-inline const HaloGemmEngine channels_last;
-inline const HaloGemmPlanarEngine planar;
-inline const HaloGemmWgmmaEngine channels_last_by_warpgroups;
-inline const HaloGemmPlanarWgmmaEngine planar_by_warpgroups;
+inline const HaloNhwcMmaEngine channels_last;
+inline const HaloNchwMmaEngine planar;
+inline const HaloNhwcWgmmaSwapEngine channels_last_by_warpgroups;
+inline const HaloNchwWgmmaSwapEngine planar_by_warpgroups;
 
 // Those that the device has.
 inline std::vector<EngineOfLayout> all_engines() {

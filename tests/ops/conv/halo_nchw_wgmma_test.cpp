@@ -1,15 +1,16 @@
 // The engine of warpgroups for channels that lie apart: every shape and every split, warpgroups
 // side by side along the pixels, lines and strips that end within a tile, groups of taps.
+#include "engines/conv/halo/halo_nchw_wgmma.hpp"
+
 #include <boost/test/unit_test.hpp>
 
-#include "engines/conv/halo/nchw_wgmma.hpp"
 #include "warpgroup_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const HaloWgmmaPlanarEngine engine;
+const HaloNchwWgmmaEngine engine;
 
 ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -36,10 +37,11 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      const std::vector<LineTile> tiles = engine.tiles(problem, gather, device()->description());
+      const std::vector<HaloWgmmaTile> tiles =
+          engine.tiles(problem, gather, device()->description());
       BOOST_TEST(tiles.size() >= 20);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
-        const LineTile& tile = tiles[i];
+        const HaloWgmmaTile& tile = tiles[i];
         if (i % 2 != (pass == ConvolutionPass::dgrad ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
           if ((i / 2 + static_cast<std::size_t>(parts)) % 3 != 0) continue;

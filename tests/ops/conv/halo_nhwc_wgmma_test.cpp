@@ -1,15 +1,16 @@
 // The engine of warpgroups: every shape and every split, lines whose rows and images end within a
 // tile, rings of halos of few taps, and what becomes of what no output has.
+#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
+
 #include <boost/test/unit_test.hpp>
 
-#include "engines/conv/halo/nhwc_wgmma.hpp"
 #include "warpgroup_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const HaloWgmmaEngine engine;
+const HaloNhwcWgmmaEngine engine;
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -37,10 +38,11 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      const std::vector<LineTile> tiles = engine.tiles(problem, gather, device()->description());
+      const std::vector<HaloWgmmaTile> tiles =
+          engine.tiles(problem, gather, device()->description());
       BOOST_TEST(tiles.size() >= 12);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
-        const LineTile& tile = tiles[i];
+        const HaloWgmmaTile& tile = tiles[i];
         // The ways in which the filter lies: in place, transposed or not, and in words.
         const bool words = arithmetic.type == KILN_DATA_FLOAT;
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;

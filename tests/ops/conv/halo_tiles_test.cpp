@@ -15,7 +15,7 @@ bool has_clusters() {
 }
 
 // The tile, by one block and by clusters.
-void check_tile(const HaloEngine& halo, const HaloTile& tile, const OperationCase& item,
+void check_tile(const HaloMmaEngine& halo, const HaloMmaTile& tile, const OperationCase& item,
                 const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
                 std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
   for (const int parts : all_parts) {
@@ -41,13 +41,13 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      const HaloEngine& halo = *engine.halo;
+      const HaloMmaEngine& halo = *engine.halo;
       const ConvolutionProblem problem =
           halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       const Gather gather = make_gather(problem);
-      for (const HaloTile& tile : halo.tiles(problem, gather, description))
+      for (const HaloMmaTile& tile : halo.tiles(problem, gather, description))
         check_tile(halo, tile, item, want, problem, gather, {1, 2, 5}, share);
     }
 }
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
         const Gather gather = make_gather(problem);
-        for (const HaloTile& tile : engine.halo->tiles(problem, gather, small)) {
+        for (const HaloMmaTile& tile : engine.halo->tiles(problem, gather, small)) {
           if (tile.staged) continue;
           ++checked;
           check_tile(*engine.halo, tile, item, want, problem, gather, {1, 2}, share);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
 // Halos of which no two have room: the next one is waited for.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   kiln_test::ShareOfCases share = share_of_cases();
-  const HaloEngine& halo = channels_last;
+  const HaloMmaEngine& halo = channels_last;
   for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionProblem problem =
         problem_in("mb3_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", arithmetic, KILN_TENSOR_NHWC);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
     const HostTensor want = item.expected();
     const Gather gather = make_gather(problem);
     int checked = 0;
-    for (const HaloTile& tile : halo.tiles(problem, gather, device()->description())) {
+    for (const HaloMmaTile& tile : halo.tiles(problem, gather, device()->description())) {
       if (tile.halo_stages > 1 || ++checked > 2) continue;
       check_tile(halo, tile, item, want, problem, gather, {1, 2}, share);
     }

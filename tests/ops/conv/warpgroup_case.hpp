@@ -14,14 +14,14 @@ namespace test {
 inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-inline std::string refusal_of(const LineEngine& engine, const ConvolutionProblem& problem) {
+inline std::string refusal_of(const HaloWgmmaEngine& engine, const ConvolutionProblem& problem) {
   const auto answer = engine.candidates(problem, device()->description());
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
 }
 
 // One tile in so many parts, against `want`.
-inline void check_tile(const LineEngine& engine, const LineTile& tile, int parts,
+inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile, int parts,
                        const OperationCase& item, const HostTensor& want) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
   const Proposal proposal = engine.propose(tile, problem, make_gather(problem), parts);
@@ -31,7 +31,7 @@ inline void check_tile(const LineEngine& engine, const LineTile& tile, int parts
 }
 
 // Every other tile of strips, of each line both ways. Returns how many.
-inline int check_strips(const LineEngine& engine, std::initializer_list<const char*> lines,
+inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<const char*> lines,
                         kilnTensorFormat_t layout, std::span<const Arithmetic> all) {
   int turn = 0, checked = 0;
   for (const char* line : lines)
@@ -42,7 +42,7 @@ inline int check_strips(const LineEngine& engine, std::initializer_list<const ch
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       int number = ++turn;
-      for (const LineTile& tile :
+      for (const HaloWgmmaTile& tile :
            engine.tiles(problem, make_gather(problem), device()->description())) {
         if (tile.shape.strips == 0 || ++number % 2 == 0) continue;
         check_tile(engine, tile, 1, item, want);
@@ -54,7 +54,7 @@ inline int check_strips(const LineEngine& engine, std::initializer_list<const ch
 
 // A residual that lies otherwise, a number of filters that is no multiple of anything, old contents
 // that are added to. elements: operands are aligned to no more than those.
-inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout, bool elements,
+inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout, bool elements,
                             std::span<const Arithmetic> all) {
   for (const Arithmetic& arithmetic : all)
     for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
@@ -75,7 +75,7 @@ inline void check_epilogues(const LineEngine& engine, kilnTensorFormat_t layout,
 
 // What is not a number goes where it is read: not over the end of a row, or of an image, whose
 // padding the next one shares.
-inline void check_nan_and_infinity(const LineEngine& engine, kilnTensorFormat_t layout,
+inline void check_nan_and_infinity(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout,
                                    std::initializer_list<const char*> lines,
                                    std::span<const Arithmetic> all) {
   for (const char* line : lines)

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/dense/wgrad.hpp"
+#include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DenseWgradEngine engine;
+const WgradDenseNhwcWgmmaEngine engine;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 
@@ -26,7 +26,7 @@ std::string reason(const ConvolutionProblem& problem) {
   return refusal == nullptr ? std::string() : refusal->reason;
 }
 
-void check_tile(const DenseWgradTile& tile, int cluster, int groups, const OperationCase& item,
+void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
                 const HostTensor& want) {
   const Proposal proposal =
       engine.propose(tile, std::get<ConvolutionProblem>(item.problem), cluster, groups);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   for (const Arithmetic& arithmetic : {f16, bf16}) {
     const OperationCase item = integers_of(nhwc("mb3ic72ih13iw11oc136kh1kw3pw1", arithmetic));
     const HostTensor want = item.expected();
-    for (const DenseWgradTile& tile : engine.tiles())
+    for (const WgradDenseTile& tile : engine.tiles())
       for (std::size_t i = 0; i < std::size(splits); ++i) {
         const auto [cluster, groups] = splits[i];
         if ((!kiln_test::quick_tier() && i == turn % std::size(splits)) ||

@@ -1,6 +1,8 @@
 // The engines of filter gradients whose x lies as lines, planar or of few channels side by side:
 // every shape and every split, bands that fill their stages and bands that do not, and what lies
 // beside them.
+#include "engines/conv/wgrad/wgrad_nchw.hpp"
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include <set>
 #include <tuple>
 
-#include "engines/conv/wgrad/nchw.hpp"
 #include "ops/placed_case.hpp"
 #include "tensor_core_case.hpp"
 
@@ -34,19 +35,19 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
-const WgradPlanarEngine on_warps;
-const WgradPlanarWgmmaEngine on_warpgroups;
+const WgradNchwMmaEngine on_warps;
+const WgradNchwWgmmaSwapEngine on_warpgroups;
 
 // Those that the device has, of a type.
-std::vector<const WgradPlanarEngine*> engines_of(DataType type) {
-  std::vector<const WgradPlanarEngine*> all = {&on_warps};
+std::vector<const WgradNchwMmaEngine*> engines_of(DataType type) {
+  std::vector<const WgradNchwMmaEngine*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
   const DataType type = std::get<ConvolutionProblem>(item.problem).type();
-  for (const WgradPlanarEngine* engine : engines_of(type)) check_integers(item, engine->name());
+  for (const WgradNchwMmaEngine* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
@@ -65,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradPlanarEngine* engine : engines_of(arithmetic.type)) {
+    for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles)
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
                                                   KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradPlanarEngine* engine : engines_of(arithmetic.type)) {
+    for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles) {
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
-      for (const WgradPlanarEngine* engine : engines_of(arithmetic.type))
+      for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
   BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  const auto reason_of = [&](const WgradPlanarEngine& engine, const ConvolutionProblem& problem) {
+  const auto reason_of = [&](const WgradNchwMmaEngine& engine, const ConvolutionProblem& problem) {
     const auto answer = engine.candidates(problem, device()->description());
     const auto* refusal = std::get_if<Refusal>(&answer);
     return refusal == nullptr ? std::string() : refusal->reason;

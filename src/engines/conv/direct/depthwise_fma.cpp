@@ -60,10 +60,10 @@ std::optional<Refusal> refusal(const Gather& gather) {
 
 }  // namespace
 
-bool SlidingWindowEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+bool DepthwiseFmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
-std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
-    const Problem& any, const DeviceDescription& device) const {
+std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
+                                                            const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   if (auto refused = refusal(gather)) return *std::move(refused);
@@ -113,13 +113,13 @@ std::variant<Proposal, Refusal> SlidingWindowEngine::propose(
   return out;
 }
 
-double SlidingWindowEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+double DepthwiseFmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const Tile tile = choose_tile(gather);
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t products = tile.run * gather.rows * gather.channels * phase.tap_count();
-  return sliding_window_seconds(
+  return depthwise_fma_seconds(
       {problem.type(), static_cast<double>(blocks_of(problem, phase, tile)),
        static_cast<double>(tile.threads()), static_cast<double>(products),
        static_cast<double>(gather.channels), gather.source_strides[4] != 1,

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class SlidingWindowEngine final : public OneKernelEngine {
+class DepthwiseFmaEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "depthwise_fma"; }
   bool is_for(const Problem& problem) const override;

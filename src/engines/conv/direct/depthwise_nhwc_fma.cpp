@@ -87,13 +87,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
 
 }  // namespace
 
-bool DepthwiseNhwcEngine::is_for(const Problem& problem) const {
+bool DepthwiseNhwcFmaEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return is_gather(problem) && convolution->groups > 1;
 }
 
-std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
-                                                             const DeviceDescription&) const {
+std::variant<Proposal, Refusal> DepthwiseNhwcFmaEngine::propose(const Problem& any,
+                                                                const DeviceDescription&) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather); !reason.empty())
@@ -144,7 +144,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcEngine::propose(const Problem& any,
   return out;
 }
 
-double DepthwiseNhwcEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+double DepthwiseNhwcFmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
   // What a multiprocessor multiplies and adds a second, and how much of memory's rate is reached.
   constexpr double products = 128 * 1.0e9, memory_share = 0.75;
   // Counted, not measured: of several channels a group every weight is read for a few pixels alone.

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class DepthwiseNhwcEngine final : public OneKernelEngine {
+class DepthwiseNhwcFmaEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "depthwise_nhwc_fma"; }
   bool is_for(const Problem& problem) const override;

@@ -109,11 +109,11 @@ double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t
 
 }  // namespace
 
-bool DepthwiseWgradEngine::is_for(const Problem& problem) const {
+bool WgradDepthwiseNhwcFmaEngine::is_for(const Problem& problem) const {
   return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
 }
 
-std::variant<std::vector<Candidate>, Refusal> DepthwiseWgradEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradDepthwiseNhwcFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -126,8 +126,8 @@ std::variant<std::vector<Candidate>, Refusal> DepthwiseWgradEngine::candidates(
                                     });
 }
 
-Proposal DepthwiseWgradEngine::make(const Problem& any, const DeviceDescription& device,
-                                    Candidate candidate) const {
+Proposal WgradDepthwiseNhwcFmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                           Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile_of(problem, gather));
@@ -135,8 +135,8 @@ Proposal DepthwiseWgradEngine::make(const Problem& any, const DeviceDescription&
                  candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
 }
 
-Proposal DepthwiseWgradEngine::propose(const ConvolutionProblem& problem, int cluster,
-                                       int groups) const {
+Proposal WgradDepthwiseNhwcFmaEngine::propose(const ConvolutionProblem& problem, int cluster,
+                                              int groups) const {
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather);
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);

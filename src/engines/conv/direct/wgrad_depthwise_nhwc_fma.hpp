@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class DepthwiseWgradEngine final : public Engine {
+class WgradDepthwiseNhwcFmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_depthwise_nhwc_fma"; }
   bool is_for(const Problem& problem) const override;

@@ -57,9 +57,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
 
 }  // namespace
 
-bool DirectWgradEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradDirectEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<std::vector<Candidate>, Refusal> DirectWgradEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradDirectEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t blocks = blocks_of(problem);
@@ -74,7 +74,7 @@ std::variant<std::vector<Candidate>, Refusal> DirectWgradEngine::candidates(
   return std::vector<Candidate>{{0, 1, direct_seconds(work, device), {}}};
 }
 
-Proposal DirectWgradEngine::make(const Problem& any, const DeviceDescription&, Candidate) const {
+Proposal WgradDirectEngine::make(const Problem& any, const DeviceDescription&, Candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   KernelSpec spec = make_spec(problem, make_gather(problem));
   LaunchSpec launch = wgrad_launch(problem, blocks_of(problem), threads, spec.shared_memory);

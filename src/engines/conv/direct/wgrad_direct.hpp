@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class DirectWgradEngine final : public Engine {
+class WgradDirectEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_direct"; }
   bool is_for(const Problem& problem) const override;

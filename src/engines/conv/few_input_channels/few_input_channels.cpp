@@ -78,10 +78,10 @@ std::optional<Refusal> refusal(const Gather& gather) {
 }
 
 // Its pitches are not set.
-FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
-                          std::int64_t columns, std::int64_t alignment, bool split) {
+FewInputChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
+                               std::int64_t columns, std::int64_t alignment, bool split) {
   const Gather::Phase& phase = gather.phases.front();
-  FewChannelsTile tile;
+  FewInputChannelsTile tile;
   tile.shape = shape;
   tile.split = split;
   tile.rows = rows, tile.columns = columns;
@@ -103,7 +103,7 @@ FewChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std:
   return tile;
 }
 
-bool fits(FewChannelsTile tile, const DeviceDescription& device) {
+bool fits(FewInputChannelsTile tile, const DeviceDescription& device) {
   for (const std::int64_t factor : {tile.runs, tile.run_words, tile.runs * tile.run_words})
     if (factor > device.shared_memory_per_block) return false;
   const std::int64_t threads = tile.shape.threads();
@@ -121,26 +121,27 @@ int run_m_of(const Gather& gather, const FragmentShape& shape) {
   return shape.columns_left ? std::max(run, 2) : run;
 }
 
-bool goes_out_whole(const FewChannelsTile& tile, const ConvolutionProblem& problem,
+bool goes_out_whole(const FewInputChannelsTile& tile, const ConvolutionProblem& problem,
                     const Gather& gather) {
   return stores_vectors(problem, gather, tile.columns, run_m_of(gather, tile.shape), run_n);
 }
 
 // The shape with the bands that fill its columns best; none if nothing fits into shared memory.
-std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
-                                        const ConvolutionProblem& problem, const Gather& gather,
-                                        const DeviceDescription& device) {
+std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
+                                             const ConvolutionProblem& problem,
+                                             const Gather& gather,
+                                             const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
   constexpr std::int64_t narrowest = 8;
   // What is larger fits nowhere, and products of it not even into 64 bits.
   constexpr std::int64_t most = 1 << 16;
   if (gather.channels > most || gather.stride[2] > most) return std::nullopt;
-  std::optional<FewChannelsTile> best;
+  std::optional<FewInputChannelsTile> best;
   double best_clocks = 0;
   for (std::int64_t columns = std::min<std::int64_t>(pixels[2], shape.n);
        columns >= std::min(narrowest, pixels[2]); --columns) {
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
-    FewChannelsTile tile =
+    FewInputChannelsTile tile =
         make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
     if (!fits(tile, device)) continue;
     set_narrowest_pitches(tile.lines);
@@ -160,7 +161,7 @@ std::optional<FewChannelsTile> lay_tile(const FragmentShape& shape,
 
 // Lines such that the 8 pixels x 4 words that a warp reads at a time fall into different banks, as
 // far as that can be had; fits() leaves room for it.
-void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
+void spread_over_banks(FewInputChannelsTile& tile, const Gather& gather) {
   const std::int64_t pixel_step = gather.stride[2] * tile.lines.pixel_elements;
   constexpr std::int64_t most_words = 64;
   const std::int64_t words = std::min(tile.runs * tile.run_words, most_words);
@@ -182,7 +183,7 @@ void spread_over_banks(FewChannelsTile& tile, const Gather& gather) {
 
 // Offsets within an image and within the filter, those included that are worked out beyond the last
 // row or pixel, fit into 32 bits.
-bool narrow(const Gather& gather, const FewChannelsTile& tile, const Dims& z_strides) {
+bool narrow(const Gather& gather, const FewInputChannelsTile& tile, const Dims& z_strides) {
   const Spatial& pixels = gather.phases.front().pixels;
   const Dims& s = gather.source_strides;
   const std::int64_t rows = gather.rows + tile.shape.m;
@@ -204,8 +205,8 @@ struct Share {
   std::int64_t a_block;  // of them, at most
   std::int64_t blocks;
 };
-Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewChannelsTile& tile,
-               const DeviceDescription& device) {
+Share share_of(const ConvolutionProblem& problem, const Gather& gather,
+               const FewInputChannelsTile& tile, const DeviceDescription& device) {
   Share share;
   share.bands = problem.batch * tile.bands;
   const std::int64_t tiles_m = gather.groups * ceil_div(gather.rows, tile.shape.m);
@@ -218,7 +219,7 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather, const Fe
 
 // Accesses to shared memory in which a warp reads 4 words side by side of 8 pixels: the more, the
 // closer pixels of many channels are to a multiple of all banks apart.
-std::int64_t accesses_of_a_read(const FewChannelsTile& tile, const Gather& gather) {
+std::int64_t accesses_of_a_read(const FewInputChannelsTile& tile, const Gather& gather) {
   const std::int64_t pixel_bytes =
       gather.stride[2] * tile.lines.pixel_elements * tile.lines.element;
   std::array<std::int64_t, 32> lanes{};
@@ -228,7 +229,7 @@ std::int64_t accesses_of_a_read(const FewChannelsTile& tile, const Gather& gathe
 }
 
 double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
-                  const FewChannelsTile& tile, const DeviceDescription& device) {
+                  const FewInputChannelsTile& tile, const DeviceDescription& device) {
   const FragmentShape& shape = tile.shape;
   const Share share = share_of(problem, gather, tile, device);
   FragmentWork work;
@@ -257,30 +258,30 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
 
 }  // namespace
 
-std::int64_t FewChannelsTile::fragments() const {
+std::int64_t FewInputChannelsTile::fragments() const {
   return ceil_div(runs * run_words, fragment_words);
 }
 
-std::int64_t FewChannelsTile::shared_memory() const {
+std::int64_t FewInputChannelsTile::shared_memory() const {
   const std::int64_t reduction = fragments() * fragment_words * word_bytes;
   const std::int64_t filters =
       shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
   return filters + 2 * lines.bytes() + 2 * reduction;
 }
 
-std::span<const FragmentShape> FewChannelsEngine::shapes(bool split) const {
+std::span<const FragmentShape> FewInputChannelsMmaEngine::shapes(bool split) const {
   return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
 }
-std::span<const FragmentShape> FewChannelsWgmmaEngine::shapes(bool split) const {
+std::span<const FragmentShape> FewInputChannelsWgmmaSwapEngine::shapes(bool split) const {
   return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
 }
 
-bool FewChannelsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+bool FewInputChannelsMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
-std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& problem,
-                                                      const Gather& gather,
-                                                      const DeviceDescription& device) const {
-  std::vector<FewChannelsTile> out;
+std::vector<FewInputChannelsTile> FewInputChannelsMmaEngine::tiles(
+    const ConvolutionProblem& problem, const Gather& gather,
+    const DeviceDescription& device) const {
+  std::vector<FewInputChannelsTile> out;
   for (FragmentShape shape : shapes(is_split(problem))) {
     auto tile = lay_tile(shape, problem, gather, device);
     if (!tile && shape.min_blocks > 1) {  // rather one block than none
@@ -292,7 +293,7 @@ std::vector<FewChannelsTile> FewChannelsEngine::tiles(const ConvolutionProblem& 
   return out;
 }
 
-std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> FewInputChannelsMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -300,7 +301,7 @@ std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
   if (auto refused = fragment_refusal(problem, reduction, device)) return *std::move(refused);
   if (auto refused = products_refusal(device)) return *std::move(refused);
   if (auto refused = refusal(gather)) return *std::move(refused);
-  const std::vector<FewChannelsTile> fitting = tiles(problem, gather, device);
+  const std::vector<FewInputChannelsTile> fitting = tiles(problem, gather, device);
   if (fitting.empty())
     return Refusal{cat("filters of ", reduction,
                        " elements, which do not fit into shared memory, or offsets into 32 bits")};
@@ -313,16 +314,17 @@ std::variant<std::vector<Candidate>, Refusal> FewChannelsEngine::candidates(
   return candidates;
 }
 
-Proposal FewChannelsEngine::make(const Problem& any, const DeviceDescription& device,
-                                 Candidate candidate) const {
+Proposal FewInputChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                         Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
                  problem, gather, device);
 }
 
-Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProblem& problem,
-                                    const Gather& gather, const DeviceDescription& device) const {
+Proposal FewInputChannelsMmaEngine::propose(FewInputChannelsTile tile,
+                                            const ConvolutionProblem& problem, const Gather& gather,
+                                            const DeviceDescription& device) const {
   spread_over_banks(tile, gather);
   const Share share = share_of(problem, gather, tile, device);
   Proposal out{{make_spec(problem, gather, tile), {}}};
@@ -332,8 +334,9 @@ Proposal FewChannelsEngine::propose(FewChannelsTile tile, const ConvolutionProbl
   return out;
 }
 
-KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                                        const FewChannelsTile& tile) const {
+KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& problem,
+                                                const Gather& gather,
+                                                const FewInputChannelsTile& tile) const {
   const FragmentShape& shape = tile.shape;
   KernelSpec spec;
   spec.engine = name();
@@ -372,7 +375,7 @@ KernelSpec FewChannelsEngine::make_spec(const ConvolutionProblem& problem, const
   return spec;
 }
 
-std::string describe(const FewChannelsTile& tile) {
+std::string describe(const FewInputChannelsTile& tile) {
   return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
 }
 

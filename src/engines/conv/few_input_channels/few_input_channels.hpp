@@ -15,7 +15,7 @@
 namespace kiln {
 
 // Rows M (filters) x pixels N, on a problem (kernel_sources/conv/few_input_channels/tile.cuh).
-struct FewChannelsTile {
+struct FewInputChannelsTile {
   FragmentShape shape;
   std::int64_t rows = 0, columns = 0;    // of pixels, in a band
   std::int64_t bands = 0;                // of an image
@@ -28,7 +28,7 @@ struct FewChannelsTile {
   std::int64_t shared_memory() const;  // bytes
 };
 
-class FewChannelsEngine : public Engine {
+class FewInputChannelsMmaEngine : public Engine {
  public:
   const char* name() const override { return "few_input_channels_mma"; }
   bool is_for(const Problem& problem) const override;
@@ -39,11 +39,11 @@ class FewChannelsEngine : public Engine {
 
   // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
   // kernel is the number of one of them.
-  std::vector<FewChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                     const DeviceDescription& device) const;
+  std::vector<FewInputChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                          const DeviceDescription& device) const;
   // The proposal of one tile, whichever would be chosen.
-  Proposal propose(FewChannelsTile tile, const ConvolutionProblem& problem, const Gather& gather,
-                   const DeviceDescription& device) const;
+  Proposal propose(FewInputChannelsTile tile, const ConvolutionProblem& problem,
+                   const Gather& gather, const DeviceDescription& device) const;
 
  private:
   virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
@@ -51,11 +51,11 @@ class FewChannelsEngine : public Engine {
   }
   virtual std::span<const FragmentShape> shapes(bool split) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                       const FewChannelsTile& tile) const;
+                       const FewInputChannelsTile& tile) const;
 };
 
 // The same on Hopper's warpgroup products.
-class FewChannelsWgmmaEngine final : public FewChannelsEngine {
+class FewInputChannelsWgmmaSwapEngine final : public FewInputChannelsMmaEngine {
  public:
   const char* name() const override { return "few_input_channels_wgmma_swap"; }
 
@@ -67,6 +67,6 @@ class FewChannelsWgmmaEngine final : public FewChannelsEngine {
 };
 
 // "96x128, 6x16 a thread, 128 threads, bands of 1x118"
-std::string describe(const FewChannelsTile& tile);
+std::string describe(const FewInputChannelsTile& tile);
 
 }  // namespace kiln

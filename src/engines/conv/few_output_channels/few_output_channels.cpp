@@ -24,7 +24,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
   const Gather::Phase& phase = gather.phases.front();
   if (gather.stride[2] != 1)
     return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected 1")};
-  if (gather.rows > most_pairs || few_rows_pairs(gather) > most_pairs)
+  if (gather.rows > most_pairs || few_output_channels_pairs(gather) > most_pairs)
     return Refusal{cat(gather.rows, " output channels a group, each with ", phase.taps[2],
                        " taps in a row of the filter; expected at most ", most_pairs,
                        " taps together")};
@@ -49,8 +49,8 @@ struct Share {
   std::int64_t a_block;  // of them, at most
   std::int64_t blocks;
 };
-Share share_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
-               const DeviceDescription& device) {
+Share share_of(const ConvolutionProblem& problem, const Gather& gather,
+               const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   Share share;
   const std::int64_t of_image = tile.tiles * tile.strips * gather.groups;
   share.tiles = problem.batch * of_image;
@@ -66,8 +66,8 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather, const Fe
   return share;
 }
 
-double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const FewRowsTile& tile,
-                  const DeviceDescription& device) {
+double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
+                  const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   FragmentWork work;
   work.type = problem.type();
   work.split = is_split(problem);
@@ -79,7 +79,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
   const auto chunks = static_cast<double>(
       share.a_block * ceil_div(gather.channels, tile.chunk_channels()));  // of a block
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
-  const FewRowsTile::Copies copies = tile.copies();
+  const FewOutputChannelsTile::Copies copies = tile.copies();
   work.one_by_one = tile.copy_bytes != vector_bytes;
   work.copies = chunks * static_cast<double>(copies.halo);
   work.copy_bytes = static_cast<double>(tile.copy_bytes);
@@ -94,21 +94,21 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather, const
 
 }  // namespace
 
-std::optional<Refusal> FewRowsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
-                                                            const DeviceDescription& device) const {
+std::optional<Refusal> FewOutputChannelsWgmmaEngine::products_refusal(
+    const ConvolutionProblem& problem, const DeviceDescription& device) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
 
-bool FewRowsEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+bool FewOutputChannelsMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
-std::vector<FewRowsTile> FewRowsEngine::tiles(const ConvolutionProblem& problem,
-                                              const Gather& gather,
-                                              const DeviceDescription& device) const {
-  return few_rows_tiles(problem, gather, by_warpgroups(), device);
+std::vector<FewOutputChannelsTile> FewOutputChannelsMmaEngine::tiles(
+    const ConvolutionProblem& problem, const Gather& gather,
+    const DeviceDescription& device) const {
+  return few_output_channels_tiles(problem, gather, by_warpgroups(), device);
 }
 
-std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -116,7 +116,7 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
   if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
   if (auto refused = products_refusal(problem, device)) return *std::move(refused);
   if (auto refused = refusal(problem, gather)) return *std::move(refused);
-  const std::vector<FewRowsTile> fitting = tiles(problem, gather, device);
+  const std::vector<FewOutputChannelsTile> fitting = tiles(problem, gather, device);
   if (fitting.empty())
     return Refusal{cat("two stages of ", gather.phases.front().taps[1],
                        " rows of taps and what they meet do not fit into shared memory, or offsets "
@@ -130,16 +130,17 @@ std::variant<std::vector<Candidate>, Refusal> FewRowsEngine::candidates(
   return candidates;
 }
 
-Proposal FewRowsEngine::make(const Problem& any, const DeviceDescription& device,
-                             Candidate candidate) const {
+Proposal FewOutputChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                          Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
                  problem, gather, device);
 }
 
-KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                                    const FewRowsTile& tile) const {
+KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& problem,
+                                                 const Gather& gather,
+                                                 const FewOutputChannelsTile& tile) const {
   KernelSpec spec;
   spec.engine = name();
   spec.file = cat("conv/few_output_channels/", name(), ".cu");
@@ -180,8 +181,10 @@ KernelSpec FewRowsEngine::make_spec(const ConvolutionProblem& problem, const Gat
   return spec;
 }
 
-Proposal FewRowsEngine::propose(const FewRowsTile& tile, const ConvolutionProblem& problem,
-                                const Gather& gather, const DeviceDescription& device) const {
+Proposal FewOutputChannelsMmaEngine::propose(const FewOutputChannelsTile& tile,
+                                             const ConvolutionProblem& problem,
+                                             const Gather& gather,
+                                             const DeviceDescription& device) const {
   const Share share = share_of(problem, gather, tile, device);
   Proposal out{{make_spec(problem, gather, tile), {}}};
   out.launch =

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-class FewRowsEngine : public Engine {
+class FewOutputChannelsMmaEngine : public Engine {
  public:
   const char* name() const override { return "few_output_channels_mma"; }
   bool is_for(const Problem& problem) const override;
@@ -23,11 +23,11 @@ class FewRowsEngine : public Engine {
 
   // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
   // kernel is the number of one of them.
-  std::vector<FewRowsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device) const;
+  std::vector<FewOutputChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+                                           const DeviceDescription& device) const;
   // The proposal of one tile, whichever would be chosen.
-  Proposal propose(const FewRowsTile& tile, const ConvolutionProblem& problem, const Gather& gather,
-                   const DeviceDescription& device) const;
+  Proposal propose(const FewOutputChannelsTile& tile, const ConvolutionProblem& problem,
+                   const Gather& gather, const DeviceDescription& device) const;
 
  private:
   virtual bool by_warpgroups() const { return false; }
@@ -37,11 +37,11 @@ class FewRowsEngine : public Engine {
     return std::nullopt;
   }
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                       const FewRowsTile& tile) const;
+                       const FewOutputChannelsTile& tile) const;
 };
 
 // The same on Hopper's warpgroup products.
-class FewRowsWgmmaEngine final : public FewRowsEngine {
+class FewOutputChannelsWgmmaEngine final : public FewOutputChannelsMmaEngine {
  public:
   const char* name() const override { return "few_output_channels_wgmma"; }
 

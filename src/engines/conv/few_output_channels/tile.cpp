@@ -40,7 +40,7 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
 }
 
 // Rows of taps, of a tile on average, that some pixel of it has inside the source.
-double mean_live_taps(const FewRowsTile& tile, const Gather& gather) {
+double mean_live_taps(const FewOutputChannelsTile& tile, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   constexpr std::int64_t most_tiles = 1024;  // beyond, those at the edges hardly count
   if (tile.tiles > most_tiles) return static_cast<double>(tile.taps);
@@ -52,7 +52,7 @@ double mean_live_taps(const FewRowsTile& tile, const Gather& gather) {
   return static_cast<double>(live) / static_cast<double>(tile.tiles);
 }
 
-void set_rows(FewRowsTile& tile, const Gather& gather, std::int64_t rows) {
+void set_rows(FewOutputChannelsTile& tile, const Gather& gather, std::int64_t rows) {
   tile.rows = rows;
   tile.tiles = ceil_div(gather.phases.front().pixels[1], rows);
   tile.halo_rows = (rows - 1) * gather.stride[1] + (tile.taps - 1) * std::abs(gather.step[1]) + 1;
@@ -63,7 +63,7 @@ void set_rows(FewRowsTile& tile, const Gather& gather, std::int64_t rows) {
           : std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, gather.rows);
 }
 
-bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
+bool fits(const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   constexpr std::int64_t most_rows = 1 << 12;
   if (tile.halo_rows > most_rows ||
       !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
@@ -90,12 +90,12 @@ bool fits(const FewRowsTile& tile, const DeviceDescription& device) {
 }
 
 // Clocks of an image's tiles (cost_model.hpp).
-double clocks_of(const FewRowsTile& tile, const Gather& gather) {
+double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
   const double of_product = product_clocks_of(tile.element);
   const double fragment =
       shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
-  const FewRowsTile::Copies copies = tile.copies();
+  const FewOutputChannelsTile::Copies copies = tile.copies();
   const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   constexpr double chunk_clocks = 400;  // until all threads have met at its end
@@ -105,21 +105,22 @@ double clocks_of(const FewRowsTile& tile, const Gather& gather) {
 }
 
 // The shape with the strips and rows that waste least; none if nothing fits into shared memory.
-std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
-                                    const ConvolutionProblem& problem, const Gather& gather,
-                                    const DeviceDescription& device) {
+std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool planes,
+                                              const ConvolutionProblem& problem,
+                                              const Gather& gather,
+                                              const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
-  FewRowsTile tile;
+  FewOutputChannelsTile tile;
   tile.shape = shape;
   tile.planes = planes;
   tile.split = is_split(problem);
   tile.element = static_cast<std::int64_t>(size_of(problem.type()));
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
-  tile.pairs = few_rows_pairs(gather);
+  tile.pairs = few_output_channels_pairs(gather);
   tile.taps_in_row = phase.taps[2];
   const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
-  std::optional<FewRowsTile> best;
+  std::optional<FewOutputChannelsTile> best;
   double best_clocks = 0;
   const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.m);
   for (tile.columns = widest; tile.columns > 0; tile.columns -= 8) {
@@ -149,7 +150,7 @@ std::optional<FewRowsTile> lay_tile(const FragmentShape& shape, bool planes,
 
 // Offsets within an image and within the filter, those included that are worked out beyond the last
 // channel or pixel and not read from, fit into 32 bits.
-bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides) {
+bool narrow(const Gather& gather, const FewOutputChannelsTile& tile, const Dims& z_strides) {
   const Gather::Phase& phase = gather.phases.front();
   const Dims& s = gather.source_strides;
   const std::int64_t channels = gather.channels + 2 * tile.chunk_channels();
@@ -173,7 +174,7 @@ bool narrow(const Gather& gather, const FewRowsTile& tile, const Dims& z_strides
 
 }  // namespace
 
-std::int64_t few_rows_pairs(const Gather& gather) {
+std::int64_t few_output_channels_pairs(const Gather& gather) {
   return gather.rows * gather.phases.front().taps[2];
 }
 
@@ -185,46 +186,49 @@ bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather
          whole(s[3]) && whole(s[4]);
 }
 
-std::int64_t FewRowsTile::filter_bytes() const {
+std::int64_t FewOutputChannelsTile::filter_bytes() const {
   const std::int64_t pairs_read = element < 8 ? 16 : 8;
   return taps * (planes ? 32 * chunk_steps * (shape.n + 1)
                         : round_up(shape.n, pairs_read) * fragments_pitch(chunk_steps, element));
 }
 
-std::int64_t FewRowsTile::halo_bytes() const {
+std::int64_t FewOutputChannelsTile::halo_bytes() const {
   return halo_pixels() * fragments_pitch(chunk_steps, element);
 }
 
-std::int64_t FewRowsTile::exchange_bytes(std::int64_t output_channels) const {
+std::int64_t FewOutputChannelsTile::exchange_bytes(std::int64_t output_channels) const {
   return output_channels * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
 }
 
-std::int64_t FewRowsTile::stage_bytes() const {
+std::int64_t FewOutputChannelsTile::stage_bytes() const {
   return std::max(halo_bytes(), exchange_bytes(exchange_rows)) + filter_bytes();
 }
 
-std::int64_t FewRowsTile::shared_memory() const {
+std::int64_t FewOutputChannelsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
   const std::int64_t rests = planes && split ? filter_bytes() : 0;
   return 2 * stage_bytes() + rests + taps * pairs * table_entry;
 }
 
-FewRowsTile::Copies FewRowsTile::copies() const {
+FewOutputChannelsTile::Copies FewOutputChannelsTile::copies() const {
   const std::int64_t bytes = 32 * chunk_steps;
   return {halo_pixels() * bytes / copy_bytes, taps * pairs * bytes / element};
 }
 
-std::vector<FewRowsTile> few_rows_tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                        bool by_warpgroups, const DeviceDescription& device) {
-  std::vector<FewRowsTile> out;
-  for (const FragmentShape& shape : shapes(problem, by_warpgroups, few_rows_pairs(gather))) {
+std::vector<FewOutputChannelsTile> few_output_channels_tiles(const ConvolutionProblem& problem,
+                                                             const Gather& gather,
+                                                             bool by_warpgroups,
+                                                             const DeviceDescription& device) {
+  std::vector<FewOutputChannelsTile> out;
+  for (const FragmentShape& shape :
+       shapes(problem, by_warpgroups, few_output_channels_pairs(gather))) {
     const auto tile = lay_tile(shape, by_warpgroups, problem, gather, device);
     if (tile && narrow(gather, *tile, gather.z_strides)) out.push_back(*tile);
   }
   return out;
 }
 
-std::string describe(const FewRowsTile& tile) {
+std::string describe(const FewOutputChannelsTile& tile) {
   return cat(describe(tile.shape), ", places ", tile.rows, "x", tile.columns, " of ",
              tile.chunk_channels(), " channels");
 }

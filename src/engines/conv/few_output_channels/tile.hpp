@@ -11,7 +11,7 @@
 namespace kiln {
 
 // Places M x pairs N, on a problem (kernel_sources/conv/few_output_channels/tile.cuh).
-struct FewRowsTile {
+struct FewOutputChannelsTile {
   FragmentShape shape;
   std::int64_t element = 0;                 // bytes
   std::int64_t copy_bytes = 0;              // of the source: 16, or an element
@@ -44,15 +44,17 @@ struct FewRowsTile {
 };
 
 // Pairs of an output channel and a tap of the filter's row.
-std::int64_t few_rows_pairs(const Gather& gather);
+std::int64_t few_output_channels_pairs(const Gather& gather);
 // Whether vectors of channels lie side by side in every pixel.
 bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather);
 
 // The tiles that fit, with the strips and rows that waste least.
-std::vector<FewRowsTile> few_rows_tiles(const ConvolutionProblem& problem, const Gather& gather,
-                                        bool by_warpgroups, const DeviceDescription& device);
+std::vector<FewOutputChannelsTile> few_output_channels_tiles(const ConvolutionProblem& problem,
+                                                             const Gather& gather,
+                                                             bool by_warpgroups,
+                                                             const DeviceDescription& device);
 
 // "512x40, 8x10 a thread, 256 threads, places 4x120 of 8 channels"
-std::string describe(const FewRowsTile& tile);
+std::string describe(const FewOutputChannelsTile& tile);
 
 }  // namespace kiln

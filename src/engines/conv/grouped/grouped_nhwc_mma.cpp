@@ -104,13 +104,13 @@ std::int64_t channel_tiles_of(const ConvolutionProblem& problem, const Gather& g
 
 }  // namespace
 
-bool GroupedNhwcEngine::is_for(const Problem& problem) const {
+bool GroupedNhwcMmaEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return is_gather(problem) && convolution->groups > 1;
 }
 
-std::variant<Proposal, Refusal> GroupedNhwcEngine::propose(const Problem& any,
-                                                           const DeviceDescription& device) const {
+std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   if (std::string reason = refusal(problem, gather, device); !reason.empty())
@@ -165,7 +165,7 @@ std::variant<Proposal, Refusal> GroupedNhwcEngine::propose(const Problem& any,
   return out;
 }
 
-double GroupedNhwcEngine::seconds(const Problem& any, const DeviceDescription& device) const {
+double GroupedNhwcMmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather, device).value();

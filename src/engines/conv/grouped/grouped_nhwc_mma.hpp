@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class GroupedNhwcEngine final : public OneKernelEngine {
+class GroupedNhwcMmaEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "grouped_nhwc_mma"; }
   bool is_for(const Problem& problem) const override;

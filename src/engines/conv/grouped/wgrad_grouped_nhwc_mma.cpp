@@ -144,11 +144,11 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
 
 }  // namespace
 
-bool GroupedWgradEngine::is_for(const Problem& problem) const {
+bool WgradGroupedNhwcMmaEngine::is_for(const Problem& problem) const {
   return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
 }
 
-std::variant<std::vector<Candidate>, Refusal> GroupedWgradEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradGroupedNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -161,8 +161,8 @@ std::variant<std::vector<Candidate>, Refusal> GroupedWgradEngine::candidates(
       });
 }
 
-Proposal GroupedWgradEngine::make(const Problem& any, const DeviceDescription& device,
-                                  Candidate candidate) const {
+Proposal WgradGroupedNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                         Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const FilterGradientTiles tiles =
@@ -171,9 +171,9 @@ Proposal GroupedWgradEngine::make(const Problem& any, const DeviceDescription& d
                  candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
 }
 
-Proposal GroupedWgradEngine::propose(const ConvolutionProblem& problem,
-                                     const DeviceDescription& device, int cluster,
-                                     int groups) const {
+Proposal WgradGroupedNhwcMmaEngine::propose(const ConvolutionProblem& problem,
+                                            const DeviceDescription& device, int cluster,
+                                            int groups) const {
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather, device).value();
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class GroupedWgradEngine final : public Engine {
+class WgradGroupedNhwcMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_grouped_nhwc_mma"; }
   bool is_for(const Problem& problem) const override;

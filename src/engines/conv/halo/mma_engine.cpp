@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-FragmentShape fragment_shape(const HaloShape& shape) {
+FragmentShape fragment_shape(const HaloMmaShape& shape) {
   return {.m = shape.m,
           .n = shape.n,
           .thread_m = shape.thread_m,
@@ -25,7 +25,7 @@ FragmentShape fragment_shape(const HaloShape& shape) {
 
 // A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
 // from memory unread, where the next channel's lie elsewhere: each then counts for two.
-double filter_copies(const HaloTile& tile, const Gather& gather) {
+double filter_copies(const HaloMmaTile& tile, const Gather& gather) {
   constexpr int few_bytes = 16;
   const bool apart = gather.w_channel > gather.phases.front().tap_count();
   const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
@@ -34,8 +34,8 @@ double filter_copies(const HaloTile& tile, const Gather& gather) {
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
-                          const HaloTile& tile, std::int64_t tiles) {
-  const HaloShape& shape = tile.shape;
+                          const HaloMmaTile& tile, std::int64_t tiles) {
+  const HaloMmaShape& shape = tile.shape;
   FragmentWork work;
   work.type = problem.type();
   work.split = is_split(problem);
@@ -71,32 +71,35 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 
 }  // namespace
 
-std::optional<Refusal> HaloEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                           const DeviceDescription& device) const {
+std::optional<Refusal> HaloMmaEngine::refusal(const ConvolutionProblem& problem,
+                                              const Gather& gather,
+                                              const DeviceDescription& device) const {
   if (auto refused = halo_refusal(problem, gather, device)) return refused;
   if (auto refused = products_refusal(device)) return refused;
   return layout_refusal(problem, gather);
 }
 
-std::optional<HaloTile> HaloEngine::lay(const HaloShape& shape, const Gather& gather, int tap_group,
-                                        const DeviceDescription& device) const {
+std::optional<HaloMmaTile> HaloMmaEngine::lay(const HaloMmaShape& shape, const Gather& gather,
+                                              int tap_group,
+                                              const DeviceDescription& device) const {
   return lay_halo_tile(shape, gather, tap_group, device);
 }
 
-std::int64_t HaloEngine::most_images(const HaloTile& tile, const Gather& gather) const {
+std::int64_t HaloMmaEngine::most_images(const HaloMmaTile& tile, const Gather& gather) const {
   return tile.shape.n / (gather.phases.front().pixels[1] * tile.strip) + 2;
 }
 
-TileCounts HaloEngine::count(const HaloTile& tile, const ConvolutionProblem& problem,
-                             const Gather& gather) const {
+TileCounts HaloMmaEngine::count(const HaloMmaTile& tile, const ConvolutionProblem& problem,
+                                const Gather& gather) const {
   const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
   const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
   return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
 }
 
-std::vector<Candidate> HaloEngine::of_tile(const HaloTile& tile, const ConvolutionProblem& problem,
-                                           const Gather& gather,
-                                           const DeviceDescription& device) const {
+std::vector<Candidate> HaloMmaEngine::of_tile(const HaloMmaTile& tile,
+                                              const ConvolutionProblem& problem,
+                                              const Gather& gather,
+                                              const DeviceDescription& device) const {
   const FragmentWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
   const double groups = work.fragments / (tile.shape.chunk_steps * tile.tap_group);
   std::vector<Candidate> out;
@@ -107,9 +110,9 @@ std::vector<Candidate> HaloEngine::of_tile(const HaloTile& tile, const Convoluti
   return out;
 }
 
-KernelSpec HaloEngine::make_spec(const HaloTile& tile, const ConvolutionProblem& problem,
-                                 const Gather& gather) const {
-  const HaloShape& shape = tile.shape;
+KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionProblem& problem,
+                                    const Gather& gather) const {
+  const HaloMmaShape& shape = tile.shape;
   const Gather::Phase& phase = gather.phases.front();
   KernelSpec spec;
   spec.engine = name();

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-class HaloEngine : public TileEngine<HaloTile> {
+class HaloMmaEngine : public TileEngine<HaloMmaTile> {
  private:
   // Why its tiles are not for how the operands lie, if they are not.
   virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
@@ -24,14 +24,14 @@ class HaloEngine : public TileEngine<HaloTile> {
 
   std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device) const final;
-  std::optional<HaloTile> lay(const HaloShape& shape, const Gather& gather, int tap_group,
-                              const DeviceDescription& device) const final;
-  std::int64_t most_images(const HaloTile& tile, const Gather& gather) const final;
-  TileCounts count(const HaloTile& tile, const ConvolutionProblem& problem,
+  std::optional<HaloMmaTile> lay(const HaloMmaShape& shape, const Gather& gather, int tap_group,
+                                 const DeviceDescription& device) const final;
+  std::int64_t most_images(const HaloMmaTile& tile, const Gather& gather) const final;
+  TileCounts count(const HaloMmaTile& tile, const ConvolutionProblem& problem,
                    const Gather& gather) const final;
-  std::vector<Candidate> of_tile(const HaloTile& tile, const ConvolutionProblem& problem,
+  std::vector<Candidate> of_tile(const HaloMmaTile& tile, const ConvolutionProblem& problem,
                                  const Gather& gather, const DeviceDescription& device) const final;
-  KernelSpec make_spec(const HaloTile& tile, const ConvolutionProblem& problem,
+  KernelSpec make_spec(const HaloMmaTile& tile, const ConvolutionProblem& problem,
                        const Gather& gather) const final;
 };
 

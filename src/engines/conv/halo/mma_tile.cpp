@@ -16,7 +16,7 @@ namespace {
 // What the tiles' pixels meet of the source: the rows, of the tile that meets most, and the taps,
 // of a tile on average. Tiles begin at every multiple of n in the strips of the images, one behind
 // the other.
-void meet_source(HaloTile& tile, const Gather& gather) {
+void meet_source(HaloMmaTile& tile, const Gather& gather) {
   const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
   const std::int64_t n = tile.shape.n;
   const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
@@ -54,16 +54,16 @@ void meet_source(HaloTile& tile, const Gather& gather) {
 
 }  // namespace
 
-std::int64_t HaloTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
+std::int64_t HaloMmaTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
 
-std::int64_t HaloTile::halo_bytes() const {
+std::int64_t HaloMmaTile::halo_bytes() const {
   // Of words that come one by one, planes of a word of channels, the next one 8 banks further.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
   return shape.columns_left && one_by_one() ? 32 * shape.chunk_steps * plane
                                             : halo_pixels() * pitch();
 }
 
-std::int64_t HaloTile::filter_bytes() const {
+std::int64_t HaloMmaTile::filter_bytes() const {
   if (shape.columns_left) {
     const std::int64_t tap = 32 * shape.chunk_steps * (shape.m + 1);
     return one_by_one() ? tap_group * (tap + 16) : tap;
@@ -73,7 +73,7 @@ std::int64_t HaloTile::filter_bytes() const {
                            : shape.m * pitch();
 }
 
-std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
+std::uint32_t HaloMmaTile::shared_memory(bool rows_inner) const {
   // By warpgroups, the rests of the stage at hand lie apart, of a single tap of three stages.
   const int rests = !shape.columns_left || !shape.split ? 0 : one_by_one() ? 1 : 3;
   const int filters = shape.stages + rests;
@@ -83,23 +83,23 @@ std::uint32_t HaloTile::shared_memory(bool rows_inner) const {
   return static_cast<std::uint32_t>(std::max(operands, sums));
 }
 
-void HaloTile::set_halo_stages(int stages, int ahead) {
+void HaloMmaTile::set_halo_stages(int stages, int ahead) {
   halo_stages = stages;
   least_taps = stages > 1 ? (ahead + stages - 2) / (stages - 1) : 1;
 }
 
-double HaloTile::walked_taps(const Gather& gather) const {
+double HaloMmaTile::walked_taps(const Gather& gather) const {
   const Spatial& taps = gather.phases.front().taps;
   if (tap_group == 1) return std::max(live_rows * live_columns, 1.0);
   const bool row = tap_group == taps[2];
   return static_cast<double>(taps[2]) * (row ? live_rows : static_cast<double>(taps[1]));
 }
 
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
-                                      const DeviceDescription& device) {
+std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather& gather,
+                                         int tap_group, const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t width = phase.pixels[2], taps = phase.tap_count();
-  HaloTile tile;
+  HaloMmaTile tile;
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
   tile.tap_group = tap_group;
@@ -114,7 +114,7 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   // the wait for them where there is no ring of halos.
   constexpr double copy_clocks = 8, wait_clocks = 3000;
   constexpr std::int64_t narrowest = 8;
-  std::optional<HaloTile> best;
+  std::optional<HaloMmaTile> best;
   double best_clocks = 0;
   const auto fits = [&] {
     return fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device);
@@ -151,8 +151,8 @@ std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gath
   return best;
 }
 
-std::string describe(const HaloTile& tile) {
-  const HaloShape& shape = tile.shape;
+std::string describe(const HaloMmaTile& tile) {
+  const HaloMmaShape& shape = tile.shape;
   return cat(shape.m, "x", shape.n, ", ", shape.thread_m, "x", shape.thread_n, " a thread, ",
              shape.threads(), " threads, ", shape.stages, " stages, strips of ", tile.strip,
              ", halo ", tile.halo_rows, "x", tile.halo_columns, " of ", tile.chunk_channels(),

@@ -13,7 +13,7 @@
 namespace kiln {
 
 // Rows M (filters, or channels of dx) x pixels N. A warp's part is 8 thread_m x 4 thread_n.
-struct HaloShape {
+struct HaloMmaShape {
   int m = 0, n = 0;
   int thread_m = 0, thread_n = 0;  // sums of one thread
   int chunk_steps = 0;             // of 32 bytes of channels, in a step
@@ -26,12 +26,12 @@ struct HaloShape {
 };
 // Of products by warpgroups, of which a thread has all rows of some pixels; of f32 in three
 // products.
-constexpr HaloShape warpgroup_shape(HaloShape shape) {
+constexpr HaloMmaShape warpgroup_shape(HaloMmaShape shape) {
   shape.thread_m = shape.m / 4;
   shape.columns_left = true;
   return shape;
 }
-constexpr HaloShape split_warpgroup_shape(HaloShape shape) {
+constexpr HaloMmaShape split_warpgroup_shape(HaloMmaShape shape) {
   shape = warpgroup_shape(shape);
   shape.split = true;
   return shape;
@@ -39,8 +39,8 @@ constexpr HaloShape split_warpgroup_shape(HaloShape shape) {
 
 // A shape on a problem (kernel_sources/conv/halo/halo_tile.cuh): the strips that the output is cut
 // into, and the band of the source that a tile's pixels meet.
-struct HaloTile {
-  HaloShape shape;
+struct HaloMmaTile {
+  HaloMmaShape shape;
   std::int64_t strip = 0, strips = 0;  // columns of pixels
   std::int64_t image_rows = 0;  // of the source that an image's pixels meet, padding included
   std::int64_t halo_rows = 0, halo_columns = 0;
@@ -71,10 +71,10 @@ struct HaloTile {
 // The shape laid on the problem so that least is wasted; none if no strip's halo fits into the
 // shared memory of the device's blocks. gather: one phase, no depth. tap_group: of several taps if
 // the tensors' channels lie apart, so that elements are copied one by one.
-std::optional<HaloTile> lay_halo_tile(const HaloShape& shape, const Gather& gather, int tap_group,
-                                      const DeviceDescription& device);
+std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather& gather,
+                                         int tap_group, const DeviceDescription& device);
 
 // "128x256, 8x16 a thread, 256 threads, 4 stages, strips of 28, halo 27x36 of 32 channels"
-std::string describe(const HaloTile& tile);
+std::string describe(const HaloMmaTile& tile);
 
 }  // namespace kiln

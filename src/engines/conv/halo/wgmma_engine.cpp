@@ -13,7 +13,7 @@ namespace kiln {
 namespace {
 
 WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
-                           const LineTile& tile, std::int64_t tiles) {
+                           const HaloWgmmaTile& tile, std::int64_t tiles) {
   WarpgroupWork work;
   work.type = problem.type();
   work.m = tile.shape.m;
@@ -40,8 +40,9 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
 
 }  // namespace
 
-std::optional<Refusal> LineEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                           const DeviceDescription& device) const {
+std::optional<Refusal> HaloWgmmaEngine::refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather,
+                                                const DeviceDescription& device) const {
   if (auto refused = warpgroup_refusal(device)) return refused;
   if (auto refused = matrices_refusal(problem)) return refused;
   if (auto refused = halo_refusal(problem, gather, device)) return refused;
@@ -52,28 +53,31 @@ std::optional<Refusal> LineEngine::refusal(const ConvolutionProblem& problem, co
   return std::nullopt;
 }
 
-std::optional<LineTile> LineEngine::lay(const LineShape& shape, const Gather& gather, int tap_group,
-                                        const DeviceDescription& device) const {
-  std::optional<LineTile> tile = lay_line_tile(shape, gather, tap_group, device);
+std::optional<HaloWgmmaTile> HaloWgmmaEngine::lay(const HaloWgmmaShape& shape, const Gather& gather,
+                                                  int tap_group,
+                                                  const DeviceDescription& device) const {
+  std::optional<HaloWgmmaTile> tile = lay_line_tile(shape, gather, tap_group, device);
   if (tile && tile->places() > limit32 / 2) tile.reset();
   return tile;
 }
 
-std::int64_t LineEngine::most_images(const LineTile& tile, const Gather& /*gather*/) const {
+std::int64_t HaloWgmmaEngine::most_images(const HaloWgmmaTile& tile,
+                                          const Gather& /*gather*/) const {
   return (tile.shape.n + tile.halo_pixels) / tile.places() + 2;
 }
 
-TileCounts LineEngine::count(const LineTile& tile, const ConvolutionProblem& problem,
-                             const Gather& gather) const {
+TileCounts HaloWgmmaEngine::count(const HaloWgmmaTile& tile, const ConvolutionProblem& problem,
+                                  const Gather& gather) const {
   const std::int64_t of_pixels = tile.shape.strips > 0
                                      ? problem.batch * (tile.places() / tile.shape.n)
                                      : ceil_div(problem.batch * tile.places(), tile.shape.n);
   return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
 }
 
-std::vector<Candidate> LineEngine::of_tile(const LineTile& tile, const ConvolutionProblem& problem,
-                                           const Gather& gather,
-                                           const DeviceDescription& device) const {
+std::vector<Candidate> HaloWgmmaEngine::of_tile(const HaloWgmmaTile& tile,
+                                                const ConvolutionProblem& problem,
+                                                const Gather& gather,
+                                                const DeviceDescription& device) const {
   const WarpgroupWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
   std::vector<Candidate> out;
   for (const int parts : parts_of(device, work.steps / tile.tap_group, most_parts))
@@ -81,9 +85,9 @@ std::vector<Candidate> LineEngine::of_tile(const LineTile& tile, const Convoluti
   return out;
 }
 
-KernelSpec LineEngine::make_spec(const LineTile& tile, const ConvolutionProblem& problem,
-                                 const Gather& gather) const {
-  const LineShape& shape = tile.shape;
+KernelSpec HaloWgmmaEngine::make_spec(const HaloWgmmaTile& tile, const ConvolutionProblem& problem,
+                                      const Gather& gather) const {
+  const HaloWgmmaShape& shape = tile.shape;
   KernelSpec spec;
   spec.engine = name();
   spec.file = cat("conv/halo/", name(), ".cu");

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-class LineEngine : public TileEngine<LineTile> {
+class HaloWgmmaEngine : public TileEngine<HaloWgmmaTile> {
  private:
   // Why its tiles are not for how the operands lie, if they are not.
   virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
@@ -20,14 +20,14 @@ class LineEngine : public TileEngine<LineTile> {
 
   std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device) const final;
-  std::optional<LineTile> lay(const LineShape& shape, const Gather& gather, int tap_group,
-                              const DeviceDescription& device) const final;
-  std::int64_t most_images(const LineTile& tile, const Gather& gather) const final;
-  TileCounts count(const LineTile& tile, const ConvolutionProblem& problem,
+  std::optional<HaloWgmmaTile> lay(const HaloWgmmaShape& shape, const Gather& gather, int tap_group,
+                                   const DeviceDescription& device) const final;
+  std::int64_t most_images(const HaloWgmmaTile& tile, const Gather& gather) const final;
+  TileCounts count(const HaloWgmmaTile& tile, const ConvolutionProblem& problem,
                    const Gather& gather) const final;
-  std::vector<Candidate> of_tile(const LineTile& tile, const ConvolutionProblem& problem,
+  std::vector<Candidate> of_tile(const HaloWgmmaTile& tile, const ConvolutionProblem& problem,
                                  const Gather& gather, const DeviceDescription& device) const final;
-  KernelSpec make_spec(const LineTile& tile, const ConvolutionProblem& problem,
+  KernelSpec make_spec(const HaloWgmmaTile& tile, const ConvolutionProblem& problem,
                        const Gather& gather) const final;
 };
 

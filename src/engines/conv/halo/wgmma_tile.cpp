@@ -17,7 +17,7 @@ std::int64_t extent(const Gather& gather, int i) {
 }
 
 // Of a tile of these pixels, as the kernel counts them.
-std::int64_t live_taps_of(const LineTile& tile, const Gather& gather, std::int64_t first_p,
+std::int64_t live_taps_of(const HaloWgmmaTile& tile, const Gather& gather, std::int64_t first_p,
                           std::int64_t end_p, std::int64_t first_q, std::int64_t end_q) {
   const Spatial& pixels = gather.phases.front().pixels;
   // Taps that come together are whole rows of them.
@@ -30,7 +30,7 @@ std::int64_t live_taps_of(const LineTile& tile, const Gather& gather, std::int64
 }
 
 // Of a tile on average.
-double mean_live_taps(const LineTile& tile, const Gather& gather) {
+double mean_live_taps(const HaloWgmmaTile& tile, const Gather& gather) {
   const std::int64_t n = tile.shape.n, whole_width = gather.phases.front().pixels[2];
   std::int64_t sum = 0, tiles = 0;
   const auto add = [&](std::int64_t first_p, std::int64_t end_p, std::int64_t first_q,
@@ -66,24 +66,24 @@ std::int64_t apart_for_banks(std::int64_t planes, std::int64_t lines) {
 
 }  // namespace
 
-std::int64_t LineTile::plane_pixels() const {
+std::int64_t HaloWgmmaTile::plane_pixels() const {
   return apart_for_banks(2 * shape.chunk_steps, halo_pixels);
 }
 
-std::int64_t LineTile::filter_plane() const {
+std::int64_t HaloWgmmaTile::filter_plane() const {
   if (one_by_one()) return shape.m;
   if (!filter_rows_inner) return apart_for_banks(2 * shape.chunk_steps, shape.m);
   return element == 2 ? apart_for_banks(shape.m * element / 16, chunk_channels()) : 0;
 }
 
-std::int64_t LineTile::filter_bytes() const {
+std::int64_t HaloWgmmaTile::filter_bytes() const {
   if (one_by_one())
     return tap_group * (shape.parts() * 2 * shape.chunk_steps * filter_plane() * 16 + 16);
   if (filter_plane() == 0) return chunk_channels() * (shape.m * element + transposed_pad(element));
   return (filter_rows_inner ? shape.m * element / 16 : 2 * shape.chunk_steps) * filter_plane() * 16;
 }
 
-std::uint32_t LineTile::shared_memory(bool rows_inner) const {
+std::uint32_t HaloWgmmaTile::shared_memory(bool rows_inner) const {
   const std::int64_t halo = shape.parts() * chunk_bytes() * plane_pixels();
   const std::int64_t operands =
       halo_stages * halo + shape.stages * filter_bytes() + 4 * halo_pixels;
@@ -91,10 +91,10 @@ std::uint32_t LineTile::shared_memory(bool rows_inner) const {
       std::max(operands, staged_bytes(shape.m, shape.n, rows_inner, element)));
 }
 
-std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather, int tap_group,
-                                      const DeviceDescription& device) {
+std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Gather& gather,
+                                           int tap_group, const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
-  LineTile tile;
+  HaloWgmmaTile tile;
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
   tile.tap_group = tap_group;
@@ -138,7 +138,7 @@ std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gath
   return tile;
 }
 
-std::string describe(const LineTile& tile) {
+std::string describe(const HaloWgmmaTile& tile) {
   return cat(tile.shape.m, "x", tile.shape.n, " by warpgroups, ", tile.shape.threads(),
              " threads, ", tile.shape.stages, " stages, ", tile.shape.split ? "3 products, " : "",
              tile.shape.strips > 1 ? cat(tile.shape.strips, " ") : "",

@@ -12,7 +12,7 @@
 namespace kiln {
 
 // Rows M (filters, or channels of dx) x places N, 64 rows and a share of the places a warpgroup.
-struct LineShape {
+struct HaloWgmmaShape {
   int m = 0, n = 0;
   int chunk_steps = 0;  // of 32 bytes of channels, in a step
   int stages = 0;       // of the filter in shared memory
@@ -27,8 +27,8 @@ struct LineShape {
 };
 
 // A shape on a problem (kernel_sources/conv/halo/pixel_tile.cuh).
-struct LineTile {
-  LineShape shape;
+struct HaloWgmmaTile {
+  HaloWgmmaShape shape;
   std::int64_t columns = 0, rows = 0;  // of the line, an image; of strips, the output's in tiles
   std::int64_t halo_pixels = 0, halo_columns = 0;
   double live_taps = 0;  // of a tile, on average: those that some pixel has inside the source
@@ -54,10 +54,10 @@ struct LineTile {
 
 // none if it does not fit into the shared memory of the device's blocks. gather: one phase, no
 // depth, stride 1. tap_group: of several taps if the tensors' channels lie apart.
-std::optional<LineTile> lay_line_tile(const LineShape& shape, const Gather& gather, int tap_group,
-                                      const DeviceDescription& device);
+std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Gather& gather,
+                                           int tap_group, const DeviceDescription& device);
 
 // "128x168 by warpgroups, 256 threads, 4 stages, lines of 13x13, halo 196 of 64 channels"
-std::string describe(const LineTile& tile);
+std::string describe(const HaloWgmmaTile& tile);
 
 }  // namespace kiln

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-class WgradPlanarEngine : public Engine {
+class WgradNchwMmaEngine : public Engine {
  public:
   const char* name() const override { return "wgrad_nchw_mma"; }
   bool is_for(const Problem& problem) const override;
@@ -39,7 +39,7 @@ class WgradPlanarEngine : public Engine {
 };
 
 // The same on Hopper's warpgroup products.
-class WgradPlanarWgmmaEngine final : public WgradPlanarEngine {
+class WgradNchwWgmmaSwapEngine final : public WgradNchwMmaEngine {
  public:
   const char* name() const override { return "wgrad_nchw_wgmma_swap"; }
 

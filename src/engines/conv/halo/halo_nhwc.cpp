@@ -1,4 +1,4 @@
-#include "engines/conv/halo/nhwc.hpp"
+#include "engines/conv/halo/halo_nhwc.hpp"
 
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -8,7 +8,7 @@ namespace kiln {
 namespace {
 
 // Two of a multiprocessor at once.
-constexpr HaloShape two_blocks(HaloShape shape) {
+constexpr HaloMmaShape two_blocks(HaloMmaShape shape) {
   shape.min_blocks = 2;
   return shape;
 }
@@ -16,7 +16,7 @@ constexpr HaloShape two_blocks(HaloShape shape) {
 // Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
 // as many of as of three, which are promoted. The wider a step, the more products for each of its
 // barriers and copies; the narrower, the more of the image has room.
-constexpr HaloShape whole_shapes[] = {
+constexpr HaloMmaShape whole_shapes[] = {
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 4, .stages = 3},
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 2, .stages = 4},
     {.m = 128, .n = 224, .thread_m = 8, .thread_n = 14, .chunk_steps = 4, .stages = 3},
@@ -32,7 +32,7 @@ constexpr HaloShape whole_shapes[] = {
     two_blocks({.m = 128, .n = 64, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
     two_blocks({.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
 };
-constexpr HaloShape split_shapes[] = {
+constexpr HaloMmaShape split_shapes[] = {
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 4, .stages = 3},
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2, .stages = 4},
     {.m = 96, .n = 128, .thread_m = 6, .thread_n = 8, .chunk_steps = 4, .stages = 3},
@@ -47,7 +47,7 @@ constexpr HaloShape split_shapes[] = {
 };
 
 // A warpgroup has all rows of 64 or 128 pixels.
-constexpr HaloShape warpgroup_shapes[] = {
+constexpr HaloMmaShape warpgroup_shapes[] = {
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2, .stages = 5}),
     split_warpgroup_shape({.m = 48, .n = 384, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
@@ -70,40 +70,40 @@ constexpr HaloShape warpgroup_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloGemmEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                      const Gather& gather) const {
+std::optional<Refusal> HaloNhwcMmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                         const Gather& gather) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return channels_last_refusal(problem, gather);
 }
 
-std::vector<HaloEngine::Shapes> HaloGemmEngine::shapes(const ConvolutionProblem& problem,
-                                                       const Gather& /*gather*/) const {
+std::vector<HaloMmaEngine::Shapes> HaloNhwcMmaEngine::shapes(const ConvolutionProblem& problem,
+                                                             const Gather& /*gather*/) const {
   if (is_split(problem)) return {{split_shapes, 1}};
   return {{whole_shapes, 1}};
 }
 
-std::size_t HaloGemmEngine::alignment(const ConvolutionProblem& /*problem*/) const {
+std::size_t HaloNhwcMmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
   return copied_bytes;
 }
 
-std::optional<Refusal> HaloGemmWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                           const Gather& gather) const {
+std::optional<Refusal> HaloNhwcWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                               const Gather& gather) const {
   if (!is_split(problem))
     return Refusal{"not f32 in default math, which alone is split into three products"};
   return channels_last_refusal(problem, gather);
 }
 
-std::optional<Refusal> HaloGemmWgmmaEngine::products_refusal(
+std::optional<Refusal> HaloNhwcWgmmaSwapEngine::products_refusal(
     const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 
-std::vector<HaloEngine::Shapes> HaloGemmWgmmaEngine::shapes(const ConvolutionProblem& /*problem*/,
-                                                            const Gather& /*gather*/) const {
+std::vector<HaloMmaEngine::Shapes> HaloNhwcWgmmaSwapEngine::shapes(
+    const ConvolutionProblem& /*problem*/, const Gather& /*gather*/) const {
   return {{warpgroup_shapes, 1}};
 }
 
-std::size_t HaloGemmWgmmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
+std::size_t HaloNhwcWgmmaSwapEngine::alignment(const ConvolutionProblem& /*problem*/) const {
   return copied_bytes;
 }
 

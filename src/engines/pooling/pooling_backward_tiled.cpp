@@ -1,4 +1,4 @@
-#include "engines/pooling/backward_tiled.hpp"
+#include "engines/pooling/pooling_backward_tiled.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-class WgradChannelsLastEngine final : public Engine {
+class WgradNhwcMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_nhwc_mma"; }
   bool is_for(const Problem& problem) const override;
@@ -34,13 +34,13 @@ struct WgradTile {
 };
 
 // The tiles that a filter gradient may take on a device; empty if none fits into its shared memory.
-std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
-                                           const DeviceDescription& device);
+std::vector<WgradTile> wgrad_nhwc_tiles(const ConvolutionProblem& problem,
+                                        const DeviceDescription& device);
 
 // The proposal of one tile in so many parts, whichever the engine would choose, of a problem that
 // it does not refuse.
-std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
-                                                      const WgradTile& tile, int parts);
+std::variant<Proposal, Refusal> propose_wgrad_nhwc(const ConvolutionProblem& problem,
+                                                   const WgradTile& tile, int parts);
 
 // "128x256, 8x16 a thread, 256 threads, 4 stages of 32 pixels"
 std::string describe(const WgradTile& tile, const ConvolutionProblem& problem);

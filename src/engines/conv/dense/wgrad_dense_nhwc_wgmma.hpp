@@ -13,7 +13,7 @@ namespace kiln {
 
 // Filters by columns of dw, which are blocks of 64 channels of a tap. `consumers` warpgroups divide
 // the filters, `left` times 64 each; all `right` columns are each one's.
-struct DenseWgradTile {
+struct WgradDenseTile {
   int consumers, left, right;
   int step_pixels;  // of dy that a stage holds
 
@@ -24,9 +24,9 @@ struct DenseWgradTile {
   int barriers_at() const;
   int shared_memory() const;
 };
-std::string describe(const DenseWgradTile& tile);
+std::string describe(const WgradDenseTile& tile);
 
-class DenseWgradEngine final : public Engine {
+class WgradDenseNhwcWgmmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
   bool is_for(const Problem& problem) const override;
@@ -38,12 +38,12 @@ class DenseWgradEngine final : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  static std::span<const DenseWgradTile> tiles();
+  static std::span<const WgradDenseTile> tiles();
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
   // workspace.
-  Proposal propose(const DenseWgradTile& tile, const ConvolutionProblem& problem, int cluster,
+  Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
                    int groups) const;
-  std::size_t workspace_bytes(const DenseWgradTile& tile, const ConvolutionProblem& problem,
+  std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                               int groups) const;
 };
 

@@ -1,4 +1,4 @@
-#include "engines/conv/dense/halo_nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 
 #include <algorithm>
 #include <cstdlib>

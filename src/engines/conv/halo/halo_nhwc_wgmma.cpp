@@ -1,4 +1,4 @@
-#include "engines/conv/halo/nhwc_wgmma.hpp"
+#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -11,7 +11,7 @@ namespace {
 // the multiprocessors, or images, better. The wider a step, the more products for each of its
 // barriers and copies; the narrower, the longer the lines whose halo has room, and the fewer
 // channels that are none.
-constexpr LineShape line_shapes[] = {
+constexpr HaloWgmmaShape line_shapes[] = {
     {.m = 128, .n = 256, .chunk_steps = 4, .stages = 4},
     {.m = 128, .n = 224, .chunk_steps = 4, .stages = 4},
     {.m = 128, .n = 208, .chunk_steps = 4, .stages = 6},
@@ -36,19 +36,19 @@ constexpr LineShape line_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                       const Gather& gather) const {
+std::optional<Refusal> HaloNhwcWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                           const Gather& gather) const {
   if (is_split(problem))
     return Refusal{"f32 in default math; this engine takes f16, bf16 and tf32 math"};
   return channels_last_refusal(problem, gather);
 }
 
-std::vector<LineEngine::Shapes> HaloWgmmaEngine::shapes(const ConvolutionProblem& /*problem*/,
-                                                        const Gather& /*gather*/) const {
+std::vector<HaloWgmmaEngine::Shapes> HaloNhwcWgmmaEngine::shapes(
+    const ConvolutionProblem& /*problem*/, const Gather& /*gather*/) const {
   return {{line_shapes, 1}};
 }
 
-std::size_t HaloWgmmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
+std::size_t HaloNhwcWgmmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
   return copied_bytes;
 }
 

@@ -1,4 +1,4 @@
-#include "engines/softmax/online.hpp"
+#include "engines/softmax/softmax_online.hpp"
 
 #include <algorithm>
 

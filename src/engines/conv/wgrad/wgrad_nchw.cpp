@@ -1,4 +1,4 @@
-#include "engines/conv/wgrad/nchw.hpp"
+#include "engines/conv/wgrad/wgrad_nchw.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -154,26 +154,26 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
 
 }  // namespace
 
-std::span<const FragmentShape> WgradPlanarEngine::shapes(const ConvolutionProblem& problem) const {
+std::span<const FragmentShape> WgradNchwMmaEngine::shapes(const ConvolutionProblem& problem) const {
   if (problem.type() == KILN_DATA_DOUBLE) return double_shapes;
   return is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
 }
-std::span<const FragmentShape> WgradPlanarWgmmaEngine::shapes(
+std::span<const FragmentShape> WgradNchwWgmmaSwapEngine::shapes(
     const ConvolutionProblem& problem) const {
   return is_split(problem) ? std::span<const FragmentShape>(split_warpgroup_shapes)
                            : whole_warpgroup_shapes;
 }
 
-std::optional<Refusal> WgradPlanarWgmmaEngine::products_refusal(
+std::optional<Refusal> WgradNchwWgmmaSwapEngine::products_refusal(
     const ConvolutionProblem& problem, const DeviceDescription& device) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
 
-bool WgradPlanarEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradNchwMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem,
-                                               const DeviceDescription& device) const {
+std::vector<BandTile> WgradNchwMmaEngine::tiles(const ConvolutionProblem& problem,
+                                                const DeviceDescription& device) const {
   const bool split = is_split(problem);
   const Gather gather = in_lines(make_gather(problem));
   std::vector<BandTile> out;
@@ -183,7 +183,7 @@ std::vector<BandTile> WgradPlanarEngine::tiles(const ConvolutionProblem& problem
   return out;
 }
 
-std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradNchwMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
@@ -208,15 +208,15 @@ std::variant<std::vector<Candidate>, Refusal> WgradPlanarEngine::candidates(
   return wgrad_candidates(options, device, refused, "no band of pixels fits into shared memory");
 }
 
-Proposal WgradPlanarEngine::make(const Problem& any, const DeviceDescription& device,
-                                 Candidate candidate) const {
+Proposal WgradNchwMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                  Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return propose(tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel)), problem,
                  candidate.parts);
 }
 
-KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                                        const BandTile& tile) const {
+KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
+                                         const BandTile& tile) const {
   const FragmentShape& shape = tile.shape;
   KernelSpec spec;
   spec.engine = name();
@@ -259,8 +259,8 @@ KernelSpec WgradPlanarEngine::make_spec(const ConvolutionProblem& problem, const
   return spec;
 }
 
-Proposal WgradPlanarEngine::propose(BandTile tile, const ConvolutionProblem& problem,
-                                    int parts) const {
+Proposal WgradNchwMmaEngine::propose(BandTile tile, const ConvolutionProblem& problem,
+                                     int parts) const {
   const Gather gather = in_lines(make_gather(problem));
   spread_over_banks(tile, gather);
   Proposal out{{make_spec(problem, gather, tile), {}}};

@@ -1,4 +1,4 @@
-#include "engines/conv/halo/nchw_wgmma.hpp"
+#include "engines/conv/halo/halo_nchw_wgmma.hpp"
 
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -10,7 +10,7 @@ constexpr std::int64_t most_taps = 16;  // in a stage
 
 // Elements of the filter are gathered once for a tile's pixels, so tiles are wide, and warpgroups
 // share 64 rows; the more of them, the more threads gather.
-constexpr LineShape whole_shapes[] = {
+constexpr HaloWgmmaShape whole_shapes[] = {
     {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .groups_n = 3},
     {.m = 64, .n = 576, .chunk_steps = 1, .stages = 2, .groups_n = 3},
     {.m = 64, .n = 512, .chunk_steps = 2, .stages = 2, .groups_n = 4},
@@ -28,7 +28,7 @@ constexpr LineShape whole_shapes[] = {
     {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .strips = 3, .groups_n = 3},
 };
 // Sums are held twice, in registers: fewer columns a warpgroup.
-constexpr LineShape split_shapes[] = {
+constexpr HaloWgmmaShape split_shapes[] = {
     {.m = 64, .n = 384, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
     {.m = 64, .n = 320, .chunk_steps = 2, .stages = 2, .groups_n = 2, .split = true},
     {.m = 64, .n = 320, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
@@ -46,21 +46,21 @@ constexpr LineShape split_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloWgmmaPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                             const Gather& gather) const {
+std::optional<Refusal> HaloNchwWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                           const Gather& gather) const {
   return planar_refusal(problem, gather, most_taps);
 }
 
-std::vector<LineEngine::Shapes> HaloWgmmaPlanarEngine::shapes(const ConvolutionProblem& problem,
-                                                              const Gather& gather) const {
+std::vector<HaloWgmmaEngine::Shapes> HaloNchwWgmmaEngine::shapes(const ConvolutionProblem& problem,
+                                                                 const Gather& gather) const {
   std::vector<Shapes> all;
   for (const int group : tap_groups(gather, most_taps))
     all.push_back(
-        {is_split(problem) ? std::span<const LineShape>(split_shapes) : whole_shapes, group});
+        {is_split(problem) ? std::span<const HaloWgmmaShape>(split_shapes) : whole_shapes, group});
   return all;
 }
 
-std::size_t HaloWgmmaPlanarEngine::alignment(const ConvolutionProblem& problem) const {
+std::size_t HaloNchwWgmmaEngine::alignment(const ConvolutionProblem& problem) const {
   return size_of(problem.type());
 }
 

@@ -1,4 +1,4 @@
-#include "engines/conv/wgrad/nhwc.hpp"
+#include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -158,8 +158,8 @@ std::uint32_t WgradTile::shared_memory(DataType type) const {
   return static_cast<std::uint32_t>(stages * stage_pixels(type) * pitches);
 }
 
-std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
-                                           const DeviceDescription& device) {
+std::vector<WgradTile> wgrad_nhwc_tiles(const ConvolutionProblem& problem,
+                                        const DeviceDescription& device) {
   const bool split = is_split(problem);
   std::vector<WgradTile> out;
   for (WgradTile tile : split ? std::span<const WgradTile>(split_tiles) : tiles) {
@@ -169,8 +169,8 @@ std::vector<WgradTile> channels_last_tiles(const ConvolutionProblem& problem,
   return out;
 }
 
-std::variant<Proposal, Refusal> propose_channels_last(const ConvolutionProblem& problem,
-                                                      const WgradTile& tile, int parts) {
+std::variant<Proposal, Refusal> propose_wgrad_nhwc(const ConvolutionProblem& problem,
+                                                   const WgradTile& tile, int parts) {
   const Gather gather = make_gather(problem);
   if (auto refused = tile_refusal(problem, gather, tile, parts)) return *std::move(refused);
   Proposal out{{make_spec(problem, gather, tile), {}}};
@@ -186,16 +186,16 @@ std::string describe(const WgradTile& tile, const ConvolutionProblem& problem) {
              tile.stage_pixels(problem.type()), " pixels", is_split(problem) ? ", 3 products" : "");
 }
 
-bool WgradChannelsLastEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradNhwcMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
     return *std::move(refused);
   const Gather gather = make_gather(problem);
   if (auto refused = refusal(problem, gather)) return *std::move(refused);
-  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
+  const std::vector<WgradTile> fitting = wgrad_nhwc_tiles(problem, device);
   std::vector<WgradOption> options;
   for (const WgradTile& tile : fitting) {
     FragmentWork work = work_of_tile(problem, tile);
@@ -208,11 +208,11 @@ std::variant<std::vector<Candidate>, Refusal> WgradChannelsLastEngine::candidate
   return wgrad_candidates(options, device, refused, "no tile fits into shared memory");
 }
 
-Proposal WgradChannelsLastEngine::make(const Problem& any, const DeviceDescription& device,
-                                       Candidate candidate) const {
+Proposal WgradNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                  Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const std::vector<WgradTile> fitting = channels_last_tiles(problem, device);
-  return std::get<Proposal>(propose_channels_last(
+  const std::vector<WgradTile> fitting = wgrad_nhwc_tiles(problem, device);
+  return std::get<Proposal>(propose_wgrad_nhwc(
       problem, fitting.at(static_cast<std::size_t>(candidate.kernel)), candidate.parts));
 }
 

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-class HaloGemmEngine final : public HaloEngine {
+class HaloNhwcMmaEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nhwc_mma"; }
 
@@ -23,7 +23,7 @@ class HaloGemmEngine final : public HaloEngine {
 
 // f32 in three products by Hopper's warpgroup products, which read the filter where it lies in
 // shared memory, and the pixels from registers.
-class HaloGemmWgmmaEngine final : public HaloEngine {
+class HaloNhwcWgmmaSwapEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nhwc_wgmma_swap"; }
 

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-class WgradMmaEngine final : public Engine {
+class WgradImplicitGemmMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_implicit_gemm_mma"; }
   bool is_for(const Problem& problem) const override;
@@ -17,7 +17,7 @@ class WgradMmaEngine final : public Engine {
                 Candidate candidate) const override;
 };
 
-class WgradFmaEngine final : public Engine {
+class WgradImplicitGemmFmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_implicit_gemm_fma"; }
   bool is_for(const Problem& problem) const override;

@@ -1,4 +1,4 @@
-#include "engines/conv/wgrad/implicit_gemm.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -143,9 +143,9 @@ Proposal proposal_of(const ConvolutionProblem& problem, const std::vector<GemmTi
 
 }  // namespace
 
-bool WgradMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradImplicitGemmMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<std::vector<Candidate>, Refusal> WgradMmaEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradImplicitGemmMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t reduction = usual_reduction(problem);
@@ -155,15 +155,15 @@ std::variant<std::vector<Candidate>, Refusal> WgradMmaEngine::candidates(
   return candidates_of(problem, mma_tiles(problem, reduction), device);
 }
 
-Proposal WgradMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                              Candidate candidate) const {
+Proposal WgradImplicitGemmMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                          Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, mma_tiles(problem, usual_reduction(problem)), device, candidate);
 }
 
-bool WgradFmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradImplicitGemmFmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradImplicitGemmFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_filters = 4;
@@ -171,8 +171,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradFmaEngine::candidates(
   return candidates_of(problem, wgrad_tiles(problem.type()), device);
 }
 
-Proposal WgradFmaEngine::make(const Problem& any, const DeviceDescription& device,
-                              Candidate candidate) const {
+Proposal WgradImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                          Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   return proposal_of(problem, wgrad_tiles(problem.type()), device, candidate);
 }

@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-class HaloGemmPlanarEngine final : public HaloEngine {
+class HaloNchwMmaEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nchw_mma"; }
 
@@ -23,7 +23,7 @@ class HaloGemmPlanarEngine final : public HaloEngine {
 
 // f32 by Hopper's warpgroup products, which read the filter where it lies in shared memory, and the
 // pixels from registers.
-class HaloGemmPlanarWgmmaEngine final : public HaloEngine {
+class HaloNchwWgmmaSwapEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nchw_wgmma_swap"; }
 

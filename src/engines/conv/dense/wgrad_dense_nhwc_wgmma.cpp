@@ -1,4 +1,4 @@
-#include "engines/conv/dense/wgrad.hpp"
+#include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ constexpr int line_bytes = 128;  // 64 channels of a pixel
 constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 constexpr int quad_bytes = 16;
 
-constexpr DenseWgradTile all_tiles[] = {
+constexpr WgradDenseTile all_tiles[] = {
     {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64},
     {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64},
     {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64},
@@ -36,7 +36,7 @@ constexpr DenseWgradTile all_tiles[] = {
 // Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
 constexpr int clusters[] = {1, 2, 4, 8};
 
-int stage_bytes(const DenseWgradTile& tile) {
+int stage_bytes(const WgradDenseTile& tile) {
   return (tile.consumers * tile.left + tile.right / 64) * tile.step_pixels * line_bytes;
 }
 int barrier_bytes(int stages) { return 8 * 2 * stages; }
@@ -59,19 +59,19 @@ std::int64_t channels_of(const ConvolutionProblem& problem) {
 std::int64_t column_blocks(const ConvolutionProblem& problem) {
   return ceil_div(channels_of(problem), 64) * problem.taps();
 }
-std::int64_t tile_count(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+std::int64_t tile_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return problem.groups / packed_groups(problem) * ceil_div(rows_of(problem), tile.filters()) *
          ceil_div(column_blocks(problem), tile.right / 64);
 }
 std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
 }
-std::int64_t step_count(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return ceil_div(pixels_of(problem), tile.step_pixels);
 }
 
 // Rows or columns of which more than half would be idle are for a smaller tile.
-bool suits(const DenseWgradTile& tile, const ConvolutionProblem& problem) {
+bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
          tile.right / 64 < 2 * column_blocks(problem);
 }
@@ -113,7 +113,7 @@ struct Parts {
   int cluster, groups;
 };
 // As many groups as fill the device, where what they leave fits into the workspace.
-int groups_of(const DenseWgradTile& tile, const ConvolutionProblem& problem, int cluster,
+int groups_of(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
               const DeviceDescription& device) {
   constexpr std::int64_t least_steps = 4;  // of a block
   const std::int64_t blocks = tile_count(tile, problem) * cluster;
@@ -124,7 +124,7 @@ int groups_of(const DenseWgradTile& tile, const ConvolutionProblem& problem, int
                 step_count(tile, problem) / (least_steps * cluster)}));
 }
 
-double seconds(const DenseWgradTile& tile, const ConvolutionProblem& problem, const Parts& parts,
+double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, const Parts& parts,
                const DeviceDescription& device) {
   DenseWgradWork work;
   work.filters = tile.filters();
@@ -139,7 +139,7 @@ double seconds(const DenseWgradTile& tile, const ConvolutionProblem& problem, co
   return dense_wgrad_seconds(work, device);
 }
 
-KernelSpec shared_spec(const char* entry, const DenseWgradTile& tile,
+KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
                        const ConvolutionProblem& problem, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   KernelSpec spec;
@@ -171,24 +171,24 @@ KernelSpec shared_spec(const char* entry, const DenseWgradTile& tile,
 
 }  // namespace
 
-int DenseWgradTile::stages() const {
+int WgradDenseTile::stages() const {
   return std::min((most_shared_memory - barrier_bytes(most_stages)) / stage_bytes(*this),
                   most_stages);
 }
-int DenseWgradTile::barriers_at() const { return stages() * stage_bytes(*this); }
-int DenseWgradTile::shared_memory() const { return barriers_at() + barrier_bytes(stages()); }
+int WgradDenseTile::barriers_at() const { return stages() * stage_bytes(*this); }
+int WgradDenseTile::shared_memory() const { return barriers_at() + barrier_bytes(stages()); }
 
-std::string describe(const DenseWgradTile& tile) {
+std::string describe(const WgradDenseTile& tile) {
   return cat(tile.filters(), "x", tile.right, ", ", tile.threads(), " threads, ", tile.stages(),
              " stages of ", tile.step_pixels, " pixels");
 }
 
-std::span<const DenseWgradTile> DenseWgradEngine::tiles() { return all_tiles; }
+std::span<const WgradDenseTile> WgradDenseNhwcWgmmaEngine::tiles() { return all_tiles; }
 
-bool DenseWgradEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradDenseNhwcWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 // Kernel 2 i is tile i's in one step, 2 i + 1 in two.
-std::variant<std::vector<Candidate>, Refusal> DenseWgradEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradDenseNhwcWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -196,7 +196,7 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgradEngine::candidates(
     return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
-    const DenseWgradTile& tile = all_tiles[i];
+    const WgradDenseTile& tile = all_tiles[i];
     if (!suits(tile, problem)) continue;
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
@@ -216,23 +216,25 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgradEngine::candidates(
   return candidates;
 }
 
-Proposal DenseWgradEngine::make(const Problem& any, const DeviceDescription& device,
-                                Candidate candidate) const {
+Proposal WgradDenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                         Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const DenseWgradTile& tile = all_tiles[candidate.kernel / 2];
+  const WgradDenseTile& tile = all_tiles[candidate.kernel / 2];
   const bool partial = candidate.kernel % 2 == 1;
   return propose(tile, problem, candidate.parts,
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
 }
 
-std::size_t DenseWgradEngine::workspace_bytes(const DenseWgradTile& tile,
-                                              const ConvolutionProblem& problem, int groups) const {
+std::size_t WgradDenseNhwcWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
+                                                       const ConvolutionProblem& problem,
+                                                       int groups) const {
   return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
                                   tile.consumers * 128 * quad_bytes);
 }
 
-Proposal DenseWgradEngine::propose(const DenseWgradTile& tile, const ConvolutionProblem& problem,
-                                   int cluster, int groups) const {
+Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
+                                            const ConvolutionProblem& problem, int cluster,
+                                            int groups) const {
   const Gather gather = make_gather(problem);
   const Gather::Phase& phase = gather.phases.front();
   const DensePhase places = dense_phase(gather, phase);

@@ -1,4 +1,4 @@
-#include "engines/conv/dense/nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_nhwc_wgmma.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Forward propagation and data gradient of tensors whose channels lie apart (NCHW) on Hopper's
-// warpgroup products, with the source's halo in shared memory.
+// Forward propagation and data gradient of channels-last tensors on Hopper's warpgroup products,
+// with the source's halo in shared memory.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace kiln {
 
-class HaloWgmmaPlanarEngine final : public LineEngine {
+class HaloNhwcWgmmaEngine final : public HaloWgmmaEngine {
  public:
-  const char* name() const override { return "halo_nchw_wgmma"; }
+  const char* name() const override { return "halo_nhwc_wgmma"; }
 
  private:
   std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,

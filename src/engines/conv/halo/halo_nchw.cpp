@@ -1,4 +1,4 @@
-#include "engines/conv/halo/nchw.hpp"
+#include "engines/conv/halo/halo_nchw.hpp"
 
 #include "core/text.hpp"
 #include "engines/conv/halo/refusal.hpp"
@@ -12,7 +12,7 @@ constexpr std::int64_t most_taps = 16;  // in a stage
 // Steps of 32 or 64 bytes of channels, for a stage holds the taps of a whole group. Elements of the
 // filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
 // wide.
-constexpr HaloShape whole_shapes[] = {
+constexpr HaloMmaShape whole_shapes[] = {
     {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 2},
     {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 1},
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 2},
@@ -26,7 +26,7 @@ constexpr HaloShape whole_shapes[] = {
     {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 2},
     {.m = 32, .n = 256, .thread_m = 4, .thread_n = 8, .chunk_steps = 1},
 };
-constexpr HaloShape split_shapes[] = {
+constexpr HaloMmaShape split_shapes[] = {
     {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
     {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 2},
@@ -43,7 +43,7 @@ constexpr HaloShape split_shapes[] = {
 
 // An element takes twice the room, and a sum two registers: several blocks of four warps share a
 // multiprocessor, or one of eight has its room.
-constexpr HaloShape double_shapes[] = {
+constexpr HaloMmaShape double_shapes[] = {
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
     {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
     {.m = 64, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1, .min_blocks = 2},
@@ -54,13 +54,13 @@ constexpr HaloShape double_shapes[] = {
     {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .chunk_steps = 1, .min_blocks = 3},
 };
 
-std::span<const HaloShape> shapes_of(const ConvolutionProblem& problem) {
+std::span<const HaloMmaShape> shapes_of(const ConvolutionProblem& problem) {
   if (problem.type() == KILN_DATA_DOUBLE) return double_shapes;
-  return is_split(problem) ? std::span<const HaloShape>(split_shapes) : whole_shapes;
+  return is_split(problem) ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes;
 }
 
 // A warpgroup has all rows of 64 or 128 pixels.
-constexpr HaloShape whole_warpgroup_shapes[] = {
+constexpr HaloMmaShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 128, .n = 256, .thread_n = 4, .chunk_steps = 1}),
     warpgroup_shape({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 1}),
     warpgroup_shape({.m = 96, .n = 256, .thread_n = 4, .chunk_steps = 1}),
@@ -69,7 +69,7 @@ constexpr HaloShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2}),
     warpgroup_shape({.m = 48, .n = 128, .thread_n = 2, .chunk_steps = 2}),
 };
-constexpr HaloShape split_warpgroup_shapes[] = {
+constexpr HaloMmaShape split_warpgroup_shapes[] = {
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 1}),
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2}),
     split_warpgroup_shape({.m = 48, .n = 384, .thread_n = 4, .chunk_steps = 1}),
@@ -88,45 +88,45 @@ constexpr HaloShape split_warpgroup_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloGemmPlanarEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                            const Gather& gather) const {
+std::optional<Refusal> HaloNchwMmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                         const Gather& gather) const {
   return planar_refusal(problem, gather, most_taps);
 }
 
-std::vector<HaloEngine::Shapes> HaloGemmPlanarEngine::shapes(const ConvolutionProblem& problem,
+std::vector<HaloMmaEngine::Shapes> HaloNchwMmaEngine::shapes(const ConvolutionProblem& problem,
                                                              const Gather& gather) const {
   std::vector<Shapes> all;
   for (const int group : tap_groups(gather, most_taps)) all.push_back({shapes_of(problem), group});
   return all;
 }
 
-std::size_t HaloGemmPlanarEngine::alignment(const ConvolutionProblem& problem) const {
+std::size_t HaloNchwMmaEngine::alignment(const ConvolutionProblem& problem) const {
   return size_of(problem.type());
 }
 
-std::optional<Refusal> HaloGemmPlanarWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                                 const Gather& gather) const {
+std::optional<Refusal> HaloNchwWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                               const Gather& gather) const {
   if (size_of(problem.type()) != 4)
     return Refusal{cat("the data type is ", name_of(problem.type()), "; expected f32")};
   return planar_refusal(problem, gather, most_taps);
 }
 
-std::optional<Refusal> HaloGemmPlanarWgmmaEngine::products_refusal(
+std::optional<Refusal> HaloNchwWgmmaSwapEngine::products_refusal(
     const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 
-std::vector<HaloEngine::Shapes> HaloGemmPlanarWgmmaEngine::shapes(const ConvolutionProblem& problem,
-                                                                  const Gather& gather) const {
+std::vector<HaloMmaEngine::Shapes> HaloNchwWgmmaSwapEngine::shapes(
+    const ConvolutionProblem& problem, const Gather& gather) const {
   std::vector<Shapes> all;
   for (const int group : tap_groups(gather, most_taps))
-    all.push_back({is_split(problem) ? std::span<const HaloShape>(split_warpgroup_shapes)
+    all.push_back({is_split(problem) ? std::span<const HaloMmaShape>(split_warpgroup_shapes)
                                      : whole_warpgroup_shapes,
                    group});
   return all;
 }
 
-std::size_t HaloGemmPlanarWgmmaEngine::alignment(const ConvolutionProblem& problem) const {
+std::size_t HaloNchwWgmmaSwapEngine::alignment(const ConvolutionProblem& problem) const {
   return size_of(problem.type());
 }
 
