@@ -5,7 +5,7 @@ with benchmark=True) in the same process.
     tests/torch/gpu.py                              all
     tests/torch/gpu.py checks                       parity, strides, CUDA graphs, AMP, compile, memory, host time
     tests/torch/gpu.py figures --csv figures.csv    training and inference of ten networks
-    tests/torch/gpu.py ddp                          two GPUs over NCCL beside one
+    tests/torch/gpu.py ddp                          training on 1, 2, 4 and 8 GPUs over NCCL (gpu/ddp.py)
 
 Exits with 77 where there is no GPU. Figures are written line by line, and stop at --seconds.
 """
@@ -48,9 +48,9 @@ def main() -> int:
         result = unittest.TextTestRunner(verbosity=2).run(suite)
         status |= not result.wasSuccessful()
     if "ddp" in parts:
-        import ddp_nccl
+        import ddp
 
-        status |= ddp_nccl.main()
+        status |= ddp.main([])
     if "figures" in parts:
         import figures
 
