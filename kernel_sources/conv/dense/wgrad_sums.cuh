@@ -1,21 +1,23 @@
 // The sums of a dense filter gradient: tiles of dw, how their threads hold them, and where they go.
 //
-// dw is filters (rows) by columns, which are blocks of 64 channels of a tap: BLOCK_COLUMNS of a
-// tile, one behind the other. Of groups of channels each is a dw of its own. PACKED narrow ones are
-// taken as one, ROWS by CHANNELS; of their product only the groups' own blocks are stored. A
-// thread's sums are QUADS times four: of product (l, r), quad l * (BLOCK_RIGHT / 8) + r, two
-// columns side by side in two rows that are 8 apart.
+// dw is filters (rows) by columns, which are blocks of LINE_CHANNELS channels of a tap:
+// BLOCK_COLUMNS of a tile, one behind the other. Of groups of channels each is a dw of its own.
+// PACKED narrow ones are taken as one, ROWS by CHANNELS; of their product only the groups' own
+// blocks are stored. A thread's sums are QUADS times four: of product (l, r), quad l * (BLOCK_RIGHT
+// / 8) + r, two columns side by side in two rows that are 8 apart.
 #pragma once
 
 #include "common/compute_type.cuh"
 #include "conv/dense/wgrad_params.h"
 
-constexpr int PRODUCTS_A_ROW = BLOCK_RIGHT / 8;
+constexpr int LINE_BYTES = 128;  // of channels of a pixel in shared memory
+constexpr int LINE_CHANNELS = LINE_BYTES / static_cast<int>(sizeof(element_t));
+constexpr int PRODUCTS_A_ROW = BLOCK_RIGHT / 8, PRODUCTS_A_BLOCK = LINE_CHANNELS / 8;
 constexpr int QUADS = LEFT * PRODUCTS_A_ROW;
 constexpr int ADDERS = 128 * CONSUMERS;  // threads that hold sums
 constexpr int GROUP_ROWS = 64 * LEFT, TILE_ROWS = CONSUMERS * GROUP_ROWS;
-constexpr int BLOCK_COLUMNS = BLOCK_RIGHT / 64;
-constexpr int CHANNEL_BLOCKS = (CHANNELS + 63) / 64;
+constexpr int BLOCK_COLUMNS = BLOCK_RIGHT / LINE_CHANNELS;
+constexpr int CHANNEL_BLOCKS = (CHANNELS + LINE_CHANNELS - 1) / LINE_CHANNELS;
 constexpr int COLUMN_BLOCKS = CHANNEL_BLOCKS * TAPS_T * TAPS_R * TAPS_S;
 constexpr u32 ROW_TILES = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
 constexpr u32 GROUP_TILES = ROW_TILES * ((COLUMN_BLOCKS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
@@ -42,7 +44,7 @@ struct ColumnBlock {
   device_inline ColumnBlock() {}
   device_inline explicit ColumnBlock(int block) {
     const int tap = block / CHANNEL_BLOCKS;
-    channel = (block - tap * CHANNEL_BLOCKS) * 64;
+    channel = (block - tap * CHANNEL_BLOCKS) * LINE_CHANNELS;
     t = tap / (TAPS_R * TAPS_S);
     r = tap / TAPS_S - t * TAPS_R;
     s = tap % TAPS_S;
@@ -54,11 +56,11 @@ device_inline void store_quad(const DenseWgradParams& params, const WgradTile& t
                               int adder, const Quad& total) {
   const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
   const int lane = adder % 32, warp = adder / 32 % 4, group = adder / 128;
-  const int block = tile.block + product / 8;
+  const int block = tile.block + product / PRODUCTS_A_BLOCK;
   if (block >= COLUMN_BLOCKS) return;
   const ColumnBlock columns(block);
-  const int channel = columns.channel + product % 8 * 8 + lane % 4 * 2;
-  if (channel >= CHANNELS) return;  // channels come in eights
+  const int channel = columns.channel + product % PRODUCTS_A_BLOCK * 8 + lane % 4 * 2;
+  if (channel >= CHANNELS) return;  // channels come in fours
   const compute_t alpha = static_cast<compute_t>(params.alpha);
   const compute_t beta = static_cast<compute_t>(params.beta);
 #pragma unroll

@@ -90,17 +90,27 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   constexpr double wgrad_step_share = 1.32, besides = 21, ask_clocks = 195, line_clocks = 2,
                    l2_bytes = 35.7, exchange_wait = 7550, exchange_clocks = 845;
   constexpr double second_kernel = 13.3e-6;
+  constexpr double shared_bytes = 128;  // of shared memory, a clock
   const double sums = static_cast<double>(work.filters) * work.columns;
-  const double slabs = (work.filters + work.columns) / 64.0;
+  const double size = work.element / 2.0;  // against 16 bits
+  const double slabs = (work.filters + work.columns) / 64.0 * size;
   // Clusters of 4 and more leave some multiprocessors without one.
   const double filled = work.cluster >= 4 ? 0.91 : 1;
   const double places =
       std::max(std::floor(device.multiprocessors * filled / work.cluster), 1.0) * work.cluster;
   const double lines = slabs * work.step_pixels;
+  // f32 in shared memory, by pixel: its way in, x read and turned, dy read by lanes, and x by each
+  // 64 filters' products.
+  const double shared = work.element == 4
+                            ? work.step_pixels * 4.0 / shared_bytes *
+                                  (work.filters * 2 + work.columns * (3 + work.filters / 64.0))
+                            : 0;
+  const double askers = work.element == 4 ? 2 : 1;
   const double step =
-      std::max({sums * work.step_pixels / products_a_clock * wgrad_step_share,
+      std::max({sums * work.step_pixels / products_a_clock * size * wgrad_step_share,
+                shared * wgrad_step_share,
                 lines * 128 * std::min(work.blocks, places) / (l2_bytes * device.multiprocessors),
-                slabs * ask_clocks, lines * line_clocks}) +
+                slabs * ask_clocks / askers, lines * line_clocks}) +
       besides;
   double block = step * work.steps;
   if (work.cluster > 1) block += exchange_wait + exchange_clocks * sums / (64 * 64);

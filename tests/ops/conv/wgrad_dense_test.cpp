@@ -14,6 +14,8 @@ using namespace test;
 const WgradDenseNhwcWgmmaEngine engine;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
+constexpr Arithmetic taken[] = {f16, tf32, bf16};
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
                         kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
@@ -24,6 +26,10 @@ std::string reason(const ConvolutionProblem& problem) {
   const auto answer = engine.candidates(problem, device()->description());
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+DataType type_of(const OperationCase& item) {
+  return std::get<ConvolutionProblem>(item.problem).type();
 }
 
 void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
@@ -39,10 +45,11 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
 // By two small tiles, alone and shared, which take turns.
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
-  constexpr std::size_t small[] = {3, 10, 6, 9};
+  const auto tiles = engine.tiles(type_of(item));
+  const std::size_t small[] = {3, tiles.size() - 1, 5, tiles.size() - 2};
   constexpr int clusters[] = {1, 2, 4}, groups[] = {1, 1, 3, 2};
   for (std::size_t i = 0; i < 2; ++i)
-    check_tile(engine.tiles()[small[(2 * turn + i) % std::size(small)]],
+    check_tile(tiles[small[(2 * turn + i) % std::size(small)]],
                clusters[(turn + i) % std::size(clusters)],
                groups[(turn + 2 * i) % std::size(groups)], item, want);
 }
@@ -57,10 +64,10 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 4}, {8, 1}};
   kiln_test::ShareOfCases share = share_of_cases();
   std::size_t turn = 0;
-  for (const Arithmetic& arithmetic : {f16, bf16}) {
+  for (const Arithmetic& arithmetic : taken) {
     const OperationCase item = integers_of(nhwc("mb3ic72ih13iw11oc136kh1kw3pw1", arithmetic));
     const HostTensor want = item.expected();
-    for (const WgradDenseTile& tile : engine.tiles())
+    for (const WgradDenseTile& tile : engine.tiles(arithmetic.type))
       for (std::size_t i = 0; i < std::size(splits); ++i) {
         const auto [cluster, groups] = splits[i];
         if ((!kiln_test::quick_tier() && i == turn % std::size(splits)) ||
@@ -80,9 +87,8 @@ BOOST_AUTO_TEST_CASE(edges) {
                            "mb1ic72ih7iw9oc48kh5kw3ph2pw2", "mb70ic136ih1iw1oc72kh1",
                            "mb1ic16ih5iw30oc24kh4kw3ph3pw1dh1dw2", "mb3ic40ih9iw8oc24kh3ph1sh2sw2",
                            "mb2ic24ih9iw8oc40kh1sh2sw2", "mb1ic16ih13iw9oc24kh3sh4sw1dh2"}) {
-    OperationCase item =
-        integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16,
-                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+    OperationCase item = integers_of(
+        nhwc(line, taken[turn % 3], turn % 2 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
     if (turn % 2 == 1) {
       item.scalars = {.alpha = -2, .beta = 3};
       item.fill_integers(7, 2);
@@ -100,8 +106,8 @@ BOOST_AUTO_TEST_CASE(lines_volumes_and_uneven_padding) {
         "mb2ic72id5ih4iw7oc40kd3kh3kw3pd1ph1pw1", "mb1ic16id6ih5iw9oc24kd3kh1kw2pd2ph0pw0dd1dh0dw0",
         "mb3ic16id7ih6iw9oc24kd3kh3kw3pd1ph1pw1sd2sh2sw2",
         "mb2ic24id6ih4iw5od2oc40kd2kh1kw1pd1ph0pw0sd3sh1sw1"}) {
-    check(integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION)),
+    check(integers_of(nhwc(line, taken[turn % 3],
+                           turn % 2 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION)),
           turn);
     ++turn;
   }
@@ -115,7 +121,7 @@ BOOST_AUTO_TEST_CASE(groups) {
   for (const char* line :
        {"g2mb2ic144ih9iw7oc80kh3ph1", "g4mb2ic128ih5iw7oc64kh3ph1", "g8mb1ic64ih7iw5oc64kh1",
         "g3mb3ic120ih6iw5oc48kh3ph1sh2", "g6mb1ic96id3ih4iw5oc144kd2kh1kw3pd1ph0pw1"}) {
-    OperationCase item = integers_of(nhwc(line, turn % 2 == 0 ? f16 : bf16));
+    OperationCase item = integers_of(nhwc(line, taken[turn % 3]));
     if (turn % 2 == 1) {
       item.scalars = {.alpha = -2, .beta = 3};
       item.fill_integers(7, 2);
@@ -142,12 +148,13 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
 
 BOOST_AUTO_TEST_CASE(random_numbers_and_the_same_bits) {
   if (!has_warpgroups()) return;
-  for (const Arithmetic& arithmetic : {f16, bf16}) {
+  for (const Arithmetic& arithmetic : taken) {
     OperationCase item(nhwc("mb4ic136ih7iw9oc72kh3ph1", arithmetic));
     item.fill_uniform(3);
     for (const auto& [cluster, groups] : {std::pair(1, 1), {2, 1}, {2, 2}}) {
-      const Proposal proposal = engine.propose(
-          engine.tiles()[3], std::get<ConvolutionProblem>(item.problem), cluster, groups);
+      const Proposal proposal =
+          engine.propose(engine.tiles(arithmetic.type)[3],
+                         std::get<ConvolutionProblem>(item.problem), cluster, groups);
       const HostTensor first = run_proposal(item, proposal);
       const std::string fault = item.fault(first);
       BOOST_TEST(fault.empty(), fault);
@@ -162,7 +169,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   OperationCase item = integers_of(nhwc("mb1ic8ih260iw260oc8kh1"));
   for (const char* tensor : {"x", "dy"})
     for (double& value : item[tensor].values) value = tensor[0] == 'x' ? 1 : 0x1p-4;
-  check_tile(engine.tiles()[10], 1, 1, item, item.expected());
+  check_tile(engine.tiles(KILN_DATA_HALF)[10], 1, 1, item, item.expected());
 }
 
 BOOST_AUTO_TEST_CASE(workspace_is_what_was_granted_or_less) {
@@ -180,10 +187,13 @@ BOOST_AUTO_TEST_CASE(workspace_is_what_was_granted_or_less) {
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
   BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1")) == "");
-  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_TF32})) ==
-             "the data type is f32; this engine takes f16 and bf16");
+  BOOST_TEST(reason(nhwc("mb4ic32ih29oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
+             "the data type is f32; this engine takes f16, bf16 and, in TF32, f32");
   BOOST_TEST(reason(nhwc("mb4ic36ih29oc64kh3ph1")) ==
              "36 input channels; expected a multiple of 8");
+  BOOST_TEST(reason(nhwc("mb4ic36ih29oc64kh3ph1", tf32)) == "");
+  BOOST_TEST(reason(nhwc("mb4ic32ih29oc62kh3ph1", tf32)) ==
+             "62 output channels; expected a multiple of 4");
   BOOST_TEST(reason(nhwc("g2mb4ic32ih29oc64kh3ph1")) == "");
   BOOST_TEST(
       reason(problem_in("mb4ic32ih29oc64kh3ph1", f16, KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==

@@ -16,9 +16,6 @@ namespace {
 constexpr std::int64_t most_line_bytes = 128, least_line_bytes = 32;  // that a swizzle permutes
 
 std::int64_t element_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
-// Elements that strides are multiples of.
-std::int64_t vector_of(DataType type) { return 16 / element_of(type); }
-
 // {0: W, 1: H, 2: D} of values that are outermost first.
 std::int64_t across(const Spatial& values, std::size_t i) { return values[2 - i]; }
 
@@ -27,7 +24,7 @@ std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t
 }
 
 std::string filter_refusal(const Gather& gather) {
-  const std::int64_t vector = vector_of(gather.type);
+  const std::int64_t vector = dense_vector(gather.type);
   const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
   const bool taps = std::all_of(gather.w_tap.begin(), gather.w_tap.end(), whole) &&
                     std::all_of(gather.phases.begin(), gather.phases.end(),
@@ -88,6 +85,8 @@ TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather
 
 }  // namespace
 
+std::int64_t dense_vector(DataType type) { return 16 / element_of(type); }
+
 int dense_space(const Gather& gather) {
   return gather.source[0] != 1 || gather.largest_pixels()[0] != 1 || gather.largest_taps()[0] > 1
              ? 3
@@ -130,7 +129,7 @@ DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
 }
 
 std::string dense_stride_refusal(const char* tensor, DataType type, const Dims& strides) {
-  return vector_strides_refusal(tensor, strides, vector_of(type));
+  return vector_strides_refusal(tensor, strides, dense_vector(type));
 }
 
 std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase) {
@@ -218,6 +217,13 @@ bool in_line(const Dims& strides, const Spatial& pixels) {
   return next == 0 || strides[0] == next;  // whatever the number of images
 }
 
+std::string dense_type_refusal(const ConvolutionProblem& problem) {
+  const bool in_tf32 = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
+  if (size_of(problem.type()) == 2 || in_tf32) return "";
+  return cat("the data type is ", name_of(problem.type()),
+             "; this engine takes f16, bf16 and, in TF32, f32");
+}
+
 std::string copy_engine_refusal(const DeviceDescription& device) {
   constexpr int least_driver = 12000;
   if (device.driver_version != 0 && device.driver_version < least_driver)
@@ -228,10 +234,7 @@ std::string copy_engine_refusal(const DeviceDescription& device) {
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  const bool in_tf32 = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
-  if (size_of(problem.type()) != 2 && !in_tf32)
-    return cat("the data type is ", name_of(problem.type()),
-               "; this engine takes f16, bf16 and, in TF32, f32");
+  if (std::string reason = dense_type_refusal(problem); !reason.empty()) return reason;
   if (auto refused = mma_refusal(problem, reduction, device)) return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
@@ -253,7 +256,7 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
   if (problem.alignment < 16)
     return cat("the alignment is ", problem.alignment,
                " bytes; expected 16, as the copy engine has it");
-  const std::int64_t vector = vector_of(problem.type());
+  const std::int64_t vector = dense_vector(problem.type());
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);

@@ -15,6 +15,9 @@ namespace kiln {
 // The dimensions of space that maps have: 3 with depth, else 2.
 int dense_space(const Gather& gather);
 
+// Elements of which strides and channels are multiples.
+std::int64_t dense_vector(DataType type);
+
 // What a line of shared memory holds of a pixel, elements: channels of the source, of which a step
 // is one line; rows of the output. 128 bytes, or fewer where these do not divide a group.
 struct DenseLines {
@@ -51,6 +54,9 @@ TensorMapSpec dense_source_map(const ConvolutionProblem& problem, const Gather& 
 TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& gather,
                               const Gather::Phase& phase, const Dims& strides, bool line,
                               const PixelBox& box);
+
+// Why the dense engines do not take its type; "" if they do.
+std::string dense_type_refusal(const ConvolutionProblem& problem);
 
 // Why a device of warpgroups cannot be told of tensors by maps; "" if it can.
 std::string copy_engine_refusal(const DeviceDescription& device);

@@ -16,11 +16,11 @@
 namespace kiln {
 namespace {
 
-constexpr int line_bytes = 128;  // 64 channels of a pixel
+constexpr int line_bytes = 128;  // of channels of a pixel
 constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 constexpr int quad_bytes = 16;
 
-constexpr WgradDenseTile all_tiles[] = {
+constexpr WgradDenseTile half_tiles[] = {
     {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64},
     {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64},
     {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64},
@@ -33,13 +33,32 @@ constexpr WgradDenseTile all_tiles[] = {
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 128},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 128},
 };
+// The more filters a tile has, the less of x is turned for each.
+constexpr WgradDenseTile single_tiles[] = {
+    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 32, .element = 4},
+    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 32, .element = 4},
+    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 32, .element = 4, .helpers = 2},
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
+    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64, .element = 4},
+    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
+    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 32, .element = 4, .helpers = 2},
+    {.consumers = 1, .left = 1, .right = 192, .step_pixels = 32, .element = 4, .helpers = 2},
+    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
+    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
+};
 // Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
 constexpr int clusters[] = {1, 2, 4, 8};
 
+int line_channels(const WgradDenseTile& tile) { return line_bytes / tile.element; }
 int stage_bytes(const WgradDenseTile& tile) {
-  return (tile.consumers * tile.left + tile.right / 64) * tile.step_pixels * line_bytes;
+  return (tile.filters() + tile.right) * tile.step_pixels * tile.element;
 }
-int barrier_bytes(int stages) { return 8 * 2 * stages; }
+int turned_bytes(const WgradDenseTile& tile) {
+  return tile.turned_slots() * tile.right * tile.step_pixels * tile.element;
+}
+int barrier_bytes(const WgradDenseTile& tile, int stages) {
+  return 8 * 2 * (stages + std::max(tile.turned_slots(), 1));
+}
 
 // Groups that are taken as one: as many as 64 filters and 64 channels hold.
 std::int64_t packed_groups(const ConvolutionProblem& problem) {
@@ -56,12 +75,12 @@ std::int64_t channels_of(const ConvolutionProblem& problem) {
   return packed_groups(problem) * problem.group_in();
 }
 
-std::int64_t column_blocks(const ConvolutionProblem& problem) {
-  return ceil_div(channels_of(problem), 64) * problem.taps();
+std::int64_t column_blocks(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
+  return ceil_div(channels_of(problem), line_channels(tile)) * problem.taps();
 }
 std::int64_t tile_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return problem.groups / packed_groups(problem) * ceil_div(rows_of(problem), tile.filters()) *
-         ceil_div(column_blocks(problem), tile.right / 64);
+         ceil_div(column_blocks(tile, problem), tile.right / line_channels(tile));
 }
 std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
@@ -73,13 +92,12 @@ std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& pr
 // Rows or columns of which more than half would be idle are for a smaller tile.
 bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
-         tile.right / 64 < 2 * column_blocks(problem);
+         tile.right < 2 * round_up(column_blocks(tile, problem) * line_channels(tile), 64);
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
-  if (size_of(problem.type()) != 2)
-    return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
+  if (std::string reason = dense_type_refusal(problem); !reason.empty()) return reason;
   if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
     return std::move(refused->reason);
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
@@ -92,7 +110,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (problem.alignment < 16)
     return cat("the alignment is ", problem.alignment,
                " bytes; expected 16, as the copy engine has it");
-  constexpr std::int64_t vector = 8;  // elements of a copy's least piece
+  const std::int64_t vector = dense_vector(problem.type());
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
@@ -130,6 +148,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.filters = tile.filters();
   work.columns = tile.right;
   work.step_pixels = tile.step_pixels;
+  work.element = tile.element;
   work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
   work.steps = static_cast<double>(
       ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
@@ -137,6 +156,16 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.second_step = parts.groups > 1;
   work.bytes = work_of(problem, false).bytes;
   return dense_wgrad_seconds(work, device);
+}
+
+// What a thread of either kind has of the block's registers.
+struct Registers {
+  int helper, consumer;
+};
+Registers registers_of(const WgradDenseTile& tile) {
+  if (tile.consumers == 1) return {tile.turns() ? 88 : 56, 240};
+  if (tile.helpers == 2) return {64, 192};
+  return tile.turns() ? Registers{88, 208} : Registers{40, 232};
 }
 
 KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
@@ -172,18 +201,23 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
 }  // namespace
 
 int WgradDenseTile::stages() const {
-  return std::min((most_shared_memory - barrier_bytes(most_stages)) / stage_bytes(*this),
-                  most_stages);
+  const int room = most_shared_memory - turned_bytes(*this) - barrier_bytes(*this, most_stages);
+  return std::min(room / stage_bytes(*this), most_stages);
 }
-int WgradDenseTile::barriers_at() const { return stages() * stage_bytes(*this); }
-int WgradDenseTile::shared_memory() const { return barriers_at() + barrier_bytes(stages()); }
+int WgradDenseTile::barriers_at() const {
+  return stages() * stage_bytes(*this) + turned_bytes(*this);
+}
+int WgradDenseTile::shared_memory() const { return barriers_at() + barrier_bytes(*this, stages()); }
 
 std::string describe(const WgradDenseTile& tile) {
   return cat(tile.filters(), "x", tile.right, ", ", tile.threads(), " threads, ", tile.stages(),
              " stages of ", tile.step_pixels, " pixels");
 }
 
-std::span<const WgradDenseTile> WgradDenseNhwcWgmmaEngine::tiles() { return all_tiles; }
+std::span<const WgradDenseTile> WgradDenseNhwcWgmmaEngine::tiles(DataType type) {
+  if (size_of(type) == 4) return single_tiles;
+  return half_tiles;
+}
 
 bool WgradDenseNhwcWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
@@ -195,8 +229,9 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseNhwcWgmmaEngine::candida
   if (std::string reason = refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
-    const WgradDenseTile& tile = all_tiles[i];
+  const std::span<const WgradDenseTile> all = tiles(problem.type());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const WgradDenseTile& tile = all[i];
     if (!suits(tile, problem)) continue;
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
@@ -219,7 +254,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseNhwcWgmmaEngine::candida
 Proposal WgradDenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
                                          Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const WgradDenseTile& tile = all_tiles[candidate.kernel / 2];
+  const WgradDenseTile& tile =
+      tiles(problem.type())[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
   return propose(tile, problem, candidate.parts,
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
@@ -266,9 +302,11 @@ Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
   add("PARTIAL", partial, "sums go to the workspace");
   add("STEP_PIXELS", std::int64_t{tile.step_pixels});
   add("STAGES", std::int64_t{tile.stages()});
+  add("TURNED_SLOTS", std::int64_t{tile.turned_slots()}, "for x of a step");
+  add("HELPERS", std::int64_t{tile.helpers}, "warpgroups that ask for copies");
   add("SHARED_BYTES", std::int64_t{tile.shared_memory()});
-  add("PRODUCER_REGISTERS", std::int64_t{tile.consumers == 1 ? 56 : 40});
-  add("CONSUMER_REGISTERS", std::int64_t{tile.consumers == 1 ? 240 : 232});
+  add("HELPER_REGISTERS", std::int64_t{registers_of(tile).helper});
+  add("CONSUMER_REGISTERS", std::int64_t{registers_of(tile).consumer});
   add_sum_registers(spec.constants, tile.left, tile.right / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, tile.right);
 
@@ -291,11 +329,11 @@ Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
   launch.shape.shared_memory = spec.shared_memory;
   set_params(launch);
   constexpr std::uint8_t x = 0, dy = 1;
-  launch.maps = {
-      {dense_source_map(problem, gather, phase, {64, tile.step_pixels}), x, 0,
-       static_cast<std::uint16_t>(sizeof params)},
-      {dense_pixel_map(problem, gather, phase, gather.out_strides, line, {64, tile.step_pixels}),
-       dy, 0, static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
+  const PixelBox box{line_channels(tile), tile.step_pixels};
+  launch.maps = {{dense_source_map(problem, gather, phase, box), x, 0,
+                  static_cast<std::uint16_t>(sizeof params)},
+                 {dense_pixel_map(problem, gather, phase, gather.out_strides, line, box), dy, 0,
+                  static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   out.set_cluster(cluster);

@@ -1,5 +1,5 @@
-// Filter gradient of channels-last tensors of 16 bits on Hopper, whose copy engine brings operands
-// to warpgroups that multiply them.
+// Filter gradient of channels-last tensors of 16 bits, and of f32 in TF32, on Hopper, whose copy
+// engine brings operands to warpgroups that multiply them.
 #pragma once
 
 #include <span>
@@ -11,16 +11,20 @@
 
 namespace kiln {
 
-// Filters by columns of dw, which are blocks of 64 channels of a tap. `consumers` warpgroups divide
-// the filters, `left` times 64 each; all `right` columns are each one's.
+// Filters by columns of dw, which are blocks of a line of channels of a tap. `consumers` warpgroups
+// divide the filters, `left` times 64 each; all `right` columns are each one's.
 struct WgradDenseTile {
   int consumers, left, right;
   int step_pixels;  // of dy that a stage holds
+  int element = 2;  // bytes of an operand's
+  int helpers = 1;  // warpgroups that ask for copies and, of f32, turn x
 
+  bool turns() const { return element == 4; }
   int filters() const { return consumers * left * 64; }
-  int threads() const { return 128 * (1 + consumers); }
-  int quads() const { return left * right / 8; }  // of a thread's sums
-  int stages() const;                             // as many as shared memory holds
+  int threads() const { return 128 * (helpers + consumers); }
+  int quads() const { return left * right / 8; }        // of a thread's sums
+  int turned_slots() const { return turns() ? 2 : 0; }  // for x of a step
+  int stages() const;                                   // as many as shared memory holds
   int barriers_at() const;
   int shared_memory() const;
 };
@@ -38,7 +42,7 @@ class WgradDenseNhwcWgmmaEngine final : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  static std::span<const WgradDenseTile> tiles();
+  static std::span<const WgradDenseTile> tiles(DataType type);
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
   // workspace.
   Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,

@@ -1,0 +1,64 @@
+// The products of a dense filter gradient's warpgroups.
+#pragma once
+
+#include "conv/dense/wgrad_stages.cuh"
+#include "target/sum_registers.cuh"
+#include "target/wgmma.cuh"
+
+// The tensor cores round sums toward zero: every PROMOTE steps what has come together goes to sums
+// that are added up as f32 should be, which wait in local memory.
+constexpr u32 PROMOTE = 16384 / STEP_PIXELS;
+using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, false, true>;
+using Products = WarpgroupProducts<element_t, LEFT, PRODUCTS_A_ROW>;
+
+// Steps of 16 bits: the tensor cores read both operands where they have landed.
+class TransposedSteps {
+  Barriers& barriers_;
+  SharedMatrix lefts_, rights_;
+  Products products_;
+  Ring<STAGES> ring_{0};
+  int before_ = -1;  // the stage of the step before, whose products may be on their way
+
+ public:
+  device_inline TransposedSteps(unsigned char* memory, Barriers& barriers, int group)
+      : barriers_(barriers),
+        lefts_(SharedMatrix::swizzled<LINE_BYTES>(memory + group * (LEFT * SLAB_BYTES),
+                                                  8 * LINE_BYTES, SLAB_BYTES)),
+        rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + LEFT_SLABS * SLAB_BYTES, 8 * LINE_BYTES,
+                                                   SLAB_BYTES)) {}
+
+  // Starts the next step's products.
+  template <class AnySums>
+  device_inline void multiply(AnySums& sums) {
+    barriers_.landed[ring_.stage].wait(ring_.parity);
+    const SharedMatrix left = lefts_.moved(ring_.stage * STAGE_BYTES);
+    const SharedMatrix right = rights_.moved(ring_.stage * STAGE_BYTES);
+    products_.begin();
+#pragma unroll
+    for (int k = 0; k < STEP_PIXELS / 16; ++k)
+      multiply_from<0>(sums, left.moved(k * (16 * LINE_BYTES)), right.moved(k * (16 * LINE_BYTES)));
+    products_.commit();
+    products_.template wait<1>();
+    release();
+    before_ = ring_.stage;
+    ring_.advance();
+  }
+  // Once it returns, sums are those of all steps so far, of which there was one at least.
+  device_inline void settle() {
+    products_.template wait<0>();
+    release();
+    before_ = -1;
+  }
+
+ private:
+  template <int L, class AnySums>
+  device_inline void multiply_from(AnySums& sums, const SharedMatrix& left,
+                                   const SharedMatrix& right) {
+    products_.template multiply_swizzled<true, true, L>(sums, left.moved(L * SLAB_BYTES), right,
+                                                        true);
+    if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
+  }
+  device_inline void release() {
+    if (thread_x() % 32 == 0 && before_ >= 0) barriers_.free[before_].arrive();
+  }
+};

@@ -1,0 +1,150 @@
+// What the blocks of a dense filter gradient read: which pixels of dy are a block's, and how the
+// copy engine brings STEP_PIXELS of them at a time to a stage of shared memory. A stage is slabs of
+// a line of channels of each pixel: first those of dy that are the tile's filters, then those of x
+// for each block of columns, of the places that its tap sees (an im2col map).
+#pragma once
+
+#include "conv/dense/box.cuh"
+#include "conv/dense/wgrad_sums.cuh"
+#include "target/bulk_copy.cuh"
+#include "target/cluster.cuh"
+
+struct Params {
+  DenseWgradParams common;
+  TensorMap x, dy;
+};
+
+// The tensor cores transpose operands of 16 bits. Of f32 they take those alone whose reduction lies
+// side by side: x is turned in shared memory (wgrad_turn.cuh), and dy on its way into registers.
+constexpr bool TURNS = sizeof(element_t) == 4;
+
+constexpr int SLAB_BYTES = STEP_PIXELS * LINE_BYTES;
+constexpr int LEFT_SLABS = TILE_ROWS / LINE_CHANNELS, SLABS = LEFT_SLABS + BLOCK_COLUMNS;
+constexpr int STAGE_BYTES = SLABS * SLAB_BYTES;
+// x of a step with its pixels side by side: for each 32 of them a line of each column.
+constexpr int TURNED_BYTES = BLOCK_RIGHT * STEP_PIXELS * static_cast<int>(sizeof(element_t));
+constexpr int TURNED_AT = STAGES * STAGE_BYTES;
+constexpr int BARRIERS_AT = TURNED_AT + TURNED_SLOTS * TURNED_BYTES;
+// Helping warpgroups come first. Of theirs some warps ask for copies, and others turn x.
+constexpr int HELPING_THREADS = 128 * HELPERS;
+constexpr int ASKERS = TURNS ? 2 : 1, TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
+constexpr int THREADS = HELPING_THREADS + ADDERS;
+static_assert(STEP_PIXELS % (TURNS ? 32 : 16) == 0 && SLAB_BYTES % 1024 == 0);
+static_assert(TURNS == (TURNED_SLOTS > 0) && SLABS % ASKERS == 0);
+static_assert(QUADS * ADDERS * static_cast<int>(sizeof(Quad)) <= BARRIERS_AT,
+              "sums take the place of stages");
+
+struct Barriers {
+  Mbarrier landed[STAGES], free[STAGES];
+  Mbarrier turned[TURNS ? TURNED_SLOTS : 1], read[TURNS ? TURNED_SLOTS : 1];
+
+  // By one thread. Of those who read, a warp arrives each.
+  device_inline void init() {
+    for (int i = 0; i < STAGES; ++i) {
+      landed[i].init(ASKERS);
+      free[i].init(4 * CONSUMERS + TURNERS);
+    }
+    for (int i = 0; i < TURNED_SLOTS; ++i) {
+      turned[i].init(TURNERS);
+      read[i].init(4 * CONSUMERS);
+    }
+    mbarriers_are_made();
+  }
+};
+static_assert(BARRIERS_AT + static_cast<int>(sizeof(Barriers)) <= SHARED_BYTES);
+
+// A ring of SIZE stages: which is next, and the parity of its phase.
+template <int SIZE>
+struct Ring {
+  int stage = 0;
+  u32 parity;
+  device_inline explicit Ring(u32 first_parity) : parity(first_parity) {}
+  device_inline void advance() {
+    if (++stage == SIZE) stage = 0, parity ^= 1;
+  }
+};
+
+// {image, plane, row, column} of a pixel of dy. Divisions cost the one thread that asks for copies
+// more than the copies do, so it steps from pixel to pixel.
+struct PixelPlace {
+  int n, o, p, q;
+  device_inline explicit PixelPlace(u32 pixel) {
+    const u32 plane = pixel / (OUT_P * OUT_Q);
+    n = static_cast<int>(plane / OUT_O);
+    o = static_cast<int>(plane % OUT_O);
+    const int rest = static_cast<int>(pixel % (OUT_P * OUT_Q));
+    p = rest / OUT_Q;
+    q = rest % OUT_Q;
+  }
+  device_inline void advance() {
+    q += STEP_PIXELS % OUT_Q;
+    p += STEP_PIXELS / OUT_Q % OUT_P;
+    o += STEP_PIXELS / (OUT_P * OUT_Q) % OUT_O;
+    n += STEP_PIXELS / (OUT_P * OUT_Q) / OUT_O;
+    if (q >= OUT_Q) q -= OUT_Q, ++p;
+    if (p >= OUT_P) p -= OUT_P, ++o;
+    if (o >= OUT_O) o -= OUT_O, ++n;
+  }
+};
+
+// What of the sum is this block's, of cluster `number`: steps from `first` to `end`.
+struct Share {
+  u32 tile, group, first, end;
+  device_inline Share(const DenseWgradParams& params, u32 number) {
+    // Blocks that read the same pixels follow each other.
+    tile = number % TILES;
+    group = PARTIAL ? number / TILES : 0;
+    const u32 parts = cluster_size() * (PARTIAL ? params.groups : 1);
+    const u64 part = group * cluster_size() + cluster_rank();
+    first = static_cast<u32>(part * params.steps / parts);
+    end = static_cast<u32>((part + 1) * params.steps / parts);
+  }
+};
+
+// By one thread, of a stage's slabs those from FIRST to END.
+template <int FIRST, int END>
+device_inline void produce(const Params& params, const Share& share, unsigned char* memory,
+                           Barriers& barriers) {
+  const WgradTile tile(share.tile);
+  constexpr int FIRST_COLUMN = FIRST > LEFT_SLABS ? FIRST - LEFT_SLABS : 0;
+  ColumnBlock columns[BLOCK_COLUMNS];
+#pragma unroll
+  for (int i = FIRST_COLUMN; i < END - LEFT_SLABS; ++i) {
+    const int block = tile.block + i;  // the last tile may have fewer: one comes again
+    columns[i] = ColumnBlock(block < COLUMN_BLOCKS ? block : COLUMN_BLOCKS - 1);
+    // From the tap whose place is lowest on.
+    if constexpr (STEP_D < 0) columns[i].t = TAPS_T - 1 - columns[i].t;
+    if constexpr (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
+    if constexpr (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
+  }
+  PixelPlace pixel(share.first * STEP_PIXELS);
+  Ring<STAGES> ring(1);
+#pragma unroll 1
+  for (u32 step = share.first; step < share.end; ++step) {
+    Mbarrier& landed = barriers.landed[ring.stage];
+    barriers.free[ring.stage].wait(ring.parity);
+    landed.arrive_and_expect(static_cast<u32>((END - FIRST) * SLAB_BYTES));
+    unsigned char* to = memory + ring.stage * STAGE_BYTES + FIRST * SLAB_BYTES;
+#pragma unroll
+    for (int i = FIRST; i < END && i < LEFT_SLABS; ++i, to += SLAB_BYTES) {
+      const int row = tile.group * ROWS + tile.row + i * LINE_CHANNELS;
+      if constexpr (DY_IN_LINE) {
+        const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
+        bulk_load(to, params.dy, landed, at);
+      } else {
+        const BoxAt at(row, pixel.q, pixel.p, pixel.o, pixel.n);
+        bulk_load_im2col(to, params.dy, landed, at.at, TapAt(0, 0, 0).at);
+      }
+    }
+    const int w = pixel.q * STRIDE_W + LOWER_W, h = pixel.p * STRIDE_H + LOWER_H,
+              d = pixel.o * STRIDE_D + LOWER_D;
+#pragma unroll
+    for (int i = FIRST_COLUMN; i < END - LEFT_SLABS; ++i, to += SLAB_BYTES) {
+      const BoxAt at(tile.group * CHANNELS + columns[i].channel, w, h, d, pixel.n);
+      const TapAt tap(columns[i].s * APART_W, columns[i].r * APART_H, columns[i].t * APART_D);
+      bulk_load_im2col(to, params.x, landed, at.at, tap.at);
+    }
+    pixel.advance();
+    ring.advance();
+  }
+}

@@ -1,0 +1,152 @@
+// f32 of a dense filter gradient, whose reduction, the pixels, must lie side by side for the tensor
+// cores. Warps of their own turn x, 32 pixels of 32 channels at a time; of dy every lane of those
+// who multiply reads its own words into registers.
+//
+// Of every 8 pixels the even ones come first, in both operands: so the words that a warp reads of
+// dy, of 4 pixels and 8 filters, lie in 32 banks.
+#pragma once
+
+#include "conv/dense/wgrad_products.cuh"
+
+// By a warp: 32 pixels of a slab of x become lines of 32 columns, of which the lane's is its own.
+device_inline void turn_block(const unsigned char* from, unsigned char* to, int lane) {
+  float pixel[32];
+#pragma unroll
+  for (int i = 0; i < 32; ++i)
+    pixel[i] = *reinterpret_cast<const float*>(from + i * LINE_BYTES + (lane * 4 ^ i % 8 * 16));
+  struct alignas(16) Four {
+    float pixel[4];
+  };
+#pragma unroll
+  for (int four = 0; four < 8; ++four) {
+    const int first = four / 2 * 8 + four % 2;
+    *reinterpret_cast<Four*>(to + lane * LINE_BYTES + (four ^ lane % 8) * 16) = {
+        {pixel[first], pixel[first + 2], pixel[first + 4], pixel[first + 6]}};
+  }
+}
+
+// Turns x, block by block of a step's: turner `turner` of TURNERS.
+device_inline void turn(const Share& share, unsigned char* memory, Barriers& barriers, int turner) {
+  constexpr int HALVES = STEP_PIXELS / 32, BLOCKS = HALVES * BLOCK_COLUMNS;
+  const int lane = static_cast<int>(thread_x() % 32);
+  Ring<STAGES> ring(0);
+  Ring<TURNED_SLOTS> slots(1);
+#pragma unroll 1
+  for (u32 step = share.first; step < share.end; ++step) {
+    barriers.landed[ring.stage].wait(ring.parity);
+    barriers.read[slots.stage].wait(slots.parity);
+    const unsigned char* const from = memory + ring.stage * STAGE_BYTES + LEFT_SLABS * SLAB_BYTES;
+    unsigned char* const to = memory + TURNED_AT + slots.stage * TURNED_BYTES;
+#pragma unroll 1
+    for (int block = turner; block < BLOCKS; block += TURNERS) {
+      const int half = block / BLOCK_COLUMNS, column = block % BLOCK_COLUMNS;
+      turn_block(from + column * SLAB_BYTES + half * (32 * LINE_BYTES),
+                 to + (half * BLOCK_COLUMNS + column) * (32 * LINE_BYTES), lane);
+    }
+    show_to_tensor_cores();
+    warp_barrier();
+    if (lane == 0) {
+      barriers.free[ring.stage].arrive();
+      barriers.turned[slots.stage].arrive();
+    }
+    ring.advance();
+    slots.advance();
+  }
+}
+
+// dy of SET_PIXELS pixels, as left operands of products over 8 pixels each.
+constexpr int SET_PIXELS = 16, SETS = STEP_PIXELS / SET_PIXELS;
+struct LeftWords {
+  u32 word[SET_PIXELS / 8][LEFT][4];
+};
+
+// Where a lane finds its words of 8 pixels: those of row `half` * 8 of the warp's 16, of the even
+// pixels or the odd ones.
+struct LeftReader {
+  int place[4];
+
+  device_inline LeftReader() {
+    const int thread = static_cast<int>(thread_x()) - HELPING_THREADS;
+    const int lane = thread % 32, warp = thread / 32 % 4, group = thread / 128;
+    const int slab = group * (GROUP_ROWS / LINE_CHANNELS) + warp / 2;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int filter = warp % 2 * 16 + i % 2 * 8 + lane / 4, pixel = lane % 4 * 2 + i / 2;
+      place[i] = slab * SLAB_BYTES + pixel * LINE_BYTES + (filter * 4 ^ pixel * 16);
+    }
+  }
+  device_inline void read(LeftWords& words, const unsigned char* pixels) const {
+#pragma unroll
+    for (int k = 0; k < SET_PIXELS / 8; ++k)
+#pragma unroll
+      for (int l = 0; l < LEFT; ++l)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          words.word[k][l][i] = *reinterpret_cast<const u32*>(
+              pixels + place[i] + k * (8 * LINE_BYTES) + l * (64 / LINE_CHANNELS * SLAB_BYTES));
+  }
+};
+
+// Steps of f32.
+class TurnedSteps {
+  Barriers& barriers_;
+  const unsigned char* memory_;
+  LeftReader reader_;
+  SharedMatrix rights_;
+  Products products_;
+  LeftWords words_[2];  // a set is read while the one before is multiplied
+  Ring<STAGES> ring_{0};
+  Ring<TURNED_SLOTS> slots_{0};
+  int before_ = -1;  // the slot of the step before, whose products may be on their way
+
+ public:
+  device_inline TurnedSteps(unsigned char* memory, Barriers& barriers, int)
+      : barriers_(barriers),
+        memory_(memory),
+        rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + TURNED_AT, 8 * LINE_BYTES)) {}
+
+  // Starts the next step's products.
+  template <class AnySums>
+  device_inline void multiply(AnySums& sums) {
+    barriers_.landed[ring_.stage].wait(ring_.parity);
+    const unsigned char* const pixels = memory_ + ring_.stage * STAGE_BYTES;
+    const SharedMatrix right = rights_.moved(slots_.stage * TURNED_BYTES);
+#pragma unroll
+    for (int set = 0; set < SETS; ++set) {
+      LeftWords& words = words_[set % 2];
+      reader_.read(words, pixels + set * (SET_PIXELS * LINE_BYTES));
+      if (set == 0) barriers_.turned[slots_.stage].wait(slots_.parity);
+      products_.begin();
+#pragma unroll
+      for (int k = 0; k < SET_PIXELS / 8; ++k)
+        multiply_from<0>(sums, words.word[k],
+                         right.moved(set / 2 * (BLOCK_RIGHT * LINE_BYTES) +
+                                     (set % 2 * (SET_PIXELS / 8) + k) * 32));
+      products_.commit();
+      if (set + 1 == SETS && first_lane()) barriers_.free[ring_.stage].arrive();
+      products_.template wait<1>();
+      if (set == 0) release();
+    }
+    before_ = slots_.stage;
+    ring_.advance();
+    slots_.advance();
+  }
+  // Once it returns, sums are those of all steps so far, of which there was one at least.
+  device_inline void settle() {
+    products_.template wait<0>();
+    release();
+    before_ = -1;
+  }
+
+ private:
+  template <int L, class AnySums>
+  device_inline void multiply_from(AnySums& sums, const u32 (&left)[LEFT][4],
+                                   const SharedMatrix& right) {
+    products_.template multiply<false, L>(sums, left[L], right);
+    if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
+  }
+  device_inline static bool first_lane() { return thread_x() % 32 == 0; }
+  device_inline void release() {
+    if (first_lane() && before_ >= 0) barriers_.read[before_].arrive();
+  }
+};
