@@ -128,28 +128,6 @@ BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
   BOOST_TEST(shared > 0);
 }
 
-// What nobody has measured is there for those who name it.
-BOOST_AUTO_TEST_CASE(unmeasured_engines_are_chosen_by_name_alone) {
-  const ConvolutionOperands o =
-      describe_convolution(parse_convolution_line("mb4ic64id8ih14iw14oc96kd3kh3kw3pd1ph1pw1"),
-                           KILN_DATA_HALF, KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
-  const ConvolutionProblem problem = make_convolution(o.spec, o.x, o.w, o.y);
-  const DeviceDescription device = known_architecture("h100");
-  const std::string name = "dense_nhwc_wgmma";
-  const Answer chosen = answer(problem, device);
-  BOOST_TEST(!chosen.engine.starts_with("dense_"));
-  BOOST_TEST(std::ranges::count(chosen.refusals,
-                                name + ": three dimensions of space, not measured yet: served only "
-                                       "when the engine is named") == 1);
-  BOOST_TEST(answer(problem, device, name).engine == name);
-  std::size_t by_name = 0;
-  for (const Option& option : all_candidates(problem, device)) {
-    BOOST_TEST(option.only_by_name == option.name.engine.starts_with("dense_"));
-    by_name += option.only_by_name;
-  }
-  BOOST_TEST(by_name > 0);
-}
-
 // An engine whose every candidate needs workspace says how much.
 BOOST_AUTO_TEST_CASE(too_little_workspace_is_told) {
   ConvolutionOperands o =

@@ -12,10 +12,11 @@ namespace {
 // the best's time, 1.16 times at worst).
 
 // Clocks of a multiprocessor. Products of 16 bits that its tensor cores do in one, how much longer
-// a step takes than these, and what each takes besides; what a row of 128 bytes takes from L2 to
-// shared memory where each multiprocessor has its own, where all have the same, and where these are
-// more than stays at hand; the first operands of a block; 64 rows of 64 pixels on their way out, by
-// a warpgroup.
+// a step takes than these, and what each takes besides; what a row of at most 128 bytes takes from
+// L2 to shared memory where each multiprocessor has its own, where all have the same, and where
+// these are more than stays at hand (a row of 32 bytes takes no less than one of 128: groups of 16
+// channels in tiles of 256 pixels take 570 clocks a step); the first operands of a block; 64 rows
+// of 64 pixels on their way out, by a warpgroup.
 constexpr double products_a_clock = 2048, step_share = 1.28, step_clocks = 30,
                  own_line_clocks = 2.4, shared_line_clocks = 1.83, large_filter_line_clocks = 3.93,
                  first_clocks = 710, slab_clocks = 695;
@@ -47,15 +48,14 @@ double busiest_block(const DenseWork& work, double step, double tile, int blocks
 
 double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
   // A line of f32 takes as long as one of 16 bits: half the products, at half the rate.
-  const double lines = work.line_bytes / 128.0, step_channels = 64 * lines;
+  const double step_channels = 64 * work.line_bytes / 128.0;
   constexpr double slab = 64.0 * 64;
   const double sums = static_cast<double>(work.pixels) * work.rows;
   const double filter_line_clocks =
       work.filter_bytes < large_filter_bytes ? shared_line_clocks : large_filter_line_clocks;
   const double step =
-      step_clocks +
-      std::max(sums * step_channels / products_a_clock * step_share,
-               (work.pixels * own_line_clocks + work.rows * filter_line_clocks) * lines);
+      step_clocks + std::max(sums * step_channels / products_a_clock * step_share,
+                             work.pixels * own_line_clocks + work.rows * filter_line_clocks);
   const double clocks =
       first_clocks + busiest_block(work, step, slab_clocks * sums / slab / work.warpgroups,
                                    device.multiprocessors);

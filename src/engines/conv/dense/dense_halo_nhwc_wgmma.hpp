@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/dense/measured.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 
@@ -25,9 +24,6 @@ class DenseHaloNhwcWgmmaEngine final : public Engine {
   bool is_for(const Problem& problem) const override { return is_gather(problem); }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
-  std::string only_by_name(const Problem& problem) const override {
-    return dense_only_by_name(problem);
-  }
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
