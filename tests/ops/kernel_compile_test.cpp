@@ -148,8 +148,10 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})
         add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);
     }
-    for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
-                             "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8"}) {
+    for (const char* line :
+         {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
+          "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8", "mb8ic3ih224oc64kh7ph3sh2",
+          "mb8ic3ih224oc768kh16sh16", "mb8ic3id8ih112iw112oc64kd3kh7kw7pd1ph3pw3sd1sh2sw2"}) {
       const ConvolutionOperands few = operands(line);
       for (const char* engine : {"few_output_channels_mma", "few_output_channels_wgmma"})
         add(make_convolution_dgrad(few.spec, few.w, few.y, few.x), engine);

@@ -11,7 +11,7 @@
 #include "target/shared_memory.cuh"
 
 constexpr int TABLE_AT = 2 * STAGE_BYTES;
-constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
+constexpr int MEMORY_BYTES = TABLE_AT + ALL_FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
 static_assert((LOAD_FRAGMENTS == 1 || LOAD_FRAGMENTS == 2) && !FILTER_PLANES);
 
 KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
@@ -19,7 +19,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
 #pragma unroll 1
-  for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
+  for (int i = thread_x(); i < ALL_FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
   clear_idle_columns(memory);
   block_barrier();
 
@@ -40,7 +40,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
 #pragma unroll 1
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewOutputChannelsTile tile(walk.number);
-    const int steps = CHUNKS * (tile.r.end - tile.r.begin);
+    const int steps = tile.chunks() * (tile.r.end - tile.r.begin);
     sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source
       walk.begin(tile, landed);

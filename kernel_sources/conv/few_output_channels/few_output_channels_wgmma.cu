@@ -7,7 +7,7 @@
 
 constexpr int RESTS_AT = 2 * STAGE_BYTES;  // of the filter in the stage at hand
 constexpr int TABLE_AT = RESTS_AT + (SPLIT ? TAPS_R * TAP_BYTES : 0);
-constexpr int MEMORY_BYTES = TABLE_AT + FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
+constexpr int MEMORY_BYTES = TABLE_AT + ALL_FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
 static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
 
 KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
@@ -15,7 +15,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
   byte_t* const memory = shared_array<byte_t, MEMORY_BYTES>(0);
   FilterRow* const table = reinterpret_cast<FilterRow*>(memory + TABLE_AT);
 #pragma unroll 1
-  for (int i = thread_x(); i < FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
+  for (int i = thread_x(); i < ALL_FILTER_ROWS; i += THREADS) table[i] = filter_row(i);
   clear_idle_columns(memory);
   block_barrier();
   ChunkWalk walk(params, memory, table);
@@ -36,7 +36,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
 #pragma unroll 1
   for (; walk.number < walk.tiles; walk.number += grid_x()) {
     const FewOutputChannelsTile tile(walk.number);
-    const int steps = CHUNKS * (tile.r.end - tile.r.begin);
+    const int steps = tile.chunks() * (tile.r.end - tile.r.begin);
     sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {

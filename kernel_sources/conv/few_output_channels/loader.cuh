@@ -61,8 +61,11 @@ struct HaloLoader {
         memory(shared + Order::unit() * Order::UNIT_BYTES),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(const FewOutputChannelsTile& tile, int number, int to) {
+  device_inline void start(const FewOutputChannelsTile& tile, int chunk_number, int to) {
+    const int number = tile.channel_chunk(chunk_number);
+    const int d = tile.o * STRIDE_D + ORIGIN_D[0] + tile.tap_plane(chunk_number) * STEP_D;
     chunk = source + static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
+            static_cast<i64>(d) * SOURCE_STRIDE_D +
             static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C) +
             static_cast<offset_t>(number * CHUNK_CHANNELS) * SOURCE_STRIDE_C;
     first_h = TOP + tile.first_p * STRIDE_H;
@@ -124,25 +127,38 @@ struct HaloLoader {
   }
 };
 
-// A row of the filter, (r, c, s): where it lies in global and in shared memory.
+// A row of the filter, (r, h, c, s): where it lies in global memory, -1 where the phase has no such
+// tap, and in shared memory.
 struct alignas(8) FilterRow {
   int from, place;
 };
-constexpr int FILTER_ROWS = TAPS_R * PAIRS;
+constexpr int FILTER_ROWS = TAPS_R * PAIRS, ALL_FILTER_ROWS = LINE_GROUPS * FILTER_ROWS;
+constexpr bool ALL_ROWS_EXIST = PHASES == 1 && ALL_LINES == TILE_LINES;
 
-// In the order in which they lie in memory, as far as that tells.
-device_inline FilterRow filter_row(int number) {
+// Those of a tile's lines follow each other; in the order in which they lie in memory, as far as
+// that tells.
+device_inline FilterRow filter_row(int index) {
+  const int lines = index / FILTER_ROWS, number = index - lines * FILTER_ROWS;
   constexpr bool CHANNELS_INNER = W_STRIDE_ROW < W_STRIDE_S;
-  constexpr int INNER = CHANNELS_INNER ? ROWS : TAPS_S;
+  constexpr int INNER = CHANNELS_INNER ? TILE_LINES : TAPS_S;
   const int outer = number / INNER, inner = number - outer * INNER;
   constexpr int OUTER = CHANNELS_INNER ? TAPS_S : TAPS_R;
   const int outermost = outer / OUTER, between = outer - outermost * OUTER;
-  const int c = CHANNELS_INNER ? inner : outermost;
+  const int line = CHANNELS_INNER ? inner : outermost;
   const int r = CHANNELS_INNER ? outermost : between;
-  const int s = CHANNELS_INNER ? between : inner;
-  return {c * static_cast<int>(W_STRIDE_ROW) + r * static_cast<int>(W_STRIDE_R) +
-              s * static_cast<int>(W_STRIDE_S),
-          FILTER_AT + r * TAP_BYTES + filter_place(c * TAPS_S + s, 0)};
+  const int pair = CHANNELS_INNER ? between : inner;
+  const int at = FILTER_AT + r * TAP_BYTES + filter_place(line * TAPS_S + pair, 0);
+  const int h = (lines * TILE_LINES + line) / ROWS, c = lines * TILE_LINES + line - h * ROWS;
+  if (h >= ROW_PHASES) return {-1, at};
+  int w = 0, s = pair;
+  while (COLUMN_PHASES > 1 && s >= FILTER_S[phase_of(0, w)]) s -= FILTER_S[phase_of(0, w++)];
+  const int phase = phase_of(h, w);
+  // Where the phase that spans all has its tap r.
+  const int own = ROW_PHASES == 1 ? r : r + (ORIGIN_H[0] - ORIGIN_H[phase]) * STEP_H;
+  if (static_cast<u32>(own) >= static_cast<u32>(FILTER_R[phase])) return {-1, at};
+  return {(PHASES == 1 ? 0 : W_FIRST[phase]) + c * static_cast<int>(W_STRIDE_ROW) +
+              own * static_cast<int>(W_STRIDE_R) + s * static_cast<int>(W_STRIDE_S),
+          at};
 }
 
 struct FilterLoader {
@@ -154,19 +170,24 @@ struct FilterLoader {
   const element_t* w;      // at this thread's first channel
   const element_t* chunk;  // of the tile's group
   byte_t* memory;          // this thread's units
-  const FilterRow* rows;
+  const FilterRow *table, *rows;
   int stage, left, turn;
   int places[BATCH];  // of what waits in registers; -1: nothing does
   Copies<BATCH * Order::COPIES, ELEMENT_BYTES> copies;
 
-  device_inline FilterLoader(const element_t* first_channel, byte_t* shared, const FilterRow* table)
+  device_inline FilterLoader(const element_t* first_channel, byte_t* shared,
+                             const FilterRow* all_rows)
       : w(first_channel + static_cast<offset_t>(Order::unit() * Order::ELEMENTS) * W_STRIDE_C),
         memory(shared + Order::unit() * Order::UNIT_BYTES),
-        rows(table),
+        table(all_rows),
+        rows(all_rows),
         turn(TURNS + BATCH) {}
 
-  device_inline void start(const FewOutputChannelsTile& tile, int number, int to) {
+  device_inline void start(const FewOutputChannelsTile& tile, int chunk_number, int to) {
+    const int number = tile.channel_chunk(chunk_number);
+    rows = table + tile.lines * FILTER_ROWS;
     chunk = w + static_cast<i64>(tile.group) * W_STRIDE_GROUP +
+            static_cast<i64>(tile.tap_plane(chunk_number)) * W_STRIDE_T +
             static_cast<offset_t>(number * CHUNK_CHANNELS) * W_STRIDE_C;
     left = CHANNELS - number * CHUNK_CHANNELS - Order::unit() * Order::ELEMENTS;
     stage = to;
@@ -183,7 +204,8 @@ struct FilterLoader {
       const int number = Order::item() + (turn + i) * Order::ITEMS_A_TURN;
       const bool exists = number < FILTER_ROWS;
       const FilterRow filter = rows[exists ? number : 0];
-      const element_t* const at = opaque(chunk + filter.from);
+      const bool is_tap = ALL_ROWS_EXIST || filter.from >= 0;  // else zeros
+      const element_t* const at = opaque(chunk + (is_tap ? filter.from : 0));
       places[i] = exists ? stage + filter.place : -1;
 #pragma unroll
       for (int copy = 0; copy < Order::COPIES; ++copy)
@@ -191,7 +213,7 @@ struct FilterLoader {
             i * Order::COPIES + copy, exists,
             memory + (stage + filter.place + filter_place(0, copy * Order::UNITS)),
             at + static_cast<offset_t>(copy * (Order::UNITS * Order::ELEMENTS)) * W_STRIDE_C,
-            W_STRIDE_C, exists ? Order::existing(left, copy) : 0);
+            W_STRIDE_C, exists && is_tap ? Order::existing(left, copy) : 0);
     }
     turn += BATCH;
   }

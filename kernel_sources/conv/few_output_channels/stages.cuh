@@ -12,7 +12,7 @@ struct ChunkWalk {
   u32 tiles, number;  // of the tile at hand
   int stage = 0;      // of the chunk at hand, in shared memory
   u32 loaded;         // the tile whose first chunk is there; none
-  int chunk = 0, r = 0;
+  int chunk = 0, chunks = 0, r = 0;
   TapRange taps = {};
 
   device_inline ChunkWalk(const GatherParams& params, byte_t* memory, const FilterRow* table)
@@ -26,6 +26,7 @@ struct ChunkWalk {
   template <class Landed>
   device_inline void begin(const FewOutputChannelsTile& tile, const Landed& landed) {
     taps = tile.r;
+    chunks = tile.chunks();
     chunk = 0, r = taps.begin;
     if (loaded != number) {
       start(tile, 0, stage);
@@ -40,7 +41,7 @@ struct ChunkWalk {
     land(STAGE_BYTES - stage, landed);  // the next chunk for all; this one has been read by all
     r = taps.begin;
     stage = STAGE_BYTES - stage;
-    if (++chunk < CHUNKS) start_ahead();
+    if (++chunk < chunks) start_ahead();
   }
 
  private:
@@ -50,7 +51,7 @@ struct ChunkWalk {
   }
   // After the last chunk, the next tile's first one.
   device_inline void start_ahead() {
-    const bool last = chunk + 1 == CHUNKS;
+    const bool last = chunk + 1 == chunks;
     const u32 next = last ? number + grid_x() : number;
     if (next < tiles) start(FewOutputChannelsTile(next), last ? 0 : chunk + 1, STAGE_BYTES - stage);
   }
@@ -75,7 +76,7 @@ device_inline void store_tile(const Sums& sums, Position position,
   compute_t* const exchange = reinterpret_cast<compute_t*>(free);
   block_barrier();
 #pragma unroll 1
-  for (int first = 0; first < ROWS; first += EXCHANGE_ROWS) {
+  for (int first = 0; first < TILE_LINES; first += EXCHANGE_LINES) {
     exchange_sums(sums, position, first, exchange);
     block_barrier();
     store_outputs(exchange, tile, first, params);

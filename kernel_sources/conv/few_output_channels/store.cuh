@@ -17,7 +17,7 @@ struct PairPlace {
   }
 };
 
-// Those of EXCHANGE_ROWS output channels from `first` on.
+// Those of EXCHANGE_LINES from the tile's line `first` on.
 template <class Sums>
 device_inline void exchange_sums(const Sums& sums, Position position, int first,
                                  compute_t* exchange) {
@@ -27,48 +27,97 @@ device_inline void exchange_sums(const Sums& sums, Position position, int first,
   sums.registers.template put_lines<PairPlace, EXCHANGE_PAIRS>(mine, 0u - static_cast<u32>(column));
 }
 
-// An output of a tile: the number of its row of pixels and of its column, and its channel, of those
-// that are exchanged together.
+// A pixel of a tile and a line: the number of its row of pixels and of its column, and the line, of
+// those that are exchanged together: an output for each phase along the width.
 struct TileOutput {
-  int row, column, c;
+  static constexpr int CHANNELS_OUT = EXCHANGE_LINES < ROWS ? EXCHANGE_LINES : ROWS;
+  static constexpr int PHASES_OUT = EXCHANGE_LINES / CHANNELS_OUT;
+  static_assert(CHANNELS_OUT * PHASES_OUT == EXCHANGE_LINES);
+
+  int row, column, line;
 
   // Those follow each other that lie side by side in memory.
   device_inline static TileOutput number(int i) {
-    if constexpr (LINES_ALONG_M) {
-      const int pixel = i / EXCHANGE_ROWS, row = pixel / STRIP_COLUMNS;
-      return {row, pixel - row * STRIP_COLUMNS, i - pixel * EXCHANGE_ROWS};
+    const int inner = i / CHANNELS_OUT;
+    const int pixels = LINES_ALONG_M ? inner : i, next = pixels / STRIP_COLUMNS;
+    const int column = pixels - next * STRIP_COLUMNS;
+    const int c = LINES_ALONG_M ? i - inner * CHANNELS_OUT : next / (TILE_P * PHASES_OUT);
+    const int rows = LINES_ALONG_M ? next : next - c * (TILE_P * PHASES_OUT);
+    const int row = rows / PHASES_OUT, h = rows - row * PHASES_OUT;
+    return {row, column, h * CHANNELS_OUT + c};
+  }
+};
+
+// What phase W of a pixel's outputs has among the columns of a row of taps.
+template <int W>
+struct ColumnTaps {
+  static constexpr int COUNT = FILTER_S[phase_of(0, W)], ORIGIN = ORIGIN_W[phase_of(0, W)];
+  static constexpr int PIXELS = OUT_Q[phase_of(0, W)];
+  static constexpr int FIRST = ColumnTaps<W - 1>::FIRST + ColumnTaps<W - 1>::COUNT;
+};
+template <>
+struct ColumnTaps<-1> {
+  static constexpr int COUNT = 0, FIRST = 0;
+};
+
+// The outputs of a tile's lines, from `first` on.
+struct OutputStore {
+  const GatherParams& params;
+  const compute_t* exchange;
+  const FewOutputChannelsTile& tile;
+  int first, columns;  // lines; columns of the source
+
+  device_inline OutputStore(const GatherParams& from, const compute_t* sums,
+                            const FewOutputChannelsTile& of, int first_line)
+      : params(from),
+        exchange(sums),
+        tile(of),
+        first(first_line),
+        columns(SOURCE_W - of.first_w < TILE_Q ? SOURCE_W - of.first_w : TILE_Q) {}
+
+  // Those of one pixel, of the phases along the width from W on.
+  template <int W>
+  device_inline void put(const Epilogue& epilogue, const TileOutput& output, const Pixel& pixel,
+                         int h, int c) const {
+    using Taps = ColumnTaps<W>;
+    const int phase = phase_of(h, W);
+    if (pixel.p < OUT_P[phase] && pixel.q < Taps::PIXELS) {
+      const int first_tap = pixel.q + Taps::ORIGIN - tile.first_w;
+      const compute_t* const line = exchange + output.row * TILE_Q + first_tap +
+                                    (output.line * TAPS_S + Taps::FIRST) * EXCHANGE_PITCH;
+      compute_t sum[1] = {};
+#pragma unroll 16
+      for (int s = 0; s < Taps::COUNT; ++s)
+        if (static_cast<u32>(first_tap + s * STEP_W) < static_cast<u32>(columns))
+          sum[0] += line[s * (EXCHANGE_PITCH + STEP_W)];
+      if (!scale_back(sum, 1))
+        sum[0] = GatherSums{params, tile.image, tile.group, phase}.add_up(pixel, c);
+      const out_offset_t at = static_cast<out_offset_t>(c) * OUT_STRIDE_ROW + output_offset(pixel) +
+                              static_cast<out_offset_t>(OUT_FIRST[phase]);
+      const out_offset_t z_at = Z_LIKE_OUT ? at
+                                           : static_cast<out_offset_t>(c) * Z_STRIDE_ROW +
+                                                 residual_offset(pixel) +
+                                                 static_cast<out_offset_t>(Z_FIRST[phase]);
+      epilogue.store_one(at, z_at, sum[0], epilogue.bias_of(c));
     }
-    const int line = i / STRIP_COLUMNS, c = line / TILE_P;
-    return {line - c * TILE_P, i - line * STRIP_COLUMNS, c};
+    if constexpr (W + 1 < COLUMN_PHASES) put<W + 1>(epilogue, output, pixel, h, c);
   }
 };
 
 device_inline void store_outputs(const compute_t* exchange, const FewOutputChannelsTile& tile,
-                                 int first_c, const GatherParams& params) {
-  const GatherSums whole{params, tile.image, tile.group, 0};
-  const Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0);
-  const int columns = SOURCE_W - tile.first_w < TILE_Q ? SOURCE_W - tile.first_w : TILE_Q;
+                                 int first, const GatherParams& params) {
+  Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0);
+  const OutputStore store(params, exchange, tile, first);
 #pragma unroll 1
-  for (int i = thread_x(); i < TILE_P * STRIP_COLUMNS * EXCHANGE_ROWS; i += THREADS) {
+  for (int i = thread_x(); i < TILE_P * STRIP_COLUMNS * EXCHANGE_LINES; i += THREADS) {
     const TileOutput output = TileOutput::number(i);
-    const Pixel pixel{0, 0, tile.first_p + output.row, tile.first_q + output.column};
-    const int c = first_c + output.c;
+    const Pixel pixel{0, tile.o, tile.first_p + output.row, tile.first_q + output.column};
+    const int in_tile = first + output.line;
+    const int line = static_cast<int>(tile.lines) * TILE_LINES + in_tile;
     if (pixel.p >= OUT_P[0] || pixel.q >= tile.end_q) continue;
-    if (ROWS % EXCHANGE_ROWS != 0 && c >= ROWS) continue;
-    const int first = pixel.q + LEFT - tile.first_w;  // the leftmost tap's column
-    const compute_t* const line =
-        exchange + output.c * (TAPS_S * EXCHANGE_PITCH) + output.row * TILE_Q + first;
-    compute_t sum[1] = {};
-#pragma unroll 16
-    for (int s = 0; s < TAPS_S; ++s) {
-      const int on = (STEP_W < 0 ? TAPS_S - 1 - s : s) * COLUMN_STEP;
-      if (static_cast<u32>(first + on) < static_cast<u32>(columns))
-        sum[0] += line[s * EXCHANGE_PITCH + on];
-    }
-    if (!scale_back(sum, 1)) sum[0] = whole.add_up(pixel, c);
-    const out_offset_t at = static_cast<out_offset_t>(c) * OUT_STRIDE_ROW + output_offset(pixel);
-    const out_offset_t z_at =
-        Z_LIKE_OUT ? at : static_cast<out_offset_t>(c) * Z_STRIDE_ROW + residual_offset(pixel);
-    epilogue.store_one(at, z_at, sum[0], epilogue.bias_of(c));
+    if (TILE_LINES % EXCHANGE_LINES != 0 && in_tile >= TILE_LINES) continue;
+    if (ALL_LINES % TILE_LINES != 0 && line >= ALL_LINES) continue;
+    const int h = ROW_PHASES == 1 ? 0 : line / ROWS, c = line - h * ROWS;
+    store.put<0>(epilogue, output, pixel, h, c);
   }
 }

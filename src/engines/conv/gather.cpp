@@ -67,6 +67,7 @@ Gather::Phase combine(const Spatial& w_strides, const Spatial& out_strides,
     phase.pixels[i] = axes[i].pixels;
     phase.taps[i] = axes[i].taps;
     phase.origin[i] = axes[i].origin;
+    phase.position[i] = axes[i].first_pixel;
     phase.w_first += axes[i].first_tap * w_strides[i];
     phase.out_first += axes[i].first_pixel * out_strides[i];
     phase.z_first += axes[i].first_pixel * z_strides[i];

@@ -36,6 +36,7 @@ struct Gather {
     Spatial pixels{};                         // of one image
     Spatial taps{};                           // 0 in some dimension: the outputs are zero
     Spatial origin{};                         // where the first tap of pixel 0 lies
+    Spatial position{};                       // of pixel 0 in the output
     std::int64_t w_first = 0, out_first = 0;  // offsets of the first tap and the first pixel
     std::int64_t z_first = 0;                 // of the first pixel in what beta scales
     std::int64_t out_pixels() const { return pixels[0] * pixels[1] * pixels[2]; }

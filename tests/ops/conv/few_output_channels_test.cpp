@@ -57,11 +57,11 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
             problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
-        const Gather gather = make_gather(problem);
+        const auto united = std::get<UnitedGather>(unite_phases(make_gather(problem)));
         DeviceDescription description = device()->description();
         for (const FewOutputChannelsMmaEngine* engine : engines_of(arithmetic.type)) {
           const std::vector<FewOutputChannelsTile> tiles =
-              engine->tiles(problem, gather, description);
+              engine->tiles(problem, united, description);
           BOOST_TEST(tiles.size() >= 2);
           for (const FewOutputChannelsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
                                layout, multiprocessors))
                 continue;
               description.multiprocessors = multiprocessors;
-              const Proposal proposal = engine->propose(tile, problem, gather, description);
+              const Proposal proposal = engine->propose(tile, problem, united, description);
               const std::string fault = difference(run_proposal(item, proposal), want);
               BOOST_TEST(fault.empty(), engine->name() << ", " << line << ", " << describe(tile)
                                                        << ", " << proposal.launch.shape.grid[0]
@@ -120,6 +120,55 @@ BOOST_AUTO_TEST_CASE(edges) {
               check_exact(integers_of(problem));
           }
   BOOST_TEST(checked >= 150);
+}
+
+// Gradients with strides: phases with fewer taps than others, or none; filters that their strides
+// leave no overlap or a gap; sizes that are no multiple of a stride, or less than one; dilations
+// that a stride divides; more columns than a tile has; padding beyond the filter; strips.
+BOOST_AUTO_TEST_CASE(phases) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  int turn = 0, checked = 0;
+  for (const char* line :
+       {"mb2_ic3ih17iw18_oc24_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih16iw19_oc32_kh3kw3_ph1pw1_sh2sw2",
+        "mb1_ic3ih33iw40_oc40_kh16kw16_sh16sw16", "mb2_ic3ih18iw22_oc24_kh4kw4_sh4sw4",
+        "mb2_ic3ih23iw29_oc16_kh11kw11_ph2pw2_sh4sw4", "mb2_ic4ih15iw14_oc16_kh1kw1_sh2sw2",
+        "mb2_ic3ih19iw20_oc16_kh2kw2_sh3sw3", "mb2_ic2ih19iw18_oc16_kh4kw4_ph1pw1_sh2sw2",
+        "mb1_ic3ih9iw1101_oc16_kh5kw5_ph2pw2_sh1sw2", "mb2_ic5ih20iw9_oc16_kh6kw3_ph8pw7_sh3sw1",
+        "mb2_ic3ih2iw15_oc16_kh4kw5_ph1pw2_sh3sw2",
+        "mb1_ic3ih21iw23_oc16_kh3kw5_ph2pw4_sh2sw2_dh1dw1",
+        "g2mb2_ic6ih15iw16_oc32_kh5kw5_ph2pw2_sh2sw2", "mb1_ic40ih12iw12_oc16_kh3kw3_ph1pw1_sh2sw2",
+        "mb1_ic64ih10iw11_oc16_kh2kw2_sh2sw2"})
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION})
+        for (int i = 0; i < 2; ++i) {
+          const Arithmetic& arithmetic = in_turn(turn++);
+          const ConvolutionProblem problem =
+              problem_in(line, arithmetic, layout, ConvolutionPass::dgrad, mode);
+          if (!reason(problem).empty()) continue;
+          ++checked;
+          OperationCase item = integers_of(problem);
+          item.scalars = {.alpha = 2, .beta = -1};
+          if (share.takes(line, layout, mode, text_of(arithmetic))) check_exact(item);
+        }
+  BOOST_TEST(checked >= 45);
+}
+
+// Filters of several planes, whose planes are walked like channels.
+BOOST_AUTO_TEST_CASE(volumes) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  int turn = 0;
+  for (const char* line : {"mb2_ic16id5ih9iw10_oc3_kd3kh3kw3_pd1ph1pw1",
+                           "mb1_ic40id7ih6iw9_oc4_kd3kh2kw5_pd3ph1pw2_dd1",
+                           "mb2_ic3id5ih14iw15_oc16_kd3kh7kw7_pd1ph3pw3_sd1sh2sw2",
+                           "mb1_ic16id9ih7iw8_oc2_kd4kh3kw3_pd1ph1pw1_sd2sh1sw1"})
+    for (const kilnTensorFormat_t layout : layouts)
+      for (const ConvolutionPass pass : passes)
+        for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
+          const Arithmetic& arithmetic = in_turn(turn++);
+          const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
+          if (reason(problem).empty() && share.takes(line, layout, pass, mode, text_of(arithmetic)))
+            check_exact(integers_of(problem));
+        }
 }
 
 // Rows of pixels, and columns, that lie further apart than they are long.
@@ -198,6 +247,26 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
       }
 }
 
+// Rows of taps that a phase lacks are multiplied as zeros, and leave no trace.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_phases) {
+  for (const char* line :
+       {"mb2_ic3ih17iw18_oc24_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih16iw19_oc32_kh3kw3_ph1pw1_sh2sw2",
+        "mb2_ic3ih19iw20_oc16_kh2kw2_sh3sw3"})
+    for (const Arithmetic& arithmetic : with_f64)
+      for (const kilnTensorFormat_t layout : layouts) {
+        const ConvolutionProblem problem =
+            problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
+        if (!reason(problem).empty()) continue;
+        OperationCase item = integers_of(problem, 5);
+        for (const char* tensor : {"dy", "w"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        item["dy"].at(20) = std::nan("");
+        item["dy"].at(501) = std::numeric_limits<double>::infinity();
+        item["dy"].at(733) = -std::numeric_limits<double>::infinity();
+        check_exact(item);
+      }
+}
+
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
   for (const FewOutputChannelsMmaEngine* engine : engines_of(KILN_DATA_FLOAT))
     check_error_of_three_products(engine->name(),
@@ -214,8 +283,12 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
       "taps together");
   BOOST_TEST(reason(nchw("mb4ic32ih29oc3kh7ph1sh2sw2")) ==
              "the stride along the width is 2; expected 1");
-  BOOST_TEST(reason(nchw("mb4ic32id5ih29oc3kd3kh7ph1")) ==
-             "three dimensions of space; this engine takes one and two");
+  BOOST_TEST(reason(problem_in("mb4ic3id9ih29oc32kd3kh7sd2", f32, KILN_TENSOR_NCHW,
+                               ConvolutionPass::dgrad)) ==
+             "a data gradient of 2 phases along the depth; expected 1");
+  BOOST_TEST(reason(problem_in("mb4ic3ih29oc32kh7sh2dh2", f32, KILN_TENSOR_NCHW,
+                               ConvolutionPass::dgrad)) ==
+             "from a tap of a phase to the next lie 3 places along the height; expected 1");
   BOOST_TEST(reason(nchw("mb1ic32ih900oc3kh3dh700ph700")).find("do not fit into shared memory") !=
              std::string::npos);
   // Bytes beyond 32 bits.

@@ -16,16 +16,17 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_pairs = 64;  // whose sums, and operands, a warp's registers bear
 constexpr std::int64_t vector_bytes = copied_bytes;
 
-std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (auto refused = plane_refusal(gather)) return refused;
-  const Gather::Phase& phase = gather.phases.front();
+std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGather& united) {
+  const Gather& gather = united.gather;
+  const Gather::Phase& phase = united.whole();
   if (gather.stride[2] != 1)
     return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected 1")};
-  if (gather.rows > most_pairs || few_output_channels_pairs(gather) > most_pairs)
-    return Refusal{cat(gather.rows, " output channels a group, each with ", phase.taps[2],
+  // Phases share tiles, which other engines have them do one by one.
+  if (std::max(gather.rows, united.taps_in_row) > most_pairs ||
+      (gather.phases.size() == 1 && few_output_channels_pairs(united) > most_pairs))
+    return Refusal{cat(gather.rows, " output channels a group, each with ", united.taps_in_row,
                        " taps in a row of the filter; expected at most ", most_pairs,
                        " taps together")};
   if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
@@ -34,7 +35,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
         vector_bytes, " bytes")};
   // Beyond, products of sizes leave 32 bits.
   constexpr std::int64_t most = 1 << 24;
-  for (int i = 1; i < 3; ++i)
+  for (int i = 0; i < 3; ++i)
     for (const std::int64_t size :
          {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
@@ -49,10 +50,11 @@ struct Share {
   std::int64_t a_block;  // of them, at most
   std::int64_t blocks;
 };
-Share share_of(const ConvolutionProblem& problem, const Gather& gather,
+Share share_of(const ConvolutionProblem& problem, const UnitedGather& united,
                const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   Share share;
-  const std::int64_t of_image = tile.tiles * tile.strips * gather.groups;
+  const std::int64_t of_image =
+      tile.tiles * tile.strips * tile.line_groups * united.gather.groups * united.whole().pixels[0];
   share.tiles = problem.batch * of_image;
   int resident = 1;
   constexpr int most_resident = 4;
@@ -66,18 +68,19 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather,
   return share;
 }
 
-double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
+double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
                   const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   FragmentWork work;
   work.type = problem.type();
   work.split = is_split(problem);
   work.shape = tile.shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
-  const Share share = share_of(problem, gather, tile, device);
+  const Share share = share_of(problem, united, tile, device);
   work.tiles = share.blocks;
   work.results = static_cast<double>(operands_of(problem).back().count());
-  const auto chunks = static_cast<double>(
-      share.a_block * ceil_div(gather.channels, tile.chunk_channels()));  // of a block
+  const auto chunks =  // of a block
+      static_cast<double>(share.a_block * tile.planes_of_taps *
+                          ceil_div(united.gather.channels, tile.chunk_channels()));
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
   const FewOutputChannelsTile::Copies copies = tile.copies();
   work.one_by_one = tile.copy_bytes != vector_bytes;
@@ -103,29 +106,30 @@ std::optional<Refusal> FewOutputChannelsWgmmaEngine::products_refusal(
 bool FewOutputChannelsMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
 std::vector<FewOutputChannelsTile> FewOutputChannelsMmaEngine::tiles(
-    const ConvolutionProblem& problem, const Gather& gather,
+    const ConvolutionProblem& problem, const UnitedGather& united,
     const DeviceDescription& device) const {
-  return few_output_channels_tiles(problem, gather, by_warpgroups(), device);
+  return few_output_channels_tiles(problem, united, by_warpgroups(), device);
 }
 
 std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
+  const auto answer = unite_phases(make_gather(problem));
+  if (const auto* refused = std::get_if<Refusal>(&answer)) return *refused;
+  const auto& united = std::get<UnitedGather>(answer);
+  if (auto refused = mma_refusal(problem, united.reduction, device)) return *std::move(refused);
   if (auto refused = products_refusal(problem, device)) return *std::move(refused);
-  if (auto refused = refusal(problem, gather)) return *std::move(refused);
-  const std::vector<FewOutputChannelsTile> fitting = tiles(problem, gather, device);
+  if (auto refused = refusal(problem, united)) return *std::move(refused);
+  const std::vector<FewOutputChannelsTile> fitting = tiles(problem, united, device);
   if (fitting.empty())
-    return Refusal{cat("two stages of ", gather.phases.front().taps[1],
+    return Refusal{cat("two stages of ", united.whole().taps[1],
                        " rows of taps and what they meet do not fit into shared memory, or offsets "
                        "into 32 bits")};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < fitting.size(); ++i)
-    if (share_of(problem, gather, fitting[i], device).tiles <= limit32)
+    if (share_of(problem, united, fitting[i], device).tiles <= limit32)
       candidates.push_back(
-          {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
+          {static_cast<int>(i), 1, seconds_of(problem, united, fitting[i], device), {}});
   if (candidates.empty()) return Refusal{cat("more than ", limit32, " tiles")};
   return candidates;
 }
@@ -133,14 +137,15 @@ std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candid
 Proposal FewOutputChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
                                           Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
-                 problem, gather, device);
+  const auto united = std::get<UnitedGather>(unite_phases(make_gather(problem)));
+  return propose(tiles(problem, united, device).at(static_cast<std::size_t>(candidate.kernel)),
+                 problem, united, device);
 }
 
 KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& problem,
-                                                 const Gather& gather,
+                                                 const UnitedGather& united,
                                                  const FewOutputChannelsTile& tile) const {
+  const Gather& gather = united.gather;
   KernelSpec spec;
   spec.engine = name();
   spec.file = cat("conv/few_output_channels/", name(), ".cu");
@@ -164,29 +169,37 @@ KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& probl
   add("STRIP_STEP", tile.strip_step, "from one to the next");
   add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
   add("COPY_BYTES", tile.copy_bytes, "of the source");
-  add("EXCHANGE_ROWS", tile.exchange_rows, "output channels whose sums go out together");
+  add("ROW_PHASES", united.row_phases, "along the height");
+  add("COLUMN_PHASES", united.column_phases, "along the width");
+  add("TAPS_IN_ROW", tile.taps_in_row, "of all phases along the width");
+  add("TILE_LINES", tile.lines, "output channels, each of every phase along the height, of a tile");
+  add("LINE_GROUPS", tile.line_groups, "tiles that have all lines");
+  add("EXCHANGE_LINES", tile.exchange_lines, "whose sums go out together");
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, tile.split, reduction);
-  add_checked_constant(spec.constants, problem, true, false);
+  add_split_constants(spec.constants, tile.split, united.reduction);
+  // Rows of taps that a phase does not have are zeros of its filters, which make a NaN of an
+  // infinity.
+  add_checked_constant(spec.constants, problem, true, false, united.gaps);
   // The taps of a row are added up as f32 should be.
-  add_promotion_constants(spec.constants, problem, reduction, gather.channels * tile.taps,
-                          tile.chunk_steps);
+  add_promotion_constants(spec.constants, problem, united.reduction,
+                          gather.channels * tile.planes_of_taps * tile.taps, tile.chunk_steps);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
   };
+  divisor("DIV_LINE_GROUPS", tile.line_groups);
   divisor("DIV_GROUPS", gather.groups);
   divisor("DIV_STRIPS", tile.strips);
   divisor("DIV_TILES_P", tile.tiles);
+  divisor("DIV_OUT_O", united.whole().pixels[0]);
   return spec;
 }
 
 Proposal FewOutputChannelsMmaEngine::propose(const FewOutputChannelsTile& tile,
                                              const ConvolutionProblem& problem,
-                                             const Gather& gather,
+                                             const UnitedGather& united,
                                              const DeviceDescription& device) const {
-  const Share share = share_of(problem, gather, tile, device);
-  Proposal out{{make_spec(problem, gather, tile), {}}};
+  const Share share = share_of(problem, united, tile, device);
+  Proposal out{{make_spec(problem, united, tile), {}}};
   out.launch =
       gather_launch(problem, share.tiles, share.blocks,
                     static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);

@@ -1,13 +1,14 @@
 // Forward propagation to few channels, and the data gradient of an image, on the tensor cores: the
 // rows of the product are places of the source, its columns are pairs of an output channel and a
-// tap of the filter's row, and the taps of a row are added up at the end.
+// tap of the filter's row, and the taps of a row are added up at the end. The phases of a strided
+// gradient have columns of their own.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "engines/conv/few_output_channels/tile.hpp"
-#include "engines/conv/gather.hpp"
+#include "engines/conv/few_output_channels/united.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
@@ -23,11 +24,12 @@ class FewOutputChannelsMmaEngine : public Engine {
 
   // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
   // kernel is the number of one of them.
-  std::vector<FewOutputChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
+  std::vector<FewOutputChannelsTile> tiles(const ConvolutionProblem& problem,
+                                           const UnitedGather& united,
                                            const DeviceDescription& device) const;
   // The proposal of one tile, whichever would be chosen.
   Proposal propose(const FewOutputChannelsTile& tile, const ConvolutionProblem& problem,
-                   const Gather& gather, const DeviceDescription& device) const;
+                   const UnitedGather& united, const DeviceDescription& device) const;
 
  private:
   virtual bool by_warpgroups() const { return false; }
@@ -36,7 +38,7 @@ class FewOutputChannelsMmaEngine : public Engine {
                                                   const DeviceDescription& /*device*/) const {
     return std::nullopt;
   }
-  KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
+  KernelSpec make_spec(const ConvolutionProblem& problem, const UnitedGather& united,
                        const FewOutputChannelsTile& tile) const;
 };
 

@@ -16,6 +16,18 @@ namespace {
 
 constexpr std::int64_t vector_bytes = copied_bytes;
 
+// Of few lines all; of many, which only phases make, the same share of each tile, of whole phases
+// if that is possible.
+std::int64_t lines_of_tile(const UnitedGather& united) {
+  const std::int64_t lines = united.lines(), rows = united.gather.rows;
+  const std::int64_t most =
+      std::max<std::int64_t>(most_pairs / std::max<std::int64_t>(united.taps_in_row, 1), 1);
+  if (lines <= most) return lines;
+  const std::int64_t unit = rows <= most ? rows : 1;
+  const std::int64_t groups = ceil_div(lines / unit, most / unit);
+  return ceil_div(lines / unit, groups) * unit;
+}
+
 // As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
 // are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
 // Sums of f64 do, too: a thread bears 64, of twelve warps 48.
@@ -52,15 +64,22 @@ double mean_live_taps(const FewOutputChannelsTile& tile, const Gather& gather) {
   return static_cast<double>(live) / static_cast<double>(tile.tiles);
 }
 
-void set_rows(FewOutputChannelsTile& tile, const Gather& gather, std::int64_t rows) {
+// Lines whose sums go out together: those of whole phases, as far as they take no more room than
+// the halo. Of f64, whose sums are large, any number does.
+std::int64_t exchanged_lines(const FewOutputChannelsTile& tile, const UnitedGather& united) {
+  const std::int64_t rows = united.gather.rows;
+  const std::int64_t room =
+      std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, tile.lines);
+  const std::int64_t whole = room / rows * rows;
+  return whole > 0 ? whole : tile.element < 8 ? std::min(rows, tile.lines) : room;
+}
+
+void set_rows(FewOutputChannelsTile& tile, const UnitedGather& united, std::int64_t rows) {
+  const Gather& gather = united.gather;
   tile.rows = rows;
   tile.tiles = ceil_div(gather.phases.front().pixels[1], rows);
   tile.halo_rows = (rows - 1) * gather.stride[1] + (tile.taps - 1) * std::abs(gather.step[1]) + 1;
-  // Of f64, whose sums are large, as many as take no more room than the halo.
-  tile.exchange_rows =
-      tile.element < 8
-          ? gather.rows
-          : std::clamp<std::int64_t>(tile.halo_bytes() / tile.exchange_bytes(1), 1, gather.rows);
+  tile.exchange_lines = exchanged_lines(tile, united);
 }
 
 bool fits(const FewOutputChannelsTile& tile, const DeviceDescription& device) {
@@ -99,7 +118,7 @@ double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
   const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   constexpr double chunk_clocks = 400;  // until all threads have met at its end
-  return static_cast<double>(tile.tiles * tile.strips) * chunks *
+  return static_cast<double>(tile.tiles * tile.strips * tile.line_groups) * chunks *
          (tile.live_taps * static_cast<double>(tile.chunk_steps) * fragment + copy_clocks +
           chunk_clocks);
 }
@@ -107,9 +126,10 @@ double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
 // The shape with the strips and rows that waste least; none if nothing fits into shared memory.
 std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool planes,
                                               const ConvolutionProblem& problem,
-                                              const Gather& gather,
+                                              const UnitedGather& united,
                                               const DeviceDescription& device) {
-  const Gather::Phase& phase = gather.phases.front();
+  const Gather& gather = united.gather;
+  const Gather::Phase& phase = united.whole();
   FewOutputChannelsTile tile;
   tile.shape = shape;
   tile.planes = planes;
@@ -117,8 +137,11 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
   tile.element = static_cast<std::int64_t>(size_of(problem.type()));
   tile.copy_bytes = vectors_of_channels(problem, gather) ? vector_bytes : tile.element;
   tile.taps = phase.taps[1];
-  tile.pairs = few_output_channels_pairs(gather);
-  tile.taps_in_row = phase.taps[2];
+  tile.planes_of_taps = phase.taps[0];
+  tile.taps_in_row = united.taps_in_row;
+  tile.lines = lines_of_tile(united);
+  tile.line_groups = ceil_div(united.lines(), tile.lines);
+  tile.pairs = tile.lines * tile.taps_in_row;
   const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
   std::optional<FewOutputChannelsTile> best;
   double best_clocks = 0;
@@ -132,14 +155,14 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
     for (tile.chunk_steps = 1; tile.chunk_steps <= 2; ++tile.chunk_steps) {
       std::int64_t rows = std::min(shape.m / tile.columns, phase.pixels[1]);
       for (; rows > 0; --rows) {
-        set_rows(tile, gather, rows);
+        set_rows(tile, united, rows);
         tile.load_fragments = 2;
         if (fits(tile, device)) break;
         tile.load_fragments = 1;
         if (fits(tile, device)) break;
       }
       if (rows == 0) continue;
-      set_rows(tile, gather, ceil_div(phase.pixels[1], tile.tiles));
+      set_rows(tile, united, ceil_div(phase.pixels[1], tile.tiles));
       tile.live_taps = mean_live_taps(tile, gather);
       const double clocks = clocks_of(tile, gather);
       if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
@@ -150,8 +173,9 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
 
 // Offsets within an image and within the filter, those included that are worked out beyond the last
 // channel or pixel and not read from, fit into 32 bits.
-bool narrow(const Gather& gather, const FewOutputChannelsTile& tile, const Dims& z_strides) {
-  const Gather::Phase& phase = gather.phases.front();
+bool narrow(const UnitedGather& united, const FewOutputChannelsTile& tile) {
+  const Gather& gather = united.gather;
+  const Gather::Phase& phase = united.whole();
   const Dims& s = gather.source_strides;
   const std::int64_t channels = gather.channels + 2 * tile.chunk_channels();
   const std::int64_t source_rows = std::abs(phase.origin[1]) +
@@ -165,17 +189,21 @@ bool narrow(const Gather& gather, const FewOutputChannelsTile& tile, const Dims&
     if (stride > limit32 || count > limit32 || count * stride > limit32) return false;
     source += count * stride;
   }
-  const std::int64_t w = gather.rows * gather.w_row + channels * gather.w_channel +
-                         gather.w_tap[1] * phase.taps[1] + gather.w_tap[2] * phase.taps[2];
+  std::int64_t w = gather.rows * gather.w_row + channels * gather.w_channel, out = 0, z = 0;
+  for (int i = 1; i < 3; ++i) w += gather.w_tap[i] * phase.taps[i];
+  for (const Gather::Phase& each : gather.phases) {
+    w = std::max(w, w + each.w_first);
+    out = std::max(out, each.out_first), z = std::max(z, each.z_first);
+  }
   const std::int64_t rows = gather.rows + 1;
-  return std::max({source, w, image_span(gather.out_strides, rows, phase.pixels),
-                   image_span(z_strides, rows, phase.pixels)}) <= limit32;
+  return std::max({source, w, out + image_span(gather.out_strides, rows, phase.pixels),
+                   z + image_span(gather.z_strides, rows, phase.pixels)}) <= limit32;
 }
 
 }  // namespace
 
-std::int64_t few_output_channels_pairs(const Gather& gather) {
-  return gather.rows * gather.phases.front().taps[2];
+std::int64_t few_output_channels_pairs(const UnitedGather& united) {
+  return united.lines() * united.taps_in_row;
 }
 
 bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather) {
@@ -196,18 +224,18 @@ std::int64_t FewOutputChannelsTile::halo_bytes() const {
   return halo_pixels() * fragments_pitch(chunk_steps, element);
 }
 
-std::int64_t FewOutputChannelsTile::exchange_bytes(std::int64_t output_channels) const {
-  return output_channels * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
+std::int64_t FewOutputChannelsTile::exchange_bytes(std::int64_t of_lines) const {
+  return of_lines * taps_in_row * (shape.m * std::max<std::int64_t>(element, 4) + 16);
 }
 
 std::int64_t FewOutputChannelsTile::stage_bytes() const {
-  return std::max(halo_bytes(), exchange_bytes(exchange_rows)) + filter_bytes();
+  return std::max(halo_bytes(), exchange_bytes(exchange_lines)) + filter_bytes();
 }
 
 std::int64_t FewOutputChannelsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
   const std::int64_t rests = planes && split ? filter_bytes() : 0;
-  return 2 * stage_bytes() + rests + taps * pairs * table_entry;
+  return 2 * stage_bytes() + rests + line_groups * taps * pairs * table_entry;
 }
 
 FewOutputChannelsTile::Copies FewOutputChannelsTile::copies() const {
@@ -216,14 +244,14 @@ FewOutputChannelsTile::Copies FewOutputChannelsTile::copies() const {
 }
 
 std::vector<FewOutputChannelsTile> few_output_channels_tiles(const ConvolutionProblem& problem,
-                                                             const Gather& gather,
+                                                             const UnitedGather& united,
                                                              bool by_warpgroups,
                                                              const DeviceDescription& device) {
   std::vector<FewOutputChannelsTile> out;
-  for (const FragmentShape& shape :
-       shapes(problem, by_warpgroups, few_output_channels_pairs(gather))) {
-    const auto tile = lay_tile(shape, by_warpgroups, problem, gather, device);
-    if (tile && narrow(gather, *tile, gather.z_strides)) out.push_back(*tile);
+  const std::int64_t pairs = lines_of_tile(united) * united.taps_in_row;
+  for (const FragmentShape& shape : shapes(problem, by_warpgroups, pairs)) {
+    const auto tile = lay_tile(shape, by_warpgroups, problem, united, device);
+    if (tile && narrow(united, *tile)) out.push_back(*tile);
   }
   return out;
 }

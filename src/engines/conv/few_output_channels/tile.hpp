@@ -5,24 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/gather.hpp"
+#include "engines/conv/few_output_channels/united.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
 namespace kiln {
 
-// Places M x pairs N, on a problem (kernel_sources/conv/few_output_channels/tile.cuh).
+// Places M x pairs N, on a problem; a line is an output channel of one phase along the height
+// (kernel_sources/conv/few_output_channels/tile.cuh).
 struct FewOutputChannelsTile {
   FragmentShape shape;
   std::int64_t element = 0;                 // bytes
   std::int64_t copy_bytes = 0;              // of the source: 16, or an element
   std::int64_t chunk_steps = 0;             // of 32 bytes of channels, in a stage
   std::int64_t taps = 0, taps_in_row = 0;   // rows of taps; taps of one
-  std::int64_t pairs = 0;                   // output channels times taps of a row
+  std::int64_t planes_of_taps = 0;          // along the depth
+  std::int64_t lines = 0, line_groups = 0;  // of a tile; tiles that have all lines
+  std::int64_t pairs = 0;                   // lines times taps of a row
   std::int64_t rows = 0, columns = 0;       // of pixels; of the source
-  std::int64_t tiles = 0;                   // of rows, in an image
+  std::int64_t tiles = 0;                   // of rows, in a plane
   std::int64_t strips = 0, strip_step = 0;  // of columns, and from one to the next
   std::int64_t halo_rows = 0;
-  std::int64_t exchange_rows = 0;   // output channels whose sums go out together
+  std::int64_t exchange_lines = 0;  // whose sums go out together
   std::int64_t load_fragments = 0;  // from one share of a stage's copies to the next
   double live_taps = 0;  // of a tile, on average: rows of taps that some pixel has inside
   bool planes = false;   // of the filter, for products of warpgroups
@@ -32,7 +35,7 @@ struct FewOutputChannelsTile {
   std::int64_t halo_pixels() const { return halo_rows * columns; }
   std::int64_t filter_bytes() const;
   std::int64_t halo_bytes() const;
-  std::int64_t exchange_bytes(std::int64_t output_channels) const;
+  std::int64_t exchange_bytes(std::int64_t of_lines) const;
   std::int64_t stage_bytes() const;
   std::int64_t shared_memory() const;  // bytes
 
@@ -43,14 +46,16 @@ struct FewOutputChannelsTile {
   Copies copies() const;
 };
 
-// Pairs of an output channel and a tap of the filter's row.
-std::int64_t few_output_channels_pairs(const Gather& gather);
+// Pairs of a tile, at most: whose sums, and operands, a warp's registers bear.
+inline constexpr std::int64_t most_pairs = 64;
+// Pairs of a line and a tap of the filter's row.
+std::int64_t few_output_channels_pairs(const UnitedGather& united);
 // Whether vectors of channels lie side by side in every pixel.
 bool vectors_of_channels(const ConvolutionProblem& problem, const Gather& gather);
 
 // The tiles that fit, with the strips and rows that waste least.
 std::vector<FewOutputChannelsTile> few_output_channels_tiles(const ConvolutionProblem& problem,
-                                                             const Gather& gather,
+                                                             const UnitedGather& united,
                                                              bool by_warpgroups,
                                                              const DeviceDescription& device);
 

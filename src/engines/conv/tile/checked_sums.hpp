@@ -14,12 +14,14 @@ namespace kiln {
 // as one, those do that bring operands to shared memory element by element, and lose no time by it
 // that could be measured. Kernels that copy 16 bytes at a time, those of few channels or rows and
 // filter gradients would lose 2 to 20%: there such a NaN counts as that infinity (KILN_MATH_TF32).
+// And where zeros stand for products that do not exist (`gaps`), whatever the type.
 inline void add_checked_constant(std::vector<Constant>& constants,
                                  const ConvolutionProblem& problem, bool tensor_cores,
-                                 bool one_by_one) {
+                                 bool one_by_one, bool gaps = false) {
   const bool in_one = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
-  constants.push_back({"CHECKED", tensor_cores && (is_split(problem) || (in_one && one_by_one)),
-                       "sums that are not finite are added up anew"});
+  const bool checked = is_split(problem) || (in_one && one_by_one) || gaps;
+  constants.push_back(
+      {"CHECKED", tensor_cores && checked, "sums that are not finite are added up anew"});
 }
 
 }  // namespace kiln
