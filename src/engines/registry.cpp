@@ -19,6 +19,7 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nchw.hpp"
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
@@ -46,17 +47,17 @@ std::vector<const Engine*> make_engines() {
 std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
-      make_engines<DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine,
-                   HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
-                   HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine,
-                   FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
-                   FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-                   GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
-                   WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine,
-                   WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
-                   WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
-                   WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-                   SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+      make_engines<
+          DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine,
+          HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
+          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
+          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
+          GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
+          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine,
+          WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
+          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
+          WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

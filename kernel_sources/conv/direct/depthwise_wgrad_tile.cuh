@@ -1,6 +1,6 @@
-// The tiles of a filter gradient with few channels a group: BLOCK_ROWS channels of dy by the
-// CHANNELS channels of x of their groups by FILTER_ROWS rows of the filter, and where their
-// elements lie in dw.
+// The tiles of a filter gradient with few channels a group: BLOCK_ROWS channels of dy by CHANNELS
+// channels of x, of GROUP_CHANNELS of each of their groups, by FILTER_ROWS rows of a plane of the
+// filter, and where their elements lie in dw.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -11,13 +11,18 @@ constexpr int TILE_TAPS = FILTER_ROWS * TAPS_S;
 constexpr int TAP_ELEMENTS = CHANNELS * BLOCK_ROWS;
 constexpr int TILE_ELEMENTS = TILE_TAPS * TAP_ELEMENTS;
 constexpr u32 CHANNEL_TILES = (GROUPS * ROWS + BLOCK_ROWS - 1) / BLOCK_ROWS;
-constexpr u32 TILES = CHANNEL_TILES * ((TAPS_R + FILTER_ROWS - 1) / FILTER_ROWS);
+constexpr u32 IN_TILES = (GROUP_CHANNELS + CHANNELS - 1) / CHANNELS;
+constexpr u32 ROW_TILES = (TAPS_R + FILTER_ROWS - 1) / FILTER_ROWS;
+constexpr u32 TILES = CHANNEL_TILES * IN_TILES * ROW_TILES * TAPS_T;
 
 struct DepthwiseTile {
-  int out, row;  // the first channel of dy, and the first row of the filter
+  int out, in;     // the first channel of dy, and of its group in x
+  int plane, row;  // the first row of the filter
   device_inline explicit DepthwiseTile(u32 number)
       : out(static_cast<int>(number % CHANNEL_TILES) * BLOCK_ROWS),
-        row(static_cast<int>(number / CHANNEL_TILES) * FILTER_ROWS) {}
+        in(static_cast<int>(number / CHANNEL_TILES % IN_TILES) * CHANNELS),
+        plane(static_cast<int>(number / (CHANNEL_TILES * IN_TILES * ROW_TILES))),
+        row(static_cast<int>(number / (CHANNEL_TILES * IN_TILES) % ROW_TILES) * FILTER_ROWS) {}
 };
 
 // Of x: the first channel of the group of a channel of dy.
@@ -27,13 +32,14 @@ device_inline int first_channel(int out) { return out / ROWS * CHANNELS; }
 device_inline void store_element(const DepthwiseWgradParams& params, const DepthwiseTile& tile,
                                  int element, compute_t sum) {
   const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;
-  const int channel = rest / BLOCK_ROWS, out = tile.out + rest % BLOCK_ROWS;
+  const int channel = tile.in + rest / BLOCK_ROWS, out = tile.out + rest % BLOCK_ROWS;
   const int r = tile.row + tap / TAPS_S, s = tap % TAPS_S;
-  if (out >= GROUPS * ROWS || r >= TAPS_R) return;
+  if (out >= GROUPS * ROWS || channel >= GROUP_CHANNELS || r >= TAPS_R) return;
   element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
                         static_cast<i64>(out / ROWS) * DW_STRIDE_GROUP +
                         static_cast<i64>(out % ROWS) * DW_STRIDE_ROW +
                         static_cast<i64>(channel) * DW_STRIDE_C +
+                        static_cast<i64>(tile.plane) * DW_STRIDE_T +
                         static_cast<i64>(r) * DW_STRIDE_R + static_cast<i64>(s) * DW_STRIDE_S;
   const compute_t beta = static_cast<compute_t>(params.beta);
   compute_t value = static_cast<compute_t>(params.alpha) * sum;

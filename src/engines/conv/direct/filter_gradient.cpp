@@ -28,11 +28,12 @@ std::int64_t partial_bytes(const ConvolutionProblem& problem, const FilterGradie
 
 std::int64_t FilterGradientTiles::tiles(const ConvolutionProblem& problem,
                                         const Gather& gather) const {
+  const Spatial& taps = gather.phases.front().taps;
   return ceil_div(problem.groups * gather.rows, block_rows) *
-         ceil_div(gather.phases.front().taps[1], filter_rows);
+         ceil_div(gather.channels, channels(gather)) * ceil_div(taps[1], filter_rows) * taps[0];
 }
 std::int64_t FilterGradientTiles::elements(const Gather& gather) const {
-  return filter_rows * gather.phases.front().taps[2] * block_rows * gather.channels;
+  return filter_rows * gather.phases.front().taps[2] * block_rows * channels(gather);
 }
 
 int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
@@ -79,8 +80,10 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
       {"element_t", kernel_type(problem.type()), ""},
       {"compute_t", kernel_type(compute_type(problem.type())), ""},
       {"GROUPS", problem.groups, ""},
-      {"CHANNELS", gather.channels, "of x, of a group"},
+      {"CHANNELS", tiles.channels(gather), "of x, of each group, of a block"},
+      {"GROUP_CHANNELS", gather.channels, "of x"},
       {"ROWS", gather.rows, "channels of dy, of a group"},
+      {"TAPS_T", phase.taps[0], ""},
       {"TAPS_R", phase.taps[1], ""},
       {"TAPS_S", phase.taps[2], ""},
       {"FILTER_ROWS", tiles.filter_rows, "of a block"},
@@ -89,6 +92,7 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
       {"DW_STRIDE_GROUP", gather.w_group, ""},
       {"DW_STRIDE_ROW", gather.w_row, ""},
       {"DW_STRIDE_C", gather.w_channel, ""},
+      {"DW_STRIDE_T", gather.w_tap[0], ""},
       {"DW_STRIDE_R", gather.w_tap[1], ""},
       {"DW_STRIDE_S", gather.w_tap[2], ""},
   };

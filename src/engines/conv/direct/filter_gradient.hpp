@@ -14,7 +14,8 @@
 namespace kiln {
 
 struct FilterGradientTiles {
-  std::int64_t block_rows = 0;  // channels of dy
+  std::int64_t block_rows = 0;      // channels of dy
+  std::int64_t block_channels = 0;  // of x, of each group; 0: all
   std::int64_t filter_rows = 0;
   std::int64_t units = 0;    // tiles of pixels of dy, of all images
   std::int64_t at_once = 1;  // units that a block takes at a time
@@ -23,6 +24,9 @@ struct FilterGradientTiles {
 
   std::int64_t tiles(const ConvolutionProblem& problem, const Gather& gather) const;
   std::int64_t elements(const Gather& gather) const;  // of a tile
+  std::int64_t channels(const Gather& gather) const {
+    return block_channels == 0 ? gather.channels : block_channels;
+  }
 };
 
 // As many groups of blocks as keep every multiprocessor busy, each with some units for every

@@ -1,0 +1,339 @@
+#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/grouped_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t most_of_x = 8, most_of_dy = 8;  // channels, where they are few
+constexpr std::int64_t most_products = 20;             // of a warp: 4 sums a thread each
+constexpr std::int64_t block_warps = 8, stages = 3, resident = 2, product_pixels = 16;
+constexpr std::int64_t most_pixels = 256, most_columns = 64;  // of a tile
+constexpr std::int64_t element = 2;                           // bytes
+constexpr int most_cluster = 16;
+
+// The one with few channels: whose rows lie in copies of so many bytes.
+struct Few {
+  const char* tensor;
+  const Dims& strides;
+  std::int64_t channels, width;
+};
+Few few_of(const Gather& gather, bool of_x) {
+  if (of_x) return {"x", gather.source_strides, gather.channels, gather.source[2]};
+  return {"dy", gather.out_strides, gather.rows, gather.phases.front().pixels[2]};
+}
+bool few_of_x(const Gather& gather) { return gather.channels <= gather.rows; }
+
+std::int64_t copy_bytes_of(const ConvolutionProblem& problem, const Few& few) {
+  for (std::int64_t bytes = 16; bytes > element; bytes /= 2) {
+    const auto whole = [&](std::int64_t elements) { return elements * element % bytes == 0; };
+    if (problem.alignment >= bytes && whole(few.width * few.channels) && whole(few.strides[0]) &&
+        whole(few.strides[2]) && whole(few.strides[3]))
+      return bytes;
+  }
+  return element;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
+  const bool of_x = few_of_x(gather);
+  const Few few = few_of(gather, of_x);
+  if (few.channels > (of_x ? most_of_x : most_of_dy))
+    return cat(gather.channels, " input and ", gather.rows, " output channels; expected at most ",
+               most_of_x, " of one");
+  const std::int64_t many = of_x ? gather.rows : gather.channels, vector = 16 / element;
+  if (many % vector != 0)
+    return cat(many, " channels of ", of_x ? "dy" : "x", "; expected a multiple of ", vector);
+  if (few.channels > 1 && few.strides[1] != 1)
+    return cat("the channels of ", few.tensor, " lie ", few.strides[1],
+               " elements apart; expected 1");
+  if (few.width > 1 && few.strides[4] != few.channels)
+    return cat("the pixels of a row of ", few.tensor, " lie ", few.strides[4],
+               " elements apart; expected ", few.channels);
+  if (problem.alignment < 16)
+    return cat("the alignment is ", problem.alignment, " bytes; expected 16");
+  if (std::string reason = vector_strides_refusal(
+          of_x ? "dy" : "x", of_x ? gather.out_strides : gather.source_strides, vector);
+      !reason.empty())
+    return reason;
+  // Beyond, products of sizes leave 32 bits.
+  constexpr std::int64_t most = 1 << 24;
+  const Gather::Phase& phase = gather.phases.front();
+  for (int i = 0; i < 3; ++i)
+    for (const std::int64_t size :
+         {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
+          std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
+      if (size * few.channels > most)
+        return cat("a size is ", size, "; expected at most ", most / few.channels);
+  return "";
+}
+
+// How a block's warps share products and pixels: such that least comes from shared memory; not at
+// all if the sums of a warp are too many.
+bool set_warps(FewChannelsGradientTile& tile, const Gather& gather) {
+  const std::int64_t taps = tile.filter_rows * gather.phases.front().taps[2];
+  const std::int64_t m = tile.many / 16, n = tile.few_of_x ? ceil_div(taps * tile.few, 8) : taps;
+  std::int64_t least = 0;
+  bool any = false;
+  for (int warps_m = 1; warps_m <= block_warps && warps_m <= m; warps_m *= 2)
+    for (int warps_n = 1; warps_m * warps_n <= block_warps && warps_n <= n; warps_n *= 2) {
+      if (m % warps_m != 0) continue;
+      const std::int64_t of_m = m / warps_m, of_n = ceil_div(n, warps_n);
+      if (of_m * of_n > most_products) continue;
+      const std::int64_t reads =
+          warps_m * warps_n * (tile.few_of_x ? 4 * (of_m + of_n) : 4 * (of_m * of_n + 1));
+      if (any && reads >= least) continue;
+      any = true, least = reads;
+      tile.warps_m = warps_m, tile.warps_n = warps_n;
+      tile.products_m = of_m, tile.products_n = of_n;
+    }
+  tile.slices = static_cast<int>(block_warps) / (tile.warps_m * tile.warps_n);
+  return any;
+}
+
+std::int64_t met(const Gather& gather, std::size_t i, std::int64_t pixels, std::int64_t taps) {
+  return (pixels - 1) * gather.stride[i] + (taps - 1) * std::abs(gather.step[i]) + 1;
+}
+
+void set_memory(FewChannelsGradientTile& tile, const Gather& gather) {
+  const std::int64_t taps_s = gather.phases.front().taps[2];
+  const std::int64_t height = met(gather, 1, tile.p, tile.filter_rows),
+                     width = met(gather, 2, tile.q, taps_s);
+  const std::int64_t many_places = tile.few_of_x ? tile.p * tile.q : height * width;
+  const std::int64_t few_rows = tile.few_of_x ? height : tile.p;
+  const std::int64_t few_places = tile.few_of_x ? width : tile.q;
+  // A row may begin anywhere in a copy.
+  tile.few_pitch = round_up(few_places * tile.few * element + tile.copy_bytes - element, 16);
+  tile.stage_bytes = many_places * (tile.many * element + 16) + few_rows * tile.few_pitch;
+  const std::int64_t sums = tile.slices * tile.filter_rows * taps_s * tile.few * tile.many * 4;
+  tile.shared_memory = std::max(stages * tile.stage_bytes + 16, sums);
+}
+
+std::int64_t tile_count(const Gather& gather, const FewChannelsGradientTile& tile) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  return ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q) * pixels[0];
+}
+
+// Wavefronts of shared memory of one tile of pixels, as they are copied and read.
+double tile_wavefronts(const FewChannelsGradientTile& tile) {
+  const std::int64_t groups = tile.p * tile.q / product_pixels;
+  const std::int64_t reads = tile.few_of_x ? 4 * (tile.products_m + tile.products_n)
+                                           : 4 * (tile.products_m * tile.products_n + 1);
+  return static_cast<double>(groups * reads * tile.warps_m * tile.warps_n) +
+         static_cast<double>(tile.stage_bytes) / 128;
+}
+
+// The pixels that leave least idle and read least twice; none if nothing fits.
+std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const Gather& gather,
+                                           const DeviceDescription& device) {
+  if (!set_warps(tile, gather)) return std::nullopt;
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t room = std::min<std::int64_t>(
+      device.shared_memory_per_block, device.shared_memory_per_multiprocessor / resident - 1024);
+  std::optional<FewChannelsGradientTile> best;
+  double least = 0;
+  for (tile.q = product_pixels;
+       tile.q <= std::min(most_columns, round_up(phase.pixels[2], product_pixels));
+       tile.q += product_pixels)
+    for (tile.p = 1; tile.p <= std::min(phase.pixels[1], most_pixels / tile.q); ++tile.p) {
+      set_memory(tile, gather);
+      if (tile.shared_memory > room) continue;
+      const auto count = static_cast<double>(tile_count(gather, tile));
+      // Slices wait for that with most groups of pixels, and all warps for each other.
+      const std::int64_t groups = tile.p * tile.q / product_pixels;
+      const double idle =
+          static_cast<double>(round_up(groups, tile.slices)) / static_cast<double>(groups);
+      const double work =
+          count * (tile_wavefronts(tile) * idle + static_cast<double>(tile.stage_bytes) / 16 + 500);
+      if (!best || work < least) best = tile, least = work;
+    }
+  return best;
+}
+
+FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
+                             const FewChannelsGradientTile& tile) {
+  FilterGradientTiles tiles;
+  tiles.block_rows = tile.few_of_x ? tile.many : tile.few;
+  tiles.block_channels = tile.few_of_x ? tile.few : tile.many;
+  tiles.filter_rows = tile.filter_rows;
+  tiles.units = problem.batch * tile_count(gather, tile);
+  tiles.threads = 32 * tile.warps();
+  tiles.resident = resident;
+  return tiles;
+}
+
+// Clusters that are resident at once, of an H100's processing clusters of 16 and 18
+// multiprocessors.
+double resident_clusters(int cluster, const DeviceDescription& device) {
+  constexpr double of_processing_cluster = 17;
+  const double processing_clusters = device.multiprocessors / of_processing_cluster;
+  return std::max(1.0, cluster == 1 ? device.multiprocessors * static_cast<double>(resident)
+                                    : std::floor(processing_clusters) *
+                                          std::floor(of_processing_cluster * resident / cluster));
+}
+
+double seconds(const ConvolutionProblem& problem, const Gather& gather,
+               const FewChannelsGradientTile& tile, int cluster, std::int64_t groups,
+               const DeviceDescription& device) {
+  constexpr double second_kernel = 6e-6;
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const auto count = static_cast<double>(tiles.tiles(problem, gather));
+  const double units = static_cast<double>(tiles.units) * count;
+  GroupedWork work;
+  work.wavefronts = units * tile_wavefronts(tile);
+  const std::int64_t groups_of_pixels = tile.p * tile.q / product_pixels;
+  work.products = units * static_cast<double>(groups_of_pixels * tile.products_m * tile.products_n *
+                                              tile.warps_m * tile.warps_n);
+  // In the last round fewer clusters may be at work than fit.
+  const double clusters = count * static_cast<double>(groups),
+               fit = resident_clusters(cluster, device);
+  const double rounds = std::ceil(clusters / fit);
+  work.blocks = clusters * cluster / rounds;
+  work.warps = tile.warps();
+  // Tiles of one row of taps, or of other channels of the few, read the many anew, from L2.
+  work.bytes = work_of(problem, false).bytes;
+  work.memory_share = 0.6;
+  return grouped_seconds(work, device) + (groups > 1 ? second_kernel : 0);
+}
+
+}  // namespace
+
+bool WgradFewChannelsNhwcMmaEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem);
+}
+
+std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
+    const ConvolutionProblem& problem, const DeviceDescription& device) const {
+  const Gather gather = make_gather(problem);
+  FewChannelsGradientTile tile;
+  tile.few_of_x = few_of_x(gather);
+  const Few few = few_of(gather, tile.few_of_x);
+  tile.few = few.channels;
+  tile.copy_bytes = copy_bytes_of(problem, few);
+  const std::int64_t many = tile.few_of_x ? gather.rows : gather.channels;
+  const std::int64_t rows = gather.phases.front().taps[1];
+  std::vector<FewChannelsGradientTile> out;
+  // Wide blocks read lines whole; narrow ones are more, where a cluster has no more than 16.
+  for (const std::int64_t most : {128, 96, 64, 32, 16}) {
+    const std::int64_t width = ceil_div(round_up(many, 16), ceil_div(many, most) * 16) * 16;
+    for (std::int64_t parts = 1; parts <= std::min<std::int64_t>(rows, 4); ++parts) {
+      tile.many = width;
+      tile.filter_rows = ceil_div(rows, parts);
+      const auto same = [&](const FewChannelsGradientTile& other) {
+        return other.many == tile.many && other.filter_rows == tile.filter_rows;
+      };
+      if (std::any_of(out.begin(), out.end(), same)) continue;
+      if (auto laid = lay(tile, gather, device)) out.push_back(*laid);
+    }
+  }
+  return out;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsNhwcMmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::vector<FewChannelsGradientTile> fitting = tiles(problem, device);
+  if (fitting.empty())
+    return Refusal{cat("a row of the filter has ", gather.phases.front().taps[2],
+                       " taps, whose sums or what they meet a block has no room for")};
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < fitting.size(); ++i) {
+    const auto add = [&](int cluster, std::int64_t groups) {
+      Candidate candidate;
+      candidate.kernel = static_cast<int>(2 * i) + (groups > 1 ? 1 : 0);
+      candidate.parts = cluster;
+      candidate.seconds = seconds(problem, gather, fitting[i], cluster, groups, device);
+      if (groups > 1)
+        candidate.workspace =
+            propose(fitting[i], problem, cluster, static_cast<int>(groups)).workspace;
+      candidates.push_back(std::move(candidate));
+    };
+    for (int cluster = 1; cluster <= std::min(most_cluster, device.largest_cluster); cluster *= 2)
+      add(cluster, 1);
+    const FilterGradientTiles of_tile = tiles_of(problem, gather, fitting[i]);
+    if (const int groups = filter_gradient_groups(problem, of_tile, device); groups > 1)
+      add(1, groups);
+  }
+  return candidates;
+}
+
+Proposal WgradFewChannelsNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                             Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const FewChannelsGradientTile tile =
+      tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel / 2));
+  const bool two_steps = candidate.kernel % 2 != 0;
+  return propose(
+      tile, problem, candidate.parts,
+      two_steps ? filter_gradient_groups(problem, tiles_of(problem, gather, tile), device) : 1);
+}
+
+Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& tile,
+                                                const ConvolutionProblem& problem, int cluster,
+                                                int groups) const {
+  const Gather gather = make_gather(problem);
+  const Gather::Phase& phase = gather.phases.front();
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  KernelSpec spec = filter_gradient_spec(name(), "conv/wgrad/wgrad_few_channels_nhwc_mma.cu",
+                                         name(), problem, tiles);
+  spec.tile = describe(tile);
+  spec.alignment = 16;
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  add_filter_gradient_geometry(spec, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("SOURCE_D", gather.source[0]);
+  add("STRIDE_D", gather.stride[0]);
+  add("STEP_D", gather.step[0]);
+  add("ORIGIN_D", phase.origin[0]);
+  add("SOURCE_STRIDE_D", gather.source_strides[2]);
+  add("OUT_STRIDE_O", gather.out_strides[2]);
+  add("FEW_OF_X", tile.few_of_x, "channels; else of dy");
+  add("BLOCK_MANY", tile.many, "channels of the other one, of a block");
+  add("TILE_P", tile.p, "rows of pixels of a tile");
+  add("TILE_Q", tile.q);
+  add("WARPS_M", std::int64_t{tile.warps_m}, "that share many channels");
+  add("WARPS_N", std::int64_t{tile.warps_n}, "and columns, or taps");
+  add("SLICES", std::int64_t{tile.slices}, "and the pixels");
+  add("PRODUCTS_M", tile.products_m, "of a warp's 16 pixels");
+  add("PRODUCTS_N", tile.products_n);
+  add("COPY_BYTES", tile.copy_bytes, "of rows of few channels");
+  add("FEW_PITCH", tile.few_pitch, "from one of these to the next");
+  add("STAGES", stages);
+  add("MIN_BLOCKS", resident);
+  add("SHARED_BYTES", tile.shared_memory);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
+  };
+  divisor("DIV_TILES_Q", ceil_div(phase.pixels[2], tile.q));
+  divisor("DIV_TILES_P", ceil_div(phase.pixels[1], tile.p));
+  divisor("DIV_OUT_O", phase.pixels[0]);
+  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+}
+
+std::string describe(const FewChannelsGradientTile& tile) {
+  return cat(tile.p, "x", tile.q, " pixels x ", tile.many, " channels, ", tile.filter_rows,
+             " rows of the filter, ", 32 * tile.warps(), " threads, ", tile.slices, " slices");
+}
+
+}  // namespace kiln

@@ -1,0 +1,50 @@
+// Filter gradient of channels-last tensors of 16 bits of which x or dy has few channels, as those
+// of layers that read or make an image: products over pixels on the tensor cores.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_nhwc_mma.cu).
+struct FewChannelsGradientTile {
+  bool few_of_x = true;          // else of dy
+  std::int64_t few = 0;          // channels
+  std::int64_t many = 0;         // channels of the other one, of a block
+  std::int64_t filter_rows = 0;  // of a block
+  std::int64_t p = 0, q = 0;     // pixels of dy at a time
+  int warps_m = 1, warps_n = 1, slices = 1;
+  std::int64_t products_m = 0, products_n = 0;  // of a warp's 16 pixels
+  std::int64_t copy_bytes = 0;                  // of the one with few channels
+  std::int64_t few_pitch = 0, stage_bytes = 0, shared_memory = 0;
+
+  int warps() const { return warps_m * warps_n * slices; }
+};
+
+class WgradFewChannelsNhwcMmaEngine final : public Engine {
+ public:
+  const char* name() const override { return "wgrad_few_channels_nhwc_mma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+
+  // Of a problem that it does not refuse: the tiles that fit. Candidate 2 i is that of tile i in
+  // one step, 2 i + 1 that in two.
+  std::vector<FewChannelsGradientTile> tiles(const ConvolutionProblem& problem,
+                                             const DeviceDescription& device) const;
+  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
+  Proposal propose(const FewChannelsGradientTile& tile, const ConvolutionProblem& problem,
+                   int cluster, int groups) const;
+};
+
+std::string describe(const FewChannelsGradientTile& tile);
+
+}  // namespace kiln
