@@ -21,13 +21,19 @@ device_inline u32 shared_place(const void* at) {
 template <int RANK>
 device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barrier,
                              const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
+  static_assert(RANK >= 2 && RANK <= 5);
 #if __CUDA_ARCH__ >= 900
   if constexpr (RANK == 2)
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
         "{%3, %4}], [%2];" ::"r"(bulk::shared_place(shared)),
         "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1])
+        : "memory");
+  else if constexpr (RANK == 3)
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
+        "{%3, %4, %5}], [%2];" ::"r"(bulk::shared_place(shared)),
+        "l"(&map), "r"(barrier.place()), "r"(at[0]), "r"(at[1]), "r"(at[2])
         : "memory");
   else if constexpr (RANK == 4)
     asm volatile(
@@ -71,12 +77,18 @@ device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier
 // until bulk_wait_read() lets the store's group pass.
 template <int RANK>
 device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
+  static_assert(RANK >= 2 && RANK <= 5);
 #if __CUDA_ARCH__ >= 900
   if constexpr (RANK == 2)
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
         "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1])
+        : "memory");
+  else if constexpr (RANK == 3)
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
+            &map),
+        "r"(bulk::shared_place(shared)), "r"(at[0]), "r"(at[1]), "r"(at[2])
         : "memory");
   else if constexpr (RANK == 4)
     asm volatile(

@@ -11,7 +11,7 @@
 template <int RANK>
 device_inline void bulk_load(void* shared, const TensorMap& map, Mbarrier& barrier,
                              const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
+  static_assert(RANK >= 2 && RANK <= 5);
   kiln_context->bulk_load(kiln_context, shared, map.bytes, &barrier, RANK, at, nullptr);
 }
 template <int RANK>
@@ -23,7 +23,7 @@ device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier
 
 template <int RANK>
 device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
-  static_assert(RANK == 2 || RANK == 4 || RANK == 5);
+  static_assert(RANK >= 2 && RANK <= 5);
   kiln_context->bulk_store(kiln_context, map.bytes, shared, RANK, at, false);
 }
 template <int RANK>

@@ -3,7 +3,7 @@
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
-#include "engines/conv/dense/dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_wgmma.hpp"
 #include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
@@ -48,16 +48,16 @@ std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
       make_engines<
-          DenseNhwcWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine,
-          HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
-          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
-          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-          GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
-          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine,
-          WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
-          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
-          WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine,
+          HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine,
+          HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
+          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
+          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
+          DirectEngine, WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine,
+          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine,
+          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
+          WgradImplicitGemmFmaEngine, WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
+          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -15,7 +15,9 @@
 #include "target/wgmma.cuh"
 
 constexpr bool PIXELS_LEFT = false;
-constexpr int SLAB_PIXELS = BLOCK_RIGHT, SLAB_ROWS = 64, SLABS = 1, WARPGROUPS = 2;
+constexpr bool LINES_LEFT = false;
+constexpr int SLAB_LINES = BLOCK_RIGHT, SLAB_LINE = ROW_LINE, SLAB_BLOCKS = 64 / ROW_LINE;
+constexpr int SLABS = 1, WARPGROUPS = 2;
 
 struct Params {
   DenseParams common;
@@ -34,8 +36,7 @@ constexpr int HALO_ROWS = PATCH_ROWS + (TAPS_R - 1) * APART_H;
 constexpr int HALO_BYTES = HALO_COLUMNS * HALO_ROWS * LINE_BYTES;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 constexpr int HALO_PITCH = whole_swizzles(HALO_BYTES), FILTER_BYTES = 64 * LINE_BYTES;
-constexpr int SLAB_BYTES =
-    whole_swizzles(SLAB_PIXELS * SLAB_ROWS * static_cast<int>(sizeof(element_t)));
+constexpr int SLAB_BYTES = whole_swizzles(SLAB_LINES * 64 * static_cast<int>(sizeof(element_t)));
 constexpr int HALOS_AT = FILTER_SLOTS * FILTER_BYTES, SLABS_AT = HALOS_AT + HALO_SLOTS * HALO_PITCH;
 constexpr int BARRIERS_AT = SLABS_AT + WARPGROUPS * SLAB_BYTES;
 constexpr int THREADS = 128 * (1 + WARPGROUPS);
@@ -149,6 +150,7 @@ struct PatchPlace {
   Patch patch;
   int row;
 
+  device_inline void next_block() { row += ROW_LINE; }
   device_inline void store(const unsigned char* slab) const {
     const BoxAt at(row, patch.q, patch.p, patch.o, patch.n);
     bulk_store(params.maps[2], slab, at.at);

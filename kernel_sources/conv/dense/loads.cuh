@@ -26,6 +26,16 @@ device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier
   }
 }
 
+// PLANAR: channels from `channel` on of the tile's pixels, line by line of them.
+device_inline void load_planar(unsigned char* to, const TensorMap& map, Mbarrier& barrier,
+                               int channel, const Tile& tile) {
+#pragma unroll
+  for (int line = 0; line < PIXEL_LINES / IMAGES; ++line) {
+    const int at[3] = {static_cast<int>(tile.first_pixel) + line * PIXEL_LINE, channel, tile.image};
+    bulk_load(to + line * PIXEL_LINE_BLOCK, map, barrier, at);
+  }
+}
+
 device_inline void produce(const Params& params, unsigned char* memory, Barriers& barriers) {
   constexpr u32 BYTES = static_cast<u32>(LEFT_BYTES + RIGHT_BYTES);
   Ring ring(1);
@@ -62,8 +72,13 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
             landed.arrive_and_expect(BYTES);
             unsigned char* const left = memory + ring.stage * STAGE_BYTES;
             unsigned char* const right = left + LEFT_BYTES;
-            const BoxAt at(source_channel + channel, w, h, d, pixel.n);
-            bulk_load_im2col(PIXELS_LEFT ? left : right, source, landed, at.at, tap.at);
+            unsigned char* const pixels = PIXELS_LEFT ? left : right;
+            if constexpr (PLANAR) {
+              load_planar(pixels, source, landed, source_channel + channel, tile);
+            } else {
+              const BoxAt at(source_channel + channel, w, h, d, pixel.n);
+              bulk_load_im2col(pixels, source, landed, at.at, tap.at);
+            }
             load_filter(PIXELS_LEFT ? right : left, filter, landed, filter_row,
                         filter_channel + channel, of_filter);
             ring.advance();

@@ -7,16 +7,30 @@
 
 using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 
-// ROW_LINE rows from `row` on of the pixels from `pixel` on.
+// ROW_LINE rows from `row` on of the pixels from `pixel` on; PLANAR, 64 rows or BLOCK_RIGHT of
+// SLAB_LINE pixels of an image.
 struct OutputPlace {
   const Params& params;
   int phase, row;
   u32 pixel;
+  int image;
 
+  // `rows` and `pixels` into a tile.
+  device_inline OutputPlace(const Params& of, const Tile& tile, int rows, int pixels)
+      : params(of),
+        phase(tile.phase),
+        row(tile.first_row + rows),
+        pixel(tile.first_pixel + static_cast<u32>(IMAGES > 1 ? 0 : pixels)),
+        image(tile.image + (IMAGES > 1 ? pixels / IMAGE_PIXELS : 0)) {}
+
+  device_inline void next_block() { row += ROW_LINE; }
   // By one thread.
   device_inline void store(const unsigned char* slab) const {
     const TensorMap& map = params.maps[phase * 3 + 2];
-    if constexpr (OUT_IN_LINE) {
+    if constexpr (PLANAR) {
+      const int at[3] = {static_cast<int>(pixel), row, image};
+      bulk_store(map, slab, at);
+    } else if constexpr (OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_store(map, slab, at);
     } else {
@@ -27,7 +41,10 @@ struct OutputPlace {
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
     const TensorMap& map = params.maps[RESIDUAL ? PHASES * 3 : phase * 3 + 2];
-    if constexpr (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
+    if constexpr (PLANAR) {
+      const int at[3] = {static_cast<int>(pixel), row, image};
+      bulk_load(slab, map, landed, at);
+    } else if constexpr (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);
     } else {
@@ -38,16 +55,15 @@ struct OutputPlace {
   }
 };
 
-// Left operand L's, with pixels on the left: a line of rows at a time.
+// Left operand L's, whose rows are lines of the slab: as many columns at a time as these hold.
 template <int L, int FIRST>
-device_inline void store_pixels(Store& store, const Sums& sums, const OutputPlace& place,
-                                bool any) {
-  store.store<L, FIRST, FIRST + ROW_LINE / 8>(sums, place, any);
-  if constexpr (FIRST + ROW_LINE / 8 < BLOCK_RIGHT / 8) {
-    OutputPlace next = place;
-    next.row += ROW_LINE;
-    store_pixels<L, FIRST + ROW_LINE / 8>(store, sums, next, any);
-  }
+device_inline void store_lines(Store& store, const Sums& sums, const Params& params,
+                               const Tile& tile, int left, bool any) {
+  constexpr int END = FIRST + SLAB_LINE / 8;
+  const OutputPlace place(params, tile, PIXELS_LEFT ? FIRST * 8 : left,
+                          PIXELS_LEFT ? left : FIRST * 8);
+  store.store<L, FIRST, END>(sums, place, any);
+  if constexpr (END < BLOCK_RIGHT / 8) store_lines<L, END>(store, sums, params, tile, left, any);
 }
 
 template <int L>
@@ -55,12 +71,10 @@ device_inline void store_tile(Store& store, const Sums& sums, const Params& para
                               const Tile& tile, u32 group) {
   const int left = static_cast<int>(group) * GROUP_ROWS + L * 64;
   const bool any = tile.steps() > 0;
-  if constexpr (PIXELS_LEFT) {
-    const OutputPlace place{params, tile.phase, tile.first_row,
-                            tile.first_pixel + static_cast<u32>(left)};
-    store_pixels<L, 0>(store, sums, place, any);
+  if constexpr (LINES_LEFT) {
+    store_lines<L, 0>(store, sums, params, tile, left, any);
   } else {
-    const OutputPlace place{params, tile.phase, tile.first_row + left, tile.first_pixel};
+    const OutputPlace place(params, tile, PIXELS_LEFT ? 0 : left, PIXELS_LEFT ? left : 0);
     store.store<L, 0, BLOCK_RIGHT / 8>(sums, place, any);
   }
   if constexpr (L + 1 < LEFT) store_tile<L + 1>(store, sums, params, tile, group);

@@ -1,10 +1,9 @@
-// How a warpgroup's sums become results: SLAB_ROWS rows of SLAB_PIXELS pixels at a time through a
-// slab of shared memory, from which the copy engine stores them while the warpgroup goes on. What
-// beta scales comes to the slab before.
+// How a warpgroup's sums become results: through a slab of shared memory, from which the copy
+// engine stores them while the warpgroup goes on. What beta scales comes to the slab before.
 //
-// A slab has a line of ROW_LINE rows for each pixel, and one behind the other as many of those
-// blocks as its rows are. PIXELS_LEFT: pixels are rows of the left operand; else columns of the
-// right one.
+// A slab has SLAB_BLOCKS blocks of SLAB_LINES lines of SLAB_LINE results that lie side by side in
+// the output: rows of a pixel or, PLANAR, pixels of a row. LINES_LEFT: a line is a row of the left
+// operand; else a column of the right one.
 #pragma once
 
 #include "conv/dense/params.h"
@@ -27,13 +26,14 @@ device_inline T high_of(u32 word) {
   return {static_cast<unsigned short>(word >> 16)};
 }
 
-constexpr int SLAB_BLOCKS = SLAB_ROWS / ROW_LINE;
-constexpr int SLAB_BLOCK_BYTES = SLAB_PIXELS * ROW_LINE_BYTES;
+constexpr int SLAB_LINE_BYTES = SLAB_LINE * static_cast<int>(sizeof(element_t));
+constexpr int SLAB_BLOCK_BYTES = SLAB_LINES * SLAB_LINE_BYTES;
 static_assert(SLAB_BLOCKS == 1 || SLAB_BLOCK_BYTES % 1024 == 0);
-// Where 16 bytes of a pixel's line are in a block.
-device_inline int place_in_block(int pixel, int chunk) {
-  return pixel * ROW_LINE_BYTES +
-         (chunk ^ pixel * ROW_LINE_BYTES / 128 % (ROW_LINE_BYTES / 16)) * 16;
+static_assert(SLAB_BLOCKS * SLAB_BLOCK_BYTES <= SLAB_BYTES);
+// Where 16 bytes of a line are in a block.
+device_inline int place_in_block(int line, int chunk) {
+  return line * SLAB_LINE_BYTES +
+         (chunk ^ line * SLAB_LINE_BYTES / 128 % (SLAB_LINE_BYTES / 16)) * 16;
 }
 
 // A warpgroup's way out. All its threads take part in everything.
@@ -55,9 +55,8 @@ class Store {
   }
 
   // The products from FIRST to END of left operand L. place.store(block) starts a block's store,
-  // place.load(block, barrier) the load of what beta scales; place.row is that of a line's first
-  // element, which may be moved from block to block. any: there were products at all, else sums are
-  // 0.
+  // place.load(block, barrier) the load of what beta scales, place.next_block() moves on; place.row
+  // is the first one. any: there were products at all, else sums are 0.
   template <int L, int FIRST, int END, class Sums, class Place>
   device_inline void store(const Sums& sums, const Place& place, bool any) {
     unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
@@ -98,7 +97,7 @@ class Store {
   template <class Place, class F>
   device_inline static void each_block(unsigned char* slab, Place place, const F& f) {
 #pragma unroll
-    for (int block = 0; block < SLAB_BLOCKS; ++block, place.row += ROW_LINE)
+    for (int block = 0; block < SLAB_BLOCKS; ++block, place.next_block())
       f(slab + block * SLAB_BLOCK_BYTES, place);
   }
 
@@ -114,10 +113,11 @@ class Store {
     for (int i = 0; i < 4; ++i) {
       const int left = warp * 16 + lane / 4 + i / 2 * 8,
                 right = (R - FIRST) * 8 + lane % 4 * 2 + i % 2;
-      const int of_row = PIXELS_LEFT ? right : left, pixel = PIXELS_LEFT ? left : right;
-      const int word = of_row % ROW_LINE;
-      auto* const at = reinterpret_cast<output_t*>(slab + of_row / ROW_LINE * SLAB_BLOCK_BYTES +
-                                                   place_in_block(pixel, word / 4) + word % 4 * 4);
+      const int of_row = PIXELS_LEFT ? right : left, line = LINES_LEFT ? left : right,
+                in_line = LINES_LEFT ? right : left;
+      const int word = in_line % SLAB_LINE;
+      auto* const at = reinterpret_cast<output_t*>(slab + in_line / SLAB_LINE * SLAB_BLOCK_BYTES +
+                                                   place_in_block(line, word / 4) + word % 4 * 4);
       const compute_t z_value = has_residual ? to_compute(*at) : compute_t(0);
       *at =
           epilogue_.finish(MAY_LACK_TAPS && !any ? 0.0f : four[i], bias_of(row + of_row), z_value);
@@ -133,12 +133,12 @@ class Store {
     const int lane = static_cast<int>(thread_x() % 32),
               warp = static_cast<int>(thread_x() / 32 % 4);
     constexpr int PRODUCT = R - FIRST;
-    const int line = PIXELS_LEFT ? warp * 16 + lane % 16 : (PRODUCT + lane / 16) * 8 + lane % 8;
-    const int chunk = PIXELS_LEFT ? PRODUCT + lane / 16 : warp * 2 + lane / 8 % 2;
+    const int line = LINES_LEFT ? warp * 16 + lane % 16 : (PRODUCT + lane / 16) * 8 + lane % 8;
+    const int chunk = LINES_LEFT ? PRODUCT + lane / 16 : warp * 2 + lane / 8 % 2;
     unsigned char* const place = slab + place_in_block(line, chunk);
     u32 added[4] = {};
     if (has_residual) {
-      if constexpr (PIXELS_LEFT)
+      if constexpr (LINES_LEFT)
         load_matrices(added, place);
       else
         load_matrices_transposed(added, place);
@@ -166,7 +166,7 @@ class Store {
         words[half * 2 + i] = packed(pair[0], pair[1]);
       }
     }
-    if constexpr (PIXELS_LEFT)
+    if constexpr (LINES_LEFT)
       store_matrices(place, words);
     else
       store_matrices_transposed(place, words);

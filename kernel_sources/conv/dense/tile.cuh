@@ -5,6 +5,10 @@
 //
 // Either side may be the left one, whose rows the warpgroups divide among them: PIXELS_LEFT, or the
 // filter's. The other one's BLOCK_RIGHT columns are all warpgroups'.
+//
+// PLANAR tensors are channels-first ones, for filters of one tap: a tile's pixels are of one image,
+// or of several small ones, IMAGES, and lie in shared memory as they come, PIXEL_LINE of a channel
+// in a line, where the tensor cores transpose them.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -18,7 +22,7 @@ struct Params {
 };
 
 constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
-constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // of results
+constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));
 constexpr int GROUP_ROWS = 64 * LEFT;  // of a warpgroup on the left
 constexpr int BLOCK_LEFT = CONSUMERS * GROUP_ROWS;
 constexpr int TILE_PIXELS = PIXELS_LEFT ? BLOCK_LEFT : BLOCK_RIGHT;
@@ -27,26 +31,40 @@ constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
 constexpr int ROW_TILES = GROUPS * ((ROWS + TILE_ROWS - 1) / TILE_ROWS);
 static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS == 0));
 
+constexpr int PIXEL_LINE = 64, PIXEL_LINE_BYTES = 128;
+constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // of a channel
+constexpr int PIXEL_LINE_BLOCK = STEP_CHANNELS * PIXEL_LINE_BYTES;        // of all of a step
+constexpr int PLANE = OUT_O[0] * OUT_P[0] * OUT_Q[0];
+constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // of a tile
+constexpr u32 PLANE_TILES = (PLANE + IMAGE_PIXELS - 1) / IMAGE_PIXELS;
+static_assert(!PLANAR || (sizeof(element_t) == 2 && PHASES == 1));
+static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
+
 // Shared memory: stages of both operands, slabs on their way out, barriers.
-constexpr int SLAB_PIXELS = PIXELS_LEFT ? 64 : TILE_PIXELS, SLAB_ROWS = PIXELS_LEFT ? ROW_LINE : 64;
+constexpr bool LINES_LEFT = PIXELS_LEFT != PLANAR;
+constexpr int SLAB_LINE = PLANAR ? SLAB_PIXEL_LINE : ROW_LINE;
+constexpr int SLAB_LINES = LINES_LEFT ? 64 : BLOCK_RIGHT;
+constexpr int SLAB_BLOCKS = LINES_LEFT ? 1 : 64 / SLAB_LINE;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
-constexpr int LEFT_BYTES = BLOCK_LEFT * LINE_BYTES;
-constexpr int RIGHT_BYTES = BLOCK_RIGHT * LINE_BYTES;
+constexpr int PIXEL_BYTES = PLANAR ? PIXEL_LINES * PIXEL_LINE_BLOCK : TILE_PIXELS * LINE_BYTES;
+constexpr int LEFT_BYTES = PIXELS_LEFT ? PIXEL_BYTES : BLOCK_LEFT * LINE_BYTES;
+constexpr int RIGHT_BYTES = PIXELS_LEFT ? BLOCK_RIGHT * LINE_BYTES : PIXEL_BYTES;
 constexpr int STAGE_BYTES = LEFT_BYTES + whole_swizzles(RIGHT_BYTES);
 constexpr int SLAB_BYTES =
-    whole_swizzles(SLAB_PIXELS * SLAB_ROWS * static_cast<int>(sizeof(element_t)));
+    whole_swizzles(SLAB_LINES * SLAB_BLOCKS * SLAB_LINE * static_cast<int>(sizeof(element_t)));
 constexpr int SLABS_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = SLABS_AT + CONSUMERS * SLABS * SLAB_BYTES;
 constexpr int THREADS = 128 * (1 + CONSUMERS);
 static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256);
-static_assert(TILE_ROWS % ROW_LINE == 0 && SLAB_ROWS % ROW_LINE == 0);
+static_assert(TILE_ROWS % ROW_LINE == 0 && BLOCK_RIGHT % (LINES_LEFT ? SLAB_LINE : 16) == 0);
 
 // One tile. Rows of one pixel tile follow each other, so that L2 has its pixels.
 struct Tile {
   int phase, first_row;  // of all groups' rows
-  u32 first_pixel;       // in the phase's output, of all images
+  int image;             // PLANAR: the first one
+  u32 first_pixel;       // in the phase's output, of all images; PLANAR: in the plane
 
-  device_inline Tile(u32 number, const DenseParams& params) : phase(0) {
+  device_inline Tile(u32 number, const DenseParams& params) : phase(0), image(0) {
     u32 before = 0;
 #pragma unroll
     for (int i = 0; i + 1 < PHASES; ++i)
@@ -54,7 +72,13 @@ struct Tile {
     const u32 in_phase = number - before;
     const u32 pixel_tile = in_phase / ROW_TILES;
     first_row = static_cast<int>(in_phase - pixel_tile * ROW_TILES) * TILE_ROWS;
-    first_pixel = pixel_tile * TILE_PIXELS;
+    if constexpr (PLANAR) {
+      const u32 images = pixel_tile / PLANE_TILES;
+      image = static_cast<int>(images) * IMAGES;
+      first_pixel = (pixel_tile - images * PLANE_TILES) * IMAGE_PIXELS;
+    } else {
+      first_pixel = pixel_tile * TILE_PIXELS;
+    }
   }
   device_inline int group() const { return GROUPS == 1 ? 0 : first_row / ROWS; }
   device_inline int taps() const { return FILTER_T[phase] * FILTER_R[phase] * FILTER_S[phase]; }

@@ -1,6 +1,6 @@
 // The dense engine of channels-last tensors: every tile, tails on all sides, strides as maps and as
 // phases, the epilogue through shared memory.
-#include "engines/conv/dense/dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

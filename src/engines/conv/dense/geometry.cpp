@@ -66,8 +66,11 @@ void set_sizes(TensorMapSpec& map, std::int64_t channels, const Spatial& places,
   map.sizes[map.rank - 1] = batch;
 }
 
-TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const Gather::Phase& phase, const DenseLines& lines, std::int64_t rows) {
+}  // namespace
+
+TensorMapSpec dense_filter_map(const ConvolutionProblem& problem, const Gather& gather,
+                               const Gather::Phase& phase, const DenseLines& lines,
+                               std::int64_t rows) {
   const bool by_channels = filter_by_channels(gather);
   TensorMapSpec map = tiled(problem, 2 + dense_space(gather));
   const int last = map.rank - 1;
@@ -82,8 +85,6 @@ TensorMapSpec filter_map(const ConvolutionProblem& problem, const Gather& gather
   map.box[last] = by_channels ? lines.channels : rows;
   return map;
 }
-
-}  // namespace
 
 std::int64_t dense_vector(DataType type) { return 16 / element_of(type); }
 
@@ -231,8 +232,8 @@ std::string copy_engine_refusal(const DeviceDescription& device) {
   return "";
 }
 
-std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                          const DeviceDescription& device) {
+std::string dense_product_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                  const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (std::string reason = dense_type_refusal(problem); !reason.empty()) return reason;
   if (auto refused = mma_refusal(problem, reduction, device)) return std::move(refused->reason);
@@ -242,20 +243,27 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
       gather.groups > 1 && gather.channels % lines.channels != 0)
     return cat(gather.channels, " input channels a group; expected a multiple of ", lines.channels,
                ", which are multiplied at once");
+  if (problem.alignment < 16)
+    return cat("the alignment is ", problem.alignment,
+               " bytes; expected 16, as the copy engine has it");
+  for (const Gather::Phase& phase : gather.phases)
+    if (problem.batch * phase.out_pixels() > limit32 / 2)
+      return cat(problem.batch * phase.out_pixels(), " pixels; expected at most ", limit32 / 2);
+  return "";
+}
+
+std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                          const DeviceDescription& device) {
+  if (std::string reason = dense_product_refusal(problem, gather, device); !reason.empty())
+    return reason;
   if (gather.phases.size() > std::size(DenseParams{}.tiles))
     return cat("a data gradient of ", gather.phases.size(),
                " phases, positions modulo the stride; ", "expected at most ",
                std::size(DenseParams{}.tiles));
   if (gather.most_taps() == 0) return "no tap of the filter meets the input";
-  for (const Gather::Phase& phase : gather.phases) {
+  for (const Gather::Phase& phase : gather.phases)
     if (std::string reason = dense_phase_refusal(gather, phase); !reason.empty()) return reason;
-    if (problem.batch * phase.out_pixels() > limit32 / 2)
-      return cat(problem.batch * phase.out_pixels(), " pixels; expected at most ", limit32 / 2);
-  }
   if (std::string reason = dense_step_refusal(gather); !reason.empty()) return reason;
-  if (problem.alignment < 16)
-    return cat("the alignment is ", problem.alignment,
-               " bytes; expected 16, as the copy engine has it");
   const std::int64_t vector = dense_vector(problem.type());
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
@@ -282,27 +290,20 @@ std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& ga
   return static_cast<std::int64_t>(gather.phases.size()) * 3 + (problem.epilogue.residual ? 1 : 0);
 }
 
+void DenseMaps::add(const TensorMapSpec& spec, std::string_view name, std::int64_t first) {
+  const auto found = std::find_if(operands_.begin(), operands_.end(),
+                                  [&](const Operand& operand) { return operand.name == name; });
+  const std::size_t offset = sizeof(DenseParams) + all.size() * sizeof(TensorMap);
+  all.push_back({spec, static_cast<std::uint8_t>(found - operands_.begin()),
+                 first * element_of(spec.type), static_cast<std::uint16_t>(offset)});
+}
+
+const char* DenseMaps::source() const {
+  const bool dgrad = operands_.front().name == std::string_view("w");
+  return operands_[dgrad ? 1 : 0].name;
+}
+
 namespace {
-
-class Maps {
- public:
-  explicit Maps(const ConvolutionProblem& problem) : operands_(operands_of(problem)) {}
-
-  // Of the named operand, from an element on.
-  void add(const TensorMapSpec& spec, std::string_view name, std::int64_t first) {
-    const auto found = std::find_if(operands_.begin(), operands_.end(),
-                                    [&](const Operand& operand) { return operand.name == name; });
-    const std::size_t offset = sizeof(DenseParams) + all.size() * sizeof(TensorMap);
-    all.push_back({spec, static_cast<std::uint8_t>(found - operands_.begin()),
-                   first * element_of(spec.type), static_cast<std::uint16_t>(offset)});
-  }
-  const char* result() const { return operands_.back().name; }
-
-  std::vector<LaunchSpec::Map> all{};
-
- private:
-  std::vector<Operand> operands_;
-};
 
 // {C, W, H (, D), N}, as boxes of so many channels, columns and rows.
 TensorMapSpec box_map(const ConvolutionProblem& problem, int space, std::int64_t channels,
@@ -319,8 +320,7 @@ TensorMapSpec box_map(const ConvolutionProblem& problem, int space, std::int64_t
 
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
                                         const DenseBoxes& boxes) {
-  Maps maps(problem);
-  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  DenseMaps maps(problem);
   const PixelBox slab{boxes.lines.rows, boxes.slab_pixels};
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
@@ -329,8 +329,9 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
     // Of a phase without taps no copy asks for these.
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
     maps.add(dense_source_map(problem, gather, read, {boxes.lines.channels, boxes.pixels}),
-             dgrad ? "dy" : "x", 0);
-    maps.add(filter_map(problem, gather, read, boxes.lines, boxes.filter_rows), "w", read.w_first);
+             maps.source(), 0);
+    maps.add(dense_filter_map(problem, gather, read, boxes.lines, boxes.filter_rows), "w",
+             read.w_first);
     maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, slab), maps.result(),
              phase.out_first);
   }
@@ -351,12 +352,12 @@ std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
     return box_map(problem, dense_space(gather), gather.rows * gather.groups, phase.pixels, strides,
                    {boxes.lines.rows, columns, boxes.rows});
   };
-  Maps maps(problem);
+  DenseMaps maps(problem);
   maps.add(
       box_map(problem, dense_space(gather), gather.channels * gather.groups, gather.source,
               gather.source_strides, {boxes.lines.channels, boxes.halo_columns, boxes.halo_rows}),
-      problem.pass == ConvolutionPass::dgrad ? "dy" : "x", 0);
-  maps.add(filter_map(problem, gather, phase, boxes.lines, rows), "w", phase.w_first);
+      maps.source(), 0);
+  maps.add(dense_filter_map(problem, gather, phase, boxes.lines, rows), "w", phase.w_first);
   maps.add(pixels(gather.out_strides), maps.result(), phase.out_first);
   if (problem.epilogue.residual) maps.add(pixels(problem.z_strides), "z", 0);
   return std::move(maps.all);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
@@ -61,7 +62,10 @@ std::string dense_type_refusal(const ConvolutionProblem& problem);
 // Why a device of warpgroups cannot be told of tensors by maps; "" if it can.
 std::string copy_engine_refusal(const DeviceDescription& device);
 
-// Why the dense engines do not take it; "" if they do.
+// Why the dense engines do not take it, whatever its layout; "" if they do.
+std::string dense_product_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                  const DeviceDescription& device);
+// The same of channels-last tensors.
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device);
 
@@ -78,6 +82,27 @@ void add_dense_space(std::vector<Constant>& constants, const Gather& gather);
 // Whether the output's pixels, those of all images, are equally far apart; {N, row, ..., W}
 // strides.
 bool in_line(const Dims& strides, const Spatial& pixels);
+
+// The filter's taps of one phase: boxes of so many rows, with channels side by side.
+TensorMapSpec dense_filter_map(const ConvolutionProblem& problem, const Gather& gather,
+                               const Gather::Phase& phase, const DenseLines& lines,
+                               std::int64_t rows);
+
+// The maps that follow DenseParams, in the order in which they are added.
+class DenseMaps {
+ public:
+  explicit DenseMaps(const ConvolutionProblem& problem) : operands_(operands_of(problem)) {}
+
+  // Of the named operand, from an element on.
+  void add(const TensorMapSpec& spec, std::string_view name, std::int64_t first);
+  const char* source() const;  // what a gather reads
+  const char* result() const { return operands_.back().name; }
+
+  std::vector<LaunchSpec::Map> all{};
+
+ private:
+  std::vector<Operand> operands_;
+};
 
 // What a tile takes of each operand at a time.
 struct DenseBoxes {

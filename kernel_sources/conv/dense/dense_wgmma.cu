@@ -1,6 +1,7 @@
-// Forward convolution and data gradient of channels-last tensors on Hopper: a matrix product whose
-// operands the copy engine brings to shared memory (loads.cuh), where the tensor cores read them,
-// and whose results it takes away (output.cuh).
+// Forward convolution and data gradient on Hopper, of channels-last tensors or, with a filter of
+// one tap, channels-first ones (PLANAR): a matrix product whose operands the copy engine brings to
+// shared memory (loads.cuh), where the tensor cores read them, and whose results it takes away
+// (output.cuh).
 //
 // Long sums, which the tensor cores round toward zero, are promoted every PROMOTE steps: to local
 // memory, for that is seldom.
@@ -13,10 +14,17 @@
 #include "target/shared_memory.cuh"
 #include "target/wgmma.cuh"
 
-// Bytes from one product's part of the reduction, 32 bytes or 16 steps, to the next.
-constexpr int K_ROWS = 32, K_STEPS = 16 * ROW_LINE_BYTES;
-constexpr bool LEFT_BY_STEPS = FILTER_BY_CHANNELS && !PIXELS_LEFT;
-constexpr bool RIGHT_BY_STEPS = FILTER_BY_CHANNELS && PIXELS_LEFT;
+// Whether an operand's lines are steps of the reduction, how long they are, and bytes from one
+// product's part of it, 32 bytes of a line or 16 lines, to the next.
+constexpr bool LEFT_BY_STEPS = PIXELS_LEFT ? PLANAR : FILTER_BY_CHANNELS;
+constexpr bool RIGHT_BY_STEPS = PIXELS_LEFT ? FILTER_BY_CHANNELS : PLANAR;
+device_inline constexpr int line_bytes(bool by_steps, bool pixels) {
+  return !by_steps ? LINE_BYTES : pixels ? PIXEL_LINE_BYTES : ROW_LINE_BYTES;
+}
+constexpr int LEFT_LINE = line_bytes(LEFT_BY_STEPS, PIXELS_LEFT),
+              RIGHT_LINE = line_bytes(RIGHT_BY_STEPS, !PIXELS_LEFT);
+constexpr int LEFT_NEXT = LEFT_BY_STEPS ? 16 * LEFT_LINE : 32,
+              RIGHT_NEXT = RIGHT_BY_STEPS ? 16 * RIGHT_LINE : 32;
 
 using Products = WarpgroupProducts<element_t, LEFT, BLOCK_RIGHT / 8>;
 
@@ -35,12 +43,10 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   const bool first_lane = thread_x() % 32 == 0;
   Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
               barriers.residual[group], group);
-  constexpr int LEFT_LINE = LEFT_BY_STEPS ? ROW_LINE_BYTES : LINE_BYTES,
-                RIGHT_LINE = RIGHT_BY_STEPS ? ROW_LINE_BYTES : LINE_BYTES;
   const SharedMatrix lefts =
       SharedMatrix::swizzled<LEFT_LINE>(memory + group * (GROUP_ROWS * LINE_BYTES), 8 * LEFT_LINE);
   const SharedMatrix rights = SharedMatrix::swizzled<RIGHT_LINE>(
-      memory + LEFT_BYTES, 8 * RIGHT_LINE, STEP_CHANNELS * ROW_LINE_BYTES);
+      memory + LEFT_BYTES, 8 * RIGHT_LINE, STEP_CHANNELS * RIGHT_LINE);
   Products products;
   Ring ring(0);
   const u32 tiles = params.common.tiles[PHASES - 1];
@@ -63,8 +69,8 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
         products.begin();
 #pragma unroll
         for (int k = 0; k < LINE_BYTES / 32; ++k)
-          multiply<0>(products, sums, left.moved(k * (LEFT_BY_STEPS ? K_STEPS : K_ROWS)),
-                      right.moved(k * (RIGHT_BY_STEPS ? K_STEPS : K_ROWS)), step > first || k > 0);
+          multiply<0>(products, sums, left.moved(k * LEFT_NEXT), right.moved(k * RIGHT_NEXT),
+                      step > first || k > 0);
         products.commit();
         products.template wait<1>();
         if (first_lane && step > first) barriers.free[before].arrive();
@@ -84,7 +90,7 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   store.finish();
 }
 
-KILN_KERNEL(dense_nhwc_wgmma, THREADS, 1, Params, params) {
+KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) {
   Sums sums;
   sums.declare();
   unsigned char* const memory = shared_array<unsigned char, BARRIERS_AT>(0);

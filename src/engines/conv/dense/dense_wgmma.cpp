@@ -1,4 +1,4 @@
-#include "engines/conv/dense/dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/dense_wgmma.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
@@ -27,6 +28,15 @@ constexpr DenseTile all_tiles[] = {
     {true, 2, 2, 16},
 };
 
+// Of channels-first tensors, whose tiles end with an image.
+constexpr DenseTile planar_tiles[] = {
+    {false, 2, 1, 256}, {false, 2, 1, 224}, {false, 2, 1, 192}, {false, 2, 1, 160},
+    {false, 2, 1, 128}, {false, 2, 1, 64},  {false, 2, 2, 128}, {false, 2, 2, 64},
+    {false, 3, 1, 128}, {false, 1, 1, 256}, {false, 1, 1, 224}, {false, 1, 1, 160},
+    {false, 1, 1, 128}, {true, 2, 1, 256},  {true, 2, 1, 128},  {true, 2, 1, 64},
+    {true, 2, 2, 128},  {true, 2, 2, 64},   {true, 2, 1, 32},
+};
+
 int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 int barrier_bytes(const DenseTile& tile, int stages) { return 8 * (2 * stages + tile.consumers); }
 
@@ -38,17 +48,24 @@ struct Layout {
   int shared_memory = 0;
 };
 
-Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather) {
+Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+           bool planar) {
   Layout out;
   out.lines = dense_lines(problem, gather, tile.pixels_left ? tile.rows() : 0);
   const int element = static_cast<int>(size_of(problem.type()));
   const int line = static_cast<int>(out.lines.channels) * element;
-  const int stage = tile.block_left() * line + whole_swizzles(tile.right * line);
-  const int slab_rows = tile.pixels_left ? static_cast<int>(out.lines.rows) : 64;
-  const int slab = whole_swizzles(tile.slab_pixels() * slab_rows * element);
-  // Large ones of f32 leave no room for two.
+  const int pixels = planar ? tile.pixel_lines() * 64 : tile.pixels();
+  const int left = tile.pixels_left ? pixels : tile.rows(),
+            right = tile.pixels_left ? tile.rows() : pixels;
+  const int stage = left * line + whole_swizzles(right * line);
+  const int slab_rows = planar             ? tile.planar_slab_rows()
+                        : tile.pixels_left ? static_cast<int>(out.lines.rows)
+                                           : 64;
+  const int slab = whole_swizzles((planar ? tile.planar_slab_pixels() : tile.slab_pixels()) *
+                                  slab_rows * element);
+  // Large ones leave no room for two.
   constexpr int large = 25 * 1024;
-  out.slabs = slab > large && element == 4 ? 1 : 2;
+  out.slabs = slab > large && (element == 4 || planar) ? 1 : 2;
   const int slabs = tile.consumers * out.slabs * slab;
   const int room = most_shared_memory - slabs - barrier_bytes(tile, most_stages);
   out.stages = std::min(room / stage, most_stages);
@@ -56,8 +73,17 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   return out;
 }
 
+// Small images of a channels-first tensor that a tile has a line of pixels of each.
+std::int64_t images_of(const DenseTile& tile, const Gather& gather, bool planar) {
+  const bool small = planar && gather.phases.front().out_pixels() <= 64 && tile.pixels() % 64 == 0;
+  return small ? tile.pixels() / 64 : 1;
+}
+
 std::int64_t pixel_tiles(const DenseTile& tile, const ConvolutionProblem& problem,
-                         const Gather::Phase& phase) {
+                         const Gather& gather, const Gather::Phase& phase, bool planar) {
+  const std::int64_t images = images_of(tile, gather, planar);
+  if (planar)
+    return ceil_div(problem.batch, images) * ceil_div(phase.out_pixels(), tile.pixels() / images);
   return ceil_div(problem.batch * phase.out_pixels(), tile.pixels());
 }
 std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
@@ -72,8 +98,8 @@ bool suits(const DenseTile& tile, const Gather& gather) {
 }
 
 double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
-               const DeviceDescription& device) {
-  const DenseLines lines = lay(tile, problem, gather).lines;
+               const DeviceDescription& device, bool planar) {
+  const DenseLines lines = lay(tile, problem, gather, planar).lines;
   DenseWork work;
   work.line_bytes =
       static_cast<int>(lines.channels * static_cast<std::int64_t>(size_of(problem.type())));
@@ -87,8 +113,9 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
           static_cast<double>(operand.count()) * static_cast<double>(size_of(operand.type));
   work.bytes = work_of(problem, false).bytes;
   for (const Gather::Phase& phase : gather.phases)
-    work.phases.push_back({pixel_tiles(tile, problem, phase) * row_tiles(tile, gather),
-                           phase.tap_count() * ceil_div(gather.channels, lines.channels)});
+    work.phases.push_back(
+        {pixel_tiles(tile, problem, gather, phase, planar) * row_tiles(tile, gather),
+         phase.tap_count() * ceil_div(gather.channels, lines.channels)});
   return dense_seconds(work, device);
 }
 
@@ -107,24 +134,30 @@ std::string describe(const DenseTile& tile) {
              tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(), " threads");
 }
 
-std::span<const DenseTile> DenseNhwcWgmmaEngine::tiles() { return all_tiles; }
+std::span<const DenseTile> DenseWgmmaEngine::tiles() const {
+  if (planar_) return planar_tiles;
+  return all_tiles;
+}
 
-std::variant<std::vector<Candidate>, Refusal> DenseNhwcWgmmaEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& asked = std::get<ConvolutionProblem>(any);
   const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
-  if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
+  if (std::string reason = planar_ ? planar_refusal(problem, gather, device)
+                                   : dense_refusal(problem, gather, device);
+      !reason.empty())
     return Refusal{std::move(reason)};
   constexpr int least_stages = 3;
   if (turns_filter(asked))
     if (std::string reason = turned_filter_refusal(asked); !reason.empty())
       return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < std::size(all_tiles); ++i)
-    if (suits(all_tiles[i], gather) && lay(all_tiles[i], problem, gather).stages >= least_stages)
+  for (std::size_t i = 0; i < tiles().size(); ++i)
+    if (const DenseTile& tile = tiles()[i];
+        suits(tile, gather) && lay(tile, problem, gather, planar_).stages >= least_stages)
       candidates.push_back(
-          {static_cast<int>(i), 1, seconds(all_tiles[i], problem, gather, device)});
+          {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {
     candidate.seconds += turned_filter_seconds(asked, device);
     candidate.workspace = turned_filter_bytes(asked);
@@ -135,21 +168,23 @@ std::variant<std::vector<Candidate>, Refusal> DenseNhwcWgmmaEngine::candidates(
   return candidates;
 }
 
-Proposal DenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                    Candidate candidate) const {
-  return propose(all_tiles[candidate.kernel], std::get<ConvolutionProblem>(any), device);
+Proposal DenseWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                Candidate candidate) const {
+  return propose(tiles()[static_cast<std::size_t>(candidate.kernel)],
+                 std::get<ConvolutionProblem>(any), device);
 }
 
-Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& asked,
-                                       const DeviceDescription& device) const {
+Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& asked,
+                                   const DeviceDescription& device) const {
   const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
-  const Layout layout = lay(tile, problem, gather);
+  const Layout layout = lay(tile, problem, gather, planar_);
+  const std::int64_t images = images_of(tile, gather, planar_);
   Proposal out;
   KernelSpec& spec = out.kernel;
   spec.engine = name();
-  spec.file = cat("conv/dense/", name(), ".cu");
-  spec.entry = name();
+  spec.file = "conv/dense/dense_wgmma.cu";
+  spec.entry = "dense_wgmma";
   spec.tile = cat(describe(tile), ", ", layout.stages, " stages");
   spec.shared_memory = static_cast<std::uint32_t>(layout.shared_memory);
   spec.alignment = 16;
@@ -171,6 +206,9 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
   const bool lacks_taps = gather.phases.back().tap_count() == 0;
   add("MAY_LACK_TAPS", lacks_taps, "some pixels meet no tap");
   add("PIXELS_LEFT", tile.pixels_left);
+  add("PLANAR", planar_, "pixels of a channel lie side by side");
+  add("IMAGES", images, "PLANAR: of a tile");
+  add("SLAB_PIXEL_LINE", std::int64_t{tile.planar_slab_pixels()}, "PLANAR: of a line of results");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 rows of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right});
@@ -200,15 +238,20 @@ Proposal DenseNhwcWgmmaEngine::propose(const DenseTile& tile, const ConvolutionP
   params.coef[1] = problem.epilogue.activation.coefficient2;
   std::int64_t tiles = 0;
   for (std::size_t i = 0; i < gather.phases.size(); ++i) {
-    tiles += pixel_tiles(tile, problem, gather.phases[i]) * row_tiles(tile, gather);
+    tiles +=
+        pixel_tiles(tile, problem, gather, gather.phases[i], planar_) * row_tiles(tile, gather);
     params.tiles[i] = static_cast<unsigned>(tiles);
   }
   launch.shape.grid = {
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
   launch.shape.shared_memory = spec.shared_memory;
-  launch.maps =
-      dense_maps(problem, gather, {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
+  launch.maps = planar_
+                    ? planar_maps(problem, gather,
+                                  {layout.lines, images, tile.rows(), tile.planar_slab_pixels(),
+                                   tile.planar_slab_rows()})
+                    : dense_maps(problem, gather,
+                                 {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);

@@ -1,5 +1,6 @@
-// Forward propagation and data gradient of channels-last tensors on Hopper, whose copy engine
-// brings operands to warpgroups that multiply them: of 16 bits, and of f32 in TF32.
+// Forward propagation and data gradient on Hopper, whose copy engine brings operands to warpgroups
+// that multiply them: channels-last tensors of 16 bits, and of f32 in TF32; channels-first ones of
+// 16 bits, with a filter of one tap.
 #pragma once
 
 #include <span>
@@ -22,12 +23,15 @@ struct DenseTile {
   int rows() const { return pixels_left ? right : block_left(); }
   int threads() const { return 128 * (1 + consumers); }
   int slab_pixels() const { return pixels_left ? 64 : right; }
+  // Of channels-first tensors.
+  int pixel_lines() const { return (pixels() + 63) / 64; }  // of 64 pixels in shared memory
+  int planar_slab_pixels() const { return pixels() % 64 == 0 ? 64 : 32; }
+  int planar_slab_rows() const { return pixels_left ? right : 64; }
 };
 std::string describe(const DenseTile& tile);
 
-class DenseNhwcWgmmaEngine final : public Engine {
+class DenseWgmmaEngine : public Engine {
  public:
-  const char* name() const override { return "dense_nhwc_wgmma"; }
   bool is_for(const Problem& problem) const override { return is_gather(problem); }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
@@ -35,9 +39,27 @@ class DenseNhwcWgmmaEngine final : public Engine {
                 Candidate candidate) const override;
 
   // All, in the order in which candidates number them.
-  static std::span<const DenseTile> tiles();
+  std::span<const DenseTile> tiles() const;
   Proposal propose(const DenseTile& tile, const ConvolutionProblem& problem,
                    const DeviceDescription& device) const;
+
+ protected:
+  explicit DenseWgmmaEngine(bool planar) : planar_(planar) {}
+
+ private:
+  bool planar_;  // channels first
+};
+
+class DenseNhwcWgmmaEngine final : public DenseWgmmaEngine {
+ public:
+  DenseNhwcWgmmaEngine() : DenseWgmmaEngine(false) {}
+  const char* name() const override { return "dense_nhwc_wgmma"; }
+};
+
+class DenseNchwWgmmaEngine final : public DenseWgmmaEngine {
+ public:
+  DenseNchwWgmmaEngine() : DenseWgmmaEngine(true) {}
+  const char* name() const override { return "dense_nchw_wgmma"; }
 };
 
 }  // namespace kiln

@@ -1,0 +1,29 @@
+// A gather of one tap from channels-first tensors as the dense engines see it: a matrix product of
+// the filter and each image as it lies, whose planes of pixels the copy engine knows as lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engines/conv/dense/geometry.hpp"
+
+namespace kiln {
+
+// Why they do not take it; "" if they do.
+std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                           const DeviceDescription& device);
+
+// What a tile takes at a time.
+struct PlanarBoxes {
+  DenseLines lines;          // of the filter: channels of a step
+  std::int64_t images;       // of the source, 64 pixels each
+  std::int64_t filter_rows;  // with channels side by side
+  std::int64_t slab_pixels;  // of the output
+  std::int64_t slab_rows;
+};
+// In the order of kernel_sources/conv/dense/params.h.
+std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, const Gather& gather,
+                                         const PlanarBoxes& boxes);
+
+}  // namespace kiln

@@ -1,0 +1,163 @@
+// The dense engine of channels-first tensors: every tile, tails on all sides, images smaller than a
+// tile, the epilogue through shared memory.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/dense/dense_wgmma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const DenseNchwWgmmaEngine engine;
+constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
+constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
+
+ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16,
+                        ConvolutionPass pass = ConvolutionPass::fprop) {
+  return problem_in(line, arithmetic, KILN_TENSOR_NCHW, pass);
+}
+
+std::string reason(const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+void check_tile(const DenseTile& tile, const OperationCase& item, const HostTensor& want) {
+  const Proposal proposal =
+      engine.propose(tile, std::get<ConvolutionProblem>(item.problem), device()->description());
+  const std::string fault = difference(run_proposal(item, proposal), want);
+  BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << describe(tile) << ": " << fault);
+}
+
+// By some of the tiles that the engine has for it, which take turns.
+void check(const OperationCase& item, std::size_t turn, std::size_t most = 3) {
+  const auto answer = engine.candidates(item.problem, device()->description());
+  const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+  BOOST_TEST_REQUIRE((candidates != nullptr),
+                     text_of(item.problem) << reason(std::get<ConvolutionProblem>(item.problem)));
+  const HostTensor want = item.expected();
+  for (std::size_t i = 0; i < std::min(most, candidates->size()); ++i) {
+    const Candidate& candidate = (*candidates)[(turn * most + i) % candidates->size()];
+    check_tile(engine.tiles()[static_cast<std::size_t>(candidate.kernel)], item, want);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(dense_nchw_wgmma)
+
+// Planes, channels and rows that end within a tile.
+BOOST_AUTO_TEST_CASE(every_tile) {
+  if (!has_warpgroups()) return;
+  kiln_test::ShareOfCases share = share_of_cases();
+  for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+    const ConvolutionProblem problem =
+        nchw("mb2ic72ih12iw26oc136kh1", pass == ConvolutionPass::fprop ? f16 : bf16, pass);
+    const OperationCase item = integers_of(problem);
+    const HostTensor want = item.expected();
+    for (const DenseTile& tile : engine.tiles())
+      if (share.takes(describe(tile), pass)) check_tile(tile, item, want);
+  }
+}
+
+// Tiles of one image and of several, the last of which has fewer; lines, volumes, filters and
+// channels in any number.
+BOOST_AUTO_TEST_CASE(planes) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb5ic136ih8oc80kh1", "mb9ic16ih4iw6oc24kh1", "mb3ic24iw40oc72kw1", "mb3ic104iw88oc8kw1",
+        "mb2ic40id2ih6iw8oc16kd1kh1kw1", "mb1ic264ih4iw2oc200kh1", "mb2ic24ih10iw20oc37kh1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item = integers_of(nchw(line, turn % 2 == 0 ? bf16 : f16, pass));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check(item, turn++);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(groups) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line : {"g2mb2ic128ih8iw9oc128kh1", "g3mb1ic96ih4iw10oc192kh1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      check(integers_of(nchw(line, turn % 2 == 0 ? bf16 : f16, pass)), turn);
+      ++turn;
+    }
+}
+
+// alpha, beta, bias, activation, a residual of its own or what the output held.
+BOOST_AUTO_TEST_CASE(epilogue) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const Arithmetic& arithmetic : {f16, bf16}) {
+    OperationCase fused(
+        fused_in("mb2ic24ih14iw12oc72kh1", arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
+    fused.scalars = {.alpha = 2, .beta = -1};
+    fused.fill_integers(5, 2);
+    for (int i = 0; i < 4; ++i) check(fused, turn++);
+    fused.scalars = {.alpha = 1, .beta = 0};
+    check(fused, turn++);
+    OperationCase accumulated(nchw("mb5ic40ih4iw6oc24kh1", arithmetic, ConvolutionPass::dgrad));
+    accumulated.scalars = {.alpha = -2, .beta = 3};
+    accumulated.fill_integers(7, 2);
+    check(accumulated, turn++);
+  }
+}
+
+// Sums so long that they are promoted, more than once.
+BOOST_AUTO_TEST_CASE(long_sums) {
+  if (!has_warpgroups()) return;
+  check(integers_of(nchw("mb1ic33000ih4iw4oc8kh1")), 0, 1);
+}
+
+// What is not a number goes where it is read, and nowhere else.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  if (!has_warpgroups()) return;
+  for (const char* line : {"mb3ic24ih6iw12oc24kh1", "mb3ic24ih6iw8oc24kh1"}) {
+    OperationCase item = integers_of(nchw(line), 5);
+    item["x"].at(20) = std::nan("");
+    item["x"].at(800) = std::numeric_limits<double>::infinity();
+    item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
+    for (const char* tensor : {"x", "w"})
+      for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+    check_integers(item, engine.name());
+  }
+}
+
+// Random numbers, against sums in double precision.
+BOOST_AUTO_TEST_CASE(random_numbers) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : {f16, bf16})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item(nchw("mb2ic136ih12iw10oc72kh1", arithmetic, pass));
+      item.fill_uniform(3);
+      const std::string fault = test::check(item, engine.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  if (!has_warpgroups()) return;
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1")) == "");
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1", {KILN_DATA_FLOAT, KILN_MATH_TF32})) ==
+             "the data type is f32; this engine takes f16 and bf16");
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1")) == "the filter has 9 taps; expected one");
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1sh2")) ==
+             "a stride or padding, so that pixels of the output are not those of the input");
+  BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1")) ==
+             "in x a channel begins 196 elements after the one before; expected a multiple of 8");
+  BOOST_TEST(reason(nchw("mb4ic36ih28oc64kh1")) ==
+             "in w neither channels nor filters are contiguous, in multiples of 16 bytes");
+  BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh1", f16, KILN_TENSOR_NHWC)) ==
+             "the pixels of a channel of x do not lie side by side, as channels-first layout has "
+             "them");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
