@@ -6,6 +6,7 @@
 #include "engines/conv/dense/dense_wgmma.hpp"
 #include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
+#include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
@@ -52,12 +53,13 @@ std::span<const Engine* const> engines() {
           HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine,
           HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
-          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
-          DirectEngine, WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine,
-          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine,
-          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
-          WgradImplicitGemmFmaEngine, WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
-          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, DepthwiseHaloNhwcFmaEngine,
+          DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine, WgradDepthwiseNhwcFmaEngine,
+          WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine,
+          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine,
+          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
+          TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -129,6 +129,11 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution_wgrad(groups.spec, groups.x, groups.y, groups.w),
             "wgrad_depthwise_nhwc_fma");
       }
+      for (const char* line : {"g64mb8ic64ih28oc64kh5ph2", "g96mb8ic96ih56oc96kh7ph3"}) {
+        const ConvolutionOperands channels = operands(line);
+        add(make_convolution(channels.spec, channels.x, channels.w, channels.y),
+            "depthwise_halo_nhwc_fma");
+      }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",
             "g32mb8ic32ih28oc128kh3ph1", "g32mb8ic32ih28oc32kh31ph15"}) {

@@ -8,7 +8,7 @@
 // memory as [tap][channel of the source, of a group][channel] of the compute type.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
-#include "conv/geometry/gather_params.h"
+#include "conv/direct/depthwise_filter.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/shared_memory.cuh"
 
@@ -47,30 +47,6 @@ device_inline Spot spot_of(u32 block) {
   spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
   spot.image = static_cast<i64>(image);
   return spot;
-}
-
-// The block's channels of the filter, a phase's taps, in the order of the source's places.
-template <int PHASE>
-device_inline void load_filter(const GatherParams& params, int first_channel, compute_t* filter) {
-  constexpr int TAPS = FILTER_R[PHASE] * FILTER_S[PHASE];
-  const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
-#pragma unroll 1
-  for (int i = thread_x(); i < TAPS * CHANNELS * BLOCK_CHANNELS; i += THREADS) {
-    // Threads side by side read taps of a channel, which lie side by side as a rule.
-    const int line = i / TAPS, tap = i - line * TAPS;
-    const int channel = line / CHANNELS, in = line % CHANNELS;
-    const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];
-    const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
-    const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
-    const int at = first_channel + channel;
-    filter[(tap * CHANNELS + in) * BLOCK_CHANNELS + channel] =
-        at < GROUPS * ROWS
-            ? to_compute(
-                  w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
-                    static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
-                    static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S])
-            : compute_t(0);
-  }
 }
 
 template <int PHASE>
@@ -169,8 +145,8 @@ template <int PHASE>
 device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, compute_t* filter) {
   if (phase == PHASE) {
     const Spot spot = spot_of(block);
-    load_filter<PHASE>(params, spot.channel - static_cast<int>(thread_x() % LANES_C) * VECTOR,
-                       filter);
+    load_filter<PHASE, BLOCK_CHANNELS, THREADS>(
+        params, spot.channel - static_cast<int>(thread_x() % LANES_C) * VECTOR, filter);
     block_barrier();
     if (spot.image < params.images && spot.channel < GROUPS * ROWS)
       compute<PHASE>(params, spot, filter);

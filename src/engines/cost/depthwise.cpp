@@ -1,8 +1,11 @@
-// Threads that slide along rows on the FMA units.
+// Depthwise convolutions on the FMA units: threads that slide along rows, and halos that the copy
+// engine brings.
 #include <algorithm>
+#include <cmath>
 
 #include "engines/cost/common.hpp"
 #include "engines/cost/cost_model.hpp"
+#include "engines/cost/depthwise_cost.hpp"
 
 namespace kiln {
 namespace {
@@ -15,6 +18,14 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 // Not measured, but set so that sliding windows are not for problems of a few microseconds: clocks
 // of each block.
 constexpr double sliding_first_clocks = 2000;
+
+// Counted, not measured. Instructions of a pair of channels of a place (read and converted), of a
+// pair of weights from shared memory, of a result; what share of the rate so many warps of a
+// scheduler reach; clocks of a block before its first tile, and of each tile's barrier and first
+// reads; how much of memory's rate is reached.
+constexpr double halo_place = 4, halo_weight = 2, halo_result = 6, halo_share = 0.85,
+                 halo_waiting_warps = 0.8, halo_first_clocks = 5000, halo_tile_clocks = 400,
+                 halo_memory_share = 0.75;
 
 }  // namespace
 
@@ -33,6 +44,20 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
   };
   return clocks_to_seconds(rounds_clocks(work.blocks, 1, resident, device, block), work.bytes,
                            device);
+}
+
+double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device) {
+  constexpr double schedulers = 4;
+  const double issued = work.products + work.places * halo_place + work.weights * halo_weight +
+                        work.results * halo_result;
+  const double beside =
+      std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
+  // Warps are dealt to the schedulers whole.
+  const double dealt = std::ceil(beside * work.warps / schedulers);
+  const double tile = issued * dealt * (1 + halo_waiting_warps / dealt) / halo_share;
+  const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));
+  const double clocks = halo_first_clocks + rounds * work.tiles * (tile + halo_tile_clocks);
+  return clocks_to_seconds(clocks, work.bytes / halo_memory_share, device);
 }
 
 }  // namespace kiln

@@ -1,0 +1,240 @@
+#include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+
+#include "conv/direct/depthwise_halo_params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/direct/depthwise_lanes.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/cost/depthwise_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr DepthwiseHaloTile all_tiles[] = {
+    {7, 2, 32},  {7, 2, 16},  {14, 2, 32}, {14, 2, 16}, {7, 4, 32}, {7, 4, 16},
+    {14, 4, 32}, {14, 4, 16}, {7, 7, 32},  {7, 7, 16},  {4, 4, 32}, {4, 4, 16},
+};
+
+constexpr std::int64_t pair = 2;  // channels of a thread
+constexpr std::int64_t stages = 2;
+constexpr std::int64_t block_threads = 256, most_box = 256;
+constexpr std::int64_t most_registers = 255, register_unit = 8;
+constexpr std::int64_t address_registers = 26;
+
+std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
+
+// Places of the source along height (1) or width (2) that so many pixels meet.
+std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
+  return (pixels - 1) * gather.stride[i] +
+         (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
+}
+
+// A tile on a problem.
+struct Layout {
+  DepthwiseHaloTile tile{};
+  std::int64_t lanes = 0, columns = 0, strips = 0;  // threads of a block
+  std::int64_t tiles_p = 0, tiles_q = 0;            // of an image
+  std::int64_t channel_tiles = 0;
+  bool weights_kept = false;  // in registers
+  std::int64_t registers = 0, shared_memory = 0, resident = 0;
+
+  std::int64_t threads() const { return lanes * columns * strips; }
+};
+
+std::int64_t registers_of(const Gather& gather, const DepthwiseHaloTile& tile, bool kept) {
+  const Spatial& taps = gather.phases.front().taps;
+  const std::int64_t rows =
+      std::min(tile.p, ceil_div((taps[1] - 1) * distance(gather, 1) + 1, gather.stride[1]));
+  return pair * (rows * tile.q + places_met(gather, 2, tile.q) +
+                 (kept ? taps[1] * taps[2] : taps[2])) +
+         address_registers;
+}
+
+std::optional<Layout> lay(const DepthwiseHaloTile& tile, const ConvolutionProblem& problem,
+                          const Gather& gather, const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
+  Layout out;
+  out.tile = tile;
+  // Lines of a halo are whole 16 bytes.
+  const std::int64_t vector = channel_vector(problem.type());
+  out.lanes = depthwise_lanes(problem.groups / vector, tile.lanes * pair / vector) * vector / pair;
+  out.channel_tiles = ceil_div(problem.groups, out.lanes * pair);
+  const std::int64_t all_columns = ceil_div(pixels[2], tile.q),
+                     all_strips = ceil_div(pixels[1], tile.p);
+  out.tiles_q = ceil_div(all_columns * out.lanes, block_threads);
+  out.columns = ceil_div(all_columns, out.tiles_q);
+  const std::int64_t most_strips =
+      std::clamp<std::int64_t>(block_threads / (out.lanes * out.columns), 1, all_strips);
+  out.tiles_p = ceil_div(all_strips, most_strips);
+  out.strips = ceil_div(all_strips, out.tiles_p);
+
+  out.weights_kept = registers_of(gather, tile, true) <= most_registers;
+  out.registers = registers_of(gather, tile, out.weights_kept);
+  if (out.registers > most_registers) return std::nullopt;
+  const std::int64_t rows = places_met(gather, 1, out.strips * tile.p),
+                     columns = places_met(gather, 2, out.columns * tile.q);
+  if (rows > most_box || columns > most_box) return std::nullopt;
+  const std::int64_t channels = out.lanes * pair;
+  out.shared_memory = stages * round_up(rows * columns * channels * element, 128) +
+                      round_up(gather.most_taps() * channels * 4, 16) + stages * 8;
+  if (out.shared_memory > device.shared_memory_per_block) return std::nullopt;
+  const std::int64_t warps = ceil_div(out.threads(), 32);
+  out.resident = std::min(
+      device.registers_per_multiprocessor / (warps * 32 * round_up(out.registers, register_unit)),
+      device.shared_memory_per_multiprocessor / (out.shared_memory + 1024));
+  if (out.resident < 1) return std::nullopt;
+  return out;
+}
+
+std::int64_t pixel_tiles(const ConvolutionProblem& problem, const Layout& layout) {
+  return problem.batch * layout.tiles_p * layout.tiles_q;
+}
+
+// Blocks of one tile of channels: as many as the chip holds at once, or so few that each has as
+// many tiles as the longest one.
+std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
+                       const DeviceDescription& device) {
+  const std::int64_t tiles = pixel_tiles(problem, layout);
+  const std::int64_t places =
+      std::max<std::int64_t>(layout.resident * device.multiprocessors / layout.channel_tiles, 1);
+  return std::max<std::int64_t>(ceil_div(tiles, std::max<std::int64_t>(ceil_div(tiles, places), 1)),
+                                1);
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (gather.channels != 1 || gather.rows != 1)
+    return cat(gather.channels, " input and ", gather.rows,
+               " output channels a group; this engine takes one of each");
+  if (size_of(problem.type()) > 4) return "elements of 8 bytes; this engine takes 2 and 4";
+  if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 90)
+    return cat("the architecture is ", device.arch, "; the copy engine needs sm_90 or later");
+  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
+  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  return copy_engine_refusal(device);
+}
+
+double seconds(const ConvolutionProblem& problem, const Gather& gather, const Layout& layout,
+               const DeviceDescription& device) {
+  const std::int64_t tiles = pixel_tiles(problem, layout);
+  DepthwiseHaloWork work;
+  const DepthwiseHaloTile& tile = layout.tile;
+  work.products = static_cast<double>(pair * tile.p * tile.q * gather.most_taps());
+  work.places = static_cast<double>(places_met(gather, 1, tile.p) * places_met(gather, 2, tile.q));
+  work.weights = layout.weights_kept ? 0 : static_cast<double>(tile.p * gather.most_taps());
+  work.results = static_cast<double>(tile.p * tile.q);
+  work.warps = static_cast<double>(ceil_div(layout.threads(), 32));
+  work.resident = static_cast<double>(layout.resident);
+  const std::int64_t blocks = blocks_of(problem, layout, device);
+  work.tiles = static_cast<double>(ceil_div(std::max<std::int64_t>(tiles, 1), blocks));
+  work.blocks = static_cast<double>(blocks * layout.channel_tiles);
+  work.halo_bytes =
+      static_cast<double>(places_met(gather, 1, layout.strips * tile.p) *
+                          places_met(gather, 2, layout.columns * tile.q) * layout.lanes * pair) *
+      static_cast<double>(size_of(problem.type()));
+  work.bytes = work_of(problem, false).bytes;
+  return depthwise_halo_seconds(work, device);
+}
+
+TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const Layout& layout) {
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
+  TensorMapSpec map;
+  map.type = problem.type();
+  map.rank = 4;
+  map.swizzled = false;
+  map.sizes = {problem.groups, gather.source[2], gather.source[1], problem.batch, 0};
+  // Sizes of 1 have any stride, and maps none of 0.
+  std::int64_t dense = problem.groups * element;
+  const std::int64_t strides[] = {gather.source_strides[4], gather.source_strides[3],
+                                  gather.source_strides[0]};
+  for (int i = 0; i < 3; ++i) {
+    map.strides[i] = map.sizes[i + 1] == 1 ? dense : strides[i] * element;
+    dense = map.strides[i] * map.sizes[i + 1];
+  }
+  map.box = {layout.lanes * pair, places_met(gather, 2, layout.columns * layout.tile.q),
+             places_met(gather, 1, layout.strips * layout.tile.p), 1, 1};
+  return map;
+}
+
+}  // namespace
+
+std::span<const DepthwiseHaloTile> DepthwiseHaloNhwcFmaEngine::tiles() { return all_tiles; }
+
+bool DepthwiseHaloNhwcFmaEngine::is_for(const Problem& problem) const {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
+  return is_gather(problem) && convolution->groups > 1;
+}
+
+std::variant<std::vector<Candidate>, Refusal> DepthwiseHaloNhwcFmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  std::vector<Candidate> out;
+  for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
+    const std::optional<Layout> layout = lay(all_tiles[i], problem, gather, device);
+    if (layout && pixel_tiles(problem, *layout) <= limit32 / 2)
+      out.push_back({static_cast<int>(i), 1, seconds(problem, gather, *layout, device)});
+  }
+  if (out.empty()) return Refusal{"the halo or the sums of no tile fit into a multiprocessor"};
+  return out;
+}
+
+Proposal DepthwiseHaloNhwcFmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                          Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const Layout layout = lay(all_tiles[candidate.kernel], problem, gather, device).value();
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/direct/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(layout.tile.p, "x", layout.tile.q, " pixels a thread, ",
+                  layout.strips * layout.tile.p, "x", layout.columns * layout.tile.q, " pixels x ",
+                  layout.lanes * pair, " channels a block, ", layout.threads(), " threads");
+  spec.alignment = channel_vector_bytes;
+  spec.shared_memory = static_cast<std::uint32_t>(layout.shared_memory);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("GROUPS", problem.groups);
+  add("TILE_P", layout.tile.p, "rows of pixels of a thread");
+  add("TILE_Q", layout.tile.q);
+  add("LANES_C", layout.lanes, "pairs of channels of a block");
+  add("COLUMNS", layout.columns, "threads of a block along a row");
+  add("STRIPS", layout.strips, "and down a column");
+  add("STAGES", stages, "halos in shared memory");
+  add("TILES_P", layout.tiles_p, "of an image");
+  add("TILES_Q", layout.tiles_q);
+  add("CHANNEL_TILES", layout.channel_tiles);
+  add("WEIGHTS_KEPT", layout.weights_kept, "in registers");
+  add("MIN_BLOCKS", layout.resident);
+  add("SHARED_BYTES", layout.shared_memory);
+
+  Proposal out{{std::move(spec), {}}};
+  out.launch =
+      gather_launch(problem, pixel_tiles(problem, layout),
+                    blocks_of(problem, layout, device) * layout.channel_tiles,
+                    static_cast<std::uint32_t>(layout.threads()), out.kernel.shared_memory);
+  out.launch.parameters.resize(sizeof(DepthwiseHaloParams));
+  const std::vector<Operand> operands = operands_of(problem);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].name == std::string_view(dgrad ? "dy" : "x"))
+      out.launch.maps.push_back({source_map(problem, gather, layout), static_cast<std::uint8_t>(i),
+                                 0, offsetof(DepthwiseHaloParams, source)});
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,29 @@
+// Depthwise forward propagation, and data gradient of stride 1, of channels-last tensors: halos by
+// the copy engine, sums in registers while threads walk down rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Pixels of a thread, and pairs of channels of a block at most.
+struct DepthwiseHaloTile {
+  std::int64_t p, q, lanes;
+};
+
+class DepthwiseHaloNhwcFmaEngine final : public Engine {
+ public:
+  static std::span<const DepthwiseHaloTile> tiles();
+
+  const char* name() const override { return "depthwise_halo_nhwc_fma"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
+};
+
+}  // namespace kiln

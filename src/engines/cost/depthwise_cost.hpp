@@ -1,0 +1,19 @@
+// How long the depthwise kernels of channels-last tensors take (src/engines/conv/direct), told
+// before they exist.
+#pragma once
+
+#include "device/device.hpp"
+
+namespace kiln {
+
+// Halos by the copy engine: what a thread does for a tile, and how many tiles there are.
+struct DepthwiseHaloWork {
+  double products = 0, places = 0, weights = 0, results = 0;  // pairs of channels, but products
+  double warps = 0, resident = 0;  // of a block; blocks of a multiprocessor
+  double tiles = 0, blocks = 0;    // tiles of a block; blocks in all
+  double halo_bytes = 0;           // of a tile of a block
+  double bytes = 0;                // of the operands and the result, once each
+};
+double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);
+
+}  // namespace kiln

@@ -1,0 +1,128 @@
+// The depthwise engine of halos: every tile, types, tails of channels and pixels, strides,
+// dilation, flipped filters, the epilogue, infinities.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const DepthwiseHaloNhwcFmaEngine engine;
+constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_FLOAT, KILN_DATA_BFLOAT16};
+
+ConvolutionProblem nhwc(const char* line, DataType type,
+                        ConvolutionPass pass = ConvolutionPass::fprop,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
+}
+
+std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
+  return engine.candidates(problem, device()->description());
+}
+
+std::string reason(const ConvolutionProblem& problem) {
+  const auto answer = ask_engine(problem);
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+boost::test_tools::assertion_result has_copy_engine(boost::unit_test::test_unit_id) {
+  const DeviceDescription& description = device()->description();
+  return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(depthwise_halo, *boost::unit_test::precondition(has_copy_engine))
+
+// Each tile of a problem, of which some are mostly idle: more images than a block takes at once, a
+// last tile of channels, pixels that end within a thread, rows that end within a strip.
+BOOST_AUTO_TEST_CASE(tiles) {
+  std::set<int> seen;
+  std::size_t turn = 0;
+  for (const char* line : {"g72mb3ic72ih16iw17oc72kh3ph1", "g48mb2ic48ih15iw30oc48kh5ph2",
+                           "g40mb2ic40ih9iw70oc40kh3ph1sh2sw2", "g8mb5ic8ih20iw15oc8kh7ph3"}) {
+    OperationCase item = integers_of(nhwc(line, types[turn++ % std::size(types)]));
+    item.scalars = {.alpha = 2, .beta = -1};
+    item.fill_integers(7, 2);
+    const HostTensor want = item.expected();
+    const auto answer = ask_engine(std::get<ConvolutionProblem>(item.problem));
+    for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+      seen.insert(candidate.kernel);
+      const Proposal proposal = engine.make(item.problem, device()->description(), candidate);
+      const std::string fault = difference(run_proposal(item, proposal), want);
+      BOOST_TEST(fault.empty(), line << ", " << proposal.kernel.tile << ": " << fault);
+    }
+  }
+  BOOST_TEST(seen.size() == DepthwiseHaloNhwcFmaEngine::tiles().size());
+}
+
+// Filters of one tap, row and column, dilation, rows without padding, many images of one pixel.
+BOOST_AUTO_TEST_CASE(shapes) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
+        "g8mb2ic8ih15oc8kh7ph3", "g8mb1ic8ih14iw13oc8kh3ph2dh1dw1", "g8mb40ic8ih1iw1oc8kh1",
+        "g32mb1ic32ih1iw30oc32kh1kw9pw4", "g16mb2ic16ih12iw300oc16kh3kw2ph4pw1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item =
+          integers_of(nhwc(line, types[(turn + turn / 6) % std::size(types)], pass,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_integers(item, engine.name());
+      ++turn;
+    }
+  for (const char* line : {"g16mb2ic16ih13iw8oc16kh3ph1sh2sw2", "g16mb1ic16ih12iw9oc16kh5ph2sh2sw3",
+                           "g24mb1ic24ih9iw9oc24kh2sh4sw4"})
+    check_integers(integers_of(nhwc(line, types[turn++ % std::size(types)])), engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(fused_operations) {
+  check_integers(
+      integers_of(fused_in("g24mb2ic24ih9iw10oc24kh5ph2", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                           KILN_TENSOR_NHWC, KILN_TENSOR_NHWC)),
+      engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
+  for (DataType type : types)
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item(nhwc("g40mb2ic40ih9iw17oc40kh5ph2", type, pass));
+      item.fill_uniform(3);
+      const std::string fault = test::check(item, engine.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+// What is not a number stays in its channel, and in the pixels that meet it.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  OperationCase item = integers_of(nhwc("g16mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_HALF), 5);
+  item["x"].at(20) = std::nan("");
+  item["x"].at(800) = std::numeric_limits<double>::infinity();
+  item["w"].at(7 * 9 + 4) = -std::numeric_limits<double>::infinity();
+  for (const char* tensor : {"x", "w"})
+    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  check_integers(item, engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
+             "2 input and 2 output channels a group; this engine takes one of each");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_DOUBLE)) ==
+             "elements of 8 bytes; this engine takes 2 and 4");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1sh2", KILN_DATA_HALF, ConvolutionPass::dgrad)) ==
+             "a data gradient with a stride, which this engine does not take");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih64oc32kh31ph15", KILN_DATA_HALF)) ==
+             "the halo or the sums of no tile fit into a multiprocessor");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
