@@ -7,16 +7,14 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
 
+#include "common/digits.hpp"
 #include "network.hpp"
-#include "train_digits/digits.hpp"
 
 namespace {
 
@@ -28,40 +26,6 @@ struct Options {
   int epochs = 3;
   float rate = 0.02f;
 };
-
-struct Batch {
-  std::vector<float> pictures;
-  std::vector<int> labels;
-  Batch(const Digits& digits, const std::vector<std::size_t>& order, std::size_t begin,
-        std::size_t count) {
-    for (std::size_t i = begin; i < begin + count; ++i) {
-      const auto from =
-          digits.pictures.begin() + static_cast<std::ptrdiff_t>(order[i] * picture_size);
-      pictures.insert(pictures.end(), from, from + picture_size);
-      labels.push_back(digits.labels[order[i]]);
-    }
-  }
-};
-
-std::vector<std::size_t> numbers(std::size_t count) {
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  return order;
-}
-
-double accuracy(LeNet& network, const Digits& digits, std::size_t batch) {
-  const std::vector<std::size_t> order = numbers(digits.count());
-  std::size_t right = 0;
-  for (std::size_t begin = 0; begin + batch <= digits.count(); begin += batch) {
-    const Batch each(digits, order, begin, batch);
-    const std::vector<float> p = network.predict(each.pictures);
-    for (std::size_t i = 0; i < batch; ++i) {
-      const auto row = p.begin() + static_cast<std::ptrdiff_t>(10 * i);
-      right += std::max_element(row, row + 10) - row == each.labels[i];
-    }
-  }
-  return static_cast<double>(right) / static_cast<double>(digits.count());
-}
 
 int run(const Options& options, kilnDeviceKind_t kind) {
   const std::unique_ptr<Memory> memory = Memory::open(kind);
@@ -81,10 +45,12 @@ int run(const Options& options, kilnDeviceKind_t kind) {
       for (std::size_t begin = 0; begin + batch <= train.count(); begin += batch) {
         const Batch each(train, order, begin, batch);
         const std::vector<float> p = network.train(each.pictures, each.labels, rate, 0.9f);
-        for (std::size_t i = 0; i < batch; ++i)
-          loss -= std::log(std::max(p[i * 10 + static_cast<std::size_t>(each.labels[i])], 1e-30f));
+        loss += mean_loss(p, each.labels) * static_cast<double>(batch);
       }
-      reached = accuracy(network, test, batch);
+      const auto predict = [&](const std::vector<float>& pictures) {
+        return network.predict(pictures);
+      };
+      reached = accuracy(predictions(predict, test, batch), test);
       std::printf("epoch %d/%d  loss %.4f  test accuracy %.2f%%\n", epoch, options.epochs,
                   loss / static_cast<double>(train.count()), 100 * reached);
       std::fflush(stdout);

@@ -1,21 +1,18 @@
 // Trains a LeNet-style network on pictures of digits, with Kiln alone.
 //
-//   train_digits                       rendered digits, on the first GPU if there is one; else a
-//   small
-//                                      network on the host device, which takes some seconds
-//   train_digits --mnist FOLDER        MNIST's IDX files
+//   train_digits                  rendered digits, on the first GPU if there is one; else a small
+//                                 network on the host device, which takes some seconds
+//   train_digits --mnist FOLDER   MNIST's IDX files
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <random>
 
-#include "digits.hpp"
+#include "common/digits.hpp"
 #include "network.hpp"
 #include "picture.hpp"
 
@@ -94,26 +91,6 @@ Options read_options(int argc, char** argv, CLI::App& app) {
   return options;
 }
 
-// The pictures numbered order[begin], ...; the last ones again where there are too few.
-struct Batch {
-  std::vector<float> pictures;
-  std::vector<int> labels;
-  Batch(const Digits& digits, const std::vector<std::size_t>& order, std::size_t begin,
-        std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t at = order[std::min(begin + i, order.size() - 1)];
-      const auto first = digits.pictures.begin() + static_cast<std::ptrdiff_t>(at * picture_size);
-      pictures.insert(pictures.end(), first, first + picture_size);
-      labels.push_back(digits.labels[at]);
-    }
-  }
-};
-
-int largest(const std::vector<float>& probabilities, std::size_t row) {
-  const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(row * 10);
-  return static_cast<int>(std::max_element(first, first + 10) - first);
-}
-
 void show_progress(int epoch, const Options& options, std::size_t done, double loss) {
   if (!isatty(STDOUT_FILENO)) return;
   const int filled = static_cast<int>(30 * done / options.train);
@@ -122,26 +99,10 @@ void show_progress(int epoch, const Options& options, std::size_t done, double l
   std::fflush(stdout);
 }
 
-double accuracy(Network& network, const Digits& digits, std::size_t batch,
-                std::vector<int>& predictions) {
-  std::vector<std::size_t> order(digits.count());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  predictions.clear();
-  for (std::size_t begin = 0; begin < digits.count(); begin += batch) {
-    const std::vector<float> p = network.predict(Batch(digits, order, begin, batch).pictures);
-    for (std::size_t i = 0; i < batch && begin + i < digits.count(); ++i)
-      predictions.push_back(largest(p, i));
-  }
-  std::size_t right = 0;
-  for (std::size_t i = 0; i < predictions.size(); ++i) right += predictions[i] == digits.labels[i];
-  return static_cast<double>(right) / static_cast<double>(digits.count());
-}
-
 // One time through the training set; the mean loss of its last quarter.
 double train_epoch(Network& network, const Digits& digits, const Options& options, int epoch,
                    double rate, std::mt19937_64& random, std::vector<double>& losses) {
-  std::vector<std::size_t> order(digits.count());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order = numbers(digits.count());
   std::shuffle(order.begin(), order.end(), random);
   const auto batch = static_cast<std::size_t>(options.sizes.batch);
   double recent = 0, sum = 0;
@@ -149,10 +110,7 @@ double train_epoch(Network& network, const Digits& digits, const Options& option
   for (std::size_t begin = 0; begin < digits.count(); begin += batch) {
     const Batch data(digits, order, begin, batch);
     const std::vector<float> p = network.train(data.pictures, data.labels, rate, options.momentum);
-    double loss = 0;
-    for (std::size_t i = 0; i < batch; ++i)
-      loss -= std::log(std::max(p[i * 10 + static_cast<std::size_t>(data.labels[i])], 1e-30f));
-    loss /= static_cast<double>(batch);
+    const double loss = mean_loss(p, data.labels);
     losses.push_back(loss);
     recent = begin == 0 ? loss : 0.9 * recent + 0.1 * loss;
     if (begin >= digits.count() * 3 / 4) sum += loss, ++summed;
@@ -188,8 +146,10 @@ int run(const Options& options) {
     // The last third with a tenth of the rate.
     const double rate = 3 * epoch > 2 * options.epochs + 1 ? options.rate / 10 : options.rate;
     const double loss = train_epoch(network, train, options, epoch, rate, random, training.losses);
-    reached = accuracy(network, test, static_cast<std::size_t>(options.sizes.batch),
-                       training.predictions);
+    training.predictions =
+        predictions([&](const std::vector<float>& pictures) { return network.predict(pictures); },
+                    test, static_cast<std::size_t>(options.sizes.batch));
+    reached = accuracy(training.predictions, test);
     std::printf("%sepoch %d/%d  loss %.4f  test accuracy %.2f%%  %.1f s\n",
                 isatty(STDOUT_FILENO) ? "\r\033[K" : "", epoch, options.epochs, loss, 100 * reached,
                 seconds());

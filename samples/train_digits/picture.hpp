@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "digits.hpp"
+#include "common/digits.hpp"
 
 struct Training {
   std::string title;  // device, sizes and result, in a line

@@ -1,9 +1,10 @@
-#include "digits.hpp"
+#include "common/digits.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <numbers>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 
@@ -132,4 +133,46 @@ Digits read_mnist(const std::string& folder, const std::string& prefix, std::siz
   digits.pictures.resize(labels.size() * picture_size);
   digits.labels.assign(labels.begin(), labels.end());
   return digits;
+}
+
+std::vector<std::size_t> numbers(std::size_t count) {
+  std::vector<std::size_t> out(count);
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+Batch::Batch(const Digits& digits, const std::vector<std::size_t>& order, std::size_t begin,
+             std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = order[std::min(begin + i, order.size() - 1)];
+    const auto first = digits.pictures.begin() + static_cast<std::ptrdiff_t>(at * picture_size);
+    pictures.insert(pictures.end(), first, first + picture_size);
+    labels.push_back(digits.labels[at]);
+  }
+}
+
+double mean_loss(const std::vector<float>& probabilities, const std::vector<int>& labels) {
+  double loss = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    loss -= std::log(std::max(probabilities[i * 10 + static_cast<std::size_t>(labels[i])], 1e-30f));
+  return loss / static_cast<double>(labels.size());
+}
+
+std::vector<int> predictions(const Predict& predict, const Digits& digits, std::size_t batch) {
+  const std::vector<std::size_t> order = numbers(digits.count());
+  std::vector<int> out;
+  for (std::size_t begin = 0; begin < digits.count(); begin += batch) {
+    const std::vector<float> p = predict(Batch(digits, order, begin, batch).pictures);
+    for (std::size_t i = 0; i < batch && begin + i < digits.count(); ++i) {
+      const auto first = p.begin() + static_cast<std::ptrdiff_t>(i * 10);
+      out.push_back(static_cast<int>(std::max_element(first, first + 10) - first));
+    }
+  }
+  return out;
+}
+
+double accuracy(const std::vector<int>& predictions, const Digits& digits) {
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < predictions.size(); ++i) right += predictions[i] == digits.labels[i];
+  return static_cast<double>(right) / static_cast<double>(digits.count());
 }
