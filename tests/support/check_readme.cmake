@@ -1,5 +1,5 @@
-# README.md is short, its program is samples/first_plan.cpp to the letter, and its two commands are
-# there.
+# README.md is short, its program is samples/first_plan.cpp to the letter, its two commands are
+# there, and it counts as many activations as there are.
 #   cmake -DSOURCE=<the repository's folder> -P check_readme.cmake
 file(READ ${SOURCE}/README.md readme)
 file(READ ${SOURCE}/samples/first_plan.cpp program)
@@ -28,3 +28,10 @@ foreach(command "bash samples/quickstart.sh" "bash tests/run.sh")
     message(FATAL_ERROR "README.md lacks the command ${command}")
   endif()
 endforeach()
+
+file(STRINGS ${SOURCE}/include/kiln/activation.h modes REGEX "^  KILN_ACTIVATION_[A-Z_]+ = ")
+list(LENGTH modes count)
+string(FIND "${readme}" "| ${count} activations; " at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "README.md's matrix lacks '${count} activations', which kiln/activation.h has")
+endif()

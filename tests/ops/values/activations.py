@@ -39,6 +39,8 @@ def gelu_tanh_slope(x):
 
 
 def normal(x):
+    if abs(x) > 1000:  # where it is 0 or 1 to hundreds of digits, and mp.erfc overflows
+        return mp.mpf(x > 0)
     return mp.erfc(-x / mp.sqrt(2)) / 2
 
 
@@ -49,6 +51,18 @@ def mish_slope(x):
 
 def hard_swish_slope(x):
     return mp.mpf(0) if x <= -3 else mp.mpf(1) if x >= 3 else (2 * x + 3) / 6
+
+
+def leaky_relu(x):
+    return x if x > 0 else x / 4
+
+
+def hard_sigmoid(x):
+    return min(max(x / 4 + mp.mpf(0.5), 0), 1)
+
+
+def between(low, high):
+    return lambda x: mp.mpf(low < x < high)
 
 
 def always(x):
@@ -91,6 +105,16 @@ FUNCTIONS = [
     ("pow_inverse", "POW", 2, -1.75, lambda x: 2 * x ** mp.mpf(-1.75), positive,
      lambda x: mp.mpf(-3.5) * x ** mp.mpf(-2.75), positive),
     ("mish", "MISH", 0, 0, lambda x: x * mp.tanh(softplus(x)), always, mish_slope, always),
+    ("identity", "IDENTITY", 0, 0, lambda x: x, always, lambda y: 1, always),
+    ("relu", "RELU", 0, 0, lambda x: max(x, 0), always, between(0, mp.inf), always),
+    ("clipped_relu", "CLIPPED_RELU", 6, 0, lambda x: min(max(x, 0), 6), always, between(0, 6), always),
+    ("leaky_relu", "LEAKY_RELU", 0.25, 0, leaky_relu, always, lambda y: 1 if y > 0 else mp.mpf(0.25), always),
+    ("square", "SQUARE", 0, 0, lambda x: x * x, always, lambda x: 2 * x, always),
+    ("abs_value", "ABS", 0, 0, abs, always, mp.sign, always),
+    ("hard_sigmoid", "HARD_SIGMOID", 0.25, 0.5, hard_sigmoid, always,
+     lambda x: between(-2, 2)(x) / 4, always),
+    ("clip", "CLIP", -1, 2, lambda x: min(max(x, -1), 2), always, between(-1, 2), always),
+    ("linear", "LINEAR", 1.5, -2, lambda x: mp.mpf(1.5) * x - 2, always, lambda y: mp.mpf(1.5), always),
 ]
 
 
