@@ -10,9 +10,6 @@ device_inline float tf32_of(float x) {
 }
 device_inline double tf32_of(double x) { return x; }
 
-// One step of the sum: f64 fused; f32 exact, for products of 11 bits each are so in f64.
-device_inline double mma_step(double c, double a, double b) { return __builtin_fma(a, b, c); }
-
 device_inline double mma_round(double sum, double) { return sum; }
 // Toward zero; but what f32 cannot hold, from 2^128 on, is infinite.
 device_inline float mma_round(double sum, float) {
@@ -22,36 +19,83 @@ device_inline float mma_round(double sum, float) {
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, nearest) - 1);
 }
 
-// Over K.
-template <int K, class T>
-device_inline void mma_of_one(T (&c)[4], const T (&a)[K / 2], const T (&b)[K / 4]) {
-  struct Fragments {
-    T a[K / 2], b[K / 4];
-  } mine;
-  __builtin_memcpy(mine.a, a, sizeof a);
-  __builtin_memcpy(mine.b, b, sizeof b);
-  const auto* const all =
-      static_cast<const Fragments*>(kiln_context->warp_exchange(kiln_context, &mine, sizeof mine));
-  const u32 lane = kiln_context->lane(kiln_context), g = lane / 4, t = lane % 4;
-  for (u32 i = 0; i < 4; ++i) {
-    const u32 column = 2 * t + i % 2;
-    double sum = c[i];
-    for (u32 k = 0; k < K; ++k) {
-      const T left = all[g * 4 + k % 4].a[k / 4 * 2 + i / 2];
-      const T right = all[column * 4 + k % 4].b[k / 4];
-      sum = mma_step(sum, tf32_of(left), tf32_of(right));
-    }
-    c[i] = mma_round(sum, T());
+// Elements of two rows of A, or two columns of B, over K.
+template <int K>
+struct MmaLines {
+  double line[2][K];
+};
+// One step of a sum of f64, fused; else of products that f64 holds exactly, of 11 bits each.
+template <class Sum>
+device_inline double mma_step(double sum, double a, double b) {
+  return sizeof(Sum) == 8 ? __builtin_fma(a, b, sum) : sum + a * b;
+}
+// The sums that a lane has of 16 x 8: of rows g and g + 8 at columns 2 * t and 2 * t + 1, where g
+// is lane / 4 and t is lane % 4. Side by side, lest each addition wait for the one before.
+template <int K, class Sum>
+device_inline void mma_sums(Sum (&c)[4], const MmaLines<K>& rows, const MmaLines<K>& columns) {
+  double sum0 = c[0], sum1 = c[1], sum2 = c[2], sum3 = c[3];
+  for (int k = 0; k < K; ++k) {
+    const double row0 = rows.line[0][k], row1 = rows.line[1][k];
+    const double column0 = columns.line[0][k], column1 = columns.line[1][k];
+    sum0 = mma_step<Sum>(sum0, row0, column0), sum1 = mma_step<Sum>(sum1, row0, column1);
+    sum2 = mma_step<Sum>(sum2, row1, column0), sum3 = mma_step<Sum>(sum3, row1, column1);
   }
+  c[0] = mma_round(sum0, Sum()), c[1] = mma_round(sum1, Sum());
+  c[2] = mma_round(sum2, Sum()), c[3] = mma_round(sum3, Sum());
+}
+
+// The lane's rows of A and columns of B. Lanes 4 * g to 4 * g + 3 hold row g (and g + 8) of A, and
+// column g of B; each of them has K / 4 elements of a line, `run` side by side.
+template <int K, int run, class T>
+device_inline MmaLines<K> mma_rows(const T (&mine)[K / 2]) {
+  struct Lane {
+    T element[K / 2];
+  };
+  const auto* const lanes =
+      static_cast<const Lane*>(kiln_context->warp_exchange(kiln_context, mine, sizeof mine));
+  const u32 g = kiln_context->lane(kiln_context) / 4;
+  MmaLines<K> out;
+  for (u32 row = 0; row < 2; ++row)
+    for (u32 k = 0; k < K; ++k)
+      out.line[row][k] =
+          lanes[g * 4 + k / run % 4].element[(k / (4 * run) * 2 + row) * run + k % run];
+  return out;
+}
+template <int K, int run, class T>
+device_inline MmaLines<K> mma_columns(const T (&mine)[K / 4]) {
+  struct Lane {
+    T element[K / 4];
+  };
+  const auto* const lanes =
+      static_cast<const Lane*>(kiln_context->warp_exchange(kiln_context, mine, sizeof mine));
+  const u32 t = kiln_context->lane(kiln_context) % 4;
+  MmaLines<K> out;
+  for (u32 column = 0; column < 2; ++column)
+    for (u32 k = 0; k < K; ++k)
+      out.line[column][k] =
+          lanes[(2 * t + column) * 4 + k / run % 4].element[k / (4 * run) * run + k % run];
+  return out;
+}
+
+template <int COUNT>
+device_inline void tf32_of(const float (&from)[COUNT], float (&to)[COUNT]) {
+  for (int i = 0; i < COUNT; ++i) to[i] = tf32_of(from[i]);
 }
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x8(Sums& sums, const float (&left)[4], const float (&right)[RIGHT][2]) {
-  for (int r = 0; r < RIGHT; ++r) mma_of_one<8>(sums.part[L][r], left, right[r]);
+  float a[4], b[2];
+  tf32_of(left, a);
+  const MmaLines<8> rows = mma_rows<8, 1>(a);
+  for (int r = 0; r < RIGHT; ++r) {
+    tf32_of(right[r], b);
+    mma_sums(sums.part[L][r], rows, mma_columns<8, 1>(b));
+  }
 }
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x4(Sums& sums, const double (&left)[2],
                               const double (&right)[RIGHT][1]) {
-  for (int r = 0; r < RIGHT; ++r) mma_of_one<4>(sums.part[L][r], left, right[r]);
+  const MmaLines<4> rows = mma_rows<4, 1>(left);
+  for (int r = 0; r < RIGHT; ++r) mma_sums(sums.part[L][r], rows, mma_columns<4, 1>(right[r]));
 }
 
 device_inline float float_of(u32 bits) { return __builtin_bit_cast(float, bits); }
@@ -60,29 +104,26 @@ device_inline double double_of(u32 low, u32 high) {
   return __builtin_bit_cast(double, static_cast<u64>(high) << 32 | low);
 }
 
+// The elements of words of 16 bits.
+template <class T, int COUNT>
+device_inline void elements_of(const u32 (&words)[COUNT], float (&elements)[2 * COUNT]) {
+  for (int i = 0; i < 2 * COUNT; ++i)
+    elements[i] = to_float(T{static_cast<unsigned short>(words[i / 2] >> 16 * (i % 2))});
+}
 template <class T>
-device_inline void mma_of_pairs(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  struct Fragments {
-    u32 a[4], b[2];
-  } mine;
-  __builtin_memcpy(mine.a, a, sizeof a);
-  __builtin_memcpy(mine.b, b, sizeof b);
-  const auto* const all =
-      static_cast<const Fragments*>(kiln_context->warp_exchange(kiln_context, &mine, sizeof mine));
-  const auto element = [](u32 pair, u32 i) {
-    return static_cast<double>(to_float(T{static_cast<unsigned short>(pair >> 16 * i)}));
-  };
-  const u32 lane = kiln_context->lane(kiln_context), g = lane / 4, t = lane % 4;
-  for (u32 i = 0; i < 4; ++i) {
-    const u32 column = 2 * t + i % 2;
-    double sum = c[i];
-    for (u32 k = 0; k < 16; ++k)
-      sum += element(all[g * 4 + k / 2 % 4].a[k / 8 * 2 + i / 2], k % 2) *
-             element(all[column * 4 + k / 2 % 4].b[k / 8], k % 2);
-    c[i] = mma_round(sum, 0.0f);
-  }
+device_inline MmaLines<16> mma_rows_of(const u32 (&left)[4]) {
+  float mine[8];
+  elements_of<T>(left, mine);
+  return mma_rows<16, 2>(mine);
+}
+template <class T>
+device_inline MmaLines<16> mma_columns_of(const u32 (&right)[2]) {
+  float mine[4];
+  elements_of<T>(right, mine);
+  return mma_columns<16, 2>(mine);
 }
 template <class T, int L, class Sums, int RIGHT>
 device_inline void mma_16x8x16(Sums& sums, const u32 (&left)[4], const u32 (&right)[RIGHT][2]) {
-  for (int r = 0; r < RIGHT; ++r) mma_of_pairs<T>(sums.part[L][r], left, right[r]);
+  const MmaLines<16> rows = mma_rows_of<T>(left);
+  for (int r = 0; r < RIGHT; ++r) mma_sums(sums.part[L][r], rows, mma_columns_of<T>(right[r]));
 }

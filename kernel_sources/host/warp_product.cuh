@@ -6,5 +6,5 @@
 
 template <class T>
 device_inline void add_product(float (&sums)[4], const u32 (&left)[4], const u32 (&right)[2]) {
-  mma_of_pairs<T>(sums, left, right);
+  mma_sums(sums, mma_rows_of<T>(left), mma_columns_of<T>(right));
 }

@@ -77,8 +77,9 @@ class WarpgroupProducts {
   TileSums next_[LEFT];
   int tile_count_ = 0;
 
-  device_inline static int column_of(int product, u32 i) {
-    return product * 8 + static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4) + i);
+  // The first of the lane's two columns of a product's 8.
+  device_inline static int lane_column() {
+    return static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4));
   }
   device_inline static void read_right(const SharedMatrix& right, bool columns_inner, int column,
                                        u32 (&words)[8]) {
@@ -87,14 +88,19 @@ class WarpgroupProducts {
     else
       right.read(column, words);
   }
+  device_inline static void digest(u64& value, const u32 (&words)[8]) {
+    for (int i = 0; i < 8; i += 2)
+      value = (value ^ (words[i] | u64{words[i + 1]} << 32)) * 0x100000001b3ull;
+  }
   // Of the part of `right` that the lane's sums are made of.
   device_inline static u64 digest_right(const SharedMatrix& right, bool columns_inner) {
     u64 value = 0;
+    const int first = lane_column();
     for (int j = 0; j < PRODUCTS; ++j)
-      for (u32 i = 0; i < 2; ++i) {
+      for (int i = 0; i < 2; ++i) {
         u32 words[8];
-        read_right(right, columns_inner, column_of(j, i), words);
-        for (const u32 word : words) value = (value ^ word) * 0x100000001b3ull;
+        read_right(right, columns_inner, 8 * j + first + i, words);
+        digest(value, words);
       }
     return value;
   }
@@ -114,21 +120,17 @@ class WarpgroupProducts {
     u32 rows[2][8];
     read_left(left, rows_inner, rows);
     u64 value = 0;
-    for (const auto& row : rows)
-      for (const u32 word : row) value = (value ^ word) * 0x100000001b3ull;
+    for (const auto& row : rows) digest(value, row);
     return value;
   }
-  // Product k of a word of 4 bytes: two of 16 bits, one of f32.
-  device_inline static double product(u32 left, u32 right) {
-    if constexpr (sizeof(T) == 4) {
-      return static_cast<double>(tf32_of(float_of(left))) *
-             static_cast<double>(tf32_of(float_of(right)));
-    } else {
-      const auto element = [](u32 pair, u32 i) {
-        return static_cast<double>(to_float(T{static_cast<unsigned short>(pair >> 16 * i)}));
-      };
-      return element(left, 0) * element(right, 0) + element(left, 1) * element(right, 1);
-    }
+  // The elements of a row's or column's words, as products take them.
+  static constexpr int ELEMENTS = 32 / sizeof(T);
+  device_inline static void elements_of(const u32 (&words)[8], double (&elements)[ELEMENTS]) {
+    for (int i = 0; i < ELEMENTS; ++i)
+      if constexpr (sizeof(T) == 4)
+        elements[i] = tf32_of(float_of(words[i]));
+      else
+        elements[i] = to_float(T{static_cast<unsigned short>(words[i / 2] >> 16 * (i % 2))});
   }
 
   // Which of the sums on their way these are, from now on.
@@ -148,15 +150,20 @@ class WarpgroupProducts {
     auto& next = next_[tile_of(sums)];
     if (!add) __builtin_memset(next, 0, sizeof next);
     wrong_ = wrong_ || !begun_ || count_ == MOST;
+    double rows[2][ELEMENTS], column[ELEMENTS];
+    for (int row = 0; row < 2; ++row) elements_of(left[row], rows[row]);
+    const int first = lane_column();
     for (int j = 0; j < PRODUCTS; ++j)
-      for (u32 i = 0; i < 2; ++i) {
+      for (int i = 0; i < 2; ++i) {
         u32 words[8];
-        read_right(pending.right, pending.right_columns_inner, column_of(j, i), words);
-        for (u32 row = 0; row < 2; ++row) {
-          double sum = next[j][row * 2 + i];
-          for (u32 k = 0; k < 8; ++k) sum += product(left[row][k], words[k]);
-          next[j][row * 2 + i] = mma_round(sum, 0.0f);
+        read_right(pending.right, pending.right_columns_inner, 8 * j + first + i, words);
+        elements_of(words, column);
+        double sum0 = next[j][i], sum1 = next[j][2 + i];
+        for (int k = 0; k < ELEMENTS; k += 2) {  // exact but for the sums
+          sum0 += rows[0][k] * column[k] + rows[0][k + 1] * column[k + 1];
+          sum1 += rows[1][k] * column[k] + rows[1][k + 1] * column[k + 1];
         }
+        next[j][i] = mma_round(sum0, 0.0f), next[j][2 + i] = mma_round(sum1, 0.0f);
       }
     for (auto& column : sums)
       for (float& sum : column) sum = __builtin_nanf("");
