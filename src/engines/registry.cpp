@@ -20,6 +20,7 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nchw.hpp"
@@ -53,13 +54,13 @@ std::span<const Engine* const> engines() {
           HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine,
           HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
-          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, DepthwiseHaloNhwcFmaEngine,
-          DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine, WgradDepthwiseNhwcFmaEngine,
-          WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine,
-          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine,
-          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
-          TransposeEngine, PointwiseEngine, ReductionEngine>);
+          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
+          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
+          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine,
+          WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
+          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
+          WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -129,10 +129,11 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution_wgrad(groups.spec, groups.x, groups.y, groups.w),
             "wgrad_depthwise_nhwc_fma");
       }
-      for (const char* line : {"g64mb8ic64ih28oc64kh5ph2", "g96mb8ic96ih56oc96kh7ph3"}) {
+      for (const char* line :
+           {"g64mb8ic64ih28oc64kh5ph2", "g96mb8ic96ih56oc96kh7ph3", "g64mb8ic64ih56oc64kh31ph15"}) {
         const ConvolutionOperands channels = operands(line);
-        add(make_convolution(channels.spec, channels.x, channels.w, channels.y),
-            "depthwise_halo_nhwc_fma");
+        for (const char* engine : {"depthwise_halo_nhwc_fma", "toeplitz_nhwc_mma"})
+          add(make_convolution(channels.spec, channels.x, channels.w, channels.y), engine);
       }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",

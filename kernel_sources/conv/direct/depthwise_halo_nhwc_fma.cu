@@ -11,7 +11,7 @@
 // of the compute type, from which WEIGHTS_KEPT takes it to registers.
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
-#include "conv/direct/depthwise_halo_params.h"
+#include "conv/geometry/boxed_gather_params.h"
 #include "conv/store/epilogue.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/shared_memory.cuh"
@@ -57,7 +57,7 @@ struct Spot {
 };
 
 // Asks for the halo of a tile, if there is one.
-device_inline void bring(const DepthwiseHaloParams& params, u32 tile, int channel,
+device_inline void bring(const BoxedGatherParams& params, u32 tile, int channel,
                          unsigned char* halo, Mbarrier& landed) {
   if (tile >= params.common.tiles) return;
   constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0);
@@ -130,7 +130,7 @@ device_inline void compute(const element_t* halo, const Filter& filter, const Ep
   }
 }
 
-KILN_KERNEL(depthwise_halo_nhwc_fma, THREADS, MIN_BLOCKS, DepthwiseHaloParams, params) {
+KILN_KERNEL(depthwise_halo_nhwc_fma, THREADS, MIN_BLOCKS, BoxedGatherParams, params) {
   unsigned char* const memory = shared_array<unsigned char, FILTER_AT>(0);
   compute_t* const shared_filter = shared_array<compute_t, FILTER_ELEMENTS>(FILTER_AT);
   Mbarrier* const landed = shared_array<Mbarrier, STAGES>(BARRIERS_AT);

@@ -27,6 +27,12 @@ constexpr double halo_place = 4, halo_weight = 2, halo_result = 6, halo_share = 
                  halo_waiting_warps = 0.8, halo_first_clocks = 5000, halo_tile_clocks = 400,
                  halo_memory_share = 0.75;
 
+// Counted too. Clocks of a multiprocessor for a pixel of the halo and of the result, for a box and
+// a weight; of a tile's barriers; what share of the tensor cores' rate two warps a scheduler reach.
+constexpr double toeplitz_pixel_clocks = 0.15, toeplitz_result_clocks = 1.0,
+                 toeplitz_box_clocks = 900, toeplitz_weight_clocks = 4, toeplitz_tile_clocks = 1500,
+                 toeplitz_share = 0.8, toeplitz_memory_share = 0.6;
+
 }  // namespace
 
 double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& device) {
@@ -58,6 +64,16 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));
   const double clocks = halo_first_clocks + rounds * work.tiles * (tile + halo_tile_clocks);
   return clocks_to_seconds(clocks, work.bytes / halo_memory_share, device);
+}
+
+double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device) {
+  constexpr double warps = 2;  // of a scheduler
+  const double tile = work.products * warps * product_clocks / toeplitz_share +
+                      work.halo_pixels * toeplitz_pixel_clocks +
+                      work.results * toeplitz_result_clocks + work.boxes * toeplitz_box_clocks +
+                      toeplitz_tile_clocks;
+  return clocks_to_seconds(work.weights * toeplitz_weight_clocks + work.tiles * tile,
+                           work.bytes / toeplitz_memory_share, device);
 }
 
 }  // namespace kiln

@@ -16,4 +16,14 @@ struct DepthwiseHaloWork {
 };
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);
 
+// Toeplitz products (src/engines/conv/toeplitz): what a block of 8 warps does for a tile.
+struct ToeplitzWork {
+  double products = 0;                             // of 16 x 8 x 16, of a warp
+  double halo_pixels = 0, boxes = 0, results = 0;  // 16 bytes each; boxes that they come in
+  double weights = 0;                              // of a channel
+  double tiles = 0;                                // of a multiprocessor
+  double bytes = 0;                                // of the operands and the result, once each
+};
+double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device);
+
 }  // namespace kiln

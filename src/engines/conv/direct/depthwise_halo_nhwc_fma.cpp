@@ -1,16 +1,14 @@
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdlib>
 #include <optional>
 
-#include "conv/direct/depthwise_halo_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/dense/geometry.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
+#include "engines/conv/tile/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
@@ -115,11 +113,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
     return cat(gather.channels, " input and ", gather.rows,
                " output channels a group; this engine takes one of each");
   if (size_of(problem.type()) > 4) return "elements of 8 bytes; this engine takes 2 and 4";
-  if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 90)
-    return cat("the architecture is ", device.arch, "; the copy engine needs sm_90 or later");
   if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
-  return copy_engine_refusal(device);
+  return boxes_refusal(device);
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Layout& layout,
@@ -142,27 +138,6 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
       static_cast<double>(size_of(problem.type()));
   work.bytes = work_of(problem, false).bytes;
   return depthwise_halo_seconds(work, device);
-}
-
-TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const Layout& layout) {
-  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
-  TensorMapSpec map;
-  map.type = problem.type();
-  map.rank = 4;
-  map.swizzled = false;
-  map.sizes = {problem.groups, gather.source[2], gather.source[1], problem.batch, 0};
-  // Sizes of 1 have any stride, and maps none of 0.
-  std::int64_t dense = problem.groups * element;
-  const std::int64_t strides[] = {gather.source_strides[4], gather.source_strides[3],
-                                  gather.source_strides[0]};
-  for (int i = 0; i < 3; ++i) {
-    map.strides[i] = map.sizes[i + 1] == 1 ? dense : strides[i] * element;
-    dense = map.strides[i] * map.sizes[i + 1];
-  }
-  map.box = {layout.lanes * pair, places_met(gather, 2, layout.columns * layout.tile.q),
-             places_met(gather, 1, layout.strips * layout.tile.p), 1, 1};
-  return map;
 }
 
 }  // namespace
@@ -223,17 +198,12 @@ Proposal DepthwiseHaloNhwcFmaEngine::make(const Problem& any, const DeviceDescri
   add("SHARED_BYTES", layout.shared_memory);
 
   Proposal out{{std::move(spec), {}}};
-  out.launch =
-      gather_launch(problem, pixel_tiles(problem, layout),
-                    blocks_of(problem, layout, device) * layout.channel_tiles,
-                    static_cast<std::uint32_t>(layout.threads()), out.kernel.shared_memory);
-  out.launch.parameters.resize(sizeof(DepthwiseHaloParams));
-  const std::vector<Operand> operands = operands_of(problem);
-  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    if (operands[i].name == std::string_view(dgrad ? "dy" : "x"))
-      out.launch.maps.push_back({source_map(problem, gather, layout), static_cast<std::uint8_t>(i),
-                                 0, offsetof(DepthwiseHaloParams, source)});
+  out.launch = boxed_gather_launch(
+      problem, gather,
+      {layout.lanes * pair, places_met(gather, 2, layout.columns * layout.tile.q),
+       places_met(gather, 1, layout.strips * layout.tile.p)},
+      pixel_tiles(problem, layout), blocks_of(problem, layout, device) * layout.channel_tiles,
+      {layout.threads(), layout.shared_memory});
   return out;
 }
 

@@ -1,0 +1,59 @@
+#include "engines/conv/tile/boxed_source.hpp"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "conv/geometry/boxed_gather_params.h"
+#include "core/text.hpp"
+#include "engines/conv/dense/geometry.hpp"
+
+namespace kiln {
+namespace {
+
+TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const SourceBox& box) {
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
+  TensorMapSpec map;
+  map.type = problem.type();
+  map.rank = 4;
+  map.swizzled = false;
+  map.sizes = {gather.groups * gather.channels, gather.source[2], gather.source[1], problem.batch,
+               0};
+  // Sizes of 1 have any stride, and maps none of 0.
+  std::int64_t dense = map.sizes[0] * element;
+  const std::int64_t strides[] = {gather.source_strides[4], gather.source_strides[3],
+                                  gather.source_strides[0]};
+  for (int i = 0; i < 3; ++i) {
+    map.strides[i] = map.sizes[i + 1] == 1 ? dense : strides[i] * element;
+    dense = map.strides[i] * map.sizes[i + 1];
+  }
+  map.box = {box.channels, box.columns, box.rows, 1, 1};
+  return map;
+}
+
+}  // namespace
+
+std::string boxes_refusal(const DeviceDescription& device) {
+  if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 90)
+    return cat("the architecture is ", device.arch, "; the copy engine needs sm_90 or later");
+  return copy_engine_refusal(device);
+}
+
+LaunchSpec boxed_gather_launch(const ConvolutionProblem& problem, const Gather& gather,
+                               const SourceBox& box, std::int64_t tiles, std::int64_t blocks,
+                               const BlockShape& shape) {
+  LaunchSpec launch =
+      gather_launch(problem, tiles, blocks, static_cast<std::uint32_t>(shape.threads),
+                    static_cast<std::uint32_t>(shape.shared_memory));
+  launch.parameters.resize(sizeof(BoxedGatherParams));
+  const std::vector<Operand> operands = operands_of(problem);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].name == std::string_view(dgrad ? "dy" : "x"))
+      launch.maps.push_back({source_map(problem, gather, box), static_cast<std::uint8_t>(i), 0,
+                             offsetof(BoxedGatherParams, source)});
+  return launch;
+}
+
+}  // namespace kiln

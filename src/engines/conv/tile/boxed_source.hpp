@@ -1,0 +1,27 @@
+// Kernels of one gather in a plane whose source the copy engine brings in boxes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engines/conv/gather.hpp"
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Why a device has no copy engine, or cannot be told of tensors by maps; "" if it can.
+std::string boxes_refusal(const DeviceDescription& device);
+
+// Of one image of a channels-last source.
+struct SourceBox {
+  std::int64_t channels, columns, rows;
+};
+struct BlockShape {
+  std::int64_t threads, shared_memory;
+};
+// A launch with BoxedGatherParams; tiles: of pixels, of one tile of channels.
+LaunchSpec boxed_gather_launch(const ConvolutionProblem& problem, const Gather& gather,
+                               const SourceBox& box, std::int64_t tiles, std::int64_t blocks,
+                               const BlockShape& shape);
+
+}  // namespace kiln

@@ -1,0 +1,139 @@
+// Depthwise convolutions by Toeplitz products: every tile, both types, filters that end within and
+// at a matrix, flipped ones, the epilogue; infinities and NaN, which no zero beside the filter's
+// weights may meet.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const ToeplitzNhwcMmaEngine engine;
+constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
+
+ConvolutionProblem nhwc(const char* line, DataType type,
+                        ConvolutionPass pass = ConvolutionPass::fprop,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
+}
+
+std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
+  return engine.candidates(problem, device()->description());
+}
+
+std::string reason(const ConvolutionProblem& problem) {
+  const auto answer = ask_engine(problem);
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+boost::test_tools::assertion_result has_copy_engine(boost::unit_test::test_unit_id) {
+  const DeviceDescription& description = device()->description();
+  return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(toeplitz_nhwc, *boost::unit_test::precondition(has_copy_engine))
+
+// Pixels that end within a tile, more tiles than one, all of them.
+BOOST_AUTO_TEST_CASE(tiles) {
+  std::set<int> seen;
+  std::size_t turn = 0;
+  for (const char* line : {"g16mb2ic16ih21iw35oc16kh11ph5", "g8mb1ic8ih3iw200oc8kh1kw31pw15"}) {
+    OperationCase item = integers_of(nhwc(line, types[turn++ % std::size(types)]));
+    item.scalars = {.alpha = 2, .beta = -1};
+    item.fill_integers(7, 2);
+    const HostTensor want = item.expected();
+    const auto answer = ask_engine(std::get<ConvolutionProblem>(item.problem));
+    for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+      seen.insert(candidate.kernel);
+      const Proposal proposal = engine.make(item.problem, device()->description(), candidate);
+      const std::string fault = difference(run_proposal(item, proposal), want);
+      BOOST_TEST(fault.empty(), line << ", " << proposal.kernel.tile << ": " << fault);
+    }
+  }
+  BOOST_TEST(seen.size() == ToeplitzNhwcMmaEngine::tiles().size());
+}
+
+// Filters of one tap, of a matrix's columns and one more, and of one row or column.
+BOOST_AUTO_TEST_CASE(shapes) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g8mb3ic8ih9iw11oc8kh1", "g16mb1ic16ih12iw18oc16kh2kw17ph1pw8",
+        "g8mb1ic8ih9iw40oc8kh3kw18ph1pw3", "g24mb2ic24ih33iw9oc24kh31kw1ph15",
+        "g8mb1ic8ih20iw36oc8kh16ph4", "g8mb1ic8ih36iw34oc8kh31ph15", "g8mb2ic8iw70oc8kw33pw16"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item =
+          integers_of(nhwc(line, types[(turn + turn / 2) % std::size(types)], pass,
+                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_integers(item, engine.name());
+      ++turn;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(fused_operations) {
+  check_integers(
+      integers_of(fused_in("g16mb2ic16ih9iw20oc16kh9ph4", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                           KILN_TENSOR_NHWC, KILN_TENSOR_NHWC)),
+      engine.name());
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
+  for (DataType type : types)
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      OperationCase item(nhwc("g16mb1ic16ih19iw21oc16kh13ph6", type, pass));
+      item.fill_uniform(3);
+      const std::string fault = test::check(item, engine.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+// In the source, in weights, and in both; the tiles and images beside are as ever.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (DataType type : types)
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
+      for (const bool in_source : {false, true})
+        for (const bool in_weights : {false, true}) {
+          OperationCase item = integers_of(nhwc("g8mb2ic8ih9iw80oc8kh5kw9ph2pw4", type, pass), 5);
+          const char* const source = pass == ConvolutionPass::fprop ? "x" : "dy";
+          for (const char* tensor : {source, "w"})
+            for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+          if (in_source) {
+            item[source].at(0) = infinity;
+            item[source].at(4 * 80 + 39) = std::nan("");
+            item[source].at(3 * 9 * 80 + 8 * 80 + 79) = -infinity;
+          }
+          if (in_weights) {
+            item["w"].at(2 * 45 + 4 * 9) = -infinity;
+            item["w"].at(6 * 45 + 22) = std::nan("");
+          }
+          check_integers(item, engine.name());
+        }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
+             "2 input and 2 output channels a group; this engine takes one of each");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
+             "elements of more than 16 bits; this engine takes f16 and bf16");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1sh2", KILN_DATA_HALF)) ==
+             "a stride is 2; expected 1");
+  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph2dh1", KILN_DATA_HALF)) ==
+             "the dilation is 2; expected 1");
+  BOOST_TEST(reason(nhwc("g8mb1ic8ih200oc8kh127", KILN_DATA_HALF)) ==
+             "the halo and the filter of no tile fit into shared memory");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
