@@ -26,10 +26,13 @@ struct OutputPlace {
   device_inline void next_block() { row += ROW_LINE; }
   // By one thread.
   device_inline void store(const unsigned char* slab) const {
-    const TensorMap& map = params.maps[phase * 3 + 2];
+    const TensorMap& map = params.maps[output_map(phase, 0)];
     if constexpr (PLANAR) {
-      const int at[3] = {static_cast<int>(pixel), row, image};
-      bulk_store(map, slab, at);
+#pragma unroll
+      for (int i = 0; i < CLASSES; ++i) {
+        const int at[3] = {static_cast<int>(pixel) + i * OUT_STRIDE_ROW, row / CLASSES, image};
+        bulk_store(params.maps[output_map(0, i)], slab + i * (SLAB_BLOCK_BYTES / CLASSES), at);
+      }
     } else if constexpr (OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_store(map, slab, at);
@@ -40,10 +43,14 @@ struct OutputPlace {
     }
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
-    const TensorMap& map = params.maps[RESIDUAL ? PHASES * 3 : phase * 3 + 2];
+    const TensorMap& map = params.maps[residual_map(phase, 0)];
     if constexpr (PLANAR) {
-      const int at[3] = {static_cast<int>(pixel), row, image};
-      bulk_load(slab, map, landed, at);
+#pragma unroll
+      for (int i = 0; i < CLASSES; ++i) {
+        const int at[3] = {static_cast<int>(pixel) + i * Z_STRIDE_ROW, row / CLASSES, image};
+        bulk_load(slab + i * (SLAB_BLOCK_BYTES / CLASSES), params.maps[residual_map(0, i)], landed,
+                  at);
+      }
     } else if constexpr (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);

@@ -4,7 +4,8 @@
 #include "common/tensor_map.h"
 
 // Tensor maps follow: for each phase those of the source, of the filter and of the output; then,
-// with RESIDUAL, that of what beta scales.
+// with RESIDUAL, that of what beta scales. With classes of channels (tile.cuh), the source's, the
+// filter's, the output's and the residual's.
 struct alignas(64) DenseParams {
   const void* bias;
   double alpha;  // exact for either compute type

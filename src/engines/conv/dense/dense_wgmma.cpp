@@ -92,7 +92,12 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
 
 // A tile with more of either side than there is computes what nobody needs. Of groups, no tile
 // reaches into the next one; those of few rows are for them alone.
-bool suits(const DenseTile& tile, const Gather& gather) {
+bool suits(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+           bool planar) {
+  // With classes of channels the filter goes through registers, which only the left operand can.
+  if (planar && tile.pixels_left && !filter_by_channels(gather) &&
+      planar_classes(problem, gather) > 1)
+    return false;
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
 }
@@ -155,7 +160,8 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
     if (const DenseTile& tile = tiles()[i];
-        suits(tile, gather) && lay(tile, problem, gather, planar_).stages >= least_stages)
+        suits(tile, problem, gather, planar_) &&
+        lay(tile, problem, gather, planar_).stages >= least_stages)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {
@@ -207,7 +213,9 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   add("MAY_LACK_TAPS", lacks_taps, "some pixels meet no tap");
   add("PIXELS_LEFT", tile.pixels_left);
   add("PLANAR", planar_, "pixels of a channel lie side by side");
+  const std::int64_t classes = planar_ ? planar_classes(problem, gather) : 1;
   add("IMAGES", images, "PLANAR: of a tile");
+  add("CLASSES", classes, "PLANAR: of channels");
   add("SLAB_PIXEL_LINE", std::int64_t{tile.planar_slab_pixels()}, "PLANAR: of a line of results");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 rows of each");
@@ -224,7 +232,8 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
   add("OUT_IN_LINE", line, "all pixels of the output are equally far apart");
   add("Z_IN_LINE", problem.epilogue.residual && in_line(problem.z_strides, pixels));
-  add("MAPS", dense_map_count(problem, gather));
+  add("MAPS", planar_ ? classes * (problem.epilogue.residual ? 3 : 2) + 1
+                      : dense_map_count(problem, gather));
   add_dense_promotion(spec.constants,
                       gather.most_taps() * ceil_div(gather.channels, layout.lines.channels),
                       layout.lines.channels);

@@ -1,16 +1,18 @@
 #include "engines/conv/dense/planar.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <array>
+#include <numeric>
 #include <utility>
 
+#include "core/integer.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t vector = 8;  // elements of 16 bytes
-constexpr std::int64_t line_pixels = 64;
+constexpr std::int64_t line_pixels = 64, line_channels = 64;
 
 // Whether pixels of a channel lie side by side.
 bool is_line(const Dims& strides, const Spatial& pixels) {
@@ -27,11 +29,18 @@ std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatia
   if (!is_line(strides, pixels))
     return cat("the pixels of a channel of ", tensor,
                " do not lie side by side, as channels-first layout has them");
-  for (const auto& [stride, what] : {std::pair(strides[1], "channel"), {strides[0], "image"}})
-    if (stride % vector != 0)
-      return cat("in ", tensor, " a ", what, " begins ", stride,
-                 " elements after the one before; expected a multiple of ", vector);
+  const std::int64_t plane = pixels[0] * pixels[1] * pixels[2];
+  if (strides[1] < plane)
+    return cat("in ", tensor, " a channel begins ", strides[1],
+               " elements after the one before; expected at least its ", plane, " pixels");
+  if (strides[0] % vector != 0)
+    return cat("in ", tensor, " an image begins ", strides[0],
+               " elements after the one before; expected a multiple of ", vector);
   return "";
+}
+
+std::int64_t classes_of(std::int64_t channel_stride) {
+  return vector / std::gcd(vector, channel_stride);
 }
 
 std::string filter_refusal(const Gather& gather) {
@@ -42,17 +51,35 @@ std::string filter_refusal(const Gather& gather) {
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
-// {pixels, channels, N}.
-TensorMapSpec plane_map(const ConvolutionProblem& problem, const Gather& gather,
-                        std::int64_t channels, const Dims& strides,
-                        const std::array<std::int64_t, 3>& box) {
-  constexpr std::int64_t element = 2;  // bytes
+constexpr std::int64_t element = 2;  // bytes
+
+TensorMapSpec tiled_map(const ConvolutionProblem& problem, const std::array<std::int64_t, 3>& box) {
   TensorMapSpec map;
   map.type = problem.type();
   map.rank = 3;
-  map.sizes = {gather.phases.front().out_pixels(), channels, problem.batch};
-  map.strides = {strides[1] * element, strides[0] * element};
   map.box = {box[0], box[1], box[2]};
+  return map;
+}
+
+// {pixels, channels, N} of every `classes`-th channel from `first` on, whose pixels begin behind
+// those of the channels before it.
+TensorMapSpec plane_map(const ConvolutionProblem& problem, std::int64_t channels,
+                        std::int64_t plane, const Dims& strides, std::int64_t first,
+                        std::int64_t classes, const std::array<std::int64_t, 3>& box) {
+  TensorMapSpec map = tiled_map(problem, box);
+  // Of few channels some classes have none: no box of theirs meets the map's one place.
+  map.sizes = {first < channels ? first * strides[1] + plane : 1,
+               std::max<std::int64_t>(ceil_div(channels - first, classes), 1), problem.batch};
+  map.strides = {classes * strides[1] * element, strides[0] * element};
+  return map;
+}
+
+// Rows that lie side by side, of the channels of each class in turn.
+TensorMapSpec class_filter_map(const ConvolutionProblem& problem, const Gather& gather,
+                               std::int64_t classes, const DenseLines& lines) {
+  TensorMapSpec map = tiled_map(problem, {lines.rows, lines.channels / classes, classes});
+  map.sizes = {gather.rows, gather.channels * gather.groups / classes, classes};
+  map.strides = {classes * gather.w_channel * element, gather.w_channel * element};
   return map;
 }
 
@@ -77,24 +104,44 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
         {"z", problem.epilogue.residual ? problem.z_strides : gather.out_strides}})
     if (std::string reason = tensor_refusal(tensor, strides, phase.pixels); !reason.empty())
       return reason;
-  return filter_refusal(gather);
+  if (std::string reason = filter_refusal(gather); !reason.empty()) return reason;
+  const std::int64_t classes = planar_classes(problem, gather);
+  if (classes == 1) return "";
+  if (gather.channels % classes != 0)
+    return cat(gather.channels, " input channels, of planes that begin at multiples of 16 bytes ",
+               "every ", classes, " of them; expected a multiple of that");
+  if (const DenseLines lines = dense_lines(problem, gather, 0); lines.channels != line_channels)
+    return cat(gather.channels, " input channels a group, of planes that begin at no multiples of ",
+               "16 bytes; expected a multiple of ", line_channels);
+  return "";
+}
+
+std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gather) {
+  return std::max({classes_of(gather.source_strides[1]), classes_of(gather.out_strides[1]),
+                   classes_of(problem.epilogue.residual ? problem.z_strides[1] : vector)});
 }
 
 std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, const Gather& gather,
                                          const PlanarBoxes& boxes) {
   DenseMaps maps(problem);
   const Gather::Phase& phase = gather.phases.front();
-  const auto rows = [&](const Dims& strides) {
-    return plane_map(problem, gather, gather.rows * gather.groups, strides,
-                     {boxes.slab_pixels, boxes.slab_rows, 1});
+  const std::int64_t classes = planar_classes(problem, gather);
+  const auto add = [&](const char* name, std::int64_t channels, const Dims& strides,
+                       const std::array<std::int64_t, 3>& box) {
+    for (std::int64_t i = 0; i < classes; ++i)
+      maps.add(plane_map(problem, channels * gather.groups, phase.out_pixels(), strides, i, classes,
+                         {box[0], box[1] / classes, box[2]}),
+               name, 0);
   };
-  maps.add(plane_map(problem, gather, gather.channels * gather.groups, gather.source_strides,
-                     {line_pixels, boxes.lines.channels, boxes.images}),
-           maps.source(), 0);
-  maps.add(dense_filter_map(problem, gather, phase, boxes.lines, boxes.filter_rows), "w",
-           phase.w_first);
-  maps.add(rows(gather.out_strides), maps.result(), 0);
-  if (problem.epilogue.residual) maps.add(rows(problem.z_strides), "z", 0);
+  add(maps.source(), gather.channels, gather.source_strides,
+      {line_pixels, boxes.lines.channels, boxes.images});
+  maps.add(classes > 1 && filter_by_channels(gather)
+               ? class_filter_map(problem, gather, classes, boxes.lines)
+               : dense_filter_map(problem, gather, phase, boxes.lines, boxes.filter_rows),
+           "w", phase.w_first);
+  const std::array<std::int64_t, 3> slab{boxes.slab_pixels, boxes.slab_rows, 1};
+  add(maps.result(), gather.rows, gather.out_strides, slab);
+  if (problem.epilogue.residual) add("z", gather.rows, problem.z_strides, slab);
   return std::move(maps.all);
 }
 

@@ -14,6 +14,10 @@ namespace kiln {
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            const DeviceDescription& device);
 
+// Strides of maps are multiples of 16 bytes: of so many channels, 1, 2, 4 or 8, all tensors' are.
+// Channels are equal modulo that to those with which they share a map. Of one that is not refused.
+std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gather);
+
 // What a tile takes at a time.
 struct PlanarBoxes {
   DenseLines lines;          // of the filter: channels of a step
