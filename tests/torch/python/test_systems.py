@@ -147,7 +147,8 @@ class Processes(unittest.TestCase):
     @full_only
     def test_two_processes_of_ddp(self):
         script = os.path.join(os.path.dirname(__file__), "ddp_gloo.py")
-        subprocess.run([sys.executable, script], check=True, timeout=300)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # where no wheel is installed
+        subprocess.run([sys.executable, script], check=True, timeout=300, env=environment)
 
 
 if __name__ == "__main__":
