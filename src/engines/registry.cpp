@@ -21,6 +21,7 @@
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
+#include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nchw.hpp"
@@ -56,11 +57,11 @@ std::span<const Engine* const> engines() {
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
           ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
-          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine,
-          WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
-          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
-          WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
+          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine,
+          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
+          WgradImplicitGemmFmaEngine, WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
+          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

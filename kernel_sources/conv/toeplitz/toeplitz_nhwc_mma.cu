@@ -19,13 +19,13 @@
 #include "common/compute_type.cuh"
 #include "conv/geometry/boxed_gather_params.h"
 #include "conv/store/epilogue.cuh"
+#include "conv/toeplitz/lay_out.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_load.cuh"
 #include "target/shared_memory.cuh"
-#include "target/vector_access.cuh"
 #include "target/warp_product.cuh"
 
-constexpr int OCTET = 8, THREADS = 32 * OCTET;
+constexpr int THREADS = 32 * OCTET;
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int BLOCK_P = 8 * ROW_TILES, BLOCK_Q = 16 * COLUMN_TILES;
 constexpr int W_TILES = (TAPS_S + 14) / 16 + 1;
@@ -43,6 +43,7 @@ constexpr int BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS;  // of a tile
 constexpr int RESULT_PITCH = BLOCK_Q + 4, RESULTS = BLOCK_P * RESULT_PITCH;
 
 device_inline constexpr int larger(int a, int b) { return a > b ? a : b; }
+device_inline constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int BOX_BYTES = BOX_ELEMENTS * 2;
 constexpr int PLANES_AT = STAGES * BOX_BYTES;
 constexpr int PLANES_BYTES = larger(OCTET * PLANE * 2, OCTET* RESULTS * 4);
@@ -92,38 +93,6 @@ struct Boxes {
     return reinterpret_cast<const u32*>(ring + box % STAGES * BOX_BYTES);
   }
 };
-
-// Has the sign of either half of a sum of these set where that half is not finite.
-device_inline u32 not_finite(u32 pair) {
-  constexpr u32 EXPONENT = is_bf16(element_t{}) ? 0x7f807f80u : 0x7c007c00u;
-  constexpr u32 ONE = is_bf16(element_t{}) ? 0x00800080u : 0x04000400u;
-  return (pair & EXPONENT) + ONE & 0x80008000u;
-}
-
-// Lays a box, rows `row` on of the halo, out by channels. Returns not_finite() of what it has seen.
-device_inline u32 lay_out(const u32* box, int row, element_t* planes) {
-  constexpr int PAIRS = HALO_W / 2;  // of columns
-  u32 seen = 0;
-#pragma unroll 2
-  for (int i = thread_x(); i < BOX_ROWS * PAIRS; i += THREADS) {
-    const int down = i / PAIRS, column = (i - down * PAIRS) * 2;
-    if (row + down >= HALO_H) break;
-    struct alignas(16) Pixel {
-      u32 pair[OCTET / 2];
-    };
-    const Pixel* const from = reinterpret_cast<const Pixel*>(box) + down * HALO_W + column;
-    const Pixel left = from[0], right = from[1];
-    element_t* const to = planes + (row + down) * PLANE_PITCH + column;
-#pragma unroll
-    for (int pair = 0; pair < OCTET / 2; ++pair) {
-      const u32 a = left.pair[pair], b = right.pair[pair];
-      seen |= not_finite(a) | not_finite(b);
-      *reinterpret_cast<u32*>(to + 2 * pair * PLANE) = pack_shorts(a, b);
-      *reinterpret_cast<u32*>(to + (2 * pair + 1) * PLANE) = (a >> 16) | (b & 0xffff0000u);
-    }
-  }
-  return seen;
-}
 
 device_inline void load_weights(const GatherParams& params, int first_channel, element_t* weights) {
 #pragma unroll 1
@@ -267,7 +236,12 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
     u32 seen = 0;
 #pragma unroll 1
     for (int i = 0; i < BOXES; ++i, ++box) {
-      seen |= lay_out(boxes.wait(box), i * BOX_ROWS, planes);
+      element_t* const to = planes + i * BOX_ROWS * PLANE_PITCH;
+      seen |= lay_out<HALO_W, THREADS>(
+          boxes.wait(box), smaller(BOX_ROWS, HALO_H - i * BOX_ROWS),
+          [&](int c, int row, int column, u32 pair) {
+            *reinterpret_cast<u32*>(to + c * PLANE + row * PLANE_PITCH + column) = pair;
+          });
       if (i == BOXES - 1 && seen != 0) *flag = 1;
       block_barrier();  // the box is read, and of the last one the halo is there
       if (thread_x() == 0) boxes.ask(box + STAGES);

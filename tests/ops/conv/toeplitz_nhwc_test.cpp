@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
+#include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using namespace test;
 
 const ToeplitzNhwcMmaEngine engine;
+const WgradToeplitzNhwcMmaEngine of_filters;
 constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
 
 ConvolutionProblem nhwc(const char* line, DataType type,
@@ -81,6 +83,31 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
+// Filter gradients by a block alone, clusters and groups of blocks; rows and columns of dy that end
+// within a tile, filters that end within and at a matrix.
+BOOST_AUTO_TEST_CASE(filter_gradients) {
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 2}};
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g16mb3ic16ih9iw11oc16kh3ph1", "g16mb2ic16ih12iw18oc16kh2kw17ph1pw8",
+        "g8mb2ic8ih9iw80oc8kh3kw16ph1pw3", "g24mb2ic24ih33iw9oc24kh31kw1ph15",
+        "g8mb2ic8ih20iw36oc8kh16ph4", "g8mb1ic8ih61iw64oc8kh31ph15", "g8mb3iw300ic8oc8kw31pw15"}) {
+    OperationCase item =
+        integers_of(nhwc(line, types[turn % std::size(types)], ConvolutionPass::wgrad,
+                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+    if (turn % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+    const Proposal proposal = of_filters.propose(std::get<ConvolutionProblem>(item.problem),
+                                                 device()->description(), cluster, groups);
+    const std::string fault = difference(run_proposal(item, proposal), item.expected());
+    BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", " << groups
+                                                    << " groups: " << fault);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(fused_operations) {
   check_integers(
       integers_of(fused_in("g16mb2ic16ih9iw20oc16kh9ph4", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
@@ -90,10 +117,12 @@ BOOST_AUTO_TEST_CASE(fused_operations) {
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
   for (DataType type : types)
-    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+    for (const ConvolutionPass pass :
+         {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad}) {
       OperationCase item(nhwc("g16mb1ic16ih19iw21oc16kh13ph6", type, pass));
       item.fill_uniform(3);
-      const std::string fault = test::check(item, engine.name());
+      const std::string fault =
+          test::check(item, pass == ConvolutionPass::wgrad ? of_filters.name() : engine.name());
       BOOST_TEST(fault.empty(), fault);
     }
 }
@@ -120,6 +149,29 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
           }
           check_integers(item, engine.name());
         }
+}
+
+// The same of filter gradients: in x, in dy, and in both.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (DataType type : types)
+    for (const bool in_x : {false, true})
+      for (const bool in_dy : {false, true}) {
+        OperationCase item =
+            integers_of(nhwc("g8mb2ic8ih9iw35oc8kh5kw9ph2pw4", type, ConvolutionPass::wgrad), 5);
+        for (const char* tensor : {"x", "dy"})
+          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        if (in_x) {
+          item["x"].at(0) = infinity;
+          item["x"].at(9 * 35 + 34) = std::nan("");
+          item["x"].at(3 * 9 * 35 + 4 * 35 + 17) = -infinity;
+        }
+        if (in_dy) {
+          item["dy"].at(5 * 9 * 35) = -infinity;
+          item["dy"].at(6 * 9 * 35 + 4 * 35 + 20) = std::nan("");
+        }
+        check_integers(item, of_filters.name());
+      }
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {

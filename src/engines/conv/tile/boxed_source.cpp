@@ -11,19 +11,17 @@
 namespace kiln {
 namespace {
 
-TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
-                         const SourceBox& box) {
-  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
+TensorMapSpec map_of(DataType type, std::int64_t batch, std::int64_t channels,
+                     const Spatial& places, const Dims& from, const PixelsBox& box) {
+  const auto element = static_cast<std::int64_t>(size_of(type));
   TensorMapSpec map;
-  map.type = problem.type();
+  map.type = type;
   map.rank = 4;
   map.swizzled = false;
-  map.sizes = {gather.groups * gather.channels, gather.source[2], gather.source[1], problem.batch,
-               0};
+  map.sizes = {channels, places[2], places[1], batch, 0};
   // Sizes of 1 have any stride, and maps none of 0.
-  std::int64_t dense = map.sizes[0] * element;
-  const std::int64_t strides[] = {gather.source_strides[4], gather.source_strides[3],
-                                  gather.source_strides[0]};
+  std::int64_t dense = channels * element;
+  const std::int64_t strides[] = {from[4], from[3], from[0]};
   for (int i = 0; i < 3; ++i) {
     map.strides[i] = map.sizes[i + 1] == 1 ? dense : strides[i] * element;
     dense = map.strides[i] * map.sizes[i + 1];
@@ -40,8 +38,20 @@ std::string boxes_refusal(const DeviceDescription& device) {
   return copy_engine_refusal(device);
 }
 
+TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const PixelsBox& box) {
+  return map_of(problem.type(), problem.batch, gather.groups * gather.channels, gather.source,
+                gather.source_strides, box);
+}
+
+TensorMapSpec output_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const PixelsBox& box) {
+  return map_of(problem.type(), problem.batch, gather.groups * gather.rows,
+                gather.phases.front().pixels, gather.out_strides, box);
+}
+
 LaunchSpec boxed_gather_launch(const ConvolutionProblem& problem, const Gather& gather,
-                               const SourceBox& box, std::int64_t tiles, std::int64_t blocks,
+                               const PixelsBox& box, std::int64_t tiles, std::int64_t blocks,
                                const BlockShape& shape) {
   LaunchSpec launch =
       gather_launch(problem, tiles, blocks, static_cast<std::uint32_t>(shape.threads),

@@ -13,15 +13,21 @@ namespace kiln {
 std::string boxes_refusal(const DeviceDescription& device);
 
 // Of one image of a channels-last source.
-struct SourceBox {
+struct PixelsBox {
   std::int64_t channels, columns, rows;
 };
+// {channel, w, h, n} of the source, and of a gather's output, which has one phase.
+TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const PixelsBox& box);
+TensorMapSpec output_map(const ConvolutionProblem& problem, const Gather& gather,
+                         const PixelsBox& box);
+
 struct BlockShape {
   std::int64_t threads, shared_memory;
 };
 // A launch with BoxedGatherParams; tiles: of pixels, of one tile of channels.
 LaunchSpec boxed_gather_launch(const ConvolutionProblem& problem, const Gather& gather,
-                               const SourceBox& box, std::int64_t tiles, std::int64_t blocks,
+                               const PixelsBox& box, std::int64_t tiles, std::int64_t blocks,
                                const BlockShape& shape);
 
 }  // namespace kiln

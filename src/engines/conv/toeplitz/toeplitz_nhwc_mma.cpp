@@ -63,22 +63,6 @@ std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
   return std::clamp<std::int64_t>(pixel_tiles(problem, layout), 1, places);
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (gather.channels != 1 || gather.rows != 1)
-    return cat(gather.channels, " input and ", gather.rows,
-               " output channels a group; this engine takes one of each");
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
-  if (std::string reason = boxes_refusal(device); !reason.empty()) return reason;
-  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
-  for (int i = 1; i < 3; ++i) {
-    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
-    if (std::abs(gather.step[i]) != 1 && gather.phases.front().taps[i] > 1)
-      return cat("the dilation is ", std::abs(gather.step[i]), "; expected 1");
-  }
-  return channel_vectors_refusal(problem, gather);
-}
-
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Layout& layout,
                const DeviceDescription& device) {
   const std::int64_t chunks = problem.groups / octet, tiles = pixel_tiles(problem, layout);
@@ -98,6 +82,22 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
 
 }  // namespace
 
+std::string toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                             const DeviceDescription& device) {
+  if (gather.channels != 1 || gather.rows != 1)
+    return cat(gather.channels, " input and ", gather.rows,
+               " output channels a group; this engine takes one of each");
+  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  if (std::string reason = boxes_refusal(device); !reason.empty()) return reason;
+  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
+  for (int i = 1; i < 3; ++i) {
+    if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
+    if (std::abs(gather.step[i]) != 1 && gather.phases.front().taps[i] > 1)
+      return cat("the dilation is ", std::abs(gather.step[i]), "; expected 1");
+  }
+  return channel_vectors_refusal(problem, gather);
+}
+
 std::span<const ToeplitzTile> ToeplitzNhwcMmaEngine::tiles() { return all_tiles; }
 
 bool ToeplitzNhwcMmaEngine::is_for(const Problem& problem) const {
@@ -109,7 +109,7 @@ std::variant<std::vector<Candidate>, Refusal> ToeplitzNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+  if (std::string reason = toeplitz_refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   std::vector<Candidate> out;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {

@@ -4,10 +4,17 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
+
+// Why a depthwise convolution, in any of its passes, is none for Toeplitz products, a clause; "" if
+// it is one.
+std::string toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                             const DeviceDescription& device);
 
 // 8 rows and 16 columns of pixels, of a block: so many of these.
 struct ToeplitzTile {

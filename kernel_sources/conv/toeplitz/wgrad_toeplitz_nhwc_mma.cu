@@ -1,0 +1,243 @@
+// Depthwise filter gradient of stride 1 of channels-last tensors, of filters so long that the
+// tensor cores pay although they multiply zeros, too.
+//
+// With a row of dy, dw as [column][row] gains a Toeplitz matrix of that row times rows of x: the
+// left operand of a product is 16 columns of the filter by 16 columns of x, the right one 16
+// columns of 8 rows of x, those which 8 rows of the filter meet. A block takes 8 channels, 16
+// bytes, and goes through tiles of TILE_P x 16 * D_TILES pixels of dy; two warps share a channel,
+// and each has sums of the whole filter, M_TILES x N_TILES products, for every other row.
+//
+// Shared memory holds what a tile meets of x channel by channel as [row][column], dy as
+// [channel][row][2][DY_PLACES] with zeros around it, once more shifted by one so that every pair
+// begins at a word, and a ring of boxes, BOX_ROWS rows of 8 channels each, as the copy engine
+// brings them: those of x, then those of dy.
+//
+// A zero that is no element of dy must not meet what is not finite. So whoever lays x out looks at
+// its elements, and the products of a tile where one is not finite are added up by their
+// definition.
+#include "common/compute_type.cuh"
+#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/toeplitz/lay_out.cuh"
+#include "conv/toeplitz/wgrad_toeplitz_params.h"
+#include "target/bulk_copy.cuh"
+#include "target/matrix_load.cuh"
+#include "target/warp_product.cuh"
+
+constexpr int SHARERS = 2, THREADS = 32 * OCTET * SHARERS;  // warps of a channel
+constexpr int TILE_Q = 16 * D_TILES;
+constexpr int M_TILES = (TAPS_S + 15) / 16, N_TILES = (TAPS_R + 7) / 8;
+constexpr int HALO_TILES = (D_TILES + M_TILES + 1) / 2 * 2;  // of 16 columns, read in pairs
+constexpr int HALO_W = 16 * HALO_TILES, HALO_H = TILE_P + 8 * N_TILES - 1;
+static_assert(CHANNELS == 1 && ROWS == 1 && BLOCK_ROWS == OCTET && FILTER_ROWS == TAPS_R);
+
+// Elements. Rows of a plane begin in other banks: an odd number of 16 bytes apart.
+constexpr int PLANE_PITCH = HALO_W + 8, PLANE = HALO_H * PLANE_PITCH;
+constexpr int DY_FRONT = 16, DY_PLACES = DY_FRONT + TILE_Q + 16, DY_ROW = 2 * DY_PLACES;
+constexpr int X_BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS,
+              DY_BOXES = (TILE_P + BOX_ROWS - 1) / BOX_ROWS;
+constexpr int BOXES = X_BOXES + DY_BOXES;  // of a tile
+constexpr int X_BOX_BYTES = BOX_ROWS * HALO_W * OCTET * 2,
+              DY_BOX_BYTES = BOX_ROWS * TILE_Q * OCTET * 2;
+static_assert(X_BOX_BYTES >= DY_BOX_BYTES && X_BOX_BYTES % 128 == 0);
+
+device_inline constexpr int larger(int a, int b) { return a > b ? a : b; }
+device_inline constexpr int smaller(int a, int b) { return a < b ? a : b; }
+constexpr int PLANES_AT = STAGES * X_BOX_BYTES;
+// At last the block's sums are there.
+constexpr int PLANES_BYTES = larger(OCTET * PLANE * 2, TILE_ELEMENTS * 4);
+constexpr int DY_AT = (PLANES_AT + PLANES_BYTES + 15) / 16 * 16;
+constexpr int DY_ELEMENTS = OCTET * TILE_P * DY_ROW;
+constexpr int BARRIERS_AT = DY_AT + DY_ELEMENTS * 2;
+constexpr int FLAG_AT = BARRIERS_AT + (STAGES * 8 + 15) / 16 * 16;
+static_assert(FLAG_AT + 16 <= SHARED_BYTES);
+
+using Sums = float[M_TILES][N_TILES][4];
+
+struct Spot {
+  int image, p, q;
+  device_inline explicit Spot(u32 unit) {
+    const u32 row = unit / TILES_Q, up = row / TILES_P;
+    image = static_cast<int>(up);
+    p = static_cast<int>(row - up * TILES_P) * TILE_P;
+    q = static_cast<int>(unit - row * TILES_Q) * TILE_Q;
+  }
+};
+
+// The boxes of a block's tiles, one after the other through a ring.
+struct Boxes {
+  const WgradToeplitzParams& params;
+  unsigned char* ring;
+  Mbarrier* landed;
+  u32 first, end;  // units of the block
+  int channel;
+
+  // Asks for box number `box` of all the block's, if there is one.
+  device_inline void ask(u32 box) const {
+    const u32 turn = box / BOXES;
+    if (turn >= end - first) return;
+    const Spot spot(first + turn);
+    const int number = static_cast<int>(box - turn * BOXES);
+    Mbarrier& barrier = landed[box % STAGES];
+    unsigned char* const to = ring + box % STAGES * X_BOX_BYTES;
+    if (number < X_BOXES) {
+      const int at[4] = {channel, spot.q + LOWER_W, spot.p + LOWER_H + number * BOX_ROWS,
+                         spot.image};
+      barrier.arrive_and_expect(X_BOX_BYTES);
+      bulk_load(to, params.x, barrier, at);
+    } else {
+      const int at[4] = {channel, spot.q, spot.p + (number - X_BOXES) * BOX_ROWS, spot.image};
+      barrier.arrive_and_expect(DY_BOX_BYTES);
+      bulk_load(to, params.dy, barrier, at);
+    }
+  }
+  device_inline const u32* wait(u32 box) const {
+    landed[box % STAGES].wait(box / STAGES & 1);
+    return reinterpret_cast<const u32*>(ring + box % STAGES * X_BOX_BYTES);
+  }
+};
+
+// By the tensor cores. `plane`, `dy`: of the warp's channel.
+device_inline void multiply(const element_t* plane, const element_t* dy, int first_row,
+                            Sums& sums) {
+  const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
+  // Of the diagonal matrix d: places 8d + 2j - g and the next one, in the table where it is even.
+  const element_t* const diagonal = dy + DY_FRONT + 2 * j - g + (g % 2 != 0 ? DY_PLACES - 1 : 0);
+  const element_t* const source = plane + lane % 8 * PLANE_PITCH + lane / 8 * 8;
+#pragma unroll 1
+  for (int p = first_row; p < TILE_P; p += SHARERS) {
+    u32 word[2 * D_TILES + 3];
+#pragma unroll
+    for (int d = -1; d < 2 * D_TILES + 2; ++d)
+      word[d + 1] = *reinterpret_cast<const u32*>(diagonal + p * DY_ROW + 8 * d);
+    u32 right[N_TILES][HALO_TILES][2];
+#pragma unroll
+    for (int n = 0; n < N_TILES; ++n)
+#pragma unroll
+      for (int k = 0; k < HALO_TILES; k += 2) {
+        u32 both[4];
+        load_matrices(both, source + (8 * n + p) * PLANE_PITCH + 16 * k);
+        right[n][k][0] = both[0], right[n][k][1] = both[1];
+        right[n][k + 1][0] = both[2], right[n][k + 1][1] = both[3];
+      }
+#pragma unroll
+    for (int d = 0; d <= D_TILES; ++d) {
+      const u32 left[4] = {word[2 * d + 1], word[2 * d], word[2 * d + 2], word[2 * d + 1]};
+#pragma unroll
+      for (int m = 0; m < M_TILES; ++m)
+#pragma unroll
+        for (int n = 0; n < N_TILES; ++n) add_product<element_t>(sums[m][n], left, right[n][d + m]);
+    }
+  }
+}
+
+// By the definition, of pixels that exist; what a lane has of `sums` is as products have it:
+// (column g of the filter, rows 2j and 2j + 1), (column g + 8, the same).
+device_inline void add_up(const element_t* plane, const element_t* dy, int first_row,
+                          const Spot& spot, Sums& sums) {
+  const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
+  const int columns = smaller(TILE_Q, OUT_Q - spot.q);
+#pragma unroll 1
+  for (int p = first_row; p < smaller(TILE_P, OUT_P - spot.p); p += SHARERS)
+#pragma unroll 1
+    for (int q = 0; q < columns; ++q) {
+      const float gradient = to_compute(dy[p * DY_ROW + DY_FRONT + q]);
+      const element_t* const source = plane + (p + 2 * j) * PLANE_PITCH + q + g;
+#pragma unroll
+      for (int m = 0; m < M_TILES; ++m)
+#pragma unroll
+        for (int n = 0; n < N_TILES; ++n)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            sums[m][n][e] +=
+                gradient * to_compute(source[(8 * n + e % 2) * PLANE_PITCH + 16 * m + 8 * (e / 2)]);
+    }
+}
+
+// The sums of a warp's channel join `own`, [tap][channel]; the first warp's are what is there.
+device_inline void join(const Sums& sums, int channel, bool first, float* own) {
+  const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
+#pragma unroll
+  for (int m = 0; m < M_TILES; ++m)
+#pragma unroll
+    for (int n = 0; n < N_TILES; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int column = 16 * m + g + 8 * (e / 2), row = 8 * n + 2 * j + e % 2;
+        if (column >= TAPS_S || row >= TAPS_R) continue;
+        const int r = STEP_H < 0 ? TAPS_R - 1 - row : row;
+        const int s = STEP_W < 0 ? TAPS_S - 1 - column : column;
+        float* const to = own + (r * TAPS_S + s) * OCTET + channel;
+        *to = first ? sums[m][n][e] : *to + sums[m][n][e];
+      }
+}
+
+KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, WgradToeplitzParams, params) {
+  unsigned char* const ring = shared_array<unsigned char, PLANES_AT>(0);
+  element_t* const planes = shared_array<element_t, PLANES_BYTES / 2>(PLANES_AT);
+  float* const own = shared_array<float, PLANES_BYTES / 4>(PLANES_AT);
+  element_t* const dy = shared_array<element_t, DY_ELEMENTS>(DY_AT);
+  Mbarrier* const landed = shared_array<Mbarrier, STAGES>(BARRIERS_AT);
+  u32* const flag = shared_array<u32, 1>(FLAG_AT);  // what is met of x is not all finite
+  const TileShare share = share_of(params.common);
+  const DepthwiseTile tile(share.tile);
+  const int warp = static_cast<int>(thread_x() / 32), channel = warp % OCTET;
+  const Boxes boxes{
+      params, ring, landed, static_cast<u32>(share.first), static_cast<u32>(share.end), tile.out};
+  if (thread_x() == 0) {
+    for (int i = 0; i < STAGES; ++i) landed[i].init(1);
+    mbarriers_are_made();
+    prefetch_map(params.x);
+    prefetch_map(params.dy);
+    *flag = 0;
+    for (u32 box = 0; box < STAGES; ++box) boxes.ask(box);
+  }
+#pragma unroll 1
+  for (int i = thread_x(); i < DY_ELEMENTS / 2; i += THREADS) reinterpret_cast<u32*>(dy)[i] = 0;
+  block_barrier();
+
+  Sums sums = {};
+  u32 box = 0;
+#pragma unroll 1
+  for (u32 unit = boxes.first; unit < boxes.end; ++unit) {
+    u32 seen = 0;
+#pragma unroll 1
+    for (int i = 0; i < BOXES; ++i, ++box) {
+      const u32* const from = boxes.wait(box);
+      if (i < X_BOXES) {
+        element_t* const to = planes + i * BOX_ROWS * PLANE_PITCH;
+        seen |= lay_out<HALO_W, THREADS>(
+            from, smaller(BOX_ROWS, HALO_H - i * BOX_ROWS),
+            [&](int c, int row, int column, u32 pair) {
+              *reinterpret_cast<u32*>(to + c * PLANE + row * PLANE_PITCH + column) = pair;
+            });
+        if (i == X_BOXES - 1 && seen != 0) *flag = 1;
+      } else {
+        const int first_row = (i - X_BOXES) * BOX_ROWS;
+        lay_out<TILE_Q, THREADS>(
+            from, smaller(BOX_ROWS, TILE_P - first_row), [&](int c, int row, int column, u32 pair) {
+              element_t* const to =
+                  dy + (c * TILE_P + first_row + row) * DY_ROW + DY_FRONT + column;
+              *reinterpret_cast<u32*>(to) = pair;
+              to[DY_PLACES - 1].bits = static_cast<unsigned short>(pair);
+              to[DY_PLACES].bits = static_cast<unsigned short>(pair >> 16);
+            });
+      }
+      block_barrier();  // the box is read, and of the last one all operands are there
+      if (thread_x() == 0) boxes.ask(box + STAGES);
+    }
+    const element_t* const plane = planes + channel * PLANE;
+    const element_t* const gradients = dy + channel * (TILE_P * DY_ROW);
+    if (*flag == 0)
+      multiply(plane, gradients, warp / OCTET, sums);
+    else
+      add_up(plane, gradients, warp / OCTET, Spot(unit), sums);
+    block_barrier();  // all is read
+    if (thread_x() == 0) *flag = 0;
+  }
+#pragma unroll 1
+  for (int sharer = 0; sharer < SHARERS; ++sharer) {
+    if (warp / OCTET == sharer) join(sums, channel, sharer == 0, own);
+    block_barrier();
+  }
+  finish_tile<THREADS>(params.common, share, tile, own);
+}

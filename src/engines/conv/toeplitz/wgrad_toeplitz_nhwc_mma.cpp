@@ -1,0 +1,197 @@
+#include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+
+#include "conv/toeplitz/wgrad_toeplitz_params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/depthwise_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t stages = 3, box_rows = 8, most_box = 256;
+constexpr std::int64_t threads = 2 * 32 * octet;
+constexpr std::int64_t most_registers = 100;  // of operands and sums, of the 128 that there are
+
+struct Tile {
+  std::int64_t p = 0, columns = 0;  // rows of dy, 16s of columns
+  std::int64_t shared_memory = 0;
+};
+
+std::int64_t taps_of(const Gather& gather, int i) { return gather.phases.front().taps[i]; }
+// 16s of columns and 8s of rows of the filter.
+std::int64_t column_tiles(const Gather& gather) { return ceil_div(taps_of(gather, 2), 16); }
+std::int64_t row_tiles(const Gather& gather) { return ceil_div(taps_of(gather, 1), 8); }
+
+std::int64_t halo_columns(const Gather& gather, std::int64_t columns) {
+  return 16 * round_up(columns + column_tiles(gather), 2);
+}
+std::int64_t halo_rows(const Gather& gather, std::int64_t p) {
+  return p + 8 * row_tiles(gather) - 1;
+}
+
+std::int64_t registers_of(const Gather& gather, std::int64_t columns) {
+  return 4 * column_tiles(gather) * row_tiles(gather) +
+         row_tiles(gather) * halo_columns(gather, columns) / 8 + 2 * columns + 3;
+}
+
+std::int64_t shared_memory_of(const Gather& gather, std::int64_t p, std::int64_t columns) {
+  const std::int64_t across = halo_columns(gather, columns);
+  const std::int64_t planes = octet * halo_rows(gather, p) * (across + 8) * 2,
+                     sums = octet * taps_of(gather, 1) * taps_of(gather, 2) * 4;
+  return stages * box_rows * across * octet * 2 + round_up(std::max(planes, sums), 16) +
+         octet * p * 2 * (16 * columns + 32) * 2 + round_up(stages * 8, 16) + 16;
+}
+
+std::int64_t unit_count(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  return problem.batch * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], 16 * tile.columns);
+}
+
+ToeplitzWork work_of_unit(const Gather& gather, const Tile& tile) {
+  ToeplitzWork work;
+  work.products =
+      static_cast<double>(tile.p * (tile.columns + 1) * column_tiles(gather) * row_tiles(gather));
+  const std::int64_t rows = halo_rows(gather, tile.p);
+  work.halo_pixels = static_cast<double>(rows * halo_columns(gather, tile.columns) +
+                                         2 * tile.p * 16 * tile.columns);
+  work.boxes = static_cast<double>(ceil_div(rows, box_rows) + ceil_div(tile.p, box_rows));
+  work.weights = static_cast<double>(gather.most_taps());
+  return work;
+}
+
+// Of those that fit that with the least to do for all pixels.
+std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
+                            const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  std::optional<Tile> best;
+  double least = 0;
+  for (std::int64_t columns = 1; columns <= ceil_div(pixels[2], 16); ++columns) {
+    if (halo_columns(gather, columns) > most_box || registers_of(gather, columns) > most_registers)
+      break;
+    for (std::int64_t bands = 1; bands <= pixels[1]; ++bands) {
+      const std::int64_t p = ceil_div(pixels[1], bands);
+      const Tile tile{p, columns, shared_memory_of(gather, p, columns)};
+      if (tile.shared_memory > device.shared_memory_per_block) continue;
+      ToeplitzWork work = work_of_unit(gather, tile);
+      work.tiles = static_cast<double>(unit_count(problem, gather, tile));
+      const double seconds = toeplitz_seconds(work, device);
+      if (!best || seconds < least) best = tile, least = seconds;
+      break;  // the fewest bands that fit
+    }
+  }
+  return best;
+}
+
+FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
+                             const Tile& tile) {
+  FilterGradientTiles tiles;
+  tiles.block_rows = octet;
+  tiles.filter_rows = taps_of(gather, 1);
+  tiles.units = unit_count(problem, gather, tile);
+  tiles.threads = threads;
+  tiles.resident = 1;
+  return tiles;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (std::string reason = toeplitz_refusal(problem, gather, device); !reason.empty())
+    return reason;
+  const std::optional<Tile> tile = tile_of(problem, gather, device);
+  if (!tile)
+    return cat("the sums of a filter of ", taps_of(gather, 1), " x ", taps_of(gather, 2),
+               " taps, or what a row of dy meets of x, do not fit");
+  if (const std::int64_t units = unit_count(problem, gather, *tile); units > limit32 / 64)
+    return cat(units, " tiles of pixels; expected at most ", limit32 / 64);
+  return "";
+}
+
+double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
+               std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
+  // A second kernel; and the share of multiprocessors on which clusters find a place.
+  constexpr double second_kernel = 6e-6, clusters_share = 0.9;
+  const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
+  const auto all = static_cast<double>(unit_count(problem, gather, tile) * problem.groups / octet);
+  ToeplitzWork work = work_of_unit(gather, tile);
+  work.tiles = std::ceil(all / static_cast<double>(blocks)) *
+               std::ceil(static_cast<double>(blocks) / places);
+  work.bytes = work_of(problem, false).bytes;
+  return toeplitz_seconds(work, device) + (two_steps ? second_kernel : 0);
+}
+
+}  // namespace
+
+bool WgradToeplitzNhwcMmaEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradToeplitzNhwcMmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Tile tile = tile_of(problem, gather, device).value();
+  return filter_gradient_candidates(
+      problem, tiles_of(problem, gather, tile), device, [&](std::int64_t blocks, bool two_steps) {
+        return seconds(problem, gather, tile, blocks, two_steps, device);
+      });
+}
+
+Proposal WgradToeplitzNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                          Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const FilterGradientTiles tiles =
+      tiles_of(problem, gather, tile_of(problem, gather, device).value());
+  return propose(problem, device, candidate.parts,
+                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
+}
+
+Proposal WgradToeplitzNhwcMmaEngine::propose(const ConvolutionProblem& problem,
+                                             const DeviceDescription& device, int cluster,
+                                             int groups) const {
+  const Gather gather = make_gather(problem);
+  const Tile tile = tile_of(problem, gather, device).value();
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const Spatial& pixels = gather.phases.front().pixels;
+  KernelSpec spec = filter_gradient_spec(name(), "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu", name(),
+                                         problem, tiles);
+  spec.tile =
+      cat(tile.p, "x", 16 * tile.columns, " pixels x ", octet, " channels, ", threads, " threads");
+  spec.alignment = channel_vector_bytes;
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  add_filter_gradient_geometry(spec, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("TILE_P", tile.p, "rows of pixels of a tile");
+  add("D_TILES", tile.columns, "16 columns of pixels each");
+  add("STAGES", stages, "boxes in shared memory");
+  add("BOX_ROWS", box_rows);
+  add("TILES_P", ceil_div(pixels[1], tile.p), "of an image");
+  add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
+  add("SHARED_BYTES", tile.shared_memory);
+  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+  out.launch.parameters.resize(sizeof(WgradToeplitzParams));
+  out.launch.maps = {
+      {source_map(problem, gather, {octet, halo_columns(gather, tile.columns), box_rows}), 0, 0,
+       offsetof(WgradToeplitzParams, x)},
+      {output_map(problem, gather, {octet, 16 * tile.columns, box_rows}), 1, 0,
+       offsetof(WgradToeplitzParams, dy)}};
+  return out;
+}
+
+}  // namespace kiln
