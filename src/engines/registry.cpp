@@ -4,7 +4,7 @@
 #include "core/text.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
-#include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/wgrad_dense_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
@@ -58,10 +58,11 @@ std::span<const Engine* const> engines() {
           ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
           WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
-          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradNhwcMmaEngine,
-          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
-          WgradImplicitGemmFmaEngine, WgradDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
-          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,
+          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine,
+          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
+          TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

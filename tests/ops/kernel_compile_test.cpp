@@ -113,6 +113,15 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       for (const char* engine : {"few_input_channels_mma", "few_input_channels_wgmma_swap"})
         add(make_convolution(few.spec, few.x, few.w, few.y), engine);
     }
+    if (layout == KILN_TENSOR_NCHW)
+      for (const char* line :
+           {"mb8ic128ih28oc128kh1", "mb8ic128ih14oc128kh1", "mb8ic136ih7oc136kh1"}) {
+        const ConvolutionOperands dense = operands(line);
+        add(make_convolution(dense.spec, dense.x, dense.w, dense.y), "dense_nchw_wgmma");
+        add(make_convolution_dgrad(dense.spec, dense.w, dense.y, dense.x), "dense_nchw_wgmma");
+        add(make_convolution_wgrad(dense.spec, dense.x, dense.y, dense.w),
+            "wgrad_dense_nchw_wgmma");
+      }
     if (layout == KILN_TENSOR_NHWC) {
       for (const char* line :
            {"g32mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1", "g8mb8ic64ih28oc64kh3ph1",

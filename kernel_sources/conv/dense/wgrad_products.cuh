@@ -11,7 +11,8 @@ constexpr u32 PROMOTE = 16384 / STEP_PIXELS;
 using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, false, true>;
 using Products = WarpgroupProducts<element_t, LEFT, PRODUCTS_A_ROW>;
 
-// Steps of 16 bits: the tensor cores read both operands where they have landed.
+// Steps of 16 bits: the tensor cores read both operands where they have landed, and transpose those
+// of channels-last tensors.
 class TransposedSteps {
   Barriers& barriers_;
   SharedMatrix lefts_, rights_;
@@ -36,7 +37,7 @@ class TransposedSteps {
     products_.begin();
 #pragma unroll
     for (int k = 0; k < STEP_PIXELS / 16; ++k)
-      multiply_from<0>(sums, left.moved(k * (16 * LINE_BYTES)), right.moved(k * (16 * LINE_BYTES)));
+      multiply_from<0>(sums, left.moved(k * SIXTEEN_PIXELS), right.moved(k * SIXTEEN_PIXELS));
     products_.commit();
     products_.template wait<1>();
     release();
@@ -51,11 +52,13 @@ class TransposedSteps {
   }
 
  private:
+  static constexpr int SIXTEEN_PIXELS = PLANAR ? 32 : 16 * LINE_BYTES;
+
   template <int L, class AnySums>
   device_inline void multiply_from(AnySums& sums, const SharedMatrix& left,
                                    const SharedMatrix& right) {
-    products_.template multiply_swizzled<true, true, L>(sums, left.moved(L * SLAB_BYTES), right,
-                                                        true);
+    products_.template multiply_swizzled<!PLANAR, !PLANAR, L>(sums, left.moved(L * SLAB_BYTES),
+                                                              right, true);
     if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
   }
   device_inline void release() {

@@ -11,7 +11,7 @@
 
 struct Params {
   DenseWgradParams common;
-  TensorMap x, dy;
+  TensorMap x[CLASSES], dy[CLASSES];
 };
 
 // The tensor cores transpose operands of 16 bits. Of f32 they take those alone whose reduction lies
@@ -27,10 +27,14 @@ constexpr int TURNED_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = TURNED_AT + TURNED_SLOTS * TURNED_BYTES;
 // Helping warpgroups come first. Of theirs some warps ask for copies, and others turn x.
 constexpr int HELPING_THREADS = 128 * HELPERS;
-constexpr int ASKERS = TURNS ? 2 : 1, TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
+constexpr int ASKERS = CLASSES > 1       ? 4
+                       : TURNS || PLANAR ? 2
+                                         : 1,
+              TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
 constexpr int THREADS = HELPING_THREADS + ADDERS;
 static_assert(STEP_PIXELS % (TURNS ? 32 : 16) == 0 && SLAB_BYTES % 1024 == 0);
-static_assert(TURNS == (TURNED_SLOTS > 0) && SLABS % ASKERS == 0);
+static_assert(TURNS == (TURNED_SLOTS > 0) && (PLANAR || SLABS % ASKERS == 0));
+static_assert(!PLANAR || (!TURNS && STEP_PIXELS == LINE_CHANNELS));
 static_assert(QUADS * ADDERS * static_cast<int>(sizeof(Quad)) <= BARRIERS_AT,
               "sums take the place of stages");
 
@@ -130,10 +134,10 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
       const int row = tile.group * ROWS + tile.row + i * LINE_CHANNELS;
       if constexpr (DY_IN_LINE) {
         const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
-        bulk_load(to, params.dy, landed, at);
+        bulk_load(to, params.dy[0], landed, at);
       } else {
         const BoxAt at(row, pixel.q, pixel.p, pixel.o, pixel.n);
-        bulk_load_im2col(to, params.dy, landed, at.at, TapAt(0, 0, 0).at);
+        bulk_load_im2col(to, params.dy[0], landed, at.at, TapAt(0, 0, 0).at);
       }
     }
     const int w = pixel.q * STRIDE_W + LOWER_W, h = pixel.p * STRIDE_H + LOWER_H,
@@ -142,7 +146,7 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     for (int i = FIRST_COLUMN; i < END - LEFT_SLABS; ++i, to += SLAB_BYTES) {
       const BoxAt at(tile.group * CHANNELS + columns[i].channel, w, h, d, pixel.n);
       const TapAt tap(columns[i].s * APART_W, columns[i].r * APART_H, columns[i].t * APART_D);
-      bulk_load_im2col(to, params.x, landed, at.at, tap.at);
+      bulk_load_im2col(to, params.x[0], landed, at.at, tap.at);
     }
     pixel.advance();
     ring.advance();

@@ -51,41 +51,70 @@ struct ColumnBlock {
   }
 };
 
+// Which of a tile's filters or channels, COUNT of them, comes `number`-th where they are in
+// classes.
+template <int COUNT>
+device_inline int in_class(int number) {
+  constexpr int EACH = COUNT / CLASSES;
+  return CLASSES == 1 ? number : number % EACH * CLASSES + number / EACH;
+}
+
+// Two channels of a quad, CLASSES apart in dw; both: there is a second one.
+struct alignas(2 * sizeof(element_t)) ChannelPair {
+  element_t element[2] = {};
+  device_inline void load(const element_t* from, bool both) {
+    if constexpr (CLASSES == 1) {
+      *this = *reinterpret_cast<const ChannelPair*>(from);
+    } else {
+      element[0] = from[0];
+      if (both) element[1] = from[CLASSES];
+    }
+  }
+  device_inline void store(element_t* to, bool both) const {
+    if constexpr (CLASSES == 1) {
+      *reinterpret_cast<ChannelPair*>(to) = *this;
+    } else {
+      to[0] = element[0];
+      if (both) to[CLASSES] = element[1];
+    }
+  }
+};
+
 // Quad `quad` of thread `adder`, finished, goes to dw.
 device_inline void store_quad(const DenseWgradParams& params, const WgradTile& tile, int quad,
                               int adder, const Quad& total) {
   const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
   const int lane = adder % 32, warp = adder / 32 % 4, group = adder / 128;
-  const int block = tile.block + product / PRODUCTS_A_BLOCK;
+  const int column = in_class<BLOCK_RIGHT>(product * 8 + lane % 4 * 2);
+  const int block = tile.block + column / LINE_CHANNELS;
   if (block >= COLUMN_BLOCKS) return;
   const ColumnBlock columns(block);
-  const int channel = columns.channel + product % PRODUCTS_A_BLOCK * 8 + lane % 4 * 2;
+  const int channel = columns.channel + column % LINE_CHANNELS;
   if (channel >= CHANNELS) return;  // channels come in fours
   const compute_t alpha = static_cast<compute_t>(params.alpha);
   const compute_t beta = static_cast<compute_t>(params.beta);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = tile.row + group * GROUP_ROWS + left * 64 + warp * 16 + half * 8 + lane / 4;
+    const int row = tile.row + in_class<TILE_ROWS>(group * GROUP_ROWS + left * 64 + warp * 16 +
+                                                   half * 8 + lane / 4);
     if (row >= ROWS) continue;
     if (PACKED > 1 && row / (ROWS / PACKED) != channel / (CHANNELS / PACKED)) continue;
-    struct alignas(2 * sizeof(element_t)) Pair {
-      element_t element[2];
-    };
-    Pair* const to = reinterpret_cast<Pair*>(
-        static_cast<element_t*>(params.dw) + DW_FIRST +
-        static_cast<i64>(tile.group * ROWS + row) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
-        columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S +
-        (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel));
-    Pair pair;
+    element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
+                          static_cast<i64>(tile.group * ROWS + row) * DW_STRIDE_ROW +
+                          columns.t * DW_STRIDE_T + columns.r * DW_STRIDE_R +
+                          columns.s * DW_STRIDE_S +
+                          (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel);
+    ChannelPair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
+    const bool both = CLASSES == 1 || channel + CLASSES < CHANNELS;
     if (beta != compute_t(0)) {
-      pair = *to;
+      pair.load(to, both);
       value[0] += beta * to_compute(pair.element[0]);
       value[1] += beta * to_compute(pair.element[1]);
     }
     pair.element[0] = from_compute<element_t>(value[0]);
     pair.element[1] = from_compute<element_t>(value[1]);
-    *to = pair;
+    pair.store(to, both);
   }
 }
 

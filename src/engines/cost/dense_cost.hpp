@@ -16,6 +16,7 @@ struct DenseWork {
   int pixels = 0, rows = 0;  // of a tile
   int warpgroups = 0;        // that multiply
   int line_bytes = 128;
+  bool half_lines = false;  // results leave in lines of 64 bytes
   std::vector<Phase> phases{};
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each

@@ -111,6 +111,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
+  work.half_lines = planar && tile.planar_slab_pixels() < 64;
   const std::vector<Operand> operands = operands_of(problem);
   for (const Operand& operand : operands)
     if (operand.name == std::string_view("w"))

@@ -7,6 +7,8 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/wgrad/product.hpp"
 
 namespace kiln {
 namespace {
@@ -83,20 +85,31 @@ TensorMapSpec class_filter_map(const ConvolutionProblem& problem, const Gather& 
   return map;
 }
 
-}  // namespace
-
-std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                           const DeviceDescription& device) {
-  if (size_of(problem.type()) != 2)
-    return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
-  if (std::string reason = dense_product_refusal(problem, gather, device); !reason.empty())
-    return reason;
+// Of images as they lie.
+std::string place_refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.most_taps() != 1)
     return cat("the filter has ", gather.most_taps(), " taps; expected one");
   if (gather.phases.size() > 1 || gather.stride != Spatial{1, 1, 1} || phase.origin != Spatial{} ||
       phase.pixels != gather.source)
     return "a stride or padding, so that pixels of the output are not those of the input";
+  return "";
+}
+
+std::string type_refusal(const ConvolutionProblem& problem) {
+  if (size_of(problem.type()) == 2) return "";
+  return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
+}
+
+}  // namespace
+
+std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                           const DeviceDescription& device) {
+  if (std::string reason = type_refusal(problem); !reason.empty()) return reason;
+  if (std::string reason = dense_product_refusal(problem, gather, device); !reason.empty())
+    return reason;
+  if (std::string reason = place_refusal(gather); !reason.empty()) return reason;
+  const Gather::Phase& phase = gather.phases.front();
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   for (const auto& [tensor, strides] :
        {std::pair(dgrad ? "dy" : "x", gather.source_strides),
@@ -143,6 +156,49 @@ std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, cons
   add(maps.result(), gather.rows, gather.out_strides, slab);
   if (problem.epilogue.residual) add("z", gather.rows, problem.z_strides, slab);
   return std::move(maps.all);
+}
+
+std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device) {
+  if (std::string reason = type_refusal(problem); !reason.empty()) return reason;
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
+    return std::move(refused->reason);
+  if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
+  if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
+  if (std::string reason = place_refusal(gather); !reason.empty()) return reason;
+  const Gather::Phase& phase = gather.phases.front();
+  if (problem.batch * phase.out_pixels() > limit32 / 2)
+    return cat(problem.batch * phase.out_pixels(), " pixels of dy; expected at most ", limit32 / 2);
+  if (problem.alignment < vector * element)
+    return cat("the alignment is ", problem.alignment,
+               " bytes; expected 16, as the copy engine has it");
+  for (const auto& [tensor, strides] :
+       {std::pair("x", gather.source_strides), {"dy", gather.out_strides}})
+    if (std::string reason = tensor_refusal(tensor, strides, phase.pixels); !reason.empty())
+      return reason;
+  if (gather.w_channel != 1 || gather.w_row % 2 != 0 || gather.channels % 2 != 0)
+    return "the channels of dw are not contiguous, in pairs";
+  const std::int64_t classes = planar_classes(problem, gather);
+  for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
+    if (gather.groups > 1 && count % classes != 0)
+      return cat(count, " ", what, " channels a group, of planes that begin at multiples of 16 ",
+                 "bytes every ", classes, " of them; expected a multiple of that");
+  return "";
+}
+
+std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,
+                                             const Gather& gather, std::int64_t channels,
+                                             std::int64_t filters) {
+  std::vector<TensorMapSpec> maps;
+  const std::int64_t classes = planar_classes(problem, gather),
+                     plane = gather.phases.front().out_pixels();
+  for (std::int64_t i = 0; i < classes; ++i)
+    maps.push_back(plane_map(problem, gather.channels * gather.groups, plane, gather.source_strides,
+                             i, classes, {line_pixels, channels / classes, 1}));
+  for (std::int64_t i = 0; i < classes; ++i)
+    maps.push_back(plane_map(problem, gather.rows * gather.groups, plane, gather.out_strides, i,
+                             classes, {line_pixels, filters / classes, 1}));
+  return maps;
 }
 
 }  // namespace kiln

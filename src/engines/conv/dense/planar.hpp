@@ -18,6 +18,10 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
 // Channels are equal modulo that to those with which they share a map. Of one that is not refused.
 std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gather);
 
+// The same of a filter gradient, of which `gather` is the forward pass.
+std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                 const DeviceDescription& device);
+
 // What a tile takes at a time.
 struct PlanarBoxes {
   DenseLines lines;          // of the filter: channels of a step
@@ -29,5 +33,10 @@ struct PlanarBoxes {
 // In the order of kernel_sources/conv/dense/params.h.
 std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, const Gather& gather,
                                          const PlanarBoxes& boxes);
+
+// Those of x, a class each, then those of dy: lines of 64 pixels of so many channels and filters.
+std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,
+                                             const Gather& gather, std::int64_t channels,
+                                             std::int64_t filters);
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
-// Filter gradient of channels-last tensors of 16 bits, and of f32 in TF32, on Hopper, whose copy
-// engine brings operands to warpgroups that multiply them.
+// Filter gradient on Hopper, whose copy engine brings operands to warpgroups that multiply them: of
+// channels-last tensors of 16 bits, and of f32 in TF32; of channels-first ones of 16 bits, with a
+// filter of one tap.
 #pragma once
 
 #include <span>
@@ -14,9 +15,10 @@ namespace kiln {
 // divide the filters, `left` times 64 each; all `right` columns are each one's.
 struct WgradDenseTile {
   int consumers, left, right;
-  int step_pixels;  // of dy that a stage holds
-  int element = 2;  // bytes of an operand's
-  int helpers = 1;  // warpgroups that ask for copies and, of f32, turn x
+  int step_pixels;      // of dy that a stage holds
+  int element = 2;      // bytes of an operand's
+  int helpers = 1;      // warpgroups that ask for copies and, of f32, turn x
+  bool planar = false;  // channels first
 
   bool turns() const { return element == 4; }
   int filters() const { return consumers * left * 64; }
@@ -29,22 +31,39 @@ struct WgradDenseTile {
 };
 std::string describe(const WgradDenseTile& tile);
 
-class WgradDenseNhwcWgmmaEngine final : public Engine {
+class WgradDenseWgmmaEngine : public Engine {
  public:
-  const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
   bool is_for(const Problem& problem) const override;
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  static std::span<const WgradDenseTile> tiles(DataType type);
+  std::span<const WgradDenseTile> tiles(DataType type) const;
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
   // workspace.
   Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
                    int groups) const;
   std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                               int groups) const;
+
+ protected:
+  explicit WgradDenseWgmmaEngine(bool planar) : planar_(planar) {}
+
+ private:
+  bool planar_;  // channels first
+};
+
+class WgradDenseNhwcWgmmaEngine final : public WgradDenseWgmmaEngine {
+ public:
+  WgradDenseNhwcWgmmaEngine() : WgradDenseWgmmaEngine(false) {}
+  const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
+};
+
+class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
+ public:
+  WgradDenseNchwWgmmaEngine() : WgradDenseWgmmaEngine(true) {}
+  const char* name() const override { return "wgrad_dense_nchw_wgmma"; }
 };
 
 }  // namespace kiln

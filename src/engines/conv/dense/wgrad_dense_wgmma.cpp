@@ -1,4 +1,4 @@
-#include "engines/conv/dense/wgrad_dense_nhwc_wgmma.hpp"
+#include "engines/conv/dense/wgrad_dense_wgmma.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "engines/choice.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/planar.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/dense_cost.hpp"
@@ -19,6 +20,7 @@ namespace {
 constexpr int line_bytes = 128;  // of channels of a pixel
 constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 constexpr int quad_bytes = 16;
+constexpr const char* kernel_name = "wgrad_dense_wgmma";
 
 constexpr WgradDenseTile half_tiles[] = {
     {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64},
@@ -32,6 +34,17 @@ constexpr WgradDenseTile half_tiles[] = {
     {.consumers = 1, .left = 1, .right = 192, .step_pixels = 64},
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 128},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 128},
+};
+constexpr WgradDenseTile planar_tiles[] = {
+    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64, .planar = true},
+    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64, .planar = true},
+    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64, .planar = true},
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64, .planar = true},
+    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64, .planar = true},
+    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 64, .planar = true},
+    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 64, .planar = true},
+    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .planar = true},
+    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .planar = true},
 };
 // The more filters a tile has, the less of x is turned for each.
 constexpr WgradDenseTile single_tiles[] = {
@@ -86,6 +99,8 @@ std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
 }
 std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
+  // Of channels-first tensors, a step's pixels are of one plane.
+  if (tile.planar) return problem.batch * ceil_div(problem.out_pixels(), tile.step_pixels);
   return ceil_div(pixels_of(problem), tile.step_pixels);
 }
 
@@ -172,7 +187,7 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
                        const ConvolutionProblem& problem, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   KernelSpec spec;
-  spec.engine = "wgrad_dense_nhwc_wgmma";
+  spec.engine = tile.planar ? "wgrad_dense_nchw_wgmma" : "wgrad_dense_nhwc_wgmma";
   spec.file = cat("conv/dense/", entry, ".cu");
   spec.entry = entry;
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -192,6 +207,8 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("DW_STRIDE_T", gather.w_tap[0]);
   add("DW_STRIDE_R", gather.w_tap[1]);
   add("DW_STRIDE_S", gather.w_tap[2]);
+  add("PLANAR", tile.planar, "pixels of a channel lie side by side");
+  add("CLASSES", tile.planar ? planar_classes(problem, gather) : 1, "PLANAR: of channels");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 filters of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns");
@@ -214,19 +231,22 @@ std::string describe(const WgradDenseTile& tile) {
              " stages of ", tile.step_pixels, " pixels");
 }
 
-std::span<const WgradDenseTile> WgradDenseNhwcWgmmaEngine::tiles(DataType type) {
+std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(DataType type) const {
+  if (planar_) return planar_tiles;
   if (size_of(type) == 4) return single_tiles;
   return half_tiles;
 }
 
-bool WgradDenseNhwcWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+bool WgradDenseWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 // Kernel 2 i is tile i's in one step, 2 i + 1 in two.
-std::variant<std::vector<Candidate>, Refusal> WgradDenseNhwcWgmmaEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+  if (std::string reason = planar_ ? planar_wgrad_refusal(problem, gather, device)
+                                   : refusal(problem, gather, device);
+      !reason.empty())
     return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   const std::span<const WgradDenseTile> all = tiles(problem.type());
@@ -251,8 +271,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseNhwcWgmmaEngine::candida
   return candidates;
 }
 
-Proposal WgradDenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                         Candidate candidate) const {
+Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                     Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const WgradDenseTile& tile =
       tiles(problem.type())[static_cast<std::size_t>(candidate.kernel / 2)];
@@ -261,16 +281,16 @@ Proposal WgradDenseNhwcWgmmaEngine::make(const Problem& any, const DeviceDescrip
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
 }
 
-std::size_t WgradDenseNhwcWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
-                                                       const ConvolutionProblem& problem,
-                                                       int groups) const {
+std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
+                                                   const ConvolutionProblem& problem,
+                                                   int groups) const {
   return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
                                   tile.consumers * 128 * quad_bytes);
 }
 
-Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
-                                            const ConvolutionProblem& problem, int cluster,
-                                            int groups) const {
+Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
+                                        const ConvolutionProblem& problem, int cluster,
+                                        int groups) const {
   const Gather gather = make_gather(problem);
   const Gather::Phase& phase = gather.phases.front();
   const DensePhase places = dense_phase(gather, phase);
@@ -278,7 +298,7 @@ Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
   const bool line = in_line(gather.out_strides, phase.pixels);
   Proposal out;
   KernelSpec& spec = out.kernel;
-  spec = shared_spec(name(), tile, problem, gather);
+  spec = shared_spec(kernel_name, tile, problem, gather);
   spec.tile = cat(describe(tile), partial ? ", two steps" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = 16;
@@ -298,6 +318,8 @@ Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
   add("LOWER_D", places.lower[2], "the lowest tap of the first pixel");
   add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);
+  add("X_STRIDE_CHANNEL", gather.source_strides[1]);
+  add("DY_STRIDE_CHANNEL", gather.out_strides[1]);
   add("DY_IN_LINE", line, "all pixels of dy are equally far apart");
   add("PARTIAL", partial, "sums go to the workspace");
   add("STEP_PIXELS", std::int64_t{tile.step_pixels});
@@ -330,10 +352,14 @@ Proposal WgradDenseNhwcWgmmaEngine::propose(const WgradDenseTile& tile,
   set_params(launch);
   constexpr std::uint8_t x = 0, dy = 1;
   const PixelBox box{line_channels(tile), tile.step_pixels};
-  launch.maps = {{dense_source_map(problem, gather, phase, box), x, 0,
-                  static_cast<std::uint16_t>(sizeof params)},
-                 {dense_pixel_map(problem, gather, phase, gather.out_strides, line, box), dy, 0,
-                  static_cast<std::uint16_t>(sizeof params + sizeof(TensorMap))}};
+  const std::vector<TensorMapSpec> maps =
+      tile.planar
+          ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())
+          : std::vector{dense_source_map(problem, gather, phase, box),
+                        dense_pixel_map(problem, gather, phase, gather.out_strides, line, box)};
+  for (std::size_t i = 0; i < maps.size(); ++i)
+    launch.maps.push_back({maps[i], i < maps.size() / 2 ? x : dy, 0,
+                           static_cast<std::uint16_t>(sizeof params + i * sizeof(TensorMap))});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   out.set_cluster(cluster);

@@ -1,5 +1,6 @@
-// Filter gradient of channels-last tensors on Hopper: a matrix product of dy and x, summed over
-// pixels of dy that follow each other. The copy engine brings STEP_PIXELS of them at a time to
+// Filter gradient on Hopper, of channels-last tensors or, with a filter of one tap, channels-first
+// ones (PLANAR, wgrad_planar.cuh): a matrix product of dy and x, summed over pixels of dy that
+// follow each other. The copy engine brings STEP_PIXELS of them at a time to
 // shared memory, pixel by pixel (wgrad_stages.cuh). Operands of 16 bits are multiplied where they
 // have landed; of f32, in TF32, x is turned there first, and dy goes through registers
 // (wgrad_turn.cuh).
@@ -8,6 +9,7 @@
 // that share a tile take pixels one after the other: those of a cluster add up their sums in the
 // order of their ranks through shared memory; groups of them (PARTIAL) leave sums in the workspace,
 // which a second step (wgrad_dense_finish.cu) adds up in order.
+#include "conv/dense/wgrad_planar.cuh"
 #include "conv/dense/wgrad_turn.cuh"
 #include "target/shared_memory.cuh"
 #include "target/warpgroup.cuh"
@@ -60,8 +62,13 @@ device_inline void help(const Params& params, const Share& share, unsigned char*
                         Barriers& barriers) {
   const int warp = static_cast<int>(thread_x() / 32);
   if constexpr (ASKER < ASKERS) {
-    if (thread_x() == ASKER * 32)
-      produce<SLABS * ASKER / ASKERS, SLABS*(ASKER + 1) / ASKERS>(params, share, memory, barriers);
+    if (thread_x() == ASKER * 32) {
+      if constexpr (PLANAR)
+        produce_planar<ASKER>(params, share, memory, barriers);
+      else
+        produce<SLABS * ASKER / ASKERS, SLABS*(ASKER + 1) / ASKERS>(params, share, memory,
+                                                                    barriers);
+    }
     help<ASKER + 1>(params, share, memory, barriers);
   } else if constexpr (TURNS) {
     if (warp >= ASKERS) turn(share, memory, barriers, warp - ASKERS);
@@ -97,7 +104,7 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
   }
 }
 
-KILN_KERNEL(wgrad_dense_nhwc_wgmma, THREADS, 1, Params, params) {
+KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   Sums sums;
   sums.declare();
   unsigned char* const memory = shared_array<unsigned char, BARRIERS_AT>(0);
@@ -105,8 +112,11 @@ KILN_KERNEL(wgrad_dense_nhwc_wgmma, THREADS, 1, Params, params) {
   const Share share(params.common, cluster_number());
   if (thread_x() == 0) {
     barriers.init();
-    prefetch_map(params.x);
-    prefetch_map(params.dy);
+#pragma unroll
+    for (int i = 0; i < CLASSES; ++i) {
+      prefetch_map(params.x[i]);
+      prefetch_map(params.dy[i]);
+    }
   }
   block_barrier();
   const int adder = static_cast<int>(thread_x()) - HELPING_THREADS;
