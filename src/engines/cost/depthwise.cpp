@@ -19,18 +19,19 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 // of each block.
 constexpr double sliding_first_clocks = 2000;
 
-// Counted, not measured. Instructions of a pair of channels of a place (read and converted), of a
-// pair of weights from shared memory, of a result; what share of the rate so many warps of a
-// scheduler reach; clocks of a block before its first tile, and of each tile's barrier and first
-// reads; how much of memory's rate is reached.
-constexpr double halo_place = 4, halo_weight = 2, halo_result = 6, halo_share = 0.85,
-                 halo_waiting_warps = 0.8, halo_first_clocks = 5000, halo_tile_clocks = 400,
-                 halo_memory_share = 0.75;
+// By an H200's times of 3x3 to 7x7 in 16 bits. Instructions of a pair of channels of a place (read
+// and converted), of a pair of weights from shared memory, of a result; what share of the rate so
+// many warps of a scheduler reach; clocks of a block before its first tile, of an instruction when
+// it comes from memory for the first time, and of each tile's barrier and first reads; how much of
+// memory's rate is reached.
+constexpr double halo_place = 4, halo_weight = 2, halo_result = 8, halo_share = 0.92,
+                 halo_waiting_warps = 0.35, halo_first_clocks = 3000, halo_first_instruction = 5,
+                 halo_tile_clocks = 500, halo_memory_share = 0.8;
 
 // Counted too. Clocks of a multiprocessor for a pixel of the halo and of the result, for a box and
 // a weight; of a tile's barriers; what share of the tensor cores' rate two warps a scheduler reach.
-constexpr double toeplitz_pixel_clocks = 0.15, toeplitz_result_clocks = 1.0,
-                 toeplitz_box_clocks = 900, toeplitz_weight_clocks = 4, toeplitz_tile_clocks = 1500,
+constexpr double toeplitz_pixel_clocks = 0.15, toeplitz_result_clocks = 1.3,
+                 toeplitz_box_clocks = 1100, toeplitz_weight_clocks = 4, toeplitz_tile_clocks = 1500,
                  toeplitz_share = 0.8, toeplitz_memory_share = 0.6;
 
 }  // namespace
@@ -58,12 +59,13 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
                         work.results * halo_result;
   const double beside =
       std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
-  // Warps are dealt to the schedulers whole.
-  const double dealt = std::ceil(beside * work.warps / schedulers);
+  // Warps are dealt to the schedulers whole, but each block's begin at another one.
+  const double warps = beside * work.warps / schedulers, dealt = (warps + std::ceil(warps)) / 2;
   const double tile = issued * dealt * (1 + halo_waiting_warps / dealt) / halo_share;
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));
-  const double clocks = halo_first_clocks + rounds * work.tiles * (tile + halo_tile_clocks);
-  return clocks_to_seconds(clocks, work.bytes / halo_memory_share, device);
+  const double clocks = halo_first_clocks + issued * halo_first_instruction +
+                        rounds * work.tiles * (tile + halo_tile_clocks);
+  return clocks_to_seconds(clocks, work.bytes * work.lines_share / halo_memory_share, device);
 }
 
 double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device) {

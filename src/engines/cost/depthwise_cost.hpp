@@ -11,7 +11,7 @@ struct DepthwiseHaloWork {
   double products = 0, places = 0, weights = 0, results = 0;  // pairs of channels, but products
   double warps = 0, resident = 0;  // of a block; blocks of a multiprocessor
   double tiles = 0, blocks = 0;    // tiles of a block; blocks in all
-  double halo_bytes = 0;           // of a tile of a block
+  double lines_share = 1;          // what memory moves for lines of channels, against these
   double bytes = 0;                // of the operands and the result, once each
 };
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);

@@ -6,7 +6,6 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
@@ -55,6 +54,26 @@ std::int64_t registers_of(const Gather& gather, const DepthwiseHaloTile& tile, b
          address_registers;
 }
 
+// What memory and the L2 cache move for lines of so many bytes, against those: by times of an H200.
+double moved_share(std::int64_t line_bytes) {
+  constexpr double whole = 1, sectors = 1.05, parts = 1.8;
+  return line_bytes % 64 == 0 ? whole : line_bytes % 32 == 0 ? sectors : parts;
+}
+
+// Vectors of 16 bytes of channels of a block, out of so many: as many as lie in whole sectors of
+// memory, or leave few of the last block's idle.
+std::int64_t vectors_of(std::int64_t all, std::int64_t most) {
+  std::int64_t best = 1;
+  double least = 0;
+  for (std::int64_t vectors = 1; vectors <= std::min(all, most); ++vectors) {
+    const double cost = static_cast<double>(round_up(all, vectors)) *
+                        moved_share(vectors * channel_vector_bytes) *
+                        (1 + 0.5 / static_cast<double>(vectors));
+    if (least == 0 || cost <= least) best = vectors, least = cost;
+  }
+  return best;
+}
+
 std::optional<Layout> lay(const DepthwiseHaloTile& tile, const ConvolutionProblem& problem,
                           const Gather& gather, const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
@@ -63,7 +82,7 @@ std::optional<Layout> lay(const DepthwiseHaloTile& tile, const ConvolutionProble
   out.tile = tile;
   // Lines of a halo are whole 16 bytes.
   const std::int64_t vector = channel_vector(problem.type());
-  out.lanes = depthwise_lanes(problem.groups / vector, tile.lanes * pair / vector) * vector / pair;
+  out.lanes = vectors_of(problem.groups / vector, tile.lanes * pair / vector) * vector / pair;
   out.channel_tiles = ceil_div(problem.groups, out.lanes * pair);
   const std::int64_t all_columns = ceil_div(pixels[2], tile.q),
                      all_strips = ceil_div(pixels[1], tile.p);
@@ -132,10 +151,10 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
   const std::int64_t blocks = blocks_of(problem, layout, device);
   work.tiles = static_cast<double>(ceil_div(std::max<std::int64_t>(tiles, 1), blocks));
   work.blocks = static_cast<double>(blocks * layout.channel_tiles);
-  work.halo_bytes =
-      static_cast<double>(places_met(gather, 1, layout.strips * tile.p) *
-                          places_met(gather, 2, layout.columns * tile.q) * layout.lanes * pair) *
-      static_cast<double>(size_of(problem.type()));
+  work.lines_share =
+      moved_share(layout.lanes * pair * static_cast<std::int64_t>(size_of(problem.type()))) *
+      static_cast<double>(layout.channel_tiles * layout.lanes * pair) /
+      static_cast<double>(problem.groups);
   work.bytes = work_of(problem, false).bytes;
   return depthwise_halo_seconds(work, device);
 }

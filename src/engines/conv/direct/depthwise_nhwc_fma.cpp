@@ -148,7 +148,7 @@ double DepthwiseNhwcFmaEngine::seconds(const Problem& any, const DeviceDescripti
   // What a multiprocessor multiplies and adds a second, where elements of 16 bits are converted, by
   // an H200's times of 3x3 to 7x7, and where not; and how much of memory's rate is reached.
   const double products = size_of(std::get<ConvolutionProblem>(any).type()) == 2 ? 41e9 : 128e9;
-  constexpr double memory_share = 0.75;
+  constexpr double memory_share = 0.5;
   // Counted, not measured: of several channels a group every weight is read for a few pixels alone.
   constexpr double group_share = 0.6;
   const auto& problem = std::get<ConvolutionProblem>(any);

@@ -123,7 +123,8 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   // A second kernel; and the share of multiprocessors on which clusters find a place.
   constexpr double second_kernel = 6e-6, clusters_share = 0.9;
   const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
-  const auto all = static_cast<double>(unit_count(problem, gather, tile) * problem.groups / octet);
+  const auto all =
+      static_cast<double>(unit_count(problem, gather, tile) * (problem.groups / octet));
   ToeplitzWork work = work_of_unit(gather, tile);
   work.tiles = std::ceil(all / static_cast<double>(blocks)) *
                std::ceil(static_cast<double>(blocks) / places);
