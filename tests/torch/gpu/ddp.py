@@ -4,8 +4,8 @@ torchrun, PyTorch's own convolutions (cuDNN with benchmark=True) beside Kiln's.
 
     tests/torch/gpu/ddp.py --results FOLDER [--gpus 1,2,4,8] [--modes amp,f32] [--network resnet50]
 
-FOLDER gets a file for each mode and number of GPUs, which a later run does not measure again, and
-ddp.csv, the table of all of them.
+FOLDER gets a file for each mode, batch and number of GPUs, which a later run does not measure again, and
+ddp.csv, the table of all of them. --speed-only leaves out losses and first steps.
 
 Checked, with exit status 1 where it does not hold: all ranks hold the same parameters, bit for bit,
 after the last step; the losses are those of one GPU with the whole batch, as closely as PyTorch's own
@@ -19,6 +19,7 @@ Without a GPU, `--network small --gpus 1,2` runs the same over gloo on the host 
 import argparse
 import csv
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -201,6 +202,7 @@ def work(arguments):
         out["times"] = throughput(training)
         out["native_results"] = kiln.torch.report().native
         del training
+    if not arguments.first_step_only and not arguments.speed_only:
         out["losses"] = {way: losses(arguments, way) for way in WAYS}
     if dist.get_rank() == 0:
         pathlib.Path(arguments.result).write_text(json.dumps(out))
@@ -215,7 +217,7 @@ def launch(arguments, gpus, mode, cache, *more):
             [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}", __file__,
              "--worker", "--result", str(result), "--mode", mode, "--network", arguments.network,
              "--batch", str(arguments.batch), "--whole-batch", str(arguments.whole_batch),
-             "--steps", str(arguments.steps), *more],
+             "--steps", str(arguments.steps), *(["--speed-only"] if arguments.speed_only else []), *more],
             check=True, env={**os.environ, "KILN_CACHE_DIR": str(cache)})
         return json.loads(result.read_text())
 
@@ -232,44 +234,48 @@ def rows_of(result, mode, gpus, base):
     """The table's rows. `base` gets the results of the fewest GPUs of a mode, beside which others stand."""
     found, empty = result["found"], result["empty"]
     for way in WAYS:
-        times, curve = found["times"][way], found["losses"][way]
+        times, losses = found["times"][way], found["losses"][way]["losses"] if empty else []
         images = result["batch"] * gpus / times["step_ms"] * 1e3
-        one = base.setdefault((mode, way), {"images": images / gpus, "losses": curve["losses"]})
-        own = way == "kiln"
-        yield dict(zip(COLUMNS, [
-            *result["about"], result["network"], mode, gpus, way, result["batch"], round(times["step_ms"], 3),
-            round(images, 1),
-            round(images / gpus / one["images"], 4), round(times["reduce_ms"], 3),
-            round(times["hidden"], 3) if gpus > 1 else "",
-            round(empty["first_step_s"], 2) if own else "", round(found["first_step_s"], 2) if own else "",
-            empty["compiled"] if own else "", result["kernels"] if own else "", result["whole_batch"],
-            round(curve["losses"][0], 6), round(curve["losses"][-1], 6), f"{difference(curve['losses'], one['losses']):.1e}",
-        ]))
+        one = base.setdefault((mode, result["batch"], way), {"images": images / gpus, "losses": losses})
+        row = [*result["about"], result["network"], mode, gpus, way, result["batch"], round(times["step_ms"], 3),
+               round(images, 1), round(images / gpus / one["images"], 4), round(times["reduce_ms"], 3),
+               round(times["hidden"], 3) if gpus > 1 else ""]
+        if empty and way == "kiln":
+            row += [round(empty["first_step_s"], 2), round(found["first_step_s"], 2), empty["compiled"], result["kernels"]]
+        else:
+            row += [""] * 4
+        if empty:
+            row += [result["whole_batch"], round(losses[0], 6), round(losses[-1], 6),
+                    f"{difference(losses, one['losses']):.1e}"]
+        yield dict(itertools.zip_longest(COLUMNS, row, fillvalue=""))
 
 
 def faults(result, mode, gpus, base):
     """What does not hold, in sentences."""
     found, empty, kernels = result["found"], result["empty"], result["kernels"]
     name = f"{mode} on {gpus} GPUs"
+    if found["native_results"]:
+        yield f"{name}: {found['native_results']} results were PyTorch's own"
+    if not empty:
+        return
     for way in WAYS:
         if not found["losses"][way]["same"]:
             yield f"{name}, {way}: the parameters of the ranks differ after the last step"
-    native, own = (difference(found["losses"][way]["losses"], base[mode, way]["losses"]) for way in WAYS)
+    native, own = (
+        difference(found["losses"][way]["losses"], base[mode, result["batch"], way]["losses"]) for way in WAYS)
     if own > max(3 * native, 1e-4):
         yield f"{name}: losses differ from one GPU's by {own:.1e}, PyTorch's own by {native:.1e}"
     if empty["compiled"] != kernels:
         yield f"{name}: {empty['compiled']} compilations for {kernels} kernels"
     if found["compiled"]:
         yield f"{name}: {found['compiled']} compilations with a full kernel cache"
-    if found["native_results"]:
-        yield f"{name}: {found['native_results']} results were PyTorch's own"
 
 
 def measure(arguments, mode, gpus):
     """One number of GPUs: a process group that meets an empty kernel cache, then one that meets a full one."""
     started = time.time()
     with tempfile.TemporaryDirectory() as cache:
-        empty = launch(arguments, gpus, mode, cache, "--first-step-only")
+        empty = None if arguments.speed_only else launch(arguments, gpus, mode, cache, "--first-step-only")
         kernels = stored_kernels(cache)
         found = launch(arguments, gpus, mode, cache)
     print(f"ddp: {mode}, {gpus} GPUs: {time.time() - started:.0f} s", flush=True)
@@ -280,14 +286,14 @@ def measure(arguments, mode, gpus):
 def tabulate(folder):
     """Writes the table of all results in the folder; returns what does not hold."""
     results = {}
-    for path in folder.glob("*-*.json"):
-        mode, gpus = path.stem.split("-")
-        results[mode, int(gpus)] = json.loads(path.read_text())
+    for path in folder.glob("*-*-*.json"):
+        mode, batch, gpus = path.stem.split("-")
+        results[mode, int(batch), int(gpus)] = json.loads(path.read_text())
     failures, base = [], {}
     with open(folder / "ddp.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        for (mode, gpus), result in sorted(results.items()):
+        for (mode, _, gpus), result in sorted(results.items()):
             for row in rows_of(result, mode, gpus, base):
                 writer.writerow(row)
                 print("ddp:", *(f"{k}={v}" for k, v in list(row.items())[4:] if v != ""), flush=True)
@@ -304,7 +310,7 @@ def drive(arguments):
     folder.mkdir(parents=True, exist_ok=True)
     for mode in arguments.modes.split(","):
         for gpus in [n for n in asked if n <= devices]:
-            path = folder / f"{mode}-{gpus}.json"
+            path = folder / f"{mode}-{arguments.batch}-{gpus}.json"
             if not path.exists():
                 path.write_text(json.dumps(measure(arguments, mode, gpus)))
     failures = tabulate(folder)
@@ -322,6 +328,7 @@ def main(given=None):
     parser.add_argument("--batch", type=int, default=64, help="images a GPU, where speed is measured")
     parser.add_argument("--whole-batch", type=int, default=64, help="images of all GPUs, where losses are compared")
     parser.add_argument("--steps", type=int, default=50, help="of the losses")
+    parser.add_argument("--speed-only", action="store_true", help="no losses, no first steps")
     for name in ("--worker", "--first-step-only"):
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     for name in ("--mode", "--result"):
