@@ -89,6 +89,20 @@ BOOST_AUTO_TEST_CASE(planes) {
   }
 }
 
+// What a stride leaves of x is copied first.
+BOOST_AUTO_TEST_CASE(strides) {
+  if (!has_warpgroups()) return;
+  for (const char* line :
+       {"mb2ic72ih16oc136kh1sh2", "mb3ic64ih13iw14oc72kh1sh2", "mb2ic40iw37oc72kw1sw3"}) {
+    OperationCase item = integers_of(nchw(line));
+    item.scalars = {.alpha = -2, .beta = 3};
+    item.fill_integers(7, 2);
+    const std::string fault = item.exact_fault(item.run_plan(
+        FinalizeOptions{.terms = {.only_engine = engine.name(), .workspace = most_workspace}}));
+    BOOST_TEST(fault.empty(), line << ": " << fault);
+  }
+}
+
 // Groups by themselves and in packs.
 BOOST_AUTO_TEST_CASE(groups) {
   if (!has_warpgroups()) return;

@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/picked_pixels.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -148,15 +149,17 @@ std::span<const DenseTile> DenseWgmmaEngine::tiles() const {
 std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem = with_turned_filter(asked);
+  const ConvolutionProblem problem =
+      planar_ ? with_picked_pixels(asked) : with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   if (std::string reason = planar_ ? planar_refusal(problem, gather, device)
                                    : dense_refusal(problem, gather, device);
       !reason.empty())
     return Refusal{std::move(reason)};
   constexpr int least_stages = 3;
-  if (turns_filter(asked))
-    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
+  if (planar_ ? picks_pixels(asked) : turns_filter(asked))
+    if (std::string reason = planar_ ? picked_pixels_refusal(asked) : turned_filter_refusal(asked);
+        !reason.empty())
       return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
@@ -166,8 +169,9 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {
-    candidate.seconds += turned_filter_seconds(asked, device);
-    candidate.workspace = turned_filter_bytes(asked);
+    candidate.seconds +=
+        planar_ ? picked_pixels_seconds(asked, device) : turned_filter_seconds(asked, device);
+    candidate.workspace = planar_ ? picked_pixels_bytes(asked) : turned_filter_bytes(asked);
   }
   if (candidates.empty())
     return Refusal{cat(gather.rows, " output channels a group; expected a multiple of 16, so that ",
@@ -183,7 +187,8 @@ Proposal DenseWgmmaEngine::make(const Problem& any, const DeviceDescription& dev
 
 Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& asked,
                                    const DeviceDescription& device) const {
-  const ConvolutionProblem problem = with_turned_filter(asked);
+  const ConvolutionProblem problem =
+      planar_ ? with_picked_pixels(asked) : with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   const Layout layout = lay(tile, problem, gather, planar_);
   const std::int64_t images = images_of(tile, gather, planar_);
@@ -265,7 +270,8 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
-  return behind_turned_filter(std::move(out), asked, device);
+  return planar_ ? behind_picked_pixels(std::move(out), asked, device)
+                 : behind_turned_filter(std::move(out), asked, device);
 }
 
 }  // namespace kiln

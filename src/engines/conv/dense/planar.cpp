@@ -92,7 +92,9 @@ std::string place_refusal(const Gather& gather) {
     return cat("the filter has ", gather.most_taps(), " taps; expected one");
   if (gather.phases.size() > 1 || gather.stride != Spatial{1, 1, 1} || phase.origin != Spatial{} ||
       phase.pixels != gather.source)
-    return "a stride or padding, so that pixels of the output are not those of the input";
+    return "padding or, of a data gradient, a stride, so that pixels of the output are not those "
+           "of "
+           "the input";
   return "";
 }
 

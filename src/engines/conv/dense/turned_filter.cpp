@@ -1,16 +1,12 @@
 #include "engines/conv/dense/turned_filter.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/text.hpp"
 #include "engines/choice.hpp"
+#include "engines/conv/dense/staged_operand.hpp"
 #include "engines/cost/chips.hpp"
-#include "pointwise/pointwise_params.h"
-#include "problem/pointwise.hpp"
 
 namespace kiln {
 namespace {
@@ -85,39 +81,10 @@ Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem
                               const DeviceDescription& device) {
   if (!turns_filter(problem)) return second;
   const ConvolutionProblem turned = with_turned_filter(problem);
-  std::vector<EngineRefusal> refusals;
-  Proposal first =
-      choose(make_transform(filter_tensor(problem, problem.w_strides[0], tap_stride(problem), 1),
-                            filter_tensor(problem, 1, problem.out_channels, turned.w_strides[1])),
-             device, {}, refusals);
-  first.kernel.engine = second.kernel.engine;
-  first.kernel.tile = second.kernel.tile;
-  first.kernel.alignment = std::max(first.kernel.alignment, second.kernel.alignment);
-
-  // The first one reads w, writes the workspace, and scales by nothing of the caller's.
-  const std::vector<Operand> operands = operands_of(problem);
-  const auto w = std::find_if(operands.begin(), operands.end(), [](const Operand& operand) {
-    return operand.name == std::string_view("w");
-  });
-  const auto number = static_cast<std::uint8_t>(w - operands.begin());
-  for (LaunchSpec::Map& map : second.launch.maps)
-    if (map.operand == number) map.operand = LaunchSpec::Map::workspace;
-  using Hole = LaunchSpec::Hole;
-  PointwiseParams params;
-  std::memcpy(&params, first.launch.parameters.data(), sizeof params);
-  params.alpha = 1;
-  params.beta = 0;
-  std::memcpy(first.launch.parameters.data(), &params, sizeof params);
-  std::erase_if(first.launch.patches,
-                [](const LaunchSpec::Patch& patch) { return patch.hole != Hole::operand; });
-  for (LaunchSpec::Patch& patch : first.launch.patches) {
-    patch.hole = patch.operand == 0 ? Hole::operand : Hole::workspace;
-    patch.operand = number;
-  }
-  first.launch.empty = second.launch.empty;
-  first.workspace = turned_filter_bytes(problem);
-  first.then.push_back(std::move(static_cast<Step&>(second)));
-  return first;
+  return behind_staging(std::move(second), problem,
+                        {"w", filter_tensor(problem, problem.w_strides[0], tap_stride(problem), 1),
+                         filter_tensor(problem, 1, problem.out_channels, turned.w_strides[1])},
+                        device);
 }
 
 }  // namespace kiln

@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "engines/choice.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/picked_pixels.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/wgrad/product.hpp"
@@ -242,12 +243,17 @@ bool WgradDenseWgmmaEngine::is_for(const Problem& problem) const { return is_wgr
 // Kernel 2 i is tile i's in one step, 2 i + 1 in two.
 std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto& asked = std::get<ConvolutionProblem>(any);
+  const ConvolutionProblem problem = planar_ ? with_picked_pixels(asked) : asked;
+  const std::size_t picked = planar_ ? picked_pixels_bytes(asked) : 0;
   const Gather gather = make_gather(problem);
   if (std::string reason = planar_ ? planar_wgrad_refusal(problem, gather, device)
                                    : refusal(problem, gather, device);
       !reason.empty())
     return Refusal{std::move(reason)};
+  if (picked > 0)
+    if (std::string reason = picked_pixels_refusal(asked); !reason.empty())
+      return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   const std::span<const WgradDenseTile> all = tiles(problem.type());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -257,13 +263,16 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
       candidate.parts = parts.cluster;
-      candidate.seconds = seconds(tile, problem, parts, device);
-      candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
+      candidate.seconds = seconds(tile, problem, parts, device) +
+                          (planar_ ? picked_pixels_seconds(asked, device) : 0);
+      candidate.workspace =
+          parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : picked;
       candidates.push_back(std::move(candidate));
     };
     for (const int cluster : clusters) {
       if (cluster > device.largest_cluster) break;
       add({cluster, 1});
+      if (picked > 0) continue;  // the workspace is taken
       const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
       if (groups > 1) add({cluster, groups});
     }
@@ -277,6 +286,9 @@ Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription
   const WgradDenseTile& tile =
       tiles(problem.type())[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
+  if (planar_ && picks_pixels(problem))
+    return behind_picked_pixels(propose(tile, with_picked_pixels(problem), candidate.parts, 1),
+                                problem, device);
   return propose(tile, problem, candidate.parts,
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
 }
