@@ -43,6 +43,7 @@
 #include "kiln/convolution.h"
 #include "kiln/epilogue.h"
 #include "kiln/handle.h"
+#include "kiln/local.h"
 #include "kiln/plan.h"
 #include "kiln/pooling.h"
 #include "kiln/softmax.h"

@@ -47,6 +47,13 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
     mixer.add_all(*strides);
 }
 
+void add(Mixer& mixer, const LocalProblem& p) {
+  add(mixer, p.conv);
+  mixer.add_all(p.outer_strides);
+  mixer.add(p.bias);
+  for (const Dims* sizes : {&p.bias_dims, &p.bias_strides}) mixer.add_all(*sizes);
+}
+
 void add(Mixer& mixer, const PoolingProblem& p) {
   const std::int64_t scalars[] = {p.type, p.backward, p.rank, p.batch, p.channels, p.mode, p.nan};
   mixer.add_all(scalars);

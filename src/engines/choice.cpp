@@ -17,11 +17,13 @@ std::string extent_refusal(const Problem& problem) {
   constexpr std::int64_t most_stride = std::int64_t{1} << 52;
   for (Operand& operand : operands_of(problem)) {
     operand.dims[0] = std::max<std::int64_t>(operand.dims[0], 1);
+    operand.outer_dims[0] = std::max<std::int64_t>(operand.outer_dims[0], 1);
     if (operand.count() > most_elements)
       return cat(operand.name, " has ", operand.count(), " elements; expected at most 2^48");
-    for (const std::int64_t stride : operand.strides)
-      if (stride > most_stride)
-        return cat(operand.name, " has a stride of ", stride, "; expected at most 2^52");
+    for (int axis = 0; axis < Operand::axes; ++axis)
+      if (operand.stride(axis) > most_stride)
+        return cat(operand.name, " has a stride of ", operand.stride(axis),
+                   "; expected at most 2^52");
   }
   return "";
 }

@@ -28,6 +28,10 @@
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "engines/engine.hpp"
+#include "engines/local/local_dgrad_fma.hpp"
+#include "engines/local/local_direct.hpp"
+#include "engines/local/local_fma.hpp"
+#include "engines/local/wgrad_local_fma.hpp"
 #include "engines/pointwise/pointwise.hpp"
 #include "engines/pointwise/transpose.hpp"
 #include "engines/pooling/pooling.hpp"
@@ -60,9 +64,10 @@ std::span<const Engine* const> engines() {
           WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
           WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,
           WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine,
-          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine,
-          TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine,
+          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine,
+          PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine,
+          ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -11,10 +11,11 @@ namespace kiln {
 
 namespace {
 
-void check_output_channels(const ConvolutionSpec& spec, const Tensor& w, const char* name) {
+void check_output_channels(const ConvolutionSpec& spec, const Tensor& w,
+                           const ConvolutionNames& names) {
   if (w.dims[0] % spec.groups != 0) {
-    fail(KILN_STATUS_BAD_PARAM, name, " has ", w.dims[0],
-         " output channels (dims[0]); expected a multiple of groupCount ", spec.groups);
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[0], " output channels (dims[",
+         names.filter, "]); expected a multiple of groupCount ", spec.groups);
   }
 }
 
@@ -35,11 +36,11 @@ void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
          " channels (dims[1]); expected a multiple of groupCount ", spec.groups);
   }
   if (w.dims[1] != x.dims[1] / spec.groups) {
-    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[1], " input channels (dims[1]); expected ",
-         x.dims[1] / spec.groups, ", the ", x.dims[1], " channels of ", names.x,
-         " over groupCount ", spec.groups);
+    fail(KILN_STATUS_BAD_PARAM, names.w, " has ", w.dims[1], " input channels (dims[",
+         names.filter + 1, "]); expected ", x.dims[1] / spec.groups, ", the ", x.dims[1],
+         " channels of ", names.x, " over groupCount ", spec.groups);
   }
-  check_output_channels(spec, w, names.w);
+  check_output_channels(spec, w, names);
 }
 
 struct Axes {
@@ -64,8 +65,8 @@ TensorDims output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tenso
     dims[i + 2] = output_size(in, spec.pad_before[i], spec.pad_after[i], filter, spec.stride[i],
                               spec.dilation[i]);
     if (dims[i + 2] < 1) {
-      fail(KILN_STATUS_BAD_PARAM, names.w, ": dims[", i + 2, "] is ", filter, " with dilation[", i,
-           "] ", spec.dilation[i], "; expected a filter that fits into the ",
+      fail(KILN_STATUS_BAD_PARAM, names.w, ": dims[", names.filter + i + 2, "] is ", filter,
+           " with dilation[", i, "] ", spec.dilation[i], "; expected a filter that fits into the ",
            in + spec.pad_before[i] + spec.pad_after[i], " elements that ", names.x, "'s dims[",
            i + 2, "] ", in, " has with padding ", spec.pad_before[i], " before and ",
            spec.pad_after[i], " after");
@@ -93,53 +94,6 @@ void check_types(ConvolutionPass pass, const Tensor& x, const Tensor& w, const T
     fail(KILN_STATUS_BAD_PARAM, result.name, " has data type ", name_of(result.tensor.type),
          "; expected ", name_of(first.tensor.type), ", as ", first.name, " has, or f32");
   }
-}
-
-// The problem of three tensors that fit, whichever of them is computed.
-ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
-                             const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
-  const TensorDims out = output_dims(spec, x, w, names);
-  check_given(y, names.y);
-  check_types(pass, x, w, y, names);
-  if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
-    fail(KILN_STATUS_BAD_PARAM, names.y, " has sizes ", sizes_text(y), "; the convolution ",
-         pass == ConvolutionPass::dgrad ? cat("of ", names.x, " ") : "", "gives ",
-         join(std::span(out).first(x.rank), "x"));
-  }
-  switch (pass) {
-    case ConvolutionPass::fprop: check_writable(y, names.y); break;
-    case ConvolutionPass::dgrad: check_writable(x, names.x); break;
-    case ConvolutionPass::wgrad: check_writable(w, names.w); break;
-  }
-
-  ConvolutionProblem problem;
-  problem.pass = pass;
-  problem.x_type = x.type;
-  problem.w_type = w.type;
-  problem.y_type = y.type;
-  problem.rank = spec.spatial;
-  problem.batch = x.dims[0];
-  problem.groups = spec.groups;
-  problem.in_channels = x.dims[1];
-  problem.out_channels = w.dims[0];
-  problem.in = problem.filter = problem.out = {1, 1, 1};
-  const int missing = 3 - spec.spatial;
-  for (int i = 0; i < spec.spatial; ++i) {
-    problem.in[i + missing] = x.dims[i + 2];
-    problem.filter[i + missing] = w.dims[i + 2];
-    problem.out[i + missing] = y.dims[i + 2];
-    problem.pad[i + missing] = spec.pad_before[i];
-    problem.stride[i + missing] = spec.stride[i];
-    problem.dilation[i + missing] = spec.dilation[i];
-  }
-  problem.mode = spec.mode;
-  const bool as_default = spec.math == KILN_MATH_TF32 && problem.type() != KILN_DATA_FLOAT;
-  problem.math = as_default ? KILN_MATH_DEFAULT : spec.math;
-  problem.alignment = std::min(spec.alignment, problem.alignment);
-  problem.x_strides = make_operand("x", x).strides;
-  problem.w_strides = make_operand("w", w).strides;
-  problem.y_strides = make_operand("y", y).strides;
-  return problem;
 }
 
 // y: the result, which the caller knows as yDesc.
@@ -228,7 +182,7 @@ TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, 
   check_space(x, "xDesc", spec.spatial, "convDesc");
   check_space(w, "wDesc", spec.spatial, "convDesc");
   check_same_type(w, "wDesc", x, "xDesc");
-  check_output_channels(spec, w, "wDesc");
+  check_output_channels(spec, w, transposed_names);
   if (x.dims[1] != w.dims[0]) {
     fail(KILN_STATUS_BAD_PARAM, "xDesc has ", x.dims[1], " channels (dims[1]); expected ",
          w.dims[0], ", the first size of wDesc");
@@ -254,6 +208,52 @@ TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, 
     dims[i + 2] = size;
   }
   return dims;
+}
+
+ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
+                             const Tensor& w, const Tensor& y, const ConvolutionNames& names) {
+  const TensorDims out = output_dims(spec, x, w, names);
+  check_given(y, names.y);
+  check_types(pass, x, w, y, names);
+  if (y.rank != x.rank || !std::equal(out.begin(), out.begin() + x.rank, y.dims.begin())) {
+    fail(KILN_STATUS_BAD_PARAM, names.y, " has sizes ", sizes_text(y), "; the convolution ",
+         pass == ConvolutionPass::dgrad ? cat("of ", names.x, " ") : "", "gives ",
+         join(std::span(out).first(x.rank), "x"));
+  }
+  switch (pass) {
+    case ConvolutionPass::fprop: check_writable(y, names.y); break;
+    case ConvolutionPass::dgrad: check_writable(x, names.x); break;
+    case ConvolutionPass::wgrad: check_writable(w, names.w); break;
+  }
+
+  ConvolutionProblem problem;
+  problem.pass = pass;
+  problem.x_type = x.type;
+  problem.w_type = w.type;
+  problem.y_type = y.type;
+  problem.rank = spec.spatial;
+  problem.batch = x.dims[0];
+  problem.groups = spec.groups;
+  problem.in_channels = x.dims[1];
+  problem.out_channels = w.dims[0];
+  problem.in = problem.filter = problem.out = {1, 1, 1};
+  const int missing = 3 - spec.spatial;
+  for (int i = 0; i < spec.spatial; ++i) {
+    problem.in[i + missing] = x.dims[i + 2];
+    problem.filter[i + missing] = w.dims[i + 2];
+    problem.out[i + missing] = y.dims[i + 2];
+    problem.pad[i + missing] = spec.pad_before[i];
+    problem.stride[i + missing] = spec.stride[i];
+    problem.dilation[i + missing] = spec.dilation[i];
+  }
+  problem.mode = spec.mode;
+  const bool as_default = spec.math == KILN_MATH_TF32 && problem.type() != KILN_DATA_FLOAT;
+  problem.math = as_default ? KILN_MATH_DEFAULT : spec.math;
+  problem.alignment = std::min(spec.alignment, problem.alignment);
+  problem.x_strides = make_operand("x", x).strides;
+  problem.w_strides = make_operand("w", w).strides;
+  problem.y_strides = make_operand("y", y).strides;
+  return problem;
 }
 
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,

@@ -103,6 +103,7 @@ void check_alignment(std::int64_t alignment);
 // What the caller calls the three tensors, for the sentences of errors.
 struct ConvolutionNames {
   const char *x = "xDesc", *w = "wDesc", *y = "yDesc";
+  int filter = 0;  // of w's sizes the first one of a filter
 };
 inline constexpr ConvolutionNames dgrad_names{"dxDesc", "wDesc", "dyDesc"};
 inline constexpr ConvolutionNames wgrad_names{"xDesc", "dwDesc", "dyDesc"};
@@ -132,6 +133,10 @@ ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, cons
                                                const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
                                           const Tensor& dy, const Tensor& dw);
+
+// Whichever pass of these; the three above are made by it. The result may not overlap itself.
+ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
+                             const Tensor& w, const Tensor& y, const ConvolutionNames& names);
 
 // fprop: x, w, y. dgrad: w, dy, dx; both with z and bias, if there are any, before the last.
 // wgrad: x, dy, dw.

@@ -7,6 +7,7 @@ namespace {
 
 struct Command {
   const char* operator()(const ConvolutionProblem&) const { return "conv"; }
+  const char* operator()(const LocalProblem&) const { return "local"; }
   const char* operator()(const PoolingProblem&) const { return "pool"; }
   const char* operator()(const SoftmaxProblem&) const { return "softmax"; }
   const char* operator()(const ReductionProblem&) const { return "tensor"; }
@@ -21,6 +22,7 @@ struct ScalarType {
   DataType operator()(const ConvolutionProblem& problem) const {
     return compute_type(problem.type());
   }
+  DataType operator()(const LocalProblem& problem) const { return (*this)(problem.conv); }
   DataType operator()(const PointwiseProblem& problem) const { return problem.compute_type(); }
   template <class OneType>
   DataType operator()(const OneType& problem) const {
@@ -31,9 +33,9 @@ struct ScalarType {
 // Broadcast elements count once: a tensor of stride 0 is read from as many bytes as it has.
 double bytes_of(const Operand& operand) {
   double elements = 1;
-  for (int i = 0; i < operand_rank; ++i)
-    if (operand.strides[i] != 0 || operand.dims[i] == 0)
-      elements *= static_cast<double>(operand.dims[i]);
+  for (int i = 0; i < Operand::axes; ++i)
+    if (operand.stride(i) != 0 || operand.size(i) == 0)
+      elements *= static_cast<double>(operand.size(i));
   return elements * static_cast<double>(size_of(operand.type));
 }
 
@@ -59,6 +61,7 @@ Work work_of(const Problem& problem, bool reads_output) {
   Work work;
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
     work.flops = convolution->flops();
+  if (const auto* local = std::get_if<LocalProblem>(&problem)) work.flops = local->conv.flops();
   for (const Operand& operand : operands_of(problem))
     work.bytes += bytes_of(operand) * (operand.written && reads_output ? 2 : 1);
   return work;

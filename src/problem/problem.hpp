@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "problem/convolution.hpp"
+#include "problem/local.hpp"
 #include "problem/pointwise.hpp"
 #include "problem/pooling.hpp"
 #include "problem/reduction.hpp"
@@ -14,9 +15,9 @@
 namespace kiln {
 
 using Problem = std::variant<ConvolutionProblem, PoolingProblem, SoftmaxProblem, PointwiseProblem,
-                             ReductionProblem>;
+                             ReductionProblem, LocalProblem>;
 
-// The operation's command: "conv", "pool", "act", "softmax", "tensor".
+// The operation's command: "conv", "local", "pool", "act", "softmax", "tensor".
 const char* command_of(const Problem& problem);
 
 // Flags and line, as the command takes them.
@@ -31,8 +32,9 @@ std::vector<Operand> operands_of(const Problem& problem);
 // The type of arithmetic, alpha and beta.
 DataType scalar_type(const Problem& problem);
 
-// What must be done, whatever the kernel: arithmetic of a convolution (0 for the others), and the
-// bytes of every operand's elements once (the output twice if it is read).
+// What must be done, whatever the kernel: arithmetic of a convolution, with weights of each pixel's
+// own or without (0 for the others), and the bytes of every operand's elements once (the output
+// twice if it is read).
 struct Work {
   double flops = 0, bytes = 0;
 };

@@ -1,74 +1,13 @@
 // Convolution by its definition: each pass walks the pairs of elements that meet in one output.
 //
-// An f32 (f64) kernel sums K products; partial sum s_i is rounded with an error of at most u |s_i|,
-// u = 2^-24 (2^-53). Taking these errors as independent and of mean zero, Hoeffding's inequality
-// bounds the error of the sum by c u sqrt(sum of s_i^2) except with probability 2 exp(-c^2 / 2)
-// (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", 2019). With s the
-// whole sum and M the sum of absolute values of the products, s_i is i/K s plus a random bridge
-// whose variance, for products of two uniform numbers, gives
-//   sum of s_i^2 <= 2/3 K s^2 + 0.6 M^2 <= (M + sqrt(K) |s|)^2.
-// The reference, a sum in doubles, errs as much again for f64 and not to speak of for the others.
-// So the sum is allowed c u (M + sqrt(K) |s|), c = 8 (16 for f64). One lost tap of average size
-// changes it by M/K, which exceeds that up to K of about 9e5 in f32.
-//
 // Padding is zeros that are multiplied: of a NaN or an infinity they make a NaN. So are, in a data
 // gradient, the zeros around dy. What lies between two elements of dy there, because of a stride,
 // is no factor of any product.
-#include <algorithm>
-#include <cmath>
-
+#include "reference/convolution_sum.hpp"
 #include "reference/element.hpp"
-#include "reference/reference.hpp"
 
 namespace kiln::reference {
 namespace {
-
-struct Sum {
-  double value = 0, magnitude = 0;
-  double factors = 0;         // the sum of the absolute values of all factors
-  bool padding_lost = false;  // a product with padding, which is zero, is NaN
-
-  void add(double a, double b) {
-    value += a * b;
-    magnitude += std::fabs(a * b);
-    factors += std::fabs(a) + std::fabs(b);
-  }
-  void add_padding(double factor) { padding_lost |= !std::isfinite(factor); }
-};
-
-std::int64_t flipped(const ConvolutionProblem& problem, int axis, std::int64_t tap) {
-  return problem.mode == KILN_CONVOLUTION ? problem.filter[axis] - 1 - tap : tap;
-}
-
-// Along one dimension, tap t of output o meets the input at place(o, t).
-std::int64_t place(const ConvolutionProblem& problem, int axis, std::int64_t output,
-                   std::int64_t tap) {
-  return output * problem.stride[axis] - problem.pad[axis] + tap * problem.dilation[axis];
-}
-
-// The taps t, first <= t < last, of one output that meet the input; the others meet padding.
-struct Taps {
-  std::int64_t first, last;
-  bool inside(std::int64_t t) const { return t >= first && t < last; }
-
-  Taps(const ConvolutionProblem& problem, int axis, std::int64_t output) {
-    const std::int64_t in = problem.in[axis], dilation = problem.dilation[axis];
-    const std::int64_t origin = place(problem, axis, output, 0);
-    first = origin < 0 ? (-origin + dilation - 1) / dilation : 0;
-    last = origin < in ? std::min(problem.filter[axis], (in - 1 - origin) / dilation + 1) : 0;
-  }
-};
-
-// The output whose tap t meets the input at `input`: `padding` if it lies before the first or
-// behind the last one; `none` between two of them.
-constexpr std::int64_t padding = -1, none = -2;
-std::int64_t output_at(const ConvolutionProblem& problem, int axis, std::int64_t input,
-                       std::int64_t tap) {
-  const std::int64_t numerator = input + problem.pad[axis] - tap * problem.dilation[axis];
-  if (numerator % problem.stride[axis] != 0) return none;
-  const std::int64_t output = numerator / problem.stride[axis];
-  return output >= 0 && output < problem.out[axis] ? output : padding;
-}
 
 // Sums of one element type, that of the two tensors that are read; x, w and y stand for the
 // gradients as well.
@@ -172,58 +111,6 @@ struct Convolution {
   }
 };
 
-// The memory of a named operand; null if the problem has none of that name.
-const void* memory_of(const std::vector<Operand>& operands, const Request& request,
-                      std::string_view name) {
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    if (operands[i].name == name) return request.operands[i];
-  return nullptr;
-}
-
-// Without the products of padding. residual: what beta scales, scaled.
-Expected finish_inside(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
-                       double residual, double bias) {
-  const DataType computed = compute_type(problem.type());
-  const double u = unit_roundoff(computed);
-  const double c = problem.type() == KILN_DATA_DOUBLE ? 16 : 8;
-  const double alpha = std::fabs(scalars.alpha), size = std::fabs(sum.value);
-  const bool last = problem.epilogue.residual_last;
-  const double before = last ? 0 : residual;
-  const double added = std::fabs(before) + std::fabs(bias);
-  Expected out;
-  out.value = scalars.alpha * sum.value + before + bias;
-  out.scale = alpha * sum.magnitude + added;
-  out.allowed = alpha * c * u * (sum.magnitude + std::sqrt(terms_of_output(problem)) * size) +
-                4 * u * (alpha * size + added);
-  // Either factor may have lost all but 11 bits: of a subnormal one, all below 2^-136.
-  if (problem.math == KILN_MATH_TF32)
-    out.allowed += alpha * (0x1p-9 * sum.magnitude + 0x1p-136 * sum.factors);
-  const Activation activation = in_type(problem.epilogue.activation, computed);
-  if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
-  // What the activation makes of the sum's error; its own is 8 roundoffs more.
-  const double sum_error = out.allowed + u * std::fabs(out.value);
-  const double value = within(computed, activate(activation, out.value));
-  const auto apart = [&](double other) { return std::fabs(activate(activation, other) - value); };
-  out.allowed = std::fmax(apart(out.value - sum_error), apart(out.value + sum_error)) +
-                (8 * u + brief_error(problem.result_type())) * std::fabs(value) +
-                8 * format_of(computed).smallest();
-  out.value = value;
-  if (!last) return out;
-  out.value += residual;
-  out.scale += std::fabs(residual);
-  out.allowed += 2 * u * (std::fabs(value) + std::fabs(residual));
-  return out;
-}
-
-Expected finish(const ConvolutionProblem& problem, const Scalars& scalars, const Sum& sum,
-                double residual, double bias) {
-  Expected out = finish_inside(problem, scalars, sum, residual, bias);
-  if (!sum.padding_lost || std::isnan(out.value)) return out;
-  out.without_padding = out.value;
-  out.value = std::nan("");  // which every activation leaves a NaN
-  return out;
-}
-
 }  // namespace
 
 std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request) {
@@ -257,7 +144,8 @@ std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& r
       const double added =
           bias == nullptr ? 0
                           : read_element(problem.result_type(), bias, at[1] * problem.bias_stride);
-      out[i] = finish(problem, request.scalars, convolution.at(at), residual, added);
+      out[i] = finish(problem, request.scalars, convolution.at(at), terms_of_output(problem),
+                      residual, added);
     });
   });
   return out;

@@ -48,12 +48,14 @@ struct Request {
   int threads;
 };
 std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request);
+std::vector<Expected> expect(const LocalProblem& problem, const Request& request);
 std::vector<Expected> expect(const PoolingProblem& problem, const Request& request);
 std::vector<Expected> expect(const SoftmaxProblem& problem, const Request& request);
 std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request);
 std::vector<Expected> expect(const ReductionProblem& problem, const Request& request);
 
 double terms_of_output(const ConvolutionProblem& problem);
+double terms_of_output(const LocalProblem& problem);
 double terms_of_output(const PoolingProblem& problem);
 double terms_of_output(const SoftmaxProblem& problem);
 double terms_of_output(const PointwiseProblem& problem);

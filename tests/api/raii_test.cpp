@@ -153,6 +153,29 @@ BOOST_AUTO_TEST_CASE(every_pass_of_a_convolution) {
                                              {.dy = y_data.data(), .db = db.data()}, db, {6, 15});
 }
 
+// Two pixels, each with a filter of two taps of its own; and a bias for each.
+BOOST_AUTO_TEST_CASE(locally_connected) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor x(nchw, f32, {1, 1, 1, 3}), w(nchw, f32, {1, 2, 1, 1, 1, 2}),
+      y(nchw, f32, {1, 1, 1, 2});
+  const kiln::ConvolutionDescriptor convolution({.pad_before = {0, 0}});
+  const test::Buffer<float> x_data({1, 2, 3}), w_data({1, 10, 100, 1000}), b_data({0.5, 0.25}),
+      y_data({1, 1}), dx({0, 0, 0}), dw({0, 0, 0, 0}), dy({1, 2});
+  check_twice<kiln::LocalForward>(
+      handle, {.x = x, .w = w, .convolution = convolution, .bias = &y, .y = y},
+      {.x = x_data.data(), .w = w_data.data(), .bias = b_data.data(), .y = y_data.data()}, y_data,
+      {21.5, 3200.25});
+  check_twice<kiln::LocalForward>(handle, {.x = x, .w = w, .convolution = convolution, .y = y},
+                                  {.x = x_data.data(), .w = w_data.data(), .y = y_data.data()},
+                                  y_data, {21, 3200});
+  check_twice<kiln::LocalBackwardData>(
+      handle, {.w = w, .dy = y, .convolution = convolution, .dx = x},
+      {.w = w_data.data(), .dy = dy.data(), .dx = dx.data()}, dx, {1, 210, 2000});
+  check_twice<kiln::LocalBackwardFilter>(
+      handle, {.x = x, .dy = y, .convolution = convolution, .dw = w},
+      {.x = x_data.data(), .dy = dy.data(), .dw = dw.data()}, dw, {1, 2, 4, 6});
+}
+
 BOOST_AUTO_TEST_CASE(pooling_and_its_gradient) {
   const kiln::Handle handle(test::device_kind());
   const kiln::PoolingDescriptor pooling({.window = {1, 2}});  // stride as the window

@@ -69,6 +69,23 @@ class Operations(unittest.TestCase):
         self.assertIs(type(y), np.ndarray)
         self.assertTrue(y.flags.c_contiguous)
 
+    def test_locally_connected_layers(self):
+        x, w, b = random(2, 3, 6, 5), random(4, 3, 2, 3, 3, 3), random(2, 4, 3)
+        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+        want = np.einsum("ncpqrs,pqkcrs->nkpq", windows, w)
+        np.testing.assert_allclose(arrays.local(x, w, bias=b), want + b, atol=1e-12)
+        dy = random(*want.shape)
+        dw = arrays.local_filter_gradient(x, dy, w.shape)
+        np.testing.assert_allclose(dw, np.einsum("ncpqrs,nkpq->pqkcrs", windows, dy), atol=1e-12)
+        dx, direction = arrays.local_data_gradient(dy, w, x.shape), random(*x.shape)
+        self.assertAlmostEqual((dx * direction).sum(), (dy * arrays.local(direction, w)).sum(), places=9)
+        # Of each image's own, and a view of another order.
+        own = random(2, 4, 3, 3, 3, 3, 2).transpose(0, 1, 2, 6, 5, 3, 4)
+        want = np.einsum("ncpqrs,npqkcrs->nkpq", windows, own)
+        np.testing.assert_allclose(arrays.local(x, own, bias=b[:, 0, 0]), want + b[:, :1, :1], atol=1e-12)
+        with self.assertRaisesRegex(ValueError, "w has sizes"):
+            arrays.local(x, random(2, 3, 3, 3))
+
     def test_gradients(self):
         x, w = random(2, 4, 7, 6), random(6, 2, 3, 3)
         dy = random(*forward(x, w, **self.geometry).shape)

@@ -50,9 +50,9 @@ BOOST_AUTO_TEST_SUITE(round_trip)
 
 BOOST_AUTO_TEST_CASE(every_line_of_the_problem_lists) {
   const std::pair<const char*, const char*> lists[] = {
-      {"conv", "small"},    {"conv", "paper"},      {"conv", "alexnet"},   {"conv", "resnet50"},
-      {"conv", "backward"}, {"pool", "pooling"},    {"act", "activation"}, {"softmax", "softmax"},
-      {"tensor", "tensor"}, {"tensor", "reduction"}};
+      {"conv", "small"},      {"conv", "paper"},    {"conv", "alexnet"},    {"conv", "resnet50"},
+      {"conv", "backward"},   {"local", "local"},   {"pool", "pooling"},    {"act", "activation"},
+      {"softmax", "softmax"}, {"tensor", "tensor"}, {"tensor", "reduction"}};
   for (const auto& [command, list] : lists) {
     std::ostringstream text;
     text << std::ifstream(problem_list_path(std::string(list) + ".txt")).rdbuf();
@@ -77,6 +77,10 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"conv", "--dt f16:f16:f32 mb3_ic4ih9_oc6_kh3"},
       {"conv", "--dt bf16:f32:bf16 --dir wgrad mb3_ic4ih9_oc6_kh3"},
       {"conv", "--dir bgrad mb3_ic4ih9_oc6_kh3"},
+      {"local", "--bias element mb3_ic4ih9_oc6_kh3"},
+      {"local", "--bias 1x6x1x7 --weights nctkp mb3_ic4ih9_oc6_kh3"},
+      {"local", "--dir wgrad --weights ptck g2mb3_ic4ih9iw7_oc6_kh3kw2_sh2ph1"},
+      {"local", "--dir dgrad --weights npkct mb1_ic4iw9_oc6_kw3"},
       {"pool", "--dir bwd --nan ignore mb3ic5_id9_kd2"},
       {"act", "--dir bwd --act softplus 2x3x4"},
       {"softmax", "--over image --algorithm fast 2x3x4x5x6"},
@@ -124,6 +128,17 @@ BOOST_AUTO_TEST_CASE(problems_of_any_strides) {
   check(make_reduction(KILN_REDUCE_MEAN, tensor(f32, {2, 3, 4, 5}, {0, 1, 0, 3}), channel));
   check(make_reduction(KILN_REDUCE_MAX, y, y));
   check(make_bias_gradient(y, channel));
+  // Weights of each pixel's own: padded, of each image, broadcast along the filters, of one image.
+  ConvolutionSpec spec;
+  spec.spatial = 2;
+  const Tensor x = tensor(f32, {2, 3, 5, 5}), out = tensor(f32, {2, 4, 3, 3});
+  const Tensor bias = tensor(f32, {1, 4, 1, 3}, {0, 7, 0, 2});
+  check(make_local(spec, x, tensor(f32, {3, 3, 4, 3, 3, 3}, {400, 120, 30, 9, 3, 1}), &bias, out));
+  check(make_local(spec, x, tensor(f32, {2, 3, 3, 4, 3, 3, 3}, {900, 300, 90, 0, 27, 9, 3}),
+                   nullptr, out));
+  check(make_local_wgrad(spec, tensor(f32, {1, 3, 5, 5}), tensor(f32, {1, 4, 3, 3}),
+                         tensor(f32, {1, 3, 3, 4, 3, 3, 3})));
+  check(make_local_dgrad(spec, tensor(f32, {1, 3, 3, 4, 3, 3, 3}), out, x));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -38,6 +38,7 @@ class Scene {
       case 7: fit_pooled(in); break;
       case 8: fit_convolved(in); break;
       case 9: fit_transposed(in); break;
+      case 10: fit_local(in); break;
       default: make_plan(in);
     }
   }
@@ -59,7 +60,7 @@ class Scene {
 
  private:
   static constexpr int tensor_count = 5;
-  static constexpr int operation_count = 17;
+  static constexpr int operation_count = 20;
 
   // One of the tensors, rarely null.
   kilnTensorDescriptor_t tensor(Input& in) {
@@ -91,8 +92,11 @@ class Scene {
       case 13: return kilnCreateSetTensorPlan(h, a, plan);
       case 14: return kilnCreateScaleTensorPlan(h, a, plan);
       case 15: return kilnCreateOpTensorPlan(h, in.enumerator<kilnOpTensorOp_t>(), a, b, c, plan);
-      default:
+      case 16:
         return kilnCreateReduceTensorPlan(h, in.enumerator<kilnReduceTensorOp_t>(), a, b, plan);
+      case 17: return kilnCreateLocalForwardPlan(h, a, b, convolution_, c, d, plan);
+      case 18: return kilnCreateLocalBackwardDataPlan(h, a, b, convolution_, c, plan);
+      default: return kilnCreateLocalBackwardFilterPlan(h, a, b, convolution_, c, plan);
     }
   }
 
@@ -120,7 +124,10 @@ class Scene {
       case 13: return kilnExecuteSetTensor(h, plan, p, &one);
       case 14: return kilnExecuteScaleTensor(h, plan, p, &one);
       case 15: return kilnExecuteOpTensor(h, plan, &one, p, &one, p, &one, p);
-      default: return kilnExecuteReduceTensor(h, plan, &one, p, &one, p);
+      case 16: return kilnExecuteReduceTensor(h, plan, &one, p, &one, p);
+      case 17: return kilnExecuteLocalForward(h, plan, &one, p, p, &one, p, p);
+      case 18: return kilnExecuteLocalBackwardData(h, plan, &one, p, p, &one, p);
+      default: return kilnExecuteLocalBackwardFilter(h, plan, &one, p, p, &one, p);
     }
   }
 
@@ -220,6 +227,23 @@ class Scene {
     succeeded(kilnSetFilterNdDescriptor(w_, r.type, KILN_TENSOR_NCHW, r.rank, filter.data()));
     if (!succeeded(kilnGetConvolutionForwardOutputDim(convolution_, x, w_, r.rank, r.dims.data())))
       return;
+    write(in, tensors_[in.byte() % tensor_count], r);
+  }
+
+  // The filter for each pixel of the output.
+  void fit_local(Input& in) {
+    const kilnTensorDescriptor_t x = tensors_[in.byte() % tensor_count];
+    Read r = read(x), filter;
+    filter.set = succeeded(kilnGetFilterNdDescriptor(w_, KILN_DIM_MAX, &filter.type, &filter.rank,
+                                                     filter.dims.data(), filter.strides.data()));
+    if (!r.set || !filter.set || filter.rank != r.rank ||
+        !succeeded(kilnGetConvolutionForwardOutputDim(convolution_, x, w_, r.rank, r.dims.data())))
+      return;
+    write(in, tensors_[in.byte() % tensor_count], r);
+    const int space = r.rank - 2;
+    std::copy_n(r.dims.begin() + 2, space, r.dims.begin());
+    std::copy_n(filter.dims.begin(), filter.rank, r.dims.begin() + space);
+    r.rank = space + filter.rank;
     write(in, tensors_[in.byte() % tensor_count], r);
   }
 

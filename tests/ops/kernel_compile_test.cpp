@@ -53,6 +53,14 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
       o.spec, o.x, o.w, o.y, bias_activation_epilogue(&o.y, nullptr, {KILN_ACTIVATION_RELU, 0})));
   if (!passes) return out;
 
+  const ConvolutionOperands l = describe_convolution(parse_convolution_line("mb8ic16ih14oc16kh9"),
+                                                     type, layout, KILN_CROSS_CORRELATION);
+  for (const char* order : {layout == KILN_TENSOR_NCHW ? "pkct" : "pktc", "ptck", "npkct"}) {
+    const Tensor weights = local_weights(l.w, l.y, order, "the order");
+    out.emplace_back(make_local(l.spec, l.x, weights, nullptr, l.y));
+    out.emplace_back(make_local_dgrad(l.spec, weights, l.y, l.x));
+    out.emplace_back(make_local_wgrad(l.spec, l.x, l.y, weights));
+  }
   PoolingSpec pool;
   pool.spatial = 2;
   pool.window = {3, 3};

@@ -23,6 +23,10 @@ class MemoryBound {
     fail(KILN_STATUS_INTERNAL_ERROR, "a convolution is not bound by memory");
   }
 
+  Execute operator()(const LocalProblem&) const {
+    fail(KILN_STATUS_NOT_SUPPORTED, "not compared: cuDNN has no weights of each pixel's own");
+  }
+
   Execute operator()(const PoolingProblem& problem) {
     const auto size = [](std::int64_t value) { return static_cast<int>(value); };
     for (int axis = 1; axis < 3; ++axis)

@@ -212,6 +212,8 @@ std::int64_t batch_of(const Case& item) {
       [](const auto& problem) -> std::int64_t {
         if constexpr (requires { problem.batch; }) {
           return problem.batch;
+        } else if constexpr (requires { problem.conv; }) {
+          return problem.conv.batch;
         } else {
           return problem.dims[0];
         }

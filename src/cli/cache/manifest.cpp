@@ -55,7 +55,8 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
   };
   line.text = text_of_field("problem", "a problem line");
   if (object.contains("command"))
-    line.text = text_of_field("command", "conv, pool, act, softmax or tensor") + " " + line.text;
+    line.text =
+        text_of_field("command", "conv, local, pool, act, softmax or tensor") + " " + line.text;
   constexpr auto is_text = static_cast<bool (json::*)() const noexcept>(&json::is_string);
   constexpr auto is_count = static_cast<bool (json::*)() const noexcept>(&json::is_number_unsigned);
   line.choices.types =
@@ -152,7 +153,7 @@ std::string with_batch(const std::string& command, const std::string& line, std:
     if (line[i] == '"') quoted = !quoted;
     if (line[i] == ' ' && !quoted) begin = i + 1;
   }
-  const bool has_entries = command == "conv" || command == "pool";
+  const bool has_entries = command == "conv" || command == "local" || command == "pool";
   const std::string problem = line.substr(begin), size = std::to_string(batch);
   return line.substr(0, begin) +
          (has_entries ? replace_batch_entry(problem, size) : replace_first_sizes(problem, size));

@@ -35,26 +35,27 @@ std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& 
     for (std::int64_t i = 0; i < count; ++i) chosen[i] = i;
     return chosen;
   }
+  const int first = result.first_axis();
   const auto flat = [&](auto&& coordinate) {
     std::int64_t index = 0;
-    for (int axis = 0; axis < operand_rank; ++axis)
-      index = index * result.dims[axis] + coordinate(axis);
+    for (int axis = first; axis < Operand::axes; ++axis)
+      index = index * result.size(axis) + coordinate(axis);
     return index;
   };
   const auto first_or_last = [&](int axis, std::uint64_t bit) {
-    return bit & 1 ? result.dims[axis] - 1 : std::int64_t{0};
+    return bit & 1 ? result.size(axis) - 1 : std::int64_t{0};
   };
-  for (std::uint64_t corner = 0; corner < 32; ++corner) {
-    chosen.push_back(flat([&](int axis) { return first_or_last(axis, corner >> axis); }));
+  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << (Operand::axes - first); ++corner) {
+    chosen.push_back(flat([&](int axis) { return first_or_last(axis, corner >> (axis - first)); }));
   }
   std::uint64_t drawn = 0;
   const auto draw = [&] { return random_bits(sampling.seed, drawn++); };
   for (std::int64_t i = 0; i < samples; ++i) {
-    const int edge = i % 4 == 0 ? static_cast<int>(2 + draw() % 3) : -1;
+    const int edge = i % 4 == 0 ? static_cast<int>(Operand::axes - 3 + draw() % 3) : -1;
     chosen.push_back(flat([&](int axis) {
       const std::uint64_t bits = draw();
       return axis == edge ? first_or_last(axis, bits)
-                          : static_cast<std::int64_t>(bits % result.dims[axis]);
+                          : static_cast<std::int64_t>(bits % result.size(axis));
     }));
   }
   std::sort(chosen.begin(), chosen.end());

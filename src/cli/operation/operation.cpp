@@ -58,6 +58,7 @@ CLI::Validator each_of(const Names& names) {
 std::vector<std::unique_ptr<Operation>> operations() {
   std::vector<std::unique_ptr<Operation>> all;
   all.push_back(make_conv_operation());
+  all.push_back(make_local_operation());
   all.push_back(make_pool_operation());
   all.push_back(make_act_operation());
   all.push_back(make_softmax_operation());

@@ -31,7 +31,8 @@ class Operation {
   std::string type = "f32", layout = "nchw";
 };
 
-// One of each, with flags as they are when none is given: conv, pool, act, softmax, tensor.
+// One of each, with flags as they are when none is given: conv, local, pool, act,
+// softmax, tensor.
 std::vector<std::unique_ptr<Operation>> operations();
 
 // A problem as a line of a file has it: flags of its own, which override those of `defaults`, then

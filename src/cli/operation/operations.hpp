@@ -8,6 +8,7 @@
 namespace kiln::cli {
 
 std::unique_ptr<Operation> make_conv_operation();
+std::unique_ptr<Operation> make_local_operation();
 std::unique_ptr<Operation> make_pool_operation();
 std::unique_ptr<Operation> make_act_operation();
 std::unique_ptr<Operation> make_softmax_operation();

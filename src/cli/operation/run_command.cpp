@@ -1,4 +1,4 @@
-// kiln conv, pool, act, softmax, tensor: run problems, check them, time them.
+// kiln conv, local, pool, act, softmax, tensor: run problems, check them, time them.
 #include <iostream>
 #include <random>
 

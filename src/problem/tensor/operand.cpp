@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "core/text.hpp"
@@ -18,48 +19,48 @@ void clear_idle_strides(const Dims& dims, Dims& strides) {
 
 std::int64_t Operand::count() const {
   std::int64_t count = 1;
-  for (const std::int64_t size : dims) count *= size;
+  for (int i = 0; i < axes; ++i) count *= size(i);
   return count;
 }
 
 std::int64_t Operand::span() const {
   std::int64_t last = 0;
-  for (int i = 0; i < operand_rank; ++i) {
-    if (dims[i] == 0) return 0;
-    last += (dims[i] - 1) * strides[i];
+  for (int i = 0; i < axes; ++i) {
+    if (size(i) == 0) return 0;
+    last += (size(i) - 1) * stride(i);
   }
   return last + 1;
 }
 
 std::int64_t Operand::offset(std::int64_t index) const {
   std::int64_t offset = 0;
-  for (int i = operand_rank; i-- > 0; index /= dims[i]) offset += index % dims[i] * strides[i];
+  for (int i = axes; i-- > first_axis(); index /= size(i)) offset += index % size(i) * stride(i);
   return offset;
 }
 
 std::string Operand::coordinates(std::int64_t index) const {
-  Dims at;
-  for (int i = operand_rank; i-- > 0; index /= dims[i]) at[i] = index % dims[i];
-  return join(at, ",");
+  std::array<std::int64_t, axes> at{};
+  for (int i = axes; i-- > first_axis(); index /= size(i)) at[i] = index % size(i);
+  return join(std::span(at).subspan(first_axis()), ",");
 }
 
 bool Operand::contiguous() const {
-  std::array<std::pair<std::int64_t, std::int64_t>, operand_rank> axes;  // stride, size
-  for (int i = 0; i < operand_rank; ++i) axes[i] = {dims[i] > 1 ? strides[i] : 0, dims[i]};
-  std::sort(axes.begin(), axes.end());
+  std::array<std::pair<std::int64_t, std::int64_t>, axes> steps;  // stride, size
+  for (int i = 0; i < axes; ++i) steps[i] = {size(i) > 1 ? stride(i) : 0, size(i)};
+  std::sort(steps.begin(), steps.end());
   std::int64_t next = 1;
-  for (const auto& [stride, size] : axes) {
-    if (stride == 0) continue;
-    if (stride != next) return false;
-    next *= size;
+  for (const auto& [step, count] : steps) {
+    if (step == 0) continue;
+    if (step != next) return false;
+    next *= count;
   }
   return true;
 }
 
 bool Operand::same_places(const Operand& other) const {
-  if (type != other.type || dims != other.dims) return false;
-  for (int i = 0; i < operand_rank; ++i)
-    if (dims[i] > 1 && strides[i] != other.strides[i]) return false;
+  if (type != other.type || dims != other.dims || outer_dims != other.outer_dims) return false;
+  for (int i = first_axis(); i < axes; ++i)
+    if (size(i) > 1 && stride(i) != other.stride(i)) return false;
   return true;
 }
 

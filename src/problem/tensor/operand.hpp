@@ -1,6 +1,7 @@
-// One tensor that an operation reads or writes, as memory: five sizes and strides, outermost first.
+// One tensor that an operation reads or writes, as memory: sizes and strides, outermost first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,12 +10,29 @@
 
 namespace kiln {
 
+// Of weights that differ from one output pixel to the next: the image and the pixel's depth, height
+// and width, outside of what a filter has.
+inline constexpr int outer_rank = 4;
+using OuterDims = std::array<std::int64_t, outer_rank>;
+
 struct Operand {
   const char* name = "";  // as kiln.h has it: "x", "dy"
   DataType type = KILN_DATA_FLOAT;
   Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
   bool written = false;    // the result: the last operand of an operation, and the only one written
   bool in_place = false;  // an input that the result may be, where both are of one type and strides
+  OuterDims outer_dims{1, 1, 1, 1}, outer_strides{};  // of size 1 in all tensors but such weights
+
+  // All axes, outermost first: the outer ones, then those of dims.
+  static constexpr int axes = outer_rank + operand_rank;
+  std::int64_t size(int axis) const {
+    return axis < outer_rank ? outer_dims[axis] : dims[axis - outer_rank];
+  }
+  std::int64_t stride(int axis) const {
+    return axis < outer_rank ? outer_strides[axis] : strides[axis - outer_rank];
+  }
+  // Where the axes begin that the tensor has: at dims, unless it is such weights.
+  int first_axis() const { return outer_dims == OuterDims{1, 1, 1, 1} ? outer_rank : 0; }
 
   std::int64_t count() const;  // of elements
   std::int64_t span() const;   // elements of memory from the first to the last one addressed

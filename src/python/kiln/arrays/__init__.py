@@ -1,4 +1,4 @@
-"""Convolutions on arrays of any library, without PyTorch.
+"""Convolutions and locally connected layers on arrays of any library, without PyTorch.
 
 Takes whatever has ``__cuda_array_interface__`` (CuPy, numba), ``__array_interface__`` (NumPy) or
 ``__dlpack__`` (JAX and all others); arrays in the CPU's memory are computed by Kiln's host device, for
@@ -19,6 +19,7 @@ from ._functions import (
     data_gradient,
     filter_gradient,
 )
+from ._local import local, local_data_gradient, local_filter_gradient
 
 __all__ = [
     "bias_gradient",
@@ -26,4 +27,7 @@ __all__ = [
     "convolution_transposed",
     "data_gradient",
     "filter_gradient",
+    "local",
+    "local_data_gradient",
+    "local_filter_gradient",
 ]

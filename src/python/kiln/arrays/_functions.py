@@ -99,7 +99,7 @@ class _Operands:
         self.buffers: Dict[str, Buffer] = {}
         for name, array in arrays.items():
             if array is not None:
-                self.add(name, buffer_of(array, name, self.stream))
+                self.add(name, array if isinstance(array, Buffer) else buffer_of(array, name, self.stream))
         self.first = next(iter(self.buffers.values()))
         rank = len(self.first.shape)
         if rank not in (3, 4, 5):
@@ -128,7 +128,7 @@ class _Operands:
         if out is None:
             made = new_result(self.first, shape, self.stream)
             return made.buffer, made.finish
-        buffer = buffer_of(out, "out", self.stream)
+        buffer = out if isinstance(out, Buffer) else buffer_of(out, "out", self.stream)
         if not buffer.writable:
             raise ValueError(f"out is a {type(out).__name__} that may not be written to")
         if buffer.shape != tuple(shape):

@@ -28,6 +28,7 @@ from ._functions import (
     conv_transpose3d,
 )
 from ._fuse import fuse
+from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
 from ._report import Report, report
 
@@ -45,6 +46,9 @@ __all__ = [
     "enabled",
     "fuse",
     "is_enabled",
+    "local_conv1d",
+    "local_conv2d",
+    "local_conv3d",
     "prewarm",
     "record",
     "refresh_flags",

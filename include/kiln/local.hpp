@@ -1,0 +1,150 @@
+// Plans of kiln.hpp: locally connected layers and their gradients.
+#ifndef KILN_LOCAL_HPP
+#define KILN_LOCAL_HPP
+
+#include "kiln/plan.hpp"
+
+namespace kiln {
+inline namespace cxx {
+
+// y = alpha * local(x, w) + beta * y + bias.
+class LocalForward : public Plan {
+ public:
+  struct Descriptors {
+    const TensorDescriptor& x;
+    const TensorDescriptor& w;
+    const ConvolutionDescriptor& convolution;
+    const TensorDescriptor* bias = nullptr;
+    const TensorDescriptor& y;
+  };
+  struct Operands {
+    In x;
+    In w;
+    In bias = nullptr;
+    Out y;
+  };
+
+  LocalForward(const Handle& handle, const Descriptors& d)
+      : Plan(
+            [&](kilnPlan_t* plan) {
+              return kilnCreateLocalForwardPlan(handle.get(), d.x.get(), d.w.get(),
+                                                d.convolution.get(), detail::get(d.bias), d.y.get(),
+                                                plan);
+            },
+            d.y),
+        x_(d.x.extent()),
+        w_(d.w.extent()),
+        bias_(detail::extent(d.bias)),
+        y_(d.y.extent()) {}
+
+  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
+    const detail::HostScale s(scale, compute_type());
+    check(kilnExecuteLocalForward(handle.get(), get(), s.alpha, o.x.at("x", x_), o.w.at("w", w_),
+                                  s.beta, o.bias.at("bias", bias_), o.y.at("y", y_)));
+  }
+  // At once: the handle keeps the plan.
+  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
+                  const Scale& scale = {}) {
+    const detail::HostScale s(scale, detail::compute_type_of(d.y));
+    check(kilnLocalForward(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()), d.w.get(),
+                           o.w.at("w", d.w.extent()), d.convolution.get(), s.beta,
+                           detail::get(d.bias), o.bias.at("bias", detail::extent(d.bias)),
+                           d.y.get(), o.y.at("y", d.y.extent())));
+  }
+
+ private:
+  Extent x_, w_, bias_, y_;
+};
+
+// dx = alpha * (gradient of sum(dy * local(x, w)) with respect to x) + beta * dx.
+class LocalBackwardData : public Plan {
+ public:
+  struct Descriptors {
+    const TensorDescriptor& w;
+    const TensorDescriptor& dy;
+    const ConvolutionDescriptor& convolution;
+    const TensorDescriptor& dx;
+  };
+  struct Operands {
+    In w;
+    In dy;
+    Out dx;
+  };
+
+  LocalBackwardData(const Handle& handle, const Descriptors& d)
+      : Plan(
+            [&](kilnPlan_t* plan) {
+              return kilnCreateLocalBackwardDataPlan(handle.get(), d.w.get(), d.dy.get(),
+                                                     d.convolution.get(), d.dx.get(), plan);
+            },
+            d.dx),
+        w_(d.w.extent()),
+        dy_(d.dy.extent()),
+        dx_(d.dx.extent()) {}
+
+  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
+    const detail::HostScale s(scale, compute_type());
+    check(kilnExecuteLocalBackwardData(handle.get(), get(), s.alpha, o.w.at("w", w_),
+                                       o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
+  }
+  // At once: the handle keeps the plan.
+  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
+                  const Scale& scale = {}) {
+    const detail::HostScale s(scale, detail::compute_type_of(d.dx));
+    check(kilnLocalBackwardData(handle.get(), s.alpha, d.w.get(), o.w.at("w", d.w.extent()),
+                                d.dy.get(), o.dy.at("dy", d.dy.extent()), d.convolution.get(),
+                                s.beta, d.dx.get(), o.dx.at("dx", d.dx.extent())));
+  }
+
+ private:
+  Extent w_, dy_, dx_;
+};
+
+// dw = alpha * (gradient of sum(dy * local(x, w)) with respect to w) + beta * dw.
+class LocalBackwardFilter : public Plan {
+ public:
+  struct Descriptors {
+    const TensorDescriptor& x;
+    const TensorDescriptor& dy;
+    const ConvolutionDescriptor& convolution;
+    const TensorDescriptor& dw;
+  };
+  struct Operands {
+    In x;
+    In dy;
+    Out dw;
+  };
+
+  LocalBackwardFilter(const Handle& handle, const Descriptors& d)
+      : Plan(
+            [&](kilnPlan_t* plan) {
+              return kilnCreateLocalBackwardFilterPlan(handle.get(), d.x.get(), d.dy.get(),
+                                                       d.convolution.get(), d.dw.get(), plan);
+            },
+            d.dw),
+        x_(d.x.extent()),
+        dy_(d.dy.extent()),
+        dw_(d.dw.extent()) {}
+
+  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
+    const detail::HostScale s(scale, compute_type());
+    check(kilnExecuteLocalBackwardFilter(handle.get(), get(), s.alpha, o.x.at("x", x_),
+                                         o.dy.at("dy", dy_), s.beta, o.dw.at("dw", dw_)));
+  }
+  // At once: the handle keeps the plan.
+  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
+                  const Scale& scale = {}) {
+    const detail::HostScale s(scale, detail::compute_type_of(d.dw));
+    check(kilnLocalBackwardFilter(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()),
+                                  d.dy.get(), o.dy.at("dy", d.dy.extent()), d.convolution.get(),
+                                  s.beta, d.dw.get(), o.dw.at("dw", d.dw.extent())));
+  }
+
+ private:
+  Extent x_, dy_, dw_;
+};
+
+}  // namespace cxx
+}  // namespace kiln
+
+#endif  // KILN_LOCAL_HPP

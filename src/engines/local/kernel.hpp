@@ -1,0 +1,27 @@
+// What the engines of locally connected layers share: the constants that say where elements lie,
+// and the launch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+// Of engine and kernel: "local/NAME.cu", entry NAME, and the constants of geometry.cuh.
+KernelSpec local_kernel(const std::string& name, const LocalProblem& problem);
+
+LaunchSpec local_launch(const LocalProblem& problem, std::int64_t blocks, std::int64_t threads,
+                        std::uint32_t shared_memory);
+
+// The time of a launch of so many instructions of one thread each, whose bytes cost `waste` times
+// what they must.
+double local_seconds(const Problem& problem, double instructions, double waste,
+                     const DeviceDescription& device);
+
+// How many images share a weight that a thread has in a register: the least power of two that holds
+// the batch, at most `most`, and 1 where each image has weights of its own.
+std::int64_t images_at_once(const LocalProblem& problem, std::int64_t most);
+
+}  // namespace kiln

@@ -1,0 +1,19 @@
+// A locally connected layer in all its passes, a thread an element of the output: takes every
+// problem.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class LocalDirectEngine final : public OneKernelEngine {
+ public:
+  const char* name() const override { return "local_direct"; }
+  bool takes_mixed_types() const override { return true; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,19 @@
+// A locally connected layer forward, a block an output pixel, which reads each weight once, in
+// vectors.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class LocalFmaEngine final : public OneKernelEngine {
+ public:
+  const char* name() const override { return "local_fma"; }
+  bool takes_mixed_types() const override { return true; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

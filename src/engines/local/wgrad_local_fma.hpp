@@ -1,0 +1,19 @@
+// The filter gradient of a locally connected layer, a block an output pixel, which writes each
+// element of dw once, in vectors.
+#pragma once
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class WgradLocalFmaEngine final : public OneKernelEngine {
+ public:
+  const char* name() const override { return "wgrad_local_fma"; }
+  bool takes_mixed_types() const override { return true; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Proposal, Refusal> propose(const Problem& problem,
+                                          const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+};
+
+}  // namespace kiln

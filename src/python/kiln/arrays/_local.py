@@ -1,0 +1,84 @@
+"""Locally connected layers: convolutions whose weights differ from one output pixel to the next."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Tuple
+
+from ._buffers import Buffer
+from ._functions import Ints, _call, _Operands, _pointer, _tensor
+
+
+def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
+    """The sizes of the result, (N, K, space), that weights of sizes ``w`` make of an input of sizes ``x``."""
+    spatial = len(x) - 2
+    if len(w) not in (2 * spatial + 2, 2 * spatial + 3):
+        raise ValueError(
+            f"w has sizes {tuple(w)}; expected {2 * spatial + 2} of them, the output's space, K, C / groups and the "
+            f"filter's space, or {2 * spatial + 3} with the batch before them"
+        )
+    pixels = len(w) - 2 * spatial - 2
+    return (x[0], w[pixels + spatial], *w[pixels : pixels + spatial])
+
+
+def _whole_bias(bias: Optional[Buffer], y: Buffer) -> Optional[Buffer]:
+    """One element a channel, (K,), or an output element, (K, space), in the rank of the result."""
+    if bias is None:
+        return None
+    if bias.shape not in ((y.shape[1],), y.shape[1:]):
+        raise ValueError(
+            f"bias has sizes {bias.shape}; expected ({y.shape[1]},), one for each channel, or {y.shape[1:]}"
+        )
+    missing = len(y.shape) - 1 - len(bias.shape)
+    return bias._replace(shape=(1, *bias.shape, *(1,) * missing), strides=(1, *bias.strides, *(1,) * missing))
+
+
+def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+          groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
+    """A convolution of x (N, C, space) whose every output pixel has weights of its own.
+
+    w: (output space, K, C / groups, filter space), such as (P, Q, K, C, R, S), or with the batch before
+    them, (N, P, Q, K, C, R, S), where each image has weights of its own; of any strides, so that w may be a
+    transposed view of another order. bias: (K,), one for each channel, or (K, P, Q), one for each element of
+    an image of the result. The rest as ``convolution()``.
+    """
+    operands = _Operands(stream, x=x, w=w, bias=bias)
+    x_buffer, w_buffer = operands.buffers["x"], operands.buffers["w"]
+    y, finish = operands.result(out, output_sizes(x_buffer.shape, w_buffer.shape))
+    whole = _whole_bias(operands.buffers.get("bias"), y)
+    geometry = operands.convolution(stride, padding, dilation, groups, "default", y)
+    one, zero = operands.scalars()
+    _call(
+        "kilnLocalForward", operands.handle(), one, _tensor(x_buffer), _pointer(x_buffer), _tensor(w_buffer),
+        _pointer(w_buffer), geometry, zero, _tensor(whole) if whole else None, _pointer(whole), _tensor(y), _pointer(y),
+    )
+    return finish()
+
+
+def local_data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0,
+                        dilation: Ints = 1, groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
+    """The gradient of x, whose sizes are ``sizes``, from that of ``y = local(x, w)``."""
+    operands = _Operands(stream, dy=dy, w=w)
+    dx, finish = operands.result(out, sizes)
+    geometry = operands.convolution(stride, padding, dilation, groups, "default", dx)
+    one, zero = operands.scalars()
+    dy_buffer, w_buffer = operands.buffers["dy"], operands.buffers["w"]
+    _call(
+        "kilnLocalBackwardData", operands.handle(), one, _tensor(w_buffer), _pointer(w_buffer), _tensor(dy_buffer),
+        _pointer(dy_buffer), geometry, zero, _tensor(dx), _pointer(dx),
+    )
+    return finish()
+
+
+def local_filter_gradient(x: Any, dy: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0,
+                          dilation: Ints = 1, groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
+    """The gradient of w, whose sizes are ``sizes``, from that of ``y = local(x, w)``."""
+    operands = _Operands(stream, x=x, dy=dy)
+    dw, finish = operands.result(out, sizes)
+    geometry = operands.convolution(stride, padding, dilation, groups, "default", dw)
+    one, zero = operands.scalars()
+    x_buffer, dy_buffer = operands.buffers["x"], operands.buffers["dy"]
+    _call(
+        "kilnLocalBackwardFilter", operands.handle(), one, _tensor(x_buffer), _pointer(x_buffer), _tensor(dy_buffer),
+        _pointer(dy_buffer), geometry, zero, _tensor(dw), _pointer(dw),
+    )
+    return finish()
