@@ -52,7 +52,8 @@ struct Layout {
 Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
            bool planar) {
   Layout out;
-  out.lines = dense_lines(problem, gather, tile.pixels_left ? tile.rows() : 0);
+  const int rows = tile.pixels_left ? tile.rows() : 0;
+  out.lines = planar ? planar_lines(problem, gather, rows) : dense_lines(problem, gather, rows);
   const int element = static_cast<int>(size_of(problem.type()));
   const int line = static_cast<int>(out.lines.channels) * element;
   const int pixels = planar ? tile.pixel_lines() * 64 : tile.pixels();

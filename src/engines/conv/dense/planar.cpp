@@ -125,10 +125,17 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
   if (gather.channels % classes != 0)
     return cat(gather.channels, " input channels, of planes that begin at multiples of 16 bytes ",
                "every ", classes, " of them; expected a multiple of that");
-  if (const DenseLines lines = dense_lines(problem, gather, 0); lines.channels != line_channels)
+  if (const DenseLines lines = planar_lines(problem, gather, 0); lines.channels != line_channels)
     return cat(gather.channels, " input channels a group, of planes that begin at no multiples of ",
                "16 bytes; expected a multiple of ", line_channels);
   return "";
+}
+
+DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather,
+                        std::int64_t rows) {
+  DenseLines lines = dense_lines(problem, gather, rows);
+  if (gather.groups == 1) lines.channels = line_channels;
+  return lines;
 }
 
 std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gather) {

@@ -22,6 +22,9 @@ std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gat
 std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device);
 
+// As dense_lines(), of the filter; space has one dimension here.
+DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
+
 // What a tile takes at a time.
 struct PlanarBoxes {
   DenseLines lines;          // of the filter: channels of a step
