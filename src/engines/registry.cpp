@@ -12,6 +12,7 @@
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
+#include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
@@ -57,9 +58,9 @@ std::span<const Engine* const> engines() {
       make_engines<
           DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine,
           HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine,
-          HaloNchwWgmmaSwapEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
-          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
-          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
+          HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine,
+          FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine,
+          ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
           WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
           WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,

@@ -174,6 +174,9 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         const ConvolutionOperands image = operands(line);
         add(make_convolution_wgrad(image.spec, image.x, image.y, image.w),
             "wgrad_few_channels_nhwc_mma");
+        add(make_convolution(image.spec, image.x, image.w, image.y), "few_input_channels_nhwc_mma");
+        add(make_convolution_dgrad(image.spec, image.w, image.y, image.x),
+            "few_input_channels_nhwc_mma");
       }
       const ConvolutionOperands few = operands("mb8ic3ih224oc64kh7ph3sh2");
       for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})

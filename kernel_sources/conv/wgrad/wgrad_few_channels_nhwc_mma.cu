@@ -12,8 +12,8 @@
 // (PARTIAL) leave theirs in the workspace, for a second step.
 #include "common/magic.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/load/whole_rows.cuh"
 #include "target/async_copy.cuh"
-#include "target/vector_access.cuh"
 #include "target/warp_product.cuh"
 
 constexpr int THREADS = 32 * WARPS_M * WARPS_N * SLICES;
@@ -27,15 +27,12 @@ constexpr int OCTETS = BLOCK_MANY / 8, MANY_PITCH = BLOCK_MANY * 2 + 16;
 // Rows of the other one, from the copy on in which a row's first element lies.
 constexpr int FEW = FEW_OF_X ? CHANNELS : BLOCK_ROWS;
 constexpr int FEW_ROWS = FEW_OF_X ? X_HEIGHT : TILE_P;
-constexpr int COPY_ELEMENTS = COPY_BYTES / 2;
-constexpr int SHIFT =
-    FEW_OF_X ? (LOWER_W * FEW % COPY_ELEMENTS + COPY_ELEMENTS) % COPY_ELEMENTS : 0;
-constexpr int FEW_COPIES =
-    (SHIFT + (FEW_OF_X ? X_WIDTH : TILE_Q) * FEW + COPY_ELEMENTS - 1) / COPY_ELEMENTS;
+constexpr int SHIFT = FEW_OF_X ? elements_before<COPY_BYTES>(LOWER_W, FEW) : 0;
+constexpr int FEW_COPIES = row_copies<COPY_BYTES>(SHIFT, (FEW_OF_X ? X_WIDTH : TILE_Q) * FEW);
 constexpr int FEW_OFFSET = MANY_ROWS * MANY_COLUMNS * MANY_PITCH;
 constexpr int STAGE_BYTES = FEW_OFFSET + FEW_ROWS * FEW_PITCH;
 constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what pixels read that do not exist
-static_assert(FEW_COPIES * COPY_BYTES <= FEW_PITCH && STAGE_BYTES % 16 == 0);
+static_assert(STAGE_BYTES % 16 == 0);
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
 static_assert(TILE_Q % 16 == 0 && BLOCK_MANY == 16 * PRODUCTS_M * WARPS_M);
@@ -102,31 +99,13 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                      inside && channel < GROUP_CHANNELS);
     }
   }
-  // Rows begin and end where copies do.
-  constexpr int ROW_ELEMENTS = (FEW_OF_X ? SOURCE_W : OUT_Q) * FEW;
-  const int first = (FEW_OF_X ? w : spot.q) * FEW - SHIFT;
-#pragma unroll 1
-  for (int i = thread_x(); i < FEW_ROWS * FEW_COPIES; i += THREADS) {
-    const int row = i / FEW_COPIES, copy = i - row * FEW_COPIES;
-    const int at_row = (FEW_OF_X ? h : spot.p) + row, at = first + copy * COPY_ELEMENTS;
-    const bool inside = (FEW_OF_X ? in_depth : true) &&
-                        static_cast<u32>(at_row) < static_cast<u32>(FEW_OF_X ? SOURCE_H : OUT_P) &&
-                        static_cast<u32>(at) < static_cast<u32>(ROW_ELEMENTS);
-    const element_t* const from =
-        (FEW_OF_X ? x : dy) +
-        (static_cast<i64>(at_row) * (FEW_OF_X ? SOURCE_STRIDE_H : OUT_STRIDE_P) + at);
-    unsigned char* const to = stage + FEW_OFFSET + row * FEW_PITCH + copy * COPY_BYTES;
-    if constexpr (COPY_BYTES > 2)
-      async_copy<COPY_BYTES>(to, from, inside);
-    else
-      *reinterpret_cast<unsigned short*>(to) =
-          static_cast<unsigned short>(load_short(from, inside));
-  }
+  constexpr int LENGTH = (FEW_OF_X ? SOURCE_W : OUT_Q) * FEW;
+  copy_whole_rows<THREADS, FEW_ROWS, FEW_COPIES, FEW_PITCH, COPY_BYTES, LENGTH>(
+      stage + FEW_OFFSET, FEW_OF_X ? x : dy, FEW_OF_X ? SOURCE_STRIDE_H : OUT_STRIDE_P,
+      FEW_OF_X ? h : spot.p, FEW_OF_X ? SOURCE_H : OUT_P, (FEW_OF_X ? w : spot.q) * FEW - SHIFT,
+      !FEW_OF_X || in_depth);
 }
 
-device_inline u32 short_at(const unsigned char* at) {
-  return *reinterpret_cast<const unsigned short*>(at);
-}
 // The right operand of 16 pixels, of which a lane has four: elements APART bytes apart.
 template <int APART>
 device_inline void load_right(u32 (&right)[2], const unsigned char* at) {

@@ -46,7 +46,10 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
   }
   if (!split || n <= 24) shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
   if (by_warpgroups) shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
-  shapes.push_back({.m = 256, .n = n, .thread_m = 4, .thread_n = thread_n});
+  // Two blocks hide each other's waits at the ends of chunks and the way of results.
+  const bool two = !by_warpgroups && size_of(problem.type()) == 2 && n > 16 && n <= 48;
+  shapes.push_back(
+      {.m = 256, .n = n, .thread_m = 4, .thread_n = thread_n, .min_blocks = two ? 2 : 1});
   shapes.push_back({.m = 128, .n = n, .thread_m = 4, .thread_n = thread_n});
   return shapes;
 }

@@ -12,6 +12,7 @@
 #include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/tile/whole_rows.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
@@ -37,16 +38,6 @@ Few few_of(const Gather& gather, bool of_x) {
 }
 bool few_of_x(const Gather& gather) { return gather.channels <= gather.rows; }
 
-std::int64_t copy_bytes_of(const ConvolutionProblem& problem, const Few& few) {
-  for (std::int64_t bytes = 16; bytes > element; bytes /= 2) {
-    const auto whole = [&](std::int64_t elements) { return elements * element % bytes == 0; };
-    if (problem.alignment >= bytes && whole(few.width * few.channels) && whole(few.strides[0]) &&
-        whole(few.strides[2]) && whole(few.strides[3]))
-      return bytes;
-  }
-  return element;
-}
-
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
   if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
@@ -59,28 +50,16 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   const std::int64_t many = of_x ? gather.rows : gather.channels, vector = 16 / element;
   if (many % vector != 0)
     return cat(many, " channels of ", of_x ? "dy" : "x", "; expected a multiple of ", vector);
-  if (few.channels > 1 && few.strides[1] != 1)
-    return cat("the channels of ", few.tensor, " lie ", few.strides[1],
-               " elements apart; expected 1");
-  if (few.width > 1 && few.strides[4] != few.channels)
-    return cat("the pixels of a row of ", few.tensor, " lie ", few.strides[4],
-               " elements apart; expected ", few.channels);
+  if (std::string reason = whole_rows_refusal(few.tensor, few.width, few.channels, few.strides);
+      !reason.empty())
+    return reason;
   if (problem.alignment < 16)
     return cat("the alignment is ", problem.alignment, " bytes; expected 16");
   if (std::string reason = vector_strides_refusal(
           of_x ? "dy" : "x", of_x ? gather.out_strides : gather.source_strides, vector);
       !reason.empty())
     return reason;
-  // Beyond, products of sizes leave 32 bits.
-  constexpr std::int64_t most = 1 << 24;
-  const Gather::Phase& phase = gather.phases.front();
-  for (int i = 0; i < 3; ++i)
-    for (const std::int64_t size :
-         {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
-          std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
-      if (size * few.channels > most)
-        return cat("a size is ", size, "; expected at most ", most / few.channels);
-  return "";
+  return whole_row_sizes_refusal(gather, few.channels);
 }
 
 // How a block's warps share products and pixels: such that least comes from shared memory; not at
@@ -117,8 +96,7 @@ void set_memory(FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t many_places = tile.few_of_x ? tile.p * tile.q : height * width;
   const std::int64_t few_rows = tile.few_of_x ? height : tile.p;
   const std::int64_t few_places = tile.few_of_x ? width : tile.q;
-  // A row may begin anywhere in a copy.
-  tile.few_pitch = round_up(few_places * tile.few * element + tile.copy_bytes - element, 16);
+  tile.few_pitch = whole_row_pitch(few_places * tile.few, tile.copy_bytes);
   tile.stage_bytes = many_places * (tile.many * element + 16) + few_rows * tile.few_pitch;
   const std::int64_t sums = tile.slices * tile.filter_rows * taps_s * tile.few * tile.many * 4;
   tile.shared_memory = std::max(stages * tile.stage_bytes + 16, sums);
@@ -224,7 +202,7 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
   tile.few_of_x = few_of_x(gather);
   const Few few = few_of(gather, tile.few_of_x);
   tile.few = few.channels;
-  tile.copy_bytes = copy_bytes_of(problem, few);
+  tile.copy_bytes = whole_row_copy(problem, few.width, few.channels, few.strides);
   const std::int64_t many = tile.few_of_x ? gather.rows : gather.channels;
   const std::int64_t rows = gather.phases.front().taps[1];
   std::vector<FewChannelsGradientTile> out;

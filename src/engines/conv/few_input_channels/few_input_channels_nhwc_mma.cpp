@@ -1,0 +1,200 @@
+#include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
+#include "engines/conv/tile/whole_rows.hpp"
+#include "engines/cost/grouped_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t block_warps = 8, product_pixels = 16, resident = 2;
+
+struct Tile {
+  std::int64_t p = 0, q = 0;               // pixels
+  std::int64_t octets = 0, warps_n = 1;    // of channels of a warp; warps that share a block's
+  std::int64_t copy_bytes = 0, pitch = 0;  // of rows of the source
+  std::int64_t stages = 0, stage_bytes = 0, shared_memory = 0;
+
+  std::int64_t warps_p() const { return block_warps / warps_n; }
+  std::int64_t channels() const { return warps_n * octets * octet; }
+};
+
+std::int64_t steps_of(const Gather& gather) {
+  return ceil_div(gather.channels * gather.most_taps(), product_pixels);
+}
+
+// All channels of a warp where it bears their sums, else such a share that least is idle.
+void set_channels(Tile& tile, std::int64_t rows) {
+  const std::int64_t fours = ceil_div(rows, warp_octets * octet);
+  if (fours <= 3) {
+    tile.octets = fours * warp_octets;
+    return;
+  }
+  const auto idle = [&](std::int64_t of_block) { return ceil_div(fours, of_block) * of_block; };
+  const bool three = idle(3) < idle(4);
+  tile.octets = (three ? 3 : 2) * warp_octets;
+  tile.warps_n = three ? 1 : 2;
+}
+
+// The one with least idle pixels, and least copied; none if none fits.
+std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
+                            const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  const auto met = [&](std::size_t i, std::int64_t pixels) {
+    return (pixels - 1) * gather.stride[i] + (phase.taps[i] - 1) * std::abs(gather.step[i]) + 1;
+  };
+  Tile tile;
+  set_channels(tile, gather.rows);
+  tile.copy_bytes =
+      whole_row_copy(problem, gather.source[2], gather.channels, gather.source_strides);
+  const std::int64_t tables = steps_of(gather) * (tile.channels() / octet * 256 + 32);
+  std::optional<Tile> best;
+  double least = 0;
+  for (tile.q = product_pixels; tile.q <= tile.warps_p() * 32; tile.q *= 2) {
+    tile.p = tile.warps_p() * 32 / tile.q;
+    tile.pitch = whole_row_pitch(met(2, tile.q) * gather.channels, tile.copy_bytes);
+    tile.stage_bytes = phase.taps[0] * met(1, tile.p) * tile.pitch;
+    constexpr std::int64_t most_stage = 1 << 16;  // whose places take 16 bits
+    if (tile.stage_bytes > most_stage) continue;
+    const auto fits = [&](std::int64_t stages, std::int64_t blocks) {
+      tile.stages = stages;
+      tile.shared_memory = stages * tile.stage_bytes + tables;
+      return tile.shared_memory <=
+             std::min<std::int64_t>(device.shared_memory_per_block,
+                                    device.shared_memory_per_multiprocessor / blocks - 1024);
+    };
+    if (!fits(3, resident) && !fits(2, resident) && !fits(2, 1)) continue;
+    const auto count =
+        static_cast<double>(ceil_div(phase.pixels[1], tile.p) * ceil_div(phase.pixels[2], tile.q));
+    const double work =
+        count * static_cast<double>(tile.p * tile.q * steps_of(gather) + tile.stage_bytes / 4);
+    if (!best || work < least) best = tile, least = work;
+  }
+  return best;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
+  if (gather.phases.size() > 1)
+    return "a data gradient with a stride, which this engine does not take";
+  if (gather.most_taps() == 0) return "no tap of the filter meets the input";
+  constexpr std::int64_t most_channels = 8, most_reduction = 1024;
+  if (gather.channels > most_channels)
+    return cat(gather.channels, " input channels; expected at most ", most_channels);
+  if (gather.channels * gather.most_taps() > most_reduction)
+    return cat("filters of ", gather.channels * gather.most_taps(), " elements; expected at most ",
+               most_reduction);
+  const std::int64_t vector = channel_vector(problem.type());
+  if (gather.rows % vector != 0)
+    return cat(gather.rows, " output channels; expected a multiple of ", vector);
+  const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+  if (std::string reason = whole_rows_refusal(dgrad ? "dy" : "x", gather.source[2], gather.channels,
+                                              gather.source_strides);
+      !reason.empty())
+    return reason;
+  if (problem.alignment < channel_vector_bytes)
+    return cat("the alignment is ", problem.alignment, " bytes; expected ", channel_vector_bytes);
+  if (std::string reason = vector_strides_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
+      !reason.empty())
+    return reason;
+  if (gather.z_strides != gather.out_strides)
+    return "z and the output have other strides; this engine adds a z that lies as the output does";
+  return whole_row_sizes_refusal(gather, gather.channels);
+}
+
+}  // namespace
+
+bool FewInputChannelsNhwcMmaEngine::is_for(const Problem& problem) const {
+  return is_gather(problem);
+}
+
+std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const std::optional<Tile> found = tile_of(problem, gather, device);
+  if (!found) return Refusal{"what 256 pixels meet takes more shared memory than a block has"};
+  const Tile& tile = *found;
+  const Spatial& pixels = gather.phases.front().pixels;
+  KernelSpec spec;
+  spec.engine = name();
+  spec.file = cat("conv/few_input_channels/", name(), ".cu");
+  spec.entry = name();
+  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.channels(), " channels, ",
+                  block_warps * 32, " threads, ", tile.stages, " stages");
+  spec.alignment = channel_vector_bytes;
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  spec.constants = gather_constants(problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const std::int64_t channel_tiles = ceil_div(gather.rows, tile.channels());
+  const std::int64_t fit = std::clamp<std::int64_t>(
+      device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024), 1, resident);
+  add("OCTETS", tile.octets, "of channels of a warp");
+  add("WARPS_P", tile.warps_p(), "of 32 pixels");
+  add("WARPS_N", tile.warps_n, "that share a block's channels");
+  add("TILE_P", tile.p, "rows of pixels of a block");
+  add("TILE_Q", tile.q);
+  add("CHANNEL_TILES", channel_tiles);
+  add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("PITCH", tile.pitch, "from one of its rows to the next");
+  add("STAGES", tile.stages);
+  add("SHARED_BYTES", tile.shared_memory);
+  add("MIN_BLOCKS", fit);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
+  };
+  divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
+  divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
+  divisor("DIV_OUT_O", pixels[0]);
+
+  const std::int64_t tiles =
+      problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
+  const std::int64_t slots = std::clamp<std::int64_t>(fit * device.multiprocessors / channel_tiles,
+                                                      1, std::max<std::int64_t>(tiles, 1));
+  if (channel_tiles * slots > limit32)
+    return Refusal{cat(channel_tiles * slots, " thread blocks; a launch has at most ", limit32)};
+  Proposal out{{std::move(spec), {}}};
+  out.launch =
+      gather_launch(problem, tiles, channel_tiles * slots,
+                    static_cast<std::uint32_t>(block_warps * 32), out.kernel.shared_memory);
+  return out;
+}
+
+double FewInputChannelsNhwcMmaEngine::seconds(const Problem& any,
+                                              const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const Tile tile = tile_of(problem, gather, device).value();
+  const Spatial& pixels = gather.phases.front().pixels;
+  GroupedWork work;
+  work.blocks =
+      static_cast<double>(problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) *
+                          ceil_div(pixels[2], tile.q) * ceil_div(gather.rows, tile.channels()));
+  work.warps = static_cast<double>(block_warps);
+  // A warp's 32 pixels: 16 reads of an element a lane, and right operands, a step; what goes out.
+  const double warps = work.blocks * work.warps;
+  work.products = warps * static_cast<double>(2 * tile.octets * steps_of(gather));
+  work.wavefronts =
+      warps * static_cast<double>((17 + 2 * tile.octets) * steps_of(gather) + 4 * tile.octets) +
+      work.blocks * static_cast<double>(tile.stage_bytes) / 64;
+  work.bytes = work_of(problem, false).bytes;
+  return grouped_seconds(work, device);
+}
+
+}  // namespace kiln

@@ -1,0 +1,229 @@
+// The engines of channels-last layers in 16 bits that read or make an image: every size of a warp's
+// and a block's channels, rows that lie at any alignment, tails of pixels, channels and the
+// reduction, strides, dilation, flipped filters, volumes, the epilogue, and numbers that are not
+// finite.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
+#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
+#include "tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const FewInputChannelsNhwcMmaEngine forward;
+const WgradFewChannelsNhwcMmaEngine of_filters;
+
+constexpr DataType half_types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
+
+ConvolutionProblem nhwc(const char* line, DataType type,
+                        ConvolutionPass pass = ConvolutionPass::fprop,
+                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
+}
+
+std::string reason(const Engine& engine, const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(few_channels_nhwc)
+
+// Copies of 16, 8, 4 and 2 bytes; one warp's channels, two warps', several blocks'; one step and
+// many, with and without elements that fill them up.
+BOOST_AUTO_TEST_CASE(shapes) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic3ih16iw24oc64kh7ph3sh2", "mb2ic3ih9iw13oc40kh3ph1", "mb1ic1ih11iw70oc16kh5ph2",
+        "mb3ic3ih10iw14oc24kh3ph1sh2sw2", "mb2ic4ih18iw20oc96kh4sh4ph0",
+        "mb1ic8ih7iw9oc128kh3ph2dh1dw1", "mb2ic2ih12iw130oc8kh1kw9ph0pw4sw3",
+        "mb1ic3id5ih8iw9oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb2ic3ih9iw21oc136kh3ph1",
+        "mb1ic3ih20iw33oc520kh2", "mb5ic3ih1iw33oc16kh1kw3pw1", "mb2ic3ih19iw18oc72kh11ph3"}) {
+    const ConvolutionProblem problem =
+        nhwc(line, half_types[turn / 2 % std::size(half_types)], ConvolutionPass::fprop,
+             turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+    BOOST_TEST(reason(forward, problem) == "");
+    OperationCase item = integers_of(problem);
+    if (turn % 4 > 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    ++turn;
+    check_integers(item, forward.name());
+  }
+}
+
+// Gradients of layers that make few channels.
+BOOST_AUTO_TEST_CASE(gradients) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic64ih9iw21oc3kh3ph1", "mb1ic136ih7iw18oc2kh5ph1", "mb2ic24ih10iw13oc1kh4ph2",
+        "mb1ic16ih6iw9oc8kh3ph2dh1dw1", "mb2ic40id4ih6iw7oc4kd2kh3kw3pd0ph1pw1"})
+    for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {
+      const ConvolutionProblem problem =
+          nhwc(line, half_types[turn++ % std::size(half_types)], ConvolutionPass::dgrad, mode);
+      BOOST_TEST(reason(forward, problem) == "");
+      check_integers(integers_of(problem), forward.name());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
+  for (DataType type : half_types)
+    for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic3ih20iw33oc104kh3ph1"}) {
+      OperationCase item(
+          fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
+      item.fill_uniform(3);
+      item.scalars = {.alpha = 0.5, .beta = 0.75};
+      const std::string fault = test::check(item, forward.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+// What is not a number is in the pixels and channels that it is a product of, and in no other.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  for (const char* line :
+       {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc40kh3ph1sh2sw2", "mb1ic1ih9iw19oc16kh2sh3sw3"})
+    for (const bool of_w : {false, true})
+      for (const bool infinite : {false, true}) {
+        OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF), 5);
+        for (int i = 0; i < 2; ++i)
+          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+        HostTensor& tensor = item[of_w ? "w" : "x"];
+        const auto size = static_cast<std::int64_t>(tensor.values.size());
+        tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+        check_integers(item, forward.name());
+      }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  BOOST_TEST(reason(forward, nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(reason(forward, nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
+             "elements of more than 16 bits; this engine takes f16 and bf16");
+  BOOST_TEST(reason(forward, nhwc("g2mb4ic6ih9oc32kh3ph1", KILN_DATA_HALF)) ==
+             "2 groups; expected 1");
+  BOOST_TEST(reason(forward, nhwc("mb4ic24ih9oc32kh3ph1", KILN_DATA_HALF)) ==
+             "24 input channels; expected at most 8");
+  BOOST_TEST(reason(forward, nhwc("mb4ic3ih9oc20kh3ph1", KILN_DATA_HALF)) ==
+             "20 output channels; expected a multiple of 8");
+  BOOST_TEST(
+      reason(forward, nhwc("mb4ic8ih9oc3kh3ph1sh2", KILN_DATA_HALF, ConvolutionPass::dgrad)) ==
+      "a data gradient with a stride, which this engine does not take");
+  BOOST_TEST(reason(forward, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                        KILN_TENSOR_NCHW)) ==
+             "the channels of x lie 81 elements apart; expected 1");
+  BOOST_TEST(reason(forward, nhwc("mb4ic3ih90oc32kh21kw21", KILN_DATA_HALF)) ==
+             "filters of 1323 elements; expected at most 1024");
+}
+
+// Few channels of x, then of dy; copies of 16, 8, 4 and 2 bytes; tiles that dy and the filter end
+// in; by a block alone, by clusters and by groups of blocks.
+BOOST_AUTO_TEST_CASE(filter_gradients) {
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
+  kiln_test::ShareOfCases share = share_of_cases();
+  std::size_t turn = 0, lines = 0;
+  for (const char* line :
+       {"mb2ic3ih16iw24oc64kh7ph3sh2", "mb2ic3ih9iw13oc40kh3ph1", "mb1ic1ih11iw70oc16kh5ph2",
+        "mb3ic3ih10iw14oc24kh3ph1sh2sw2", "mb2ic4ih18iw20oc96kh4sh4ph0",
+        "mb1ic8ih7iw9oc16kh3ph2dh1dw1", "mb2ic2ih12iw130oc8kh1kw9ph0pw4sw3",
+        "mb1ic3id5ih8iw9oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb2ic64ih9iw21oc3kh3ph1",
+        "mb1ic136ih7iw18oc2kh3ph1", "mb2ic24ih10iw13oc1kh5ph2sh2sw2",
+        "mb1ic16ih6iw9oc8kh3ph2dh1dw1", "mb2ic40id4ih6iw7oc4kd2kh3kw3pd0ph1pw1",
+        "mb5ic3ih1iw33oc16kh1kw3pw1"}) {
+    const DataType type = half_types[lines++ % std::size(half_types)];
+    OperationCase item =
+        integers_of(nhwc(line, type, ConvolutionPass::wgrad,
+                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+    if (turn % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    const auto& problem = std::get<ConvolutionProblem>(item.problem);
+    BOOST_TEST(reason(of_filters, problem) == "");
+    for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
+      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+      if (!share.takes(line, describe(tile), static_cast<int>(type))) continue;
+      const std::string fault =
+          item.exact_fault(run_proposal(item, of_filters.propose(tile, problem, cluster, groups)));
+      BOOST_TEST(fault.empty(), text_of(item.problem)
+                                    << ", " << describe(tile) << ", clusters of " << cluster << ", "
+                                    << groups << " groups: " << fault);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_filter_gradients) {
+  for (DataType type : half_types)
+    for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic64ih20iw33oc3kh3ph1"}) {
+      OperationCase item(nhwc(line, type, ConvolutionPass::wgrad));
+      item.fill_uniform(3);
+      const std::string fault = test::check(item, of_filters.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+// What is not a number is in the sums that it is a product of, and in no other.
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
+  for (const char* line : {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc24kh3ph1sh2",
+                           "mb2ic24ih9iw13oc3kh3ph1", "mb2ic24ih9iw14oc3kh3ph1sh2"})
+    for (const bool of_dy : {false, true})
+      for (const bool infinite : {false, true}) {
+        OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad), 5);
+        for (int i = 0; i < 2; ++i)
+          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+        HostTensor& tensor = item[of_dy ? "dy" : "x"];
+        const auto size = static_cast<std::int64_t>(tensor.values.size());
+        tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+        check_integers(item, of_filters.name());
+      }
+}
+
+// An infinity of x that meets no pixel of dy, because a stride leaves it out or dy ends before, is
+// in no sum.
+BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
+  for (const char* line : {"mb1ic3ih11iw11oc32kh2sh4sw4", "mb1ic32ih11iw11oc3kh2sh4sw4"}) {
+    OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad), 5);
+    const auto& problem = std::get<ConvolutionProblem>(item.problem);
+    for (std::int64_t at = 0; at < problem.in[2]; ++at) {
+      const double infinity = std::numeric_limits<double>::infinity();
+      item["x"].at((problem.in[1] - 1) * problem.in[2] + at) = infinity;
+      item["x"].at(at * problem.in[2] + problem.in[2] - 1) = infinity;
+    }
+    const HostTensor got = item.run_plan(of_filters.name());
+    const std::string fault = item.exact_fault(got);
+    BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
+    BOOST_TEST(std::all_of(got.values.begin(), got.values.end(),
+                           [](double value) { return std::isfinite(value); }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
+  BOOST_TEST(reason(of_filters,
+                    nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_HALF, ConvolutionPass::wgrad)) == "");
+  BOOST_TEST(
+      reason(of_filters, nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_FLOAT, ConvolutionPass::wgrad)) ==
+      "elements of more than 16 bits; this engine takes f16 and bf16");
+  BOOST_TEST(reason(of_filters, nhwc("g2mb4ic6ih9oc32kh3ph1", KILN_DATA_HALF,
+                                     ConvolutionPass::wgrad)) == "2 groups; expected 1");
+  BOOST_TEST(
+      reason(of_filters, nhwc("mb4ic24ih9oc32kh3ph1", KILN_DATA_HALF, ConvolutionPass::wgrad)) ==
+      "24 input and 32 output channels; expected at most 8 of one");
+  BOOST_TEST(
+      reason(of_filters, nhwc("mb4ic3ih9oc20kh3ph1", KILN_DATA_HALF, ConvolutionPass::wgrad)) ==
+      "20 channels of dy; expected a multiple of 8");
+  BOOST_TEST(
+      reason(of_filters, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
+                                    KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==
+      "the channels of x lie 81 elements apart; expected 1");
+  BOOST_TEST(
+      reason(of_filters, nhwc("mb4ic3ih90oc32kh60kw60", KILN_DATA_HALF, ConvolutionPass::wgrad))
+          .starts_with("a row of the filter has 60 taps, "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
