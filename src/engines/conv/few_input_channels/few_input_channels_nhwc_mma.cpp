@@ -77,7 +77,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
     const auto count =
         static_cast<double>(ceil_div(phase.pixels[1], tile.p) * ceil_div(phase.pixels[2], tile.q));
     const double work =
-        count * static_cast<double>(tile.p * tile.q * steps_of(gather) + tile.stage_bytes / 4);
+        count * static_cast<double>(4 * tile.p * tile.q * steps_of(gather) + tile.stage_bytes);
     if (!best || work < least) best = tile, least = work;
   }
   return best;

@@ -18,10 +18,12 @@ constexpr std::int64_t vector_bytes = copied_bytes;
 
 // Of few lines all; of many, which only phases make, the same share of each tile, of whole phases
 // if that is possible.
-std::int64_t lines_of_tile(const UnitedGather& united) {
+std::int64_t lines_of_tile(const UnitedGather& united, bool by_warpgroups) {
   const std::int64_t lines = united.lines(), rows = united.gather.rows;
+  const std::int64_t pairs =
+      by_warpgroups && size_of(united.gather.type) == 2 ? most_warpgroup_pairs : most_pairs;
   const std::int64_t most =
-      std::max<std::int64_t>(most_pairs / std::max<std::int64_t>(united.taps_in_row, 1), 1);
+      std::max<std::int64_t>(pairs / std::max<std::int64_t>(united.taps_in_row, 1), 1);
   if (lines <= most) return lines;
   const std::int64_t unit = rows <= most ? rows : 1;
   const std::int64_t groups = ceil_div(lines / unit, most / unit);
@@ -44,8 +46,11 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
     shapes.push_back({.m = 128, .n = n, .thread_m = 4, .thread_n = thread_n});
     return shapes;
   }
-  if (!split || n <= 24) shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
-  if (by_warpgroups) shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
+  const bool many = n > most_pairs;
+  if (!many && (!split || n <= 24))
+    shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
+  if (by_warpgroups && !many)
+    shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
   // Two blocks hide each other's waits at the ends of chunks and the way of results.
   const bool two = !by_warpgroups && size_of(problem.type()) == 2 && n > 16 && n <= 48;
   shapes.push_back(
@@ -142,7 +147,7 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
   tile.taps = phase.taps[1];
   tile.planes_of_taps = phase.taps[0];
   tile.taps_in_row = united.taps_in_row;
-  tile.lines = lines_of_tile(united);
+  tile.lines = lines_of_tile(united, planes);
   tile.line_groups = ceil_div(united.lines(), tile.lines);
   tile.pairs = tile.lines * tile.taps_in_row;
   const std::int64_t extent = (phase.taps[2] - 1) * std::abs(gather.step[2]);
@@ -251,7 +256,7 @@ std::vector<FewOutputChannelsTile> few_output_channels_tiles(const ConvolutionPr
                                                              bool by_warpgroups,
                                                              const DeviceDescription& device) {
   std::vector<FewOutputChannelsTile> out;
-  const std::int64_t pairs = lines_of_tile(united) * united.taps_in_row;
+  const std::int64_t pairs = lines_of_tile(united, by_warpgroups) * united.taps_in_row;
   for (const FragmentShape& shape : shapes(problem, by_warpgroups, pairs)) {
     const auto tile = lay_tile(shape, by_warpgroups, problem, united, device);
     if (tile && narrow(united, *tile)) out.push_back(*tile);

@@ -46,8 +46,9 @@ struct FewOutputChannelsTile {
   Copies copies() const;
 };
 
-// Pairs of a tile, at most: whose sums, and operands, a warp's registers bear.
-inline constexpr std::int64_t most_pairs = 64;
+// Pairs of a tile, at most: whose sums, and operands, a warp's registers bear. Warpgroups, whose
+// right operand stays in shared memory, bear more of 16 bits where phases make that many.
+inline constexpr std::int64_t most_pairs = 64, most_warpgroup_pairs = 96;
 // Pairs of a line and a tap of the filter's row.
 std::int64_t few_output_channels_pairs(const UnitedGather& united);
 // Whether vectors of channels lie side by side in every pixel.

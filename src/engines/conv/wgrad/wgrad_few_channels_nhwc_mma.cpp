@@ -155,14 +155,13 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-// Clusters that are resident at once, of an H100's processing clusters of 16 and 18
-// multiprocessors.
-double resident_clusters(int cluster, const DeviceDescription& device) {
+// Clusters that are there at once, with so many blocks of a multiprocessor: an H100's processing
+// clusters have 16 or 18 multiprocessors.
+double clusters_at_once(int cluster, int blocks, const DeviceDescription& device) {
   constexpr double of_processing_cluster = 17;
-  const double processing_clusters = device.multiprocessors / of_processing_cluster;
-  return std::max(1.0, cluster == 1 ? device.multiprocessors * static_cast<double>(resident)
-                                    : std::floor(processing_clusters) *
-                                          std::floor(of_processing_cluster * resident / cluster));
+  if (cluster == 1) return 1.0 * device.multiprocessors * blocks;
+  const double processing_clusters = std::floor(device.multiprocessors / of_processing_cluster);
+  return std::max(processing_clusters * std::floor(of_processing_cluster * blocks / cluster), 1.0);
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather,
@@ -177,16 +176,28 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const std::int64_t groups_of_pixels = tile.p * tile.q / product_pixels;
   work.products = units * static_cast<double>(groups_of_pixels * tile.products_m * tile.products_n *
                                               tile.warps_m * tile.warps_n);
-  // In the last round fewer clusters may be at work than fit.
-  const double clusters = count * static_cast<double>(groups),
-               fit = resident_clusters(cluster, device);
-  const double rounds = std::ceil(clusters / fit);
-  work.blocks = clusters * cluster / rounds;
+  // In the last round fewer clusters may be at work than fit. Where some blocks share a
+  // multiprocessor, all wait for these.
+  constexpr double of_shared = 0.75;
+  const double clusters = count * static_cast<double>(groups);
+  const double rounds = std::ceil(clusters / clusters_at_once(cluster, resident, device));
+  const bool alone = clusters <= clusters_at_once(cluster, 1, device);
+  work.blocks = clusters * cluster / rounds * (alone ? 1 : of_shared);
   work.warps = tile.warps();
-  // Tiles of one row of taps, or of other channels of the few, read the many anew, from L2.
   work.bytes = work_of(problem, false).bytes;
   work.memory_share = 0.6;
-  return grouped_seconds(work, device) + (groups > 1 ? second_kernel : 0);
+  // Other rows of taps read the many channels anew, from L2, in which lines are read in parts.
+  constexpr double rate = 40e9;       // bytes a second of a multiprocessor
+  constexpr double half_lines = 1.3;  // of 32 bytes: measured, on an H200
+  const Spatial& taps = gather.phases.front().taps;
+  const double again = static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1);
+  const double places = tile.few_of_x ? static_cast<double>(gather.phases.front().out_pixels())
+                                      : static_cast<double>(problem.in_pixels());
+  const double many = places * static_cast<double>(problem.batch * element) *
+                      static_cast<double>(tile.few_of_x ? gather.rows : gather.channels);
+  const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
+  const double seconds = grouped_seconds(work, device) + again * many / (rate * at_work);
+  return seconds * (tile.many < 32 ? half_lines : 1) + (groups > 1 ? second_kernel : 0);
 }
 
 }  // namespace
