@@ -15,6 +15,7 @@
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
+#include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
 #include "engines/conv/halo/halo_nchw.hpp"
 #include "engines/conv/halo/halo_nchw_wgmma.hpp"
@@ -62,13 +63,13 @@ std::span<const Engine* const> engines() {
           FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine,
           ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
-          WgradDepthwiseNhwcFmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
-          WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,
-          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine,
-          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine,
-          PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine,
-          ReductionEngine>);
+          WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine,
+          WgradToeplitzNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine,
+          WgradDenseNchwWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
+          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
+          WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine, WgradLocalFmaEngine,
+          LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
+          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

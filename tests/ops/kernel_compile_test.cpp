@@ -151,8 +151,8 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         const ConvolutionOperands channels = operands(line);
         for (const char* engine : {"depthwise_halo_nhwc_fma", "toeplitz_nhwc_mma"})
           add(make_convolution(channels.spec, channels.x, channels.w, channels.y), engine);
-        add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w),
-            "wgrad_toeplitz_nhwc_mma");
+        for (const char* engine : {"wgrad_toeplitz_nhwc_mma", "wgrad_depthwise_nhwc_mma"})
+          add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w), engine);
       }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",

@@ -16,9 +16,9 @@
 // its elements, and the products of a tile where one is not finite are added up by their
 // definition.
 #include "common/compute_type.cuh"
+#include "conv/direct/boxed_wgrad_params.h"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
 #include "conv/toeplitz/lay_out.cuh"
-#include "conv/toeplitz/wgrad_toeplitz_params.h"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_load.cuh"
 #include "target/warp_product.cuh"
@@ -65,7 +65,7 @@ struct Spot {
 
 // The boxes of a block's tiles, one after the other through a ring.
 struct Boxes {
-  const WgradToeplitzParams& params;
+  const BoxedWgradParams& params;
   unsigned char* ring;
   Mbarrier* landed;
   u32 first, end;  // units of the block
@@ -171,7 +171,7 @@ device_inline void join(const Sums& sums, int channel, bool first, float* own) {
       }
 }
 
-KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, WgradToeplitzParams, params) {
+KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
   unsigned char* const ring = shared_array<unsigned char, PLANES_AT>(0);
   element_t* const planes = shared_array<element_t, PLANES_BYTES / 2>(PLANES_AT);
   float* const own = shared_array<float, PLANES_BYTES / 4>(PLANES_AT);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "conv/toeplitz/wgrad_toeplitz_params.h"
+#include "conv/direct/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/filter_gradient.hpp"
@@ -123,8 +123,8 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   // A second kernel; and the share of multiprocessors on which clusters find a place.
   constexpr double second_kernel = 6e-6, clusters_share = 0.9;
   const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
-  const auto all =
-      static_cast<double>(unit_count(problem, gather, tile) * (problem.groups / octet));
+  const std::int64_t chunks = problem.groups / octet;
+  const auto all = static_cast<double>(unit_count(problem, gather, tile) * chunks);
   ToeplitzWork work = work_of_unit(gather, tile);
   work.tiles = std::ceil(all / static_cast<double>(blocks)) *
                std::ceil(static_cast<double>(blocks) / places);
@@ -186,12 +186,12 @@ Proposal WgradToeplitzNhwcMmaEngine::propose(const ConvolutionProblem& problem,
   add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
   add("SHARED_BYTES", tile.shared_memory);
   Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
-  out.launch.parameters.resize(sizeof(WgradToeplitzParams));
+  out.launch.parameters.resize(sizeof(BoxedWgradParams));
   out.launch.maps = {
       {source_map(problem, gather, {octet, halo_columns(gather, tile.columns), box_rows}), 0, 0,
-       offsetof(WgradToeplitzParams, x)},
+       offsetof(BoxedWgradParams, x)},
       {output_map(problem, gather, {octet, 16 * tile.columns, box_rows}), 1, 0,
-       offsetof(WgradToeplitzParams, dy)}};
+       offsetof(BoxedWgradParams, dy)}};
   return out;
 }
 

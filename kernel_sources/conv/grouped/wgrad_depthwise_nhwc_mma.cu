@@ -1,0 +1,188 @@
+// Filter gradient of channels-last tensors of 16 bits, depthwise or of groups of up to 8 channels
+// of both x and dy, on the tensor cores.
+//
+// A block has OCTETS octets (8 channels, 16 bytes) and takes tiles of TILE_P rows by TILE_Q columns
+// of pixels of dy; the copy engine brings a tile and what it meets of x while the one before is
+// multiplied. A warp has one octet, every SLICES-th 16 columns, and PAIRS of the pairs of taps that
+// lie side by side in a row of the filter: the rows of a product are the octet's channels at these
+// two taps, the columns those of dy, and the sum is over the 16 pixels. It walks down the rows of
+// x, reads each once, and multiplies it with all rows of dy that meet it, which are registers. Sums
+// of channels that are not of one group are left; each is of its own row and column, so infinities
+// and NaN stay in their group.
+//
+// A block's warps, then a cluster's blocks add up in the order of their numbers; groups of blocks
+// (PARTIAL) leave theirs in the workspace, for a second step.
+#include "conv/direct/boxed_wgrad_params.h"
+#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "target/bulk_copy.cuh"
+#include "target/warp_product.cuh"
+
+constexpr int WARPS = OCTETS * SLICES * SPLITS, THREADS = 32 * WARPS;
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int TILE_Q = 16 * COLUMN_BLOCKS;
+constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
+// A multiple of 8, so that the places of rows are permuted alike.
+constexpr int WIDTH = ((TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 8) / 8 * 8;
+constexpr int PIXEL_BYTES = 16 * OCTETS;
+constexpr int X_BYTES = HEIGHT * WIDTH * PIXEL_BYTES, DY_BYTES = TILE_P * TILE_Q * PIXEL_BYTES;
+device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
+constexpr int DY_OFFSET = whole_swizzles(X_BYTES);
+constexpr int STAGE_BYTES = DY_OFFSET + whole_swizzles(DY_BYTES);
+constexpr int STAGES = 2;
+constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what is read beside the last column
+constexpr int BARRIERS_OFFSET = ZERO_OFFSET + 16;
+constexpr int ALL_PAIRS = (TAPS_S + 1) / 2, PAIRS = (ALL_PAIRS + SPLITS - 1) / SPLITS;
+static_assert(BARRIERS_OFFSET + 8 * STAGES <= SHARED_BYTES);
+static_assert(SLICES * TILE_ELEMENTS * static_cast<int>(sizeof(float)) <= SHARED_BYTES);
+static_assert(FILTER_ROWS == TAPS_R && CHANNELS == ROWS && 8 % ROWS == 0);
+static_assert(BLOCK_ROWS == 8 * OCTETS && TILE_P % 2 == 0);
+
+struct Spot {
+  int image, p, q;
+  device_inline explicit Spot(u32 unit) {
+    const u32 row = unit / TILES_Q, up = row / TILES_P;
+    image = static_cast<int>(up);
+    p = static_cast<int>(row - up * TILES_P) * TILE_P;
+    q = static_cast<int>(unit - row * TILES_Q) * TILE_Q;
+  }
+};
+
+device_inline void bring(const BoxedWgradParams& params, u32 unit, int channel,
+                         unsigned char* stage, Mbarrier& landed) {
+  const Spot spot(unit);
+  const int x[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H, spot.image};
+  const int dy[4] = {channel, spot.q, spot.p, spot.image};
+  landed.arrive_and_expect(X_BYTES + DY_BYTES);
+  bulk_load(stage, params.x, landed, x);
+  bulk_load(stage + DY_OFFSET, params.dy, landed, dy);
+}
+
+// Where the copy engine puts 16 bytes of a box whose lines are PIXEL_BYTES.
+device_inline constexpr int permuted(int place) {
+  return place ^ ((place >> 7 & (OCTETS - 1)) << 4);
+}
+
+// What a warp does, and where its lanes read.
+struct Warp {
+  int octet, slice, split;
+  int lane;
+  int x[PAIRS];  // of the first row of x and the first 16 columns, of this lane's pixel
+  int dy;        // the same of dy, of the first row or, upper lanes, of the second
+
+  device_inline Warp() : lane(static_cast<int>(thread_x() % 32)) {
+    const int warp = static_cast<int>(thread_x() / 32);
+    octet = warp % OCTETS, slice = warp / OCTETS % SLICES, split = warp / (OCTETS * SLICES);
+    // Lanes address the rows of four matrices: 8 pixels, the next 8, and both at the next tap.
+#pragma unroll
+    for (int pair = 0; pair < PAIRS; ++pair) {
+      // Behind the last tap there is none, and its sums are left.
+      const int number = 2 * (split * PAIRS + pair) + lane / 16;
+      const int tap = number < TAPS_S ? number : TAPS_S - 1;
+      x[pair] = permuted((lane % 16 * STRIDE_W + tap * DISTANCE_W) * PIXEL_BYTES + octet * 16);
+    }
+    dy = permuted(lane % 16 * PIXEL_BYTES + octet * 16) + lane / 16 * (TILE_Q * PIXEL_BYTES);
+  }
+};
+
+using Sums = float[TAPS_R][PAIRS][4];
+
+// Adds the products of 16 columns of a tile. `column`: the first.
+device_inline void add_columns(Sums& sums, const Warp& warp, const Spot& spot, int column,
+                               const unsigned char* stage, const unsigned char* zero) {
+  // Beside dy's end lies what of x may be infinite, and is no product.
+  const bool exists = OUT_Q % TILE_Q == 0 || spot.q + column + warp.lane % 16 < OUT_Q;
+  const unsigned char* const x = exists ? stage + column * STRIDE_W * PIXEL_BYTES : zero;
+  const unsigned char* const dy = stage + DY_OFFSET + column * PIXEL_BYTES + warp.dy;
+  u32 right[TILE_P][2];
+#pragma unroll
+  for (int y = 0; y < HEIGHT; ++y) {
+    if (y % (2 * STRIDE_H) == 0 && y / STRIDE_H < TILE_P) {
+      const int row = y / STRIDE_H;
+      u32 both[4];
+      load_matrices_transposed(both, dy + row * (TILE_Q * PIXEL_BYTES));
+      right[row][0] = both[0], right[row][1] = both[1];
+      right[row + 1][0] = both[2], right[row + 1][1] = both[3];
+    }
+#pragma unroll
+    for (int pair = 0; pair < PAIRS; ++pair) {
+      u32 both[4];
+      load_matrices_transposed(both, x + (exists ? warp.x[pair] + y * (WIDTH * PIXEL_BYTES) : 0));
+      const u32 left[4] = {both[0], both[2], both[1], both[3]};
+#pragma unroll
+      for (int r = 0; r < TAPS_R; ++r) {
+        const int from = y - r * DISTANCE_H;
+        if (from < 0 || from % STRIDE_H != 0 || from / STRIDE_H >= TILE_P) continue;
+        const int row = from / STRIDE_H;
+        if (OUT_P % TILE_P == 0 || spot.p + row < OUT_P)
+          add_product<element_t>(sums[r][pair], left, right[row]);
+      }
+    }
+  }
+}
+
+// The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
+device_inline void add_up_block(const Sums& sums, const Warp& warp, float* own) {
+  const int channel = warp.octet * 8 + warp.lane / 4;
+  const int first = warp.octet * 8 + 2 * (warp.lane % 4);
+#pragma unroll
+  for (int row = 0; row < TAPS_R; ++row)
+#pragma unroll
+    for (int pair = 0; pair < PAIRS; ++pair)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int column = 2 * (warp.split * PAIRS + pair) + c / 2, out = first + c % 2;
+        if (column >= TAPS_S || out / ROWS != channel / CHANNELS) continue;
+        const int r = STEP_H < 0 ? TAPS_R - 1 - row : row;
+        const int s = STEP_W < 0 ? TAPS_S - 1 - column : column;
+        own[warp.slice * TILE_ELEMENTS +
+            ((r * TAPS_S + s) * CHANNELS + channel % CHANNELS) * BLOCK_ROWS + out] =
+            sums[row][pair][c];
+      }
+  if constexpr (SLICES > 1) {
+    block_barrier();
+#pragma unroll 1
+    for (int element = thread_x(); element < TILE_ELEMENTS; element += THREADS) {
+      float total = own[element];
+#pragma unroll
+      for (int other = 1; other < SLICES; ++other) total += own[other * TILE_ELEMENTS + element];
+      own[element] = total;
+    }
+  }
+}
+
+KILN_KERNEL(wgrad_depthwise_nhwc_mma, THREADS, MIN_BLOCKS, BoxedWgradParams, params) {
+  unsigned char* const shared = shared_array<unsigned char, ZERO_OFFSET + 16>(0);
+  Mbarrier* const landed = shared_array<Mbarrier, STAGES>(BARRIERS_OFFSET);
+  const TileShare share = share_of(params.common);
+  const DepthwiseTile tile(share.tile);
+  const u32 first = static_cast<u32>(share.first), end = static_cast<u32>(share.end);
+  if (thread_x() < 4) reinterpret_cast<u32*>(shared + ZERO_OFFSET)[thread_x()] = 0;
+  if (thread_x() == 0) {
+    for (int i = 0; i < STAGES; ++i) landed[i].init(1);
+    mbarriers_are_made();
+    prefetch_map(params.x);
+    prefetch_map(params.dy);
+    if (first < end) bring(params, first, tile.out, shared, landed[0]);
+  }
+  block_barrier();
+
+  const Warp warp;
+  Sums sums = {};
+#pragma unroll 1
+  for (u32 unit = first; unit < end; ++unit) {
+    const u32 turn = unit - first, stage = turn % STAGES;
+    if (thread_x() == 0 && unit + 1 < end)
+      bring(params, unit + 1, tile.out, shared + (STAGES - 1 - stage) * STAGE_BYTES,
+            landed[STAGES - 1 - stage]);
+    landed[stage].wait(turn / STAGES & 1);
+    const Spot spot(unit);
+#pragma unroll 1
+    for (int block = warp.slice; block < COLUMN_BLOCKS; block += SLICES)
+      add_columns(sums, warp, spot, 16 * block, shared + stage * STAGE_BYTES, shared + ZERO_OFFSET);
+    block_barrier();  // before the stage takes another one
+  }
+  float* const own = reinterpret_cast<float*>(shared);  // over the stages, which all have read
+  add_up_block(sums, warp, own);
+  finish_tile<THREADS>(params.common, share, tile, own);
+}

@@ -1,0 +1,226 @@
+#include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+
+#include "conv/direct/boxed_wgrad_params.h"
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/gather.hpp"
+#include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/grouped_cost.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t stages = 2, block_warps = 8, most_rows = 14, most_box = 256;
+constexpr std::int64_t most_sums = 64;  // of a thread
+constexpr std::int64_t resident_warps = 16;
+
+struct Tile {
+  std::int64_t p = 0, columns = 0;  // rows of dy, 16s of columns
+  std::int64_t octets = 0, slices = 0, splits = 0;
+  std::int64_t shared_memory = 0, resident = 0;
+
+  std::int64_t warps() const { return octets * slices * splits; }
+};
+
+std::int64_t taps_of(const Gather& gather, int i) { return gather.phases.front().taps[i]; }
+std::int64_t met(const Gather& gather, int i, std::int64_t pixels) {
+  return (pixels - 1) * gather.stride[i] + (taps_of(gather, i) - 1) * std::abs(gather.step[i]) + 1;
+}
+std::int64_t box_columns(const Gather& gather, const Tile& tile) {
+  return round_up(met(gather, 2, 16 * tile.columns), 8);
+}
+std::int64_t pairs_of(const Gather& gather) { return ceil_div(taps_of(gather, 2), 2); }
+
+// Splits of the pairs of taps, so that their sums are registers; 0: there are none.
+std::int64_t splits_of(const Gather& gather) {
+  for (std::int64_t splits = 1; splits <= 4; splits *= 2)
+    if (4 * taps_of(gather, 1) * ceil_div(pairs_of(gather), splits) <= most_sums) return splits;
+  return 0;
+}
+
+std::int64_t tile_count(const Gather& gather, const Tile& tile) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  return ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], 16 * tile.columns);
+}
+std::int64_t stage_bytes(const Gather& gather, const Tile& tile) {
+  const std::int64_t line = tile.octets * 16;
+  return round_up(met(gather, 1, tile.p) * box_columns(gather, tile) * line, 1024) +
+         round_up(tile.p * 16 * tile.columns * line, 1024);
+}
+
+// What all blocks do for a tile of all channels.
+GroupedWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
+                         const Tile& tile) {
+  const std::int64_t octets = round_up(problem.groups * gather.channels / octet, tile.octets);
+  const auto groups = static_cast<double>(tile.columns * octets);  // of 16 pixels, of all rows
+  const std::int64_t rows = met(gather, 1, tile.p), pairs = pairs_of(gather);
+  GroupedWork work;
+  work.products = groups * static_cast<double>(tile.p * taps_of(gather, 1) * pairs);
+  const std::int64_t reads = rows * pairs + tile.splits * tile.p / 2;
+  work.wavefronts = groups * static_cast<double>(4 * reads);
+  work.warps = static_cast<double>(tile.warps());
+  return work;
+}
+
+// Of the tiles that fit that with the least to multiply, to read and to bring.
+std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
+                            const DeviceDescription& device) {
+  const Spatial& pixels = gather.phases.front().pixels;
+  const std::int64_t splits = splits_of(gather);
+  if (splits == 0) return std::nullopt;
+  std::optional<Tile> best;
+  double least = 0;
+  for (std::int64_t octets : {8, 4, 2})
+    for (std::int64_t p = 2; p <= std::min(round_up(pixels[1], 2), most_rows); p += 2)
+      for (std::int64_t columns = 1; columns <= std::min<std::int64_t>(ceil_div(pixels[2], 16), 8);
+           ++columns) {
+        Tile tile{p, columns, octets, 1, splits, 0, 0};
+        while (2 * tile.warps() <= block_warps && columns % (2 * tile.slices) == 0)
+          tile.slices *= 2;
+        if (tile.warps() > 2 * block_warps || box_columns(gather, tile) > most_box ||
+            met(gather, 1, p) > most_box)
+          continue;
+        const std::int64_t sums =
+            tile.slices * gather.most_taps() * octets * octet * gather.rows * 4;
+        tile.shared_memory = std::max(stages * stage_bytes(gather, tile) + 16 + 8 * stages, sums);
+        tile.resident =
+            std::min(resident_warps / tile.warps(),
+                     device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024));
+        if (tile.shared_memory > device.shared_memory_per_block || tile.resident < 1) continue;
+        const GroupedWork work = work_of_tile(problem, gather, tile);
+        // Memory brings 16 bytes in a clock of a multiprocessor; a tile begins in 1500, divided
+        // among those that go on beside it; few warps wait for each other.
+        const std::int64_t all = round_up(problem.groups * gather.channels / octet, octets);
+        const std::int64_t blocks = all / octets, beside = tile.resident;
+        const auto bytes = static_cast<double>(stage_bytes(gather, tile) * blocks);
+        const double waits = 1500 * static_cast<double>(blocks) / static_cast<double>(beside);
+        const double busy =
+            static_cast<double>(tile.resident * tile.warps()) / static_cast<double>(resident_warps);
+        const double clocks =
+            std::max({work.wavefronts, work.products * 1.65, bytes / 20}) / (0.5 + 0.5 * busy) +
+            waits;
+        const double total = clocks * static_cast<double>(tile_count(gather, tile)) *
+                             (octets == 2 ? 1.25 : 1.0);  // lines of a sector are slow to come
+        if (!best || total < least) best = tile, least = total;
+      }
+  return best;
+}
+
+FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
+                             const Tile& tile) {
+  FilterGradientTiles tiles;
+  tiles.block_rows = tile.octets * octet;
+  tiles.filter_rows = taps_of(gather, 1);
+  tiles.units = problem.batch * tile_count(gather, tile);
+  tiles.threads = 32 * tile.warps();
+  tiles.resident = tile.resident;
+  return tiles;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  if (std::string reason = boxes_refusal(device); !reason.empty()) return reason;
+  if (gather.channels != gather.rows || octet % gather.rows != 0)
+    return cat("groups of ", gather.channels, " input and ", gather.rows,
+               " output channels; this engine takes 1, 2, 4 or 8 of both");
+  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (splits_of(gather) == 0)
+    return cat(taps_of(gather, 1), " x ", taps_of(gather, 2),
+               " taps, whose sums are more than the registers of four warps");
+  const std::optional<Tile> tile = tile_of(problem, gather, device);
+  if (!tile) return "what two rows of dy meet of x takes more shared memory than there is";
+  if (const std::int64_t units = problem.batch * tile_count(gather, *tile); units > limit32 / 2)
+    return cat(units, " tiles of pixels; expected at most ", limit32 / 2);
+  return "";
+}
+
+double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
+               std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
+  constexpr double second_kernel = 6e-6;
+  const auto all = static_cast<double>(problem.batch * tile_count(gather, tile));
+  GroupedWork work = work_of_tile(problem, gather, tile);
+  work.products *= all, work.wavefronts *= all;
+  work.blocks = static_cast<double>(blocks);
+  work.bytes = work_of(problem, false).bytes;
+  work.memory_share = 0.55;
+  return grouped_seconds(work, device) + (two_steps ? second_kernel : 0);
+}
+
+}  // namespace
+
+bool WgradDepthwiseNhwcMmaEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
+}
+
+std::variant<std::vector<Candidate>, Refusal> WgradDepthwiseNhwcMmaEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Tile tile = tile_of(problem, gather, device).value();
+  return filter_gradient_candidates(
+      problem, tiles_of(problem, gather, tile), device, [&](std::int64_t blocks, bool two_steps) {
+        return seconds(problem, gather, tile, blocks, two_steps, device);
+      });
+}
+
+Proposal WgradDepthwiseNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                           Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  const FilterGradientTiles tiles =
+      tiles_of(problem, gather, tile_of(problem, gather, device).value());
+  return propose(problem, device, candidate.parts,
+                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
+}
+
+Proposal WgradDepthwiseNhwcMmaEngine::propose(const ConvolutionProblem& problem,
+                                              const DeviceDescription& device, int cluster,
+                                              int groups) const {
+  const Gather gather = make_gather(problem);
+  const Tile tile = tile_of(problem, gather, device).value();
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const Spatial& pixels = gather.phases.front().pixels;
+  KernelSpec spec = filter_gradient_spec(name(), "conv/grouped/wgrad_depthwise_nhwc_mma.cu", name(),
+                                         problem, tiles);
+  spec.tile = cat(tile.p, "x", 16 * tile.columns, " pixels x ", tile.octets * octet, " channels, ",
+                  32 * tile.warps(), " threads");
+  spec.alignment = channel_vector_bytes;
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  add_filter_gradient_geometry(spec, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("OCTETS", tile.octets, "of channels of a block");
+  add("SLICES", tile.slices, "warps that share the columns");
+  add("SPLITS", tile.splits, "warps that share the taps of a row");
+  add("TILE_P", tile.p, "rows of pixels of a tile");
+  add("COLUMN_BLOCKS", tile.columns, "16 columns of pixels each");
+  add("TILES_P", ceil_div(pixels[1], tile.p), "of an image");
+  add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
+  add("MIN_BLOCKS", tile.resident);
+  add("SHARED_BYTES", tile.shared_memory);
+  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+  out.launch.parameters.resize(sizeof(BoxedWgradParams));
+  TensorMapSpec x = source_map(
+                    problem, gather,
+                    {tile.octets * octet, box_columns(gather, tile), met(gather, 1, tile.p)}),
+                dy = output_map(problem, gather, {tile.octets * octet, 16 * tile.columns, tile.p});
+  x.swizzled = dy.swizzled = true;
+  out.launch.maps = {{x, 0, 0, offsetof(BoxedWgradParams, x)},
+                     {dy, 1, 0, offsetof(BoxedWgradParams, dy)}};
+  return out;
+}
+
+}  // namespace kiln
