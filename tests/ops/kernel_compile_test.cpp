@@ -247,6 +247,7 @@ constexpr std::string_view may_spill[] = {
     "wgrad_nchw_mma",
     "wgrad_nchw_wgmma_swap",
     "depthwise_nhwc_fma",
+    "wgrad_depthwise_nhwc_mma",
 };
 
 int allowed_spill(const KernelSpec& spec) {
