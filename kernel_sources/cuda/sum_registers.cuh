@@ -109,14 +109,14 @@ struct SumRegisters {
   }
 #undef KILN_HELD
 
-  // The four sums of product (L, R).
+  // What the four sums of product (L, R) are in the end.
   template <int L, int R>
   device_inline void take(T (&four)[4]) const {
     static_assert(sizeof(T) == 4 && L < LEFT && R < RIGHT);
-    asm volatile(
-        "mov.f32 %0, s%4_%5_0; mov.f32 %1, s%4_%5_1; mov.f32 %2, s%4_%5_2; mov.f32 %3, s%4_%5_3;"
-        : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
-        : "n"(L), "n"(R));
+    asm volatile("mov.f32 %0, " STORED_SUMS "%4_%5_0; mov.f32 %1, " STORED_SUMS
+                 "%4_%5_1; mov.f32 %2, " STORED_SUMS "%4_%5_2; mov.f32 %3, " STORED_SUMS "%4_%5_3;"
+                 : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                 : "n"(L), "n"(R));
   }
 
 // A place, of what is %1 and its steps, but for that of c.

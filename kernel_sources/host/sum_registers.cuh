@@ -38,7 +38,7 @@ struct SumRegisters {
   }
   template <int L, int R>
   device_inline void take(T (&four)[4]) const {
-    for (int c = 0; c < 4; ++c) four[c] = part[L][R][c];
+    for (int c = 0; c < 4; ++c) four[c] = stored()[L][R][c];
   }
   template <class Place>
   device_inline void put(T* first) const {

@@ -1,7 +1,7 @@
 // The second step of a dense filter gradient whose groups of blocks left their sums in the
 // workspace: adds them up in the order of the groups, and stores dw. A block is one quad of a tile,
 // a thread of it each.
-#include "conv/dense/wgrad_sums.cuh"
+#include "conv/dense/wgrad_lost.cuh"
 #include "target/kernel.cuh"
 
 KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
@@ -14,5 +14,6 @@ KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) total.sum[i] += part.sum[i];
   }
-  store_quad(params, WgradTile(tile), quad, adder, total);
+  const bool stored = store_quad(params, QuadPlace(WgradTile(tile), quad, adder), total);
+  if constexpr (CHECKED) add_up_lost(params, WgradTile(tile), quad, adder, !stored);
 }

@@ -2,13 +2,14 @@
 // ones (PLANAR, wgrad_planar.cuh): a matrix product of dy and x, summed over pixels of dy that
 // follow each other. The copy engine brings STEP_PIXELS of them at a time to
 // shared memory, pixel by pixel (wgrad_stages.cuh). Operands of 16 bits are multiplied where they
-// have landed; of f32, in TF32, x is turned there first, and dy goes through registers
-// (wgrad_turn.cuh).
+// have landed; of f32, in TF32 or in three products (SPLIT), x is turned there first, and dy goes
+// through registers (wgrad_turn.cuh).
 //
 // A block is HELPERS warpgroups that ask for copies, and turn, and CONSUMERS that multiply. Blocks
 // that share a tile take pixels one after the other: those of a cluster add up their sums in the
 // order of their ranks through shared memory; groups of them (PARTIAL) leave sums in the workspace,
 // which a second step (wgrad_dense_finish.cu) adds up in order.
+#include "conv/dense/wgrad_lost.cuh"
 #include "conv/dense/wgrad_planar.cuh"
 #include "conv/dense/wgrad_turn.cuh"
 #include "target/shared_memory.cuh"
@@ -39,19 +40,28 @@ struct StepsOf<true> {
 
 device_inline void consume(const Share& share, Sums& sums, unsigned char* memory,
                            Barriers& barriers, int group) {
+  constexpr u32 RUN = static_cast<u32>(PROMOTE);
   StepsOf<TURNS>::Type steps(memory, barriers, group);
-  sums.clear();
+  if constexpr (SPLIT)
+    sums.clear_totals();
+  else
+    sums.clear();
 #pragma unroll 1
   for (u32 step = share.first; step < share.end;) {
-    const u32 stop = share.end - step > PROMOTE ? step + PROMOTE : share.end;
+    const u32 stop = share.end - step > RUN ? step + RUN : share.end;
     const bool held = step > share.first;
+    steps.start_run();
 #pragma unroll 1
     for (; step < stop; ++step) steps.multiply(sums);
     steps.settle();
-    if (held) sums.add_held();
-    if (step < share.end) {
-      sums.hold();
-      sums.clear();
+    if constexpr (SPLIT) {
+      sums.add_to_totals();
+    } else {
+      if (held) sums.add_held();
+      if (step < share.end) {
+        sums.hold();
+        sums.clear();
+      }
     }
   }
 }
@@ -88,6 +98,8 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
   const int some = (QUADS + parts - 1) / parts;
   const int first = static_cast<int>(cluster_rank()) * some;
   const int end = first + some < QUADS ? first + some : QUADS;
+  u64 lost = 0;  // bit i: quad i
+  static_assert(QUADS <= 64);
 #pragma unroll 1
   for (int quad = first; quad < end; ++quad) {
     Quad total = {};
@@ -99,8 +111,17 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
     }
     if constexpr (PARTIAL)
       partial_quads(params.common, share.group, share.tile)[quad * ADDERS + adder] = total;
-    else
-      store_quad(params.common, tile, quad, adder, total);
+    else if (!store_quad(params.common, QuadPlace(tile, quad, adder), total))
+      lost |= u64(1) << quad;
+  }
+  if constexpr (CHECKED && !PARTIAL) {
+    u64 of_any = lost;
+#pragma unroll 1
+    for (u32 mask = 16; mask > 0; mask /= 2) of_any |= warp_shuffle_xor(of_any, mask);
+#pragma unroll 1
+    for (int quad = 0; of_any >> quad != 0; ++quad)
+      if ((of_any >> quad & 1) != 0)
+        add_up_lost(params.common, tile, quad, adder, (lost >> quad & 1) != 0);
   }
 }
 

@@ -13,6 +13,10 @@ struct alignas(64) DenseWgradParams {
   double beta;      // 0: dw is not read
   unsigned steps;   // of STEP_PIXELS pixels of dy: the length of every sum
   unsigned groups;  // of blocks that share a tile: of PARTIAL kernels
+  // For sums that are added up once more by their definition.
+  const void* x;
+  const void* dy;
+  unsigned images;
 };
 
 static_assert(sizeof(DenseWgradParams) == 64, "host and device must agree");

@@ -5,10 +5,10 @@
 #include "target/sum_registers.cuh"
 #include "target/wgmma.cuh"
 
-// The tensor cores round sums toward zero: every PROMOTE steps what has come together goes to sums
-// that are added up as f32 should be, which wait in local memory.
-constexpr u32 PROMOTE = 16384 / STEP_PIXELS;
-using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, false, true>;
+// The tensor cores round sums toward zero: every PROMOTE steps, a run, what has come together goes
+// to sums that are added up as f32 should be. Those wait in local memory or, where runs are short,
+// of f32 in three products, in registers.
+using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, SPLIT, !SPLIT>;
 using Products = WarpgroupProducts<element_t, LEFT, PRODUCTS_A_ROW>;
 
 // Steps of 16 bits: the tensor cores read both operands where they have landed, and transpose those
@@ -28,6 +28,7 @@ class TransposedSteps {
         rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + LEFT_SLABS * SLAB_BYTES, 8 * LINE_BYTES,
                                                    SLAB_BYTES)) {}
 
+  device_inline void start_run() {}
   // Starts the next step's products.
   template <class AnySums>
   device_inline void multiply(AnySums& sums) {

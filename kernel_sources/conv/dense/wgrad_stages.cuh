@@ -21,8 +21,10 @@ constexpr bool TURNS = sizeof(element_t) == 4;
 constexpr int SLAB_BYTES = STEP_PIXELS * LINE_BYTES;
 constexpr int LEFT_SLABS = TILE_ROWS / LINE_CHANNELS, SLABS = LEFT_SLABS + BLOCK_COLUMNS;
 constexpr int STAGE_BYTES = SLABS * SLAB_BYTES;
-// x of a step with its pixels side by side: for each 32 of them a line of each column.
-constexpr int TURNED_BYTES = BLOCK_RIGHT * STEP_PIXELS * static_cast<int>(sizeof(element_t));
+// x of a step with its pixels side by side: for each 32 of them a line of each column. Of f32 in
+// three products first all numbers as the tensor cores cut them, then what is left.
+constexpr int TURNED_PART = BLOCK_RIGHT * STEP_PIXELS * static_cast<int>(sizeof(element_t));
+constexpr int TURNED_BYTES = (SPLIT ? 2 : 1) * TURNED_PART;
 constexpr int TURNED_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = TURNED_AT + TURNED_SLOTS * TURNED_BYTES;
 // Helping warpgroups come first. Of theirs some warps ask for copies, and others turn x.

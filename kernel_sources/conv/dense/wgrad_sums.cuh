@@ -9,6 +9,7 @@
 
 #include "common/compute_type.cuh"
 #include "conv/dense/wgrad_params.h"
+#include "conv/mma/scaled_sums.cuh"
 
 constexpr int LINE_BYTES = 128;  // of channels of a pixel in shared memory
 constexpr int LINE_CHANNELS = LINE_BYTES / static_cast<int>(sizeof(element_t));
@@ -80,33 +81,51 @@ struct alignas(2 * sizeof(element_t)) ChannelPair {
   }
 };
 
-// Quad `quad` of thread `adder`, finished, goes to dw.
-device_inline void store_quad(const DenseWgradParams& params, const WgradTile& tile, int quad,
-                              int adder, const Quad& total) {
-  const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
-  const int lane = adder % 32, warp = adder / 32 % 4, group = adder / 128;
-  const int column = in_class<BLOCK_RIGHT>(product * 8 + lane % 4 * 2);
-  const int block = tile.block + column / LINE_CHANNELS;
-  if (block >= COLUMN_BLOCKS) return;
-  const ColumnBlock columns(block);
-  const int channel = columns.channel + column % LINE_CHANNELS;
-  if (channel >= CHANNELS) return;  // channels come in fours
+// What of dw quad `quad` of thread `adder` is: two channels of a tap, CLASSES apart, of two
+// filters.
+struct QuadPlace {
+  ColumnBlock columns;
+  int group, rows[2], channel;
+  bool exists;  // the first channel does
+  device_inline QuadPlace(const WgradTile& tile, int quad, int adder) : group(tile.group) {
+    const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
+    const int lane = adder % 32, warp = adder / 32 % 4;
+    const int column = in_class<BLOCK_RIGHT>(product * 8 + lane % 4 * 2);
+    const int block = tile.block + column / LINE_CHANNELS;
+    columns = ColumnBlock(block);
+    channel = columns.channel + column % LINE_CHANNELS;
+    exists = block < COLUMN_BLOCKS && channel < CHANNELS;  // channels come in fours
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      rows[half] = tile.row + in_class<TILE_ROWS>(adder / 128 * GROUP_ROWS + left * 64 + warp * 16 +
+                                                  half * 8 + lane / 4);
+  }
+  device_inline bool has(int half) const {
+    return exists && rows[half] < ROWS &&
+           (PACKED == 1 || rows[half] / (ROWS / PACKED) == channel / (CHANNELS / PACKED));
+  }
+  device_inline bool has_both() const { return CLASSES == 1 || channel + CLASSES < CHANNELS; }
+  device_inline element_t* in(const DenseWgradParams& params, int half) const {
+    return static_cast<element_t*>(params.dw) + DW_FIRST +
+           static_cast<i64>(group * ROWS + rows[half]) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
+           columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S +
+           (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel);
+  }
+};
+
+// A finished quad goes to dw, unless sums of it are lost, as scale_back() finds: then false.
+device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& place, Quad total) {
+  const u32 existing = (place.has(0) ? 3u : 0u) | (place.has(1) ? 12u : 0u);
+  if (!scale_back(total.sum, existing)) return false;
   const compute_t alpha = static_cast<compute_t>(params.alpha);
   const compute_t beta = static_cast<compute_t>(params.beta);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = tile.row + in_class<TILE_ROWS>(group * GROUP_ROWS + left * 64 + warp * 16 +
-                                                   half * 8 + lane / 4);
-    if (row >= ROWS) continue;
-    if (PACKED > 1 && row / (ROWS / PACKED) != channel / (CHANNELS / PACKED)) continue;
-    element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
-                          static_cast<i64>(tile.group * ROWS + row) * DW_STRIDE_ROW +
-                          columns.t * DW_STRIDE_T + columns.r * DW_STRIDE_R +
-                          columns.s * DW_STRIDE_S +
-                          (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel);
+    if (!place.has(half)) continue;
+    element_t* const to = place.in(params, half);
     ChannelPair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
-    const bool both = CLASSES == 1 || channel + CLASSES < CHANNELS;
+    const bool both = place.has_both();
     if (beta != compute_t(0)) {
       pair.load(to, both);
       value[0] += beta * to_compute(pair.element[0]);
@@ -116,6 +135,7 @@ device_inline void store_quad(const DenseWgradParams& params, const WgradTile& t
     pair.element[1] = from_compute<element_t>(value[1]);
     pair.store(to, both);
   }
+  return true;
 }
 
 // Where a group of blocks leaves the quads of a tile.

@@ -1,12 +1,19 @@
 // f32 of a dense filter gradient, whose reduction, the pixels, must lie side by side for the tensor
 // cores. Warps of their own turn x, 32 pixels of 32 channels at a time; of dy every lane of those
-// who multiply reads its own words into registers.
+// who multiply reads its own words into registers. Numbers that are three products are taken apart
+// on either way.
 //
 // Of every 8 pixels the even ones come first, in both operands: so the words that a warp reads of
 // dy, of 4 pixels and 8 filters, lie in 32 banks.
 #pragma once
 
 #include "conv/dense/wgrad_products.cuh"
+#include "conv/mma/tf32_parts.cuh"
+
+// Every other of 8 pixels of a column, which lie side by side.
+struct alignas(16) FourPixels {
+  float pixel[4];
+};
 
 // By a warp: 32 pixels of a slab of x become lines of 32 columns, of which the lane's is its own.
 device_inline void turn_block(const unsigned char* from, unsigned char* to, int lane) {
@@ -14,14 +21,18 @@ device_inline void turn_block(const unsigned char* from, unsigned char* to, int 
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     pixel[i] = *reinterpret_cast<const float*>(from + i * LINE_BYTES + (lane * 4 ^ i % 8 * 16));
-  struct alignas(16) Four {
-    float pixel[4];
-  };
 #pragma unroll
   for (int four = 0; four < 8; ++four) {
-    const int first = four / 2 * 8 + four % 2;
-    *reinterpret_cast<Four*>(to + lane * LINE_BYTES + (four ^ lane % 8) * 16) = {
-        {pixel[first], pixel[first + 2], pixel[first + 4], pixel[first + 6]}};
+    FourPixels whole, rest;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float x = pixel[four / 2 * 8 + four % 2 + i * 2];
+      const Parts parts = SPLIT ? split(x) : Parts{x, 0};
+      whole.pixel[i] = parts.whole, rest.pixel[i] = parts.rest;
+    }
+    unsigned char* const at = to + lane * LINE_BYTES + (four ^ lane % 8) * 16;
+    *reinterpret_cast<FourPixels*>(at) = whole;
+    if constexpr (SPLIT) *reinterpret_cast<FourPixels*>(at + TURNED_PART) = rest;
   }
 }
 
@@ -57,7 +68,7 @@ device_inline void turn(const Share& share, unsigned char* memory, Barriers& bar
 // dy of SET_PIXELS pixels, as left operands of products over 8 pixels each.
 constexpr int SET_PIXELS = 16, SETS = STEP_PIXELS / SET_PIXELS;
 struct LeftWords {
-  u32 word[SET_PIXELS / 8][LEFT][4];
+  u32 whole[SET_PIXELS / 8][LEFT][4], rest[SPLIT ? SET_PIXELS / 8 : 1][LEFT][4];
 };
 
 // Where a lane finds its words of 8 pixels: those of row `half` * 8 of the warp's 16, of the even
@@ -81,9 +92,15 @@ struct LeftReader {
 #pragma unroll
       for (int l = 0; l < LEFT; ++l)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          words.word[k][l][i] = *reinterpret_cast<const u32*>(
+        for (int i = 0; i < 4; ++i) {
+          const auto* const word = reinterpret_cast<const u32*>(
               pixels + place[i] + k * (8 * LINE_BYTES) + l * (64 / LINE_CHANNELS * SLAB_BYTES));
+          words.whole[k][l][i] = *word;
+          if constexpr (SPLIT) {
+            const Parts parts = split(float_of(*word));
+            words.whole[k][l][i] = bits_of(parts.whole), words.rest[k][l][i] = bits_of(parts.rest);
+          }
+        }
   }
 };
 
@@ -97,7 +114,8 @@ class TurnedSteps {
   LeftWords words_[2];  // a set is read while the one before is multiplied
   Ring<STAGES> ring_{0};
   Ring<TURNED_SLOTS> slots_{0};
-  int before_ = -1;  // the slot of the step before, whose products may be on their way
+  int before_ = -1;     // the slot of the step before, whose products may be on their way
+  bool fresh_ = false;  // sums are nothing yet: products are to take their place
 
  public:
   device_inline TurnedSteps(unsigned char* memory, Barriers& barriers, int)
@@ -105,6 +123,8 @@ class TurnedSteps {
         memory_(memory),
         rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + TURNED_AT, 8 * LINE_BYTES)) {}
 
+  // Of f32 in three products, the first ones replace what sums were.
+  device_inline void start_run() { fresh_ = SPLIT; }
   // Starts the next step's products.
   template <class AnySums>
   device_inline void multiply(AnySums& sums) {
@@ -119,14 +139,16 @@ class TurnedSteps {
       products_.begin();
 #pragma unroll
       for (int k = 0; k < SET_PIXELS / 8; ++k)
-        multiply_from<0>(sums, words.word[k],
+        multiply_from<0>(sums, words, k,
                          right.moved(set / 2 * (BLOCK_RIGHT * LINE_BYTES) +
-                                     (set % 2 * (SET_PIXELS / 8) + k) * 32));
+                                     (set % 2 * (SET_PIXELS / 8) + k) * 32),
+                         !SPLIT || set > 0 || k > 0 || !fresh_);
       products_.commit();
       if (set + 1 == SETS && first_lane()) barriers_.free[ring_.stage].arrive();
       products_.template wait<1>();
       if (set == 0) release();
     }
+    fresh_ = false;
     before_ = slots_.stage;
     ring_.advance();
     slots_.advance();
@@ -139,11 +161,16 @@ class TurnedSteps {
   }
 
  private:
+  // 8 pixels. add: to what sums are.
   template <int L, class AnySums>
-  device_inline void multiply_from(AnySums& sums, const u32 (&left)[LEFT][4],
-                                   const SharedMatrix& right) {
-    products_.template multiply<false, L>(sums, left[L], right);
-    if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
+  device_inline void multiply_from(AnySums& sums, const LeftWords& left, int k,
+                                   const SharedMatrix& right, bool add) {
+    if constexpr (SPLIT) {
+      products_.template multiply<false, L>(sums, left.rest[k][L], right, add);
+      products_.template multiply<false, L>(sums, left.whole[k][L], right.moved(TURNED_PART));
+    }
+    products_.template multiply<false, L>(sums, left.whole[k][L], right);
+    if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, k, right, add);
   }
   device_inline static bool first_lane() { return thread_x() % 32 == 0; }
   device_inline void release() {

@@ -92,7 +92,9 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   constexpr double wgrad_step_share = 1.32, besides = 21, ask_clocks = 195, line_clocks = 2,
                    l2_bytes = 35.7, exchange_wait = 7550, exchange_clocks = 845;
   constexpr double second_kernel = 13.3e-6;
-  constexpr double shared_bytes = 128;  // of shared memory, a clock
+  // Of shared memory, a clock; of three products: sums that are promoted a clock, how often, and
+  // how long the tensor cores wait, by count.
+  constexpr double shared_bytes = 128, adders = 128, promoted_pixels = 64, promoted_wait = 100;
   const double sums = static_cast<double>(work.filters) * work.columns;
   const double size = work.element / 2.0;  // against 16 bits
   const double slabs = (work.filters + work.columns) / 64.0 * size;
@@ -100,20 +102,22 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   const double filled = work.cluster >= 4 ? 0.91 : 1;
   const double places =
       std::max(std::floor(device.multiprocessors * filled / work.cluster), 1.0) * work.cluster;
-  const double lines = slabs * work.step_pixels;
+  const double lines = slabs * work.step_pixels, products = work.split ? 3 : 1;
   // f32 in shared memory, by pixel: its way in, x read and turned, dy read by lanes, and x by each
   // 64 filters' products.
-  const double shared = work.element == 4
-                            ? work.step_pixels * 4.0 / shared_bytes *
-                                  (work.filters * 2 + work.columns * (3 + work.filters / 64.0))
-                            : 0;
+  const double shared =
+      work.element == 4
+          ? work.step_pixels * 4.0 / shared_bytes *
+                (work.filters * 2 + work.columns * (products + 2 + work.filters / 64.0 * products))
+          : 0;
   const double askers = work.element == 4 ? 2 : 1;
   const double step =
-      std::max({sums * work.step_pixels / products_a_clock * size * wgrad_step_share,
+      std::max({sums * work.step_pixels / products_a_clock * size * products * wgrad_step_share,
                 shared * wgrad_step_share,
                 lines * 128 * std::min(work.blocks, places) / (l2_bytes * device.multiprocessors),
                 slabs * ask_clocks / askers, lines * line_clocks}) +
-      besides;
+      besides +
+      (work.split ? work.step_pixels / promoted_pixels * (sums / adders + promoted_wait) : 0);
   double block = step * work.steps;
   if (work.cluster > 1) block += exchange_wait + exchange_clocks * sums / (64 * 64);
   const double rounds = std::ceil(work.blocks / places);

@@ -36,7 +36,8 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 // A filter gradient: blocks of `steps` stages each.
 struct DenseWgradWork {
   int filters = 0, columns = 0, step_pixels = 0;
-  int element = 2;  // bytes; f32 is turned in shared memory
+  int element = 2;     // bytes; f32 is turned in shared memory
+  bool split = false;  // f32 in three products
   double blocks = 0, steps = 0;
   int cluster = 1;           // blocks that add up their sums in shared memory
   bool second_step = false;  // adds up what groups of clusters leave

@@ -39,7 +39,7 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
 void check(const OperationCase& item, std::size_t turn) {
   BOOST_TEST_REQUIRE(reason(std::get<ConvolutionProblem>(item.problem)) == "");
   const HostTensor want = item.expected();
-  const auto tiles = engine.tiles(KILN_DATA_HALF);
+  const auto tiles = engine.tiles(std::get<ConvolutionProblem>(item.problem));
   constexpr int clusters[] = {1, 2, 4}, groups[] = {1, 1, 3, 2};
   for (std::size_t i = 0; i < 3; ++i)
     check_tile(tiles[(4 * turn + 3 * i + 1) % tiles.size()],
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   for (const char* line : {"mb3ic72ih13iw16oc136kh1", "mb3ic72ih9iw11oc136kh1"}) {
     const OperationCase item = integers_of(nchw(line));
     const HostTensor want = item.expected();
-    for (const WgradDenseTile& tile : engine.tiles(KILN_DATA_HALF))
+    for (const WgradDenseTile& tile : engine.tiles(std::get<ConvolutionProblem>(item.problem)))
       for (std::size_t i = 0; i < std::size(splits); ++i) {
         const auto [cluster, groups] = splits[i];
         if ((!kiln_test::quick_tier() && i == turn % std::size(splits)) ||

@@ -11,6 +11,7 @@
 #include "engines/conv/dense/geometry.hpp"
 #include "engines/conv/dense/picked_pixels.hpp"
 #include "engines/conv/dense/planar.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/dense_cost.hpp"
@@ -60,6 +61,14 @@ constexpr WgradDenseTile single_tiles[] = {
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
 };
+// Sums are promoted every 64 pixels, to as many registers again.
+constexpr WgradDenseTile split_tiles[] = {
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .split = true},
+    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 32, .element = 4, .split = true},
+    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .split = true},
+    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .split = true},
+    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .split = true},
+};
 // Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
 constexpr int clusters[] = {1, 2, 4, 8};
 
@@ -68,7 +77,7 @@ int stage_bytes(const WgradDenseTile& tile) {
   return (tile.filters() + tile.right) * tile.step_pixels * tile.element;
 }
 int turned_bytes(const WgradDenseTile& tile) {
-  return tile.turned_slots() * tile.right * tile.step_pixels * tile.element;
+  return tile.turned_slots() * (tile.split ? 2 : 1) * tile.right * tile.step_pixels * tile.element;
 }
 int barrier_bytes(const WgradDenseTile& tile, int stages) {
   return 8 * 2 * (stages + std::max(tile.turned_slots(), 1));
@@ -105,6 +114,13 @@ std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& pr
   return ceil_div(pixels_of(problem), tile.step_pixels);
 }
 
+// Steps whose products come together on the tensor cores, which round sums toward zero.
+std::int64_t promoted_steps(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
+  constexpr std::int64_t run = 16384;  // as dense_run in geometry.cpp
+  const std::int64_t pixels = tile.split ? promotion_run(usual_reduction(problem)) : run;
+  return std::max<std::int64_t>(pixels / tile.step_pixels, 1);
+}
+
 // Rows or columns of which more than half would be idle are for a smaller tile.
 bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
@@ -113,9 +129,12 @@ bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
-  if (std::string reason = dense_type_refusal(problem); !reason.empty()) return reason;
-  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
+  if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
     return std::move(refused->reason);
+  constexpr std::int64_t least_split = 320;  // promoted every 32 pixels, a step
+  if (is_split(problem) && usual_reduction(problem) < least_split)
+    return cat("each output is a sum of ", usual_reduction(problem), " products; below ",
+               least_split, " f32 in three products is promoted more often than this engine does");
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
   const Gather::Phase& phase = gather.phases.front();
@@ -165,6 +184,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.columns = tile.right;
   work.step_pixels = tile.step_pixels;
   work.element = tile.element;
+  work.split = tile.split;
   work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
   work.steps = static_cast<double>(
       ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
@@ -182,6 +202,40 @@ Registers registers_of(const WgradDenseTile& tile) {
   if (tile.consumers == 1) return {tile.turns() ? 88 : 56, 240};
   if (tile.helpers == 2) return {64, 192};
   return tile.turns() ? Registers{88, 208} : Registers{40, 232};
+}
+
+// What sums are by their definition (kernel_sources/conv/geometry/gradient_sum.cuh), and when they
+// are added up so.
+void add_definition(std::vector<Constant>& constants, const ConvolutionProblem& problem,
+                    const Gather& gather) {
+  add_split_constants(constants, is_split(problem), least_reduction(problem));
+  add_checked_constant(constants, problem, true, false);
+  const Gather::Phase& phase = gather.phases.front();
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    constants.push_back({name, value, comment});
+  };
+  const auto add_three = [&](const char* const(&names)[3], const Spatial& values) {
+    for (std::size_t i = 0; i < 3; ++i) add(names[i], values[i]);
+  };
+  add_three({"STRIDE_D", "STRIDE_H", "STRIDE_W"}, gather.stride);
+  add_three({"STEP_D", "STEP_H", "STEP_W"}, gather.step);  // from tap to tap
+  add_three({"SOURCE_D", "SOURCE_H", "SOURCE_W"}, gather.source);
+  add("ORIGIN_D", std::vector{phase.origin[0]});
+  add("ORIGIN_H", std::vector{phase.origin[1]});
+  add("ORIGIN_W", std::vector{phase.origin[2]});
+  const Dims &x = gather.source_strides, &dy = gather.out_strides;
+  add("SOURCE_STRIDE_N", x[0]);
+  add_three({"SOURCE_STRIDE_D", "SOURCE_STRIDE_H", "SOURCE_STRIDE_W"}, {x[2], x[3], x[4]});
+  add("OUT_STRIDE_N", dy[0]);
+  add_three({"OUT_STRIDE_O", "OUT_STRIDE_P", "OUT_STRIDE_Q"}, {dy[2], dy[3], dy[4]});
+  add("index_t", TypeName{"unsigned"});
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_magic(static_cast<std::uint32_t>(value),
+                         static_cast<std::uint32_t>(phase.out_pixels())));
+  };
+  divisor("DIV_OPQ", phase.out_pixels());
+  divisor("DIV_PQ", phase.pixels[1] * phase.pixels[2]);
+  divisor("DIV_Q", phase.pixels[2]);
 }
 
 KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
@@ -213,6 +267,7 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 filters of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns");
+  add_definition(spec.constants, problem, gather);
   return spec;
 }
 
@@ -229,12 +284,14 @@ int WgradDenseTile::shared_memory() const { return barriers_at() + barrier_bytes
 
 std::string describe(const WgradDenseTile& tile) {
   return cat(tile.filters(), "x", tile.right, ", ", tile.threads(), " threads, ", tile.stages(),
-             " stages of ", tile.step_pixels, " pixels");
+             " stages of ", tile.step_pixels, " pixels", tile.split ? ", 3 products" : "");
 }
 
-std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(DataType type) const {
+std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(
+    const ConvolutionProblem& problem) const {
   if (planar_) return planar_tiles;
-  if (size_of(type) == 4) return single_tiles;
+  if (is_split(problem)) return split_tiles;
+  if (size_of(problem.type()) == 4) return single_tiles;
   return half_tiles;
 }
 
@@ -255,7 +312,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     if (std::string reason = picked_pixels_refusal(asked); !reason.empty())
       return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
-  const std::span<const WgradDenseTile> all = tiles(problem.type());
+  const std::span<const WgradDenseTile> all = tiles(problem);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const WgradDenseTile& tile = all[i];
     if (!suits(tile, problem)) continue;
@@ -283,8 +340,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
 Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
                                      Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const WgradDenseTile& tile =
-      tiles(problem.type())[static_cast<std::size_t>(candidate.kernel / 2)];
+  const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
   if (planar_ && picks_pixels(problem))
     return behind_picked_pixels(propose(tile, with_picked_pixels(problem), candidate.parts, 1),
@@ -321,12 +377,6 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("OUT_O", phase.pixels[0], "of dy");
   add("OUT_P", phase.pixels[1]);
   add("OUT_Q", phase.pixels[2]);
-  add("STRIDE_D", gather.stride[0]);
-  add("STRIDE_H", gather.stride[1]);
-  add("STRIDE_W", gather.stride[2]);
-  add("STEP_D", gather.step[0], "from tap to tap");
-  add("STEP_H", gather.step[1]);
-  add("STEP_W", gather.step[2]);
   add("LOWER_D", places.lower[2], "the lowest tap of the first pixel");
   add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);
@@ -341,17 +391,21 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("SHARED_BYTES", std::int64_t{tile.shared_memory()});
   add("HELPER_REGISTERS", std::int64_t{registers_of(tile).helper});
   add("CONSUMER_REGISTERS", std::int64_t{registers_of(tile).consumer});
-  add_sum_registers(spec.constants, tile.left, tile.right / 8, false, "f32");
+  add("PROMOTE", promoted_steps(tile, problem), "steps of a run");
+  add_sum_registers(spec.constants, tile.left, tile.right / 8, tile.split, "f32");
   add_warpgroup_instruction(spec.constants, tile.right);
 
   DenseWgradParams params{};
   params.steps = static_cast<unsigned>(step_count(tile, problem));
   params.groups = static_cast<unsigned>(groups);
+  params.images = static_cast<unsigned>(problem.batch);
   const std::int64_t tiles = tile_count(tile, problem);
   using Hole = LaunchSpec::Hole;
   const auto set_params = [&](LaunchSpec& launch) {
     launch.empty = problem.batch == 0;
-    launch.patches = {{Hole::operand, 2, offsetof(DenseWgradParams, dw)},
+    launch.patches = {{Hole::operand, 0, offsetof(DenseWgradParams, x)},
+                      {Hole::operand, 1, offsetof(DenseWgradParams, dy)},
+                      {Hole::operand, 2, offsetof(DenseWgradParams, dw)},
                       {Hole::alpha, 0, offsetof(DenseWgradParams, alpha)},
                       {Hole::beta, 0, offsetof(DenseWgradParams, beta)}};
     if (partial)
@@ -387,6 +441,11 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   out.then.push_back(std::move(finish));
   out.workspace = workspace_bytes(tile, problem, groups);
   return out;
+}
+
+std::string WgradDenseNhwcWgmmaEngine::only_by_name(const Problem& problem) const {
+  if (!is_split(std::get<ConvolutionProblem>(problem))) return "";
+  return "f32 in three products, not measured yet: served only when the engine is named";
 }
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
 // Filter gradient on Hopper, whose copy engine brings operands to warpgroups that multiply them: of
-// channels-last tensors of 16 bits, and of f32 in TF32; of channels-first ones of 16 bits, with a
-// filter of one tap.
+// channels-last tensors of 16 bits, and of f32 in TF32 or in three such products; of channels-first
+// ones of 16 bits, with a filter of one tap.
 #pragma once
 
 #include <span>
@@ -19,6 +19,7 @@ struct WgradDenseTile {
   int element = 2;      // bytes of an operand's
   int helpers = 1;      // warpgroups that ask for copies and, of f32, turn x
   bool planar = false;  // channels first
+  bool split = false;   // f32 in three products
 
   bool turns() const { return element == 4; }
   int filters() const { return consumers * left * 64; }
@@ -39,7 +40,7 @@ class WgradDenseWgmmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  std::span<const WgradDenseTile> tiles(DataType type) const;
+  std::span<const WgradDenseTile> tiles(const ConvolutionProblem& problem) const;
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
   // workspace.
   Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
@@ -58,6 +59,7 @@ class WgradDenseNhwcWgmmaEngine final : public WgradDenseWgmmaEngine {
  public:
   WgradDenseNhwcWgmmaEngine() : WgradDenseWgmmaEngine(false) {}
   const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
+  std::string only_by_name(const Problem& problem) const override;
 };
 
 class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
