@@ -169,5 +169,15 @@ compile() {
   cmake --build "$folder" "${targets[@]}" || die "FAILED: it does not build"
 }
 
+# ---- testing ----------------------------------------------------------------------------------
+
+# A name for the state of the sources that turn a kernel and its data into a result: what the tests
+# remember of one state (tests/support/memory.hpp) says nothing of another.
+state_of_results() {
+  (cd "$root" && find include src/{codegen,compile,core,device,plan,problem,reference} cache \
+    kernel_sources/host tests/ops/operation_case.{hpp,cpp} tests/support -type f | sort | xargs sha1sum |
+    sha1sum | cut -c 1-16)
+}
+
 # Succeeds where Kiln finds no GPU, and prints why.
 no_gpu() { "$build/src/kiln" info | sed -n 's/^ *cuda  *none: //p' | grep .; }

@@ -135,9 +135,7 @@ run_ctest() {
 # not among them: what they decide is in each question.
 remember_results() {
   local memory=$build/test-memory state
-  state=$(find include src/{codegen,compile,core,device,plan,problem,reference} cache \
-    kernel_sources/host tests/ops/operation_case.hpp tests/support -type f | sort | xargs sha1sum |
-    sha1sum | cut -c 1-16)
+  state=$(state_of_results)
   mkdir -p "$memory/$state"
   find "$memory" -mindepth 1 -maxdepth 1 ! -name "$state" -exec rm -rf {} +
   export KILN_TEST_MEMORY=$memory/$state
@@ -208,8 +206,10 @@ stage() {
 }
 
 build_all() {
+  local targets=(all)
+  [[ $tier == quick ]] || targets+=(wide_tests)
   configure "$build" -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=ON
-  compile "$build"
+  compile "$build" "${targets[@]}"
 }
 
 install_packages $(missing_build_packages) $(missing_test_packages)

@@ -185,10 +185,10 @@ BOOST_AUTO_TEST_CASE(what_a_compiler_and_a_linker_make) {
 BOOST_AUTO_TEST_CASE(a_text_of_any_place_is_found_once_whole) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   for (std::size_t before = piece - 40; before < piece + 3; before += 7) {
-    const std::string path = kiln.directory.write(
-        "large", ElfProgram{.texts = {std::string(before, 'x'), "cudnnConvolutionForward",
-                                      std::string(piece - 300, 'y') + "cudnnSetStream"}}
-                     .bytes());
+    ElfProgram program;
+    program.texts = {std::string(before, 'x'), "cudnnConvolutionForward",
+                     std::string(piece - 300, 'y') + "cudnnSetStream"};
+    const std::string path = kiln.directory.write("large", program.bytes());
     const kiln::cli::CudnnUse use = kiln::cli::cudnn_use_of(path);
     BOOST_TEST(use.named == std::set<std::string>{"cudnnConvolutionForward"},
                boost::test_tools::per_element());

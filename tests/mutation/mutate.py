@@ -2,7 +2,8 @@
 """Counts how many small faults in kernels and in host code a tier of the tests catches.
 
 Each mutation changes one operator or number in one line, in a worktree of the current commit below
-build/mutation. The tree is built, and the CPU tests of the tier run until the first one fails:
+build/mutation. The tree is built, but for a kernel, which is read from the worktree
+(KILN_KERNEL_SOURCE_DIR), and the CPU tests of the tier run until the first one fails:
   caught    a test failed
   build     the compiler refused it, which counts as neither
   survived  every test passed: the fault is not tested for, or the change makes no difference
@@ -12,7 +13,8 @@ The same seed chooses the same lines as long as the sources stay the same.
     python3 tests/mutation/mutate.py --tier wide --only 3,17
     python3 tests/mutation/mutate.py --list                # what would be changed; runs nothing
 
-One mutation takes minutes on two cores. Results are added to build/mutation/results.jsonl; those
+The first one takes as long as the tier's tests; others, what their fault reaches: compiled kernels
+and results are remembered. Results are added to build/mutation/results.jsonl; those
 that are there already for the same mutation, tier and commit are not run again.
 """
 
@@ -114,19 +116,24 @@ def choose_mutations(count, seed):
     return [{"number": number, **each} for number, each in enumerate(chosen, 1)]
 
 
-def prepare(commit):
+def state_of_results():
+    """As tests/run.sh has it: results of another state are not to be remembered."""
+    return run(["bash", "-c", "source .ci/setup.sh; state_of_results"], cwd=TREE, check=True).stdout.strip()
+
+
+def prepare(commit, targets):
     if not TREE.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         run(["git", "-C", ROOT, "worktree", "prune"])
         run(["git", "-C", ROOT, "worktree", "add", "--detach", TREE, commit], check=True)
     run(["git", "-C", TREE, "checkout", "--quiet", "--force", commit], check=True)
     done = run(["bash", "-c", "source .ci/setup.sh; configure \"$1\" -DKILN_BUILD_TESTS=ON "
-                "-DKILN_BUILD_SAMPLES=OFF && cmake --build \"$1\"", "-", BUILD], cwd=TREE)
+                "-DKILN_BUILD_SAMPLES=OFF && compile \"$@\"", "-", BUILD, *targets], cwd=TREE)
     if done.returncode != 0:
         sys.exit("the unchanged tree does not build:\n" + done.stdout[-4000:])
 
 
-def try_mutation(mutation, tier, tests):
+def try_mutation(mutation, tier, tests, targets):
     path = TREE / mutation["file"]
     original = path.read_text()
     lines = original.splitlines(keepends=True)
@@ -134,11 +141,14 @@ def try_mutation(mutation, tier, tests):
     path.write_text("".join(lines))
     started = time.monotonic()
     try:
-        built = run(["cmake", "--build", BUILD])
-        if built.returncode != 0:
-            return {"outcome": "build", "seconds": round(time.monotonic() - started)}
+        if mutation["group"] == "host":
+            built = run(["cmake", "--build", BUILD, "--target", *targets])
+            if built.returncode != 0:
+                return {"outcome": "build", "seconds": round(time.monotonic() - started)}
         environment = dict(os.environ, KILN_TEST_TIER=tier,
-                           KILN_CACHE_DIR=str(FOLDER / "kernel-cache"))
+                           KILN_KERNEL_SOURCE_DIR=str(TREE / "kernel_sources"),
+                           KILN_CACHE_DIR=str(FOLDER / "kernel-cache"),
+                           KILN_TEST_MEMORY=str(FOLDER / "test-memory" / state_of_results()))
         if tier == "full":
             environment["KILN_TEST_FULL"] = "1"
         skipped = "^wide$" if tier == "quick" else "^quick$"
@@ -183,13 +193,14 @@ def main():
     commit = run(["git", "-C", ROOT, "rev-parse", "HEAD"]).stdout.strip()
     results = FOLDER / "results.jsonl"
     known = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    prepare(commit)
+    targets = ["all"] if arguments.tier == "quick" else ["all", "wide_tests"]
+    prepare(commit, targets)
     counts = {}
     for each in mutations:
         same = {**each, "tier": arguments.tier, "tests": arguments.tests, "commit": commit}
         result = next((old for old in known if same.items() <= old.items()), None)
         if result is None:
-            result = {**same, **try_mutation(each, arguments.tier, arguments.tests)}
+            result = {**same, **try_mutation(each, arguments.tier, arguments.tests, targets)}
             with results.open("a") as file:
                 file.write(json.dumps(result) + "\n")
         counts[each["group"], result["outcome"]] = counts.get((each["group"], result["outcome"]), 0) + 1

@@ -2,10 +2,8 @@
 // its problem.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,79 +77,22 @@ struct OperationCase : OperationData {
   HostTensor run_plan(const std::string& engine = {}) const {
     return run_plan(FinalizeOptions{.terms = {.only_engine = engine}});
   }
-  HostTensor run_plan(const FinalizeOptions& options) const {
-    const std::shared_ptr<Device> on = device();
-    Plan plan(on, problem);
-    plan.finalize(options);
-    // Poisoned: NaN in every type.
-    const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
-    const Workspace workspace{lent.address(), plan.workspace_bytes()};
-    const auto execute = [&] {
-      return run(*on, [&](std::span<void* const> operands) {
-        plan.execute(operands, scalars, nullptr, {}, workspace);
-      });
-    };
-    HostTensor out = result();
-    out.read(can_remember(plan) ? kiln_test::remembered(question_of(plan), execute) : execute());
-    return out;
-  }
+  HostTensor run_plan(const FinalizeOptions& options) const;
 
  private:
-  // A GPU is always asked: what it answers also depends on its driver, and it is quick.
-  static bool can_remember(const Plan& plan) {
-    for (const Plan::Step& step : plan.steps())
-      if (!step.launch.maps.empty()) return false;
-    return plan.device().description().kind == KILN_DEVICE_HOST;
-  }
-
-  // All that decides the result: each kernel (its key is hashed from its text, its options and the
-  // compiler), its launch, and the data.
-  kiln_test::Question question_of(const Plan& plan) const {
-    kiln_test::Question question;
-    for (const Plan::Step& step : plan.steps()) {
-      const LaunchSpec& launch = step.launch;
-      question.add(step.kernel->image->key).add(launch.empty).add(launch.shape.grid);
-      question.add(launch.shape.block).add(launch.shape.cluster).add(launch.shape.shared_memory);
-      question.add(std::span<const std::byte>(launch.parameters));
-      for (const LaunchSpec::Patch& patch : launch.patches)
-        question.add(patch.hole).add(patch.operand).add(patch.offset);
-    }
-    question.add(plan.workspace_bytes());
-    question.add(scalars.alpha).add(scalars.beta).add(scalars.alpha2);
-    for (const HostTensor& tensor : tensors)
-      question.add(std::span<const std::byte>(tensor.bytes()));
-    return question;
-  }
+  kiln_test::Question question_of(const Plan& plan) const;
 };
 
 // Executes a proposal, whichever the plan would choose.
-inline HostTensor run_proposal(const OperationCase& item, const Proposal& proposal) {
-  FinalizeOptions options;
-  options.choice = Choice{proposal, 0, false};
-  return item.run_plan(options);
-}
+HostTensor run_proposal(const OperationCase& item, const Proposal& proposal);
 
 // Runs and checks; the problem's text and the fault, or "".
-inline std::string check(const OperationCase& item, const std::string& engine = {}) {
-  const std::string fault = item.fault(item.run_plan(engine));
-  return fault.empty() ? "" : cat(text_of(item.problem), ": ", fault);
-}
+std::string check(const OperationCase& item, const std::string& engine = {});
 
 // All values times 2^power, as f32 has them: subnormal ones with fewer bits.
-inline void scale_f32(HostTensor& tensor, int power) {
-  for (double& value : tensor.values) value = static_cast<float>(std::ldexp(value, power));
-}
+void scale_f32(HostTensor& tensor, int power);
 
 // The root of the mean square of errors, against that of values of the size 2^power.
-inline double relative_rms(const std::vector<double>& got, const std::vector<double>& want,
-                           int power) {
-  double squares = 0, sizes = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double size = std::ldexp(want[i], -power), off = std::ldexp(got[i], -power) - size;
-    squares += off * off;
-    sizes += size * size;
-  }
-  return std::sqrt(squares / sizes);
-}
+double relative_rms(const std::vector<double>& got, const std::vector<double>& want, int power);
 
 }  // namespace test
