@@ -29,7 +29,6 @@
 
 #include "kiln/activation.hpp"
 #include "kiln/convolution.hpp"
-#include "kiln/convolution_epilogue.hpp"
 #include "kiln/local.hpp"
 #include "kiln/pooling.hpp"
 #include "kiln/softmax.hpp"

@@ -240,6 +240,7 @@ constexpr std::string_view may_spill[] = {
     "halo_nhwc_wgmma_swap",
     "few_input_channels_mma",
     "few_input_channels_wgmma_swap",
+    "few_output_channels_mma",
     "few_output_channels_wgmma",
     "wgrad_implicit_gemm_mma",
     "wgrad_implicit_gemm_fma",

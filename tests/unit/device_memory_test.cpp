@@ -92,6 +92,22 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   out.emplace_back(make_activation_forward({KILN_ACTIVATION_GELU_ERF, 0}, x, x));
   out.emplace_back(make_transform(x, other));
   out.emplace_back(make_bias_gradient(x, channels));
+  // Locally connected: 8x8 pixels, 16 to 32 channels, 3x3.
+  ConvolutionSpec local;
+  local.spatial = 2;
+  local.pad_before = local.pad_after = {1, 1};
+  const auto dense = [&](int rank, const TensorDims& dims, kilnTensorFormat_t format) {
+    Tensor tensor = x;
+    tensor.rank = rank;
+    tensor.dims = dims;
+    tensor.strides = dense_strides(format, rank, dims);
+    return tensor;
+  };
+  const Tensor in = dense(4, {4, 16, 8, 8}, layout), made = dense(4, {4, 32, 8, 8}, layout),
+               weights = dense(6, {8, 8, 32, 16, 3, 3}, KILN_TENSOR_NCHW);
+  out.emplace_back(make_local(local, in, weights, nullptr, made));
+  out.emplace_back(make_local_dgrad(local, weights, made, in));
+  out.emplace_back(make_local_wgrad(local, in, made, weights));
   return out;
 }
 

@@ -103,7 +103,8 @@ struct FewOutputChannelsTile {
   }
 
   device_inline int chunks() const {
-    return FILTER_T[0] == 1 ? CHUNKS : CHUNKS * (t.end - t.begin);
+    // A filter's only plane, too, may lie in the padding.
+    return FILTER_T[0] == 1 && !PADDED_D ? CHUNKS : CHUNKS * (t.end - t.begin);
   }
   // What chunk `number` holds: a plane of taps, and which of the channels.
   device_inline int tap_plane(int number) const {

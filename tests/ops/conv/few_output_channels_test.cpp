@@ -160,7 +160,9 @@ BOOST_AUTO_TEST_CASE(volumes) {
   for (const char* line : {"mb2_ic16id5ih9iw10_oc3_kd3kh3kw3_pd1ph1pw1",
                            "mb1_ic40id7ih6iw9_oc4_kd3kh2kw5_pd3ph1pw2_dd1",
                            "mb2_ic3id5ih14iw15_oc16_kd3kh7kw7_pd1ph3pw3_sd1sh2sw2",
-                           "mb1_ic16id9ih7iw8_oc2_kd4kh3kw3_pd1ph1pw1_sd2sh1sw1"})
+                           "mb1_ic16id9ih7iw8_oc2_kd4kh3kw3_pd1ph1pw1_sd2sh1sw1",
+                           // The only plane of taps meets padding alone at the last output.
+                           "mb3_ic16id4ih3iw5_oc8od4oh1ow5_kd1kh1kw3_sd1sh2sw1_pd-1ph-1pw3_dw2"})
     for (const kilnTensorFormat_t layout : layouts)
       for (const ConvolutionPass pass : passes)
         for (const kilnConvolutionMode_t mode : {KILN_CROSS_CORRELATION, KILN_CONVOLUTION}) {

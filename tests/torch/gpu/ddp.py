@@ -70,13 +70,10 @@ def overlap(training):
     beside them, by the profiler's record of three steps."""
     if DEVICE != "cuda":
         return 0.0, 0.0
-    # The first steps under the profiler are slow ones, in which ranks wait for each other.
-    plan = torch.profiler.schedule(wait=0, warmup=3, active=3)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], schedule=plan) as profiler:
-        for _ in range(6):
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for _ in range(3):
             training.step()
-            synchronize()
-            profiler.step()
+        synchronize()
     reductions, others = [], []
     for event in profiler.events():
         if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Mem", "gpu_")):

@@ -131,6 +131,16 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
   return "";
 }
 
+std::string planar_only_by_name(const Problem& any) {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  std::int64_t classes =
+      std::max(classes_of(problem.x_strides[1]), classes_of(problem.y_strides[1]));
+  if (problem.epilogue.residual) classes = std::max(classes, classes_of(problem.z_strides[1]));
+  if (classes == 1) return "";
+  return "planes that begin at no multiples of 16 bytes, whose copies an H200 stopped with an "
+         "illegal instruction: served only when the engine is named";
+}
+
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather,
                         std::int64_t rows) {
   DenseLines lines = dense_lines(problem, gather, rows);

@@ -22,6 +22,10 @@ std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gat
 std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device);
 
+// Why the choice passes over the engines of these files for a problem that they take
+// (Engine::only_by_name).
+std::string planar_only_by_name(const Problem& problem);
+
 // As dense_lines(), of the filter; space has one dimension here.
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
 

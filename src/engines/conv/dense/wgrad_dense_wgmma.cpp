@@ -19,69 +19,11 @@
 namespace kiln {
 namespace {
 
-constexpr int line_bytes = 128;  // of channels of a pixel
-constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 constexpr int quad_bytes = 16;
 constexpr const char* kernel_name = "wgrad_dense_wgmma";
 
-constexpr WgradDenseTile half_tiles[] = {
-    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64},
-    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64},
-    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64},
-    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64},
-    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 128},
-    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64},
-    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 128},
-    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 64},
-    {.consumers = 1, .left = 1, .right = 192, .step_pixels = 64},
-    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 128},
-    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 128},
-};
-constexpr WgradDenseTile planar_tiles[] = {
-    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 64, .planar = true},
-    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 64, .planar = true},
-    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 64, .planar = true},
-    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64, .planar = true},
-    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64, .planar = true},
-    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 64, .planar = true},
-    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 64, .planar = true},
-    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .planar = true},
-    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .planar = true},
-};
-// The more filters a tile has, the less of x is turned for each.
-constexpr WgradDenseTile single_tiles[] = {
-    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 32, .element = 4},
-    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 32, .element = 4},
-    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 32, .element = 4, .helpers = 2},
-    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
-    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 64, .element = 4},
-    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
-    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 32, .element = 4, .helpers = 2},
-    {.consumers = 1, .left = 1, .right = 192, .step_pixels = 32, .element = 4, .helpers = 2},
-    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
-    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
-};
-// Sums are promoted every 64 pixels, to as many registers again.
-constexpr WgradDenseTile split_tiles[] = {
-    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .split = true},
-    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 32, .element = 4, .split = true},
-    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .split = true},
-    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .split = true},
-    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .split = true},
-};
 // Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
 constexpr int clusters[] = {1, 2, 4, 8};
-
-int line_channels(const WgradDenseTile& tile) { return line_bytes / tile.element; }
-int stage_bytes(const WgradDenseTile& tile) {
-  return (tile.filters() + tile.right) * tile.step_pixels * tile.element;
-}
-int turned_bytes(const WgradDenseTile& tile) {
-  return tile.turned_slots() * (tile.split ? 2 : 1) * tile.right * tile.step_pixels * tile.element;
-}
-int barrier_bytes(const WgradDenseTile& tile, int stages) {
-  return 8 * 2 * (stages + std::max(tile.turned_slots(), 1));
-}
 
 // Groups that are taken as one: as many as 64 filters and 64 channels hold.
 std::int64_t packed_groups(const ConvolutionProblem& problem) {
@@ -99,11 +41,11 @@ std::int64_t channels_of(const ConvolutionProblem& problem) {
 }
 
 std::int64_t column_blocks(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
-  return ceil_div(channels_of(problem), line_channels(tile)) * problem.taps();
+  return ceil_div(channels_of(problem), tile.line_channels()) * problem.taps();
 }
 std::int64_t tile_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return problem.groups / packed_groups(problem) * ceil_div(rows_of(problem), tile.filters()) *
-         ceil_div(column_blocks(tile, problem), tile.right / line_channels(tile));
+         ceil_div(column_blocks(tile, problem), tile.right / tile.line_channels());
 }
 std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
@@ -124,7 +66,7 @@ std::int64_t promoted_steps(const WgradDenseTile& tile, const ConvolutionProblem
 // Rows or columns of which more than half would be idle are for a smaller tile.
 bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
-         tile.right < 2 * round_up(column_blocks(tile, problem) * line_channels(tile), 64);
+         tile.right < 2 * round_up(column_blocks(tile, problem) * tile.line_channels(), 64);
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
@@ -273,26 +215,9 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
 
 }  // namespace
 
-int WgradDenseTile::stages() const {
-  const int room = most_shared_memory - turned_bytes(*this) - barrier_bytes(*this, most_stages);
-  return std::min(room / stage_bytes(*this), most_stages);
-}
-int WgradDenseTile::barriers_at() const {
-  return stages() * stage_bytes(*this) + turned_bytes(*this);
-}
-int WgradDenseTile::shared_memory() const { return barriers_at() + barrier_bytes(*this, stages()); }
-
-std::string describe(const WgradDenseTile& tile) {
-  return cat(tile.filters(), "x", tile.right, ", ", tile.threads(), " threads, ", tile.stages(),
-             " stages of ", tile.step_pixels, " pixels", tile.split ? ", 3 products" : "");
-}
-
 std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(
     const ConvolutionProblem& problem) const {
-  if (planar_) return planar_tiles;
-  if (is_split(problem)) return split_tiles;
-  if (size_of(problem.type()) == 4) return single_tiles;
-  return half_tiles;
+  return wgrad_dense_tiles(size_of(problem.type()), planar_, is_split(problem));
 }
 
 bool WgradDenseWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
@@ -417,7 +342,7 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   launch.shape.shared_memory = spec.shared_memory;
   set_params(launch);
   constexpr std::uint8_t x = 0, dy = 1;
-  const PixelBox box{line_channels(tile), tile.step_pixels};
+  const PixelBox box{tile.line_channels(), tile.step_pixels};
   const std::vector<TensorMapSpec> maps =
       tile.planar
           ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())

@@ -7,30 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "engines/conv/dense/planar.hpp"
+#include "engines/conv/dense/wgrad_dense_tile.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
-
-// Filters by columns of dw, which are blocks of a line of channels of a tap. `consumers` warpgroups
-// divide the filters, `left` times 64 each; all `right` columns are each one's.
-struct WgradDenseTile {
-  int consumers, left, right;
-  int step_pixels;      // of dy that a stage holds
-  int element = 2;      // bytes of an operand's
-  int helpers = 1;      // warpgroups that ask for copies and, of f32, turn x
-  bool planar = false;  // channels first
-  bool split = false;   // f32 in three products
-
-  bool turns() const { return element == 4; }
-  int filters() const { return consumers * left * 64; }
-  int threads() const { return 128 * (helpers + consumers); }
-  int quads() const { return left * right / 8; }        // of a thread's sums
-  int turned_slots() const { return turns() ? 2 : 0; }  // for x of a step
-  int stages() const;                                   // as many as shared memory holds
-  int barriers_at() const;
-  int shared_memory() const;
-};
-std::string describe(const WgradDenseTile& tile);
 
 class WgradDenseWgmmaEngine : public Engine {
  public:
@@ -66,6 +47,9 @@ class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
  public:
   WgradDenseNchwWgmmaEngine() : WgradDenseWgmmaEngine(true) {}
   const char* name() const override { return "wgrad_dense_nchw_wgmma"; }
+  std::string only_by_name(const Problem& problem) const override {
+    return planar_only_by_name(problem);
+  }
 };
 
 }  // namespace kiln

@@ -1,11 +1,10 @@
 // The dense engine of channels-last tensors: every tile, tails on all sides, strides as maps and as
 // phases, the epilogue through shared memory.
-#include "engines/conv/dense/dense_wgmma.hpp"
-
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
+#include "engines/conv/dense/dense_wgmma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {

@@ -1,11 +1,12 @@
 // Filter gradients of depthwise convolutions and of small groups by warps that walk down rows:
 // every split of the sums, strides, dilation, flipped filters, tails of channels, rows and columns;
 // infinities and NaN.
+#include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {
