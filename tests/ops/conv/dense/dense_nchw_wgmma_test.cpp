@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engines/conv/dense/dense_wgmma.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
