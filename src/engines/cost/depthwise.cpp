@@ -31,8 +31,8 @@ constexpr double halo_place = 4, halo_weight = 2, halo_result = 8, halo_share = 
 // Counted too. Clocks of a multiprocessor for a pixel of the halo and of the result, for a box and
 // a weight; of a tile's barriers; what share of the tensor cores' rate two warps a scheduler reach.
 constexpr double toeplitz_pixel_clocks = 0.15, toeplitz_result_clocks = 1.3,
-                 toeplitz_box_clocks = 1100, toeplitz_weight_clocks = 4, toeplitz_tile_clocks = 1500,
-                 toeplitz_share = 0.8, toeplitz_memory_share = 0.6;
+                 toeplitz_box_clocks = 1100, toeplitz_weight_clocks = 4,
+                 toeplitz_tile_clocks = 1500, toeplitz_share = 0.8, toeplitz_memory_share = 0.6;
 
 }  // namespace
 
