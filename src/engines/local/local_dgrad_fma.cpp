@@ -22,11 +22,14 @@ struct Tile {
   double waste = 1;  // bytes fetched for each that is used
 };
 
-// Bytes of a warp's own tiles and factors.
+// Bytes of the warps' tiles, behind which their factors begin at a vector's place.
+std::int64_t tile_bytes(const ConvolutionProblem& conv, const Tile& tile) {
+  const auto bytes = static_cast<std::int64_t>(size_of(compute_type(conv.type())));
+  return round_up(tile.warps * tile.images * tile.channels * tile.rows * conv.in[2] * bytes, 16);
+}
 std::int64_t shared_bytes(const ConvolutionProblem& conv, const Tile& tile) {
   const auto bytes = static_cast<std::int64_t>(size_of(compute_type(conv.type())));
-  const std::int64_t elements = tile.images * tile.channels * tile.rows * conv.in[2];
-  return tile.warps * (elements + tile.row_chunk * tile.images) * bytes;
+  return tile_bytes(conv, tile) + tile.warps * tile.row_chunk * tile.images * bytes;
 }
 
 // The tile that reads whole sectors of weights, has most lanes at work, and of which there are
@@ -117,7 +120,6 @@ std::variant<Proposal, Refusal> LocalDgradFmaEngine::propose(
   const auto add = [&](const char* name, std::int64_t value) {
     spec.constants.push_back({name, value, ""});
   };
-  const auto bytes = static_cast<std::int64_t>(size_of(compute_type(conv.type())));
   add("WARPS", tile.warps);
   add("TILE_H", tile.rows);
   add("TILE_CHANNELS", tile.channels);
@@ -128,7 +130,7 @@ std::variant<Proposal, Refusal> LocalDgradFmaEngine::propose(
   add("CHANNEL_TILES", ceil_div(conv.group_in(), tile.channels));
   add("ROW_CHUNK", std::max(tile.row_chunk, vector));
   add("ROW_VECTOR", vector);
-  add("FACTORS_OFFSET", tile.warps * tile.images * tile.channels * tile.rows * conv.in[2] * bytes);
+  add("FACTORS_OFFSET", tile_bytes(conv, tile));
   // Sixteen loads of weights under way.
   add("UNROLLED", std::max<std::int64_t>(1, 16 / (tile.slots * vector)));
   add("MIN_BLOCKS", tile.slots * tile.images > 16 ? 2 : 3);
