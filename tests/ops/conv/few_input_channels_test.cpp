@@ -159,9 +159,7 @@ BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const auto reason = [&](const ConvolutionProblem& problem) {
-    const auto answer = by_warps.candidates(problem, device()->description());
-    const auto* refusal = std::get_if<Refusal>(&answer);
-    return refusal == nullptr ? std::string() : refusal->reason;
+    return refusal_of(by_warps, problem);
   };
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   const auto nchw = [&](const char* line) { return problem_in(line, f32, KILN_TENSOR_NCHW); };

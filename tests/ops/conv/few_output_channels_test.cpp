@@ -33,12 +33,7 @@ void check_exact(const OperationCase& item) {
     check_integers(item, engine->name());
 }
 
-std::string reason_of(const FewOutputChannelsMmaEngine& engine, const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
-std::string reason(const ConvolutionProblem& problem) { return reason_of(on_warps, problem); }
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(on_warps, problem); }
 
 }  // namespace
 
@@ -302,7 +297,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const ConvolutionProblem f64 =
       problem_in("mb4ic32ih29oc3kh7ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT}, KILN_TENSOR_NCHW);
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(on_warpgroups, f64) ==
+  BOOST_TEST(refusal_of(on_warpgroups, f64) ==
              "the data type is f64; this engine takes f32, f16 and bf16");
 }
 

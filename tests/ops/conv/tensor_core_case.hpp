@@ -5,9 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/text.hpp"
+#include "engines/engine.hpp"
 #include "forward_case.hpp"
 
 namespace test {
@@ -38,6 +40,19 @@ inline const Arithmetic& in_turn(int turn) {
 inline bool has_warpgroups() {
   const DeviceDescription& description = device()->description();
   return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
+}
+
+// The host device, or a GPU with a copy engine, for suites whose engines need it.
+inline boost::test_tools::assertion_result has_copy_engine(boost::unit_test::test_unit_id) {
+  const DeviceDescription& description = device()->description();
+  return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
+}
+
+// Why the engine refuses a problem on the device; "" if it takes it.
+inline std::string refusal_of(const Engine& engine, const ConvolutionProblem& problem) {
+  const auto answer = engine.candidates(problem, device()->description());
+  const auto* refusal = std::get_if<Refusal>(&answer);
+  return refusal == nullptr ? std::string() : refusal->reason;
 }
 
 inline ConvolutionProblem problem_in(const char* line, const Arithmetic& arithmetic,

@@ -14,12 +14,6 @@ namespace test {
 inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-inline std::string refusal_of(const HaloWgmmaEngine& engine, const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
-
 // One tile in so many parts, against `want`.
 inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile, int parts,
                        const OperationCase& item, const HostTensor& want) {

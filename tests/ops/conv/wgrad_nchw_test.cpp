@@ -219,13 +219,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  const auto reason_of = [&](const WgradNchwMmaEngine& engine, const ConvolutionProblem& problem) {
-    const auto answer = engine.candidates(problem, device()->description());
-    const auto* refusal = std::get_if<Refusal>(&answer);
-    return refusal == nullptr ? std::string() : refusal->reason;
-  };
   const auto reason = [&](const ConvolutionProblem& problem) {
-    return reason_of(on_warps, problem);
+    return refusal_of(on_warps, problem);
   };
   const Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   BOOST_TEST(reason(planar_problem("mb4ic8ih9oc32kh3ph1", f32)) == "");
@@ -251,7 +246,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   const ConvolutionProblem f64 =
       planar_problem("mb4ic8ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT});
   BOOST_TEST(reason(f64) == "");
-  BOOST_TEST(reason_of(on_warpgroups, f64) ==
+  BOOST_TEST(refusal_of(on_warpgroups, f64) ==
              "the data type is f64; this engine takes f32, f16 and bf16");
 }
 

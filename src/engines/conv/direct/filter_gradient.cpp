@@ -8,6 +8,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/choice.hpp"
+#include "engines/conv/wgrad/product.hpp"
 
 namespace kiln {
 namespace {
@@ -56,7 +57,8 @@ std::vector<Candidate> filter_gradient_candidates(
     Candidate candidate;
     candidate.kernel = groups > 1 ? 1 : 0;
     candidate.parts = cluster;
-    candidate.seconds = seconds(count * cluster * groups, groups > 1);
+    candidate.seconds =
+        seconds(count * cluster * groups, groups > 1) + (groups > 1 ? second_kernel_seconds : 0);
     if (groups > 1)
       candidate.workspace = static_cast<std::size_t>(partial_bytes(problem, tiles) * groups);
     candidates.push_back(std::move(candidate));
@@ -168,6 +170,30 @@ Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
   out.then.push_back(std::move(finish));
   out.workspace = static_cast<std::size_t>(elements * compute_bytes(problem) * groups);
   return out;
+}
+
+bool FilterGradientEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
+}
+
+std::variant<std::vector<Candidate>, Refusal> FilterGradientEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  const Gather gather = make_gather(problem);
+  auto answer = ask(problem, gather, device);
+  if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+  const auto& taken = std::get<Answer>(answer);
+  return filter_gradient_candidates(problem, taken.tiles, device, taken.seconds);
+}
+
+Proposal FilterGradientEngine::make(const Problem& any, const DeviceDescription& device,
+                                    Candidate candidate) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (candidate.kernel == 0) return propose(problem, device, candidate.parts, 1);
+  const Gather gather = make_gather(problem);
+  const auto answer = ask(problem, gather, device);
+  return propose(problem, device, candidate.parts,
+                 filter_gradient_groups(problem, std::get<Answer>(answer).tiles, device));
 }
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <variant>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
@@ -29,13 +30,16 @@ struct FilterGradientTiles {
   }
 };
 
+// What a second step takes, which adds up what blocks leave in the workspace.
+constexpr double second_kernel_seconds = 6e-6;
+
 // As many groups of blocks as keep every multiprocessor busy, each with some units for every
 // thread.
 int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
                            const DeviceDescription& device);
 
 // Kernel 0 is that of one step, by a block or a cluster a tile; kernel 1 that of two. `seconds`: of
-// so many blocks, in two steps or one.
+// the first step by so many blocks, where a second one follows or none.
 std::vector<Candidate> filter_gradient_candidates(
     const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
     const DeviceDescription& device,
@@ -52,5 +56,28 @@ void add_filter_gradient_geometry(KernelSpec& spec, const Gather& gather);
 Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
                                   const FilterGradientTiles& tiles, KernelSpec spec, int cluster,
                                   int groups);
+
+// An engine of such gradients: each problem has one tile, in one step and in two.
+class FilterGradientEngine : public Engine {
+ public:
+  bool is_for(const Problem& problem) const final;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const final;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const final;
+
+  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
+  virtual Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device,
+                           int cluster, int groups) const = 0;
+
+ protected:
+  struct Answer {
+    FilterGradientTiles tiles;
+    std::function<double(std::int64_t blocks, bool two_steps)> seconds;
+  };
+  // What it refers to outlives the answer.
+  virtual std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
+                                            const DeviceDescription& device) const = 0;
+};
 
 }  // namespace kiln

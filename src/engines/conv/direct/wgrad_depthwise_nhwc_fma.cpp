@@ -6,10 +6,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
-#include "engines/conv/direct/filter_gradient.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -91,13 +89,12 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
 }
 
 double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t blocks,
-               bool two_steps, const DeviceDescription& device) {
+               const DeviceDescription& device) {
   // What a multiprocessor multiplies and adds a second with two blocks, in 16 bits by an H200's
   // times of 3x3 to 7x7, in others counted; and how much of memory's rate is reached; the rate of
-  // the L2 cache, from which the tiles of a filter's rows read all again, against memory's; a
-  // second kernel.
+  // the L2 cache, from which the tiles of a filter's rows read all again, against memory's.
   const double products = size_of(problem.type()) == 2 ? 39e9 : 128 * 0.8e9;
-  constexpr double memory_share = 0.35, cache = 2, second_kernel = 6e-6;
+  constexpr double memory_share = 0.35, cache = 2;
   const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
   const Work work = work_of(problem, false);
   const double busy =
@@ -105,39 +102,25 @@ double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t
   return std::max(memory_bound_seconds(work.bytes * std::max(readings / cache, 1.0) / memory_share,
                                        device),
                   work.flops / 2 / (products * device.multiprocessors)) /
-             busy +
-         (two_steps ? second_kernel : 0);
+         busy;
 }
 
 }  // namespace
 
-bool WgradDepthwiseNhwcFmaEngine::is_for(const Problem& problem) const {
-  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
-}
-
-std::variant<std::vector<Candidate>, Refusal> WgradDepthwiseNhwcFmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
+auto WgradDepthwiseNhwcFmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
+                                      const DeviceDescription& device) const
+    -> std::variant<Answer, Refusal> {
   if (std::string reason = refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
   const Tile tile = tile_of(problem, gather);
-  return filter_gradient_candidates(problem, tiles_of(problem, gather, tile), device,
-                                    [&](std::int64_t blocks, bool two_steps) {
-                                      return seconds(problem, tile, blocks, two_steps, device);
-                                    });
+  return Answer{tiles_of(problem, gather, tile),
+                [&problem, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
+                  return seconds(problem, tile, blocks, device);
+                }};
 }
 
-Proposal WgradDepthwiseNhwcFmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                           Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile_of(problem, gather));
-  return propose(problem, candidate.parts,
-                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
-}
-
-Proposal WgradDepthwiseNhwcFmaEngine::propose(const ConvolutionProblem& problem, int cluster,
+Proposal WgradDepthwiseNhwcFmaEngine::propose(const ConvolutionProblem& problem,
+                                              const DeviceDescription& /*device*/, int cluster,
                                               int groups) const {
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather);

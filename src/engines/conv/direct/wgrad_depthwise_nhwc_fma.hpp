@@ -2,21 +2,19 @@
 // rows of the filter in registers, over the whole chip where workspace lets blocks meet.
 #pragma once
 
-#include "engines/engine.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
 
 namespace kiln {
 
-class WgradDepthwiseNhwcFmaEngine final : public Engine {
+class WgradDepthwiseNhwcFmaEngine final : public FilterGradientEngine {
  public:
   const char* name() const override { return "wgrad_depthwise_nhwc_fma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
+  Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
+                   int groups) const override;
 
-  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
-  Proposal propose(const ConvolutionProblem& problem, int cluster, int groups) const;
+ protected:
+  std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

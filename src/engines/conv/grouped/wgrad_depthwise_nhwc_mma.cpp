@@ -8,12 +8,10 @@
 #include "conv/direct/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/direct/filter_gradient.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -145,44 +143,28 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
-  constexpr double second_kernel = 6e-6;
+               std::int64_t blocks, const DeviceDescription& device) {
   const auto all = static_cast<double>(problem.batch * tile_count(gather, tile));
   GroupedWork work = work_of_tile(problem, gather, tile);
   work.products *= all, work.wavefronts *= all;
   work.blocks = static_cast<double>(blocks);
   work.bytes = work_of(problem, false).bytes;
   work.memory_share = 0.55;
-  return grouped_seconds(work, device) + (two_steps ? second_kernel : 0);
+  return grouped_seconds(work, device);
 }
 
 }  // namespace
 
-bool WgradDepthwiseNhwcMmaEngine::is_for(const Problem& problem) const {
-  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
-}
-
-std::variant<std::vector<Candidate>, Refusal> WgradDepthwiseNhwcMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
+auto WgradDepthwiseNhwcMmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
+                                      const DeviceDescription& device) const
+    -> std::variant<Answer, Refusal> {
   if (std::string reason = refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   const Tile tile = tile_of(problem, gather, device).value();
-  return filter_gradient_candidates(
-      problem, tiles_of(problem, gather, tile), device, [&](std::int64_t blocks, bool two_steps) {
-        return seconds(problem, gather, tile, blocks, two_steps, device);
-      });
-}
-
-Proposal WgradDepthwiseNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                           Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const FilterGradientTiles tiles =
-      tiles_of(problem, gather, tile_of(problem, gather, device).value());
-  return propose(problem, device, candidate.parts,
-                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
+  return Answer{tiles_of(problem, gather, tile),
+                [&problem, &gather, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
+                  return seconds(problem, gather, tile, blocks, device);
+                }};
 }
 
 Proposal WgradDepthwiseNhwcMmaEngine::propose(const ConvolutionProblem& problem,

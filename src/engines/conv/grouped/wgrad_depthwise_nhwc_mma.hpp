@@ -2,22 +2,19 @@
 // channels: products over pixels on the tensor cores, by warps that walk down the rows of x.
 #pragma once
 
-#include "engines/engine.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
 
 namespace kiln {
 
-class WgradDepthwiseNhwcMmaEngine final : public Engine {
+class WgradDepthwiseNhwcMmaEngine final : public FilterGradientEngine {
  public:
   const char* name() const override { return "wgrad_depthwise_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-
-  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
   Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
-                   int groups) const;
+                   int groups) const override;
+
+ protected:
+  std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

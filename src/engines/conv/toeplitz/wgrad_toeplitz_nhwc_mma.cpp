@@ -8,13 +8,11 @@
 #include "conv/direct/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/direct/filter_gradient.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
 namespace kiln {
@@ -120,8 +118,8 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
                std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
-  // A second kernel; and the share of multiprocessors on which clusters find a place.
-  constexpr double second_kernel = 6e-6, clusters_share = 0.9;
+  // The share of multiprocessors on which clusters find a place.
+  constexpr double clusters_share = 0.9;
   const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
   const std::int64_t chunks = problem.groups / octet;
   const auto all = static_cast<double>(unit_count(problem, gather, tile) * chunks);
@@ -129,36 +127,21 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   work.tiles = std::ceil(all / static_cast<double>(blocks)) *
                std::ceil(static_cast<double>(blocks) / places);
   work.bytes = work_of(problem, false).bytes;
-  return toeplitz_seconds(work, device) + (two_steps ? second_kernel : 0);
+  return toeplitz_seconds(work, device);
 }
 
 }  // namespace
 
-bool WgradToeplitzNhwcMmaEngine::is_for(const Problem& problem) const {
-  return is_wgrad(problem) && std::get<ConvolutionProblem>(problem).groups > 1;
-}
-
-std::variant<std::vector<Candidate>, Refusal> WgradToeplitzNhwcMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
+auto WgradToeplitzNhwcMmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
+                                     const DeviceDescription& device) const
+    -> std::variant<Answer, Refusal> {
   if (std::string reason = refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   const Tile tile = tile_of(problem, gather, device).value();
-  return filter_gradient_candidates(
-      problem, tiles_of(problem, gather, tile), device, [&](std::int64_t blocks, bool two_steps) {
-        return seconds(problem, gather, tile, blocks, two_steps, device);
-      });
-}
-
-Proposal WgradToeplitzNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                          Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const FilterGradientTiles tiles =
-      tiles_of(problem, gather, tile_of(problem, gather, device).value());
-  return propose(problem, device, candidate.parts,
-                 candidate.kernel == 0 ? 1 : filter_gradient_groups(problem, tiles, device));
+  return Answer{tiles_of(problem, gather, tile),
+                [&problem, &gather, &device, tile](std::int64_t blocks, bool two_steps) {
+                  return seconds(problem, gather, tile, blocks, two_steps, device);
+                }};
 }
 
 Proposal WgradToeplitzNhwcMmaEngine::propose(const ConvolutionProblem& problem,

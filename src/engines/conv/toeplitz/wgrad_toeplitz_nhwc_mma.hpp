@@ -2,22 +2,19 @@
 // long filters: products of Toeplitz matrices of rows of dy on the tensor cores.
 #pragma once
 
-#include "engines/engine.hpp"
+#include "engines/conv/direct/filter_gradient.hpp"
 
 namespace kiln {
 
-class WgradToeplitzNhwcMmaEngine final : public Engine {
+class WgradToeplitzNhwcMmaEngine final : public FilterGradientEngine {
  public:
   const char* name() const override { return "wgrad_toeplitz_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-
-  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
   Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
-                   int groups) const;
+                   int groups) const override;
+
+ protected:
+  std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
+                                    const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

@@ -167,7 +167,6 @@ double clusters_at_once(int cluster, int blocks, const DeviceDescription& device
 double seconds(const ConvolutionProblem& problem, const Gather& gather,
                const FewChannelsGradientTile& tile, int cluster, std::int64_t groups,
                const DeviceDescription& device) {
-  constexpr double second_kernel = 6e-6;
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
   const auto count = static_cast<double>(tiles.tiles(problem, gather));
   const double units = static_cast<double>(tiles.units) * count;
@@ -197,7 +196,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
                       static_cast<double>(tile.few_of_x ? gather.rows : gather.channels);
   const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
   const double seconds = grouped_seconds(work, device) + again * many / (rate * at_work);
-  return seconds * (tile.many < 32 ? half_lines : 1) + (groups > 1 ? second_kernel : 0);
+  return seconds * (tile.many < 32 ? half_lines : 1) + (groups > 1 ? second_kernel_seconds : 0);
 }
 
 }  // namespace

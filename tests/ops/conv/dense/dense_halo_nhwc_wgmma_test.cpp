@@ -130,11 +130,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
-  const auto reason = [](const char* line) {
-    const auto answer = engine.candidates(nhwc(line), device()->description());
-    const auto* refusal = std::get_if<Refusal>(&answer);
-    return refusal == nullptr ? std::string() : refusal->reason;
-  };
+  const auto reason = [](const char* line) { return refusal_of(engine, nhwc(line)); };
   BOOST_TEST(reason("mb4ic32ih29oc64kh3ph1") == "");
   BOOST_TEST(reason("g2mb4ic128ih29oc64kh3ph1") ==
              "32 output channels a group; expected a multiple of 64, so that a tile ends with a "

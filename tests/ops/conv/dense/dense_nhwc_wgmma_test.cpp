@@ -22,11 +22,7 @@ ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
   return problem_in(line, arithmetic, KILN_TENSOR_NHWC, pass, mode);
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 void check_tile(const DenseTile& tile, const OperationCase& item, const HostTensor& want) {
   const Proposal proposal =

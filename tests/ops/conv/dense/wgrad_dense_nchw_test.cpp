@@ -19,11 +19,7 @@ ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16) {
   return problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::wgrad);
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 // What the engine takes and no GPU runs yet.
 bool left_out_here(const OperationCase& item) {

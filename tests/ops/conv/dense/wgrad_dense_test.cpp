@@ -23,11 +23,7 @@ ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic = f16,
   return problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode);
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 const ConvolutionProblem& problem_of(const OperationCase& item) {
   return std::get<ConvolutionProblem>(item.problem);

@@ -21,11 +21,7 @@ ConvolutionProblem nhwc(const char* line, DataType type,
   return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 }  // namespace
 
@@ -93,8 +89,8 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         item.fill_integers(7, 2);
       }
       const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      const Proposal proposal =
-          of_filters.propose(std::get<ConvolutionProblem>(item.problem), cluster, groups);
+      const Proposal proposal = of_filters.propose(std::get<ConvolutionProblem>(item.problem),
+                                                   device()->description(), cluster, groups);
       const std::string fault = difference(run_proposal(item, proposal), item.expected());
       BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
                                                       << groups << " groups: " << fault);

@@ -25,12 +25,6 @@ ConvolutionProblem nhwc(const char* line, DataType type,
   return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
 }
 
-std::string reason(const Engine& of, const ConvolutionProblem& problem) {
-  const auto answer = of.candidates(problem, device()->description());
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(grouped_nhwc)
@@ -146,15 +140,15 @@ BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  BOOST_TEST(reason(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
-  BOOST_TEST(reason(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
+  BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
              "elements of more than 16 bits; this engine takes f16 and bf16");
-  BOOST_TEST(reason(engine, nhwc("g8mb4ic32ih9oc64kh3ph1", KILN_DATA_HALF)) ==
+  BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc64kh3ph1", KILN_DATA_HALF)) ==
              "groups of 4 input and 8 output channels; this engine takes 2, 4, 8 or 16 of both");
-  BOOST_TEST(reason(engine, nhwc("g3mb4ic12ih9oc12kh3ph1", KILN_DATA_HALF)) ==
+  BOOST_TEST(refusal_of(engine, nhwc("g3mb4ic12ih9oc12kh3ph1", KILN_DATA_HALF)) ==
              "12 channels; expected a multiple of 8");
   const auto gradient = [](const char* line) {
-    return reason(of_filters, nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad));
+    return refusal_of(of_filters, nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad));
   };
   BOOST_TEST(gradient("g8mb4ic32ih9oc32kh3ph1") == "");
   BOOST_TEST(gradient("g8mb4ic24ih9oc24kh3ph1") ==

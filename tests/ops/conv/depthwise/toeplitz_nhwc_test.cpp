@@ -28,16 +28,7 @@ std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProble
   return engine.candidates(problem, device()->description());
 }
 
-std::string reason(const ConvolutionProblem& problem) {
-  const auto answer = ask_engine(problem);
-  const auto* refusal = std::get_if<Refusal>(&answer);
-  return refusal == nullptr ? std::string() : refusal->reason;
-}
-
-boost::test_tools::assertion_result has_copy_engine(boost::unit_test::test_unit_id) {
-  const DeviceDescription& description = device()->description();
-  return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
-}
+std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 }  // namespace
 
