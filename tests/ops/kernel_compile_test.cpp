@@ -249,6 +249,7 @@ constexpr std::string_view may_spill[] = {
     "wgrad_nchw_wgmma_swap",
     "depthwise_nhwc_fma",
     "wgrad_depthwise_nhwc_mma",
+    "local_dgrad_fma",
 };
 
 int allowed_spill(const KernelSpec& spec) {
