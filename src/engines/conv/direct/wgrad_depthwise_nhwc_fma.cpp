@@ -93,8 +93,9 @@ double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t
   // What a multiprocessor multiplies and adds a second with two blocks, in 16 bits by an H200's
   // times of 3x3 to 7x7, in others counted; and how much of memory's rate is reached; the rate of
   // the L2 cache, from which the tiles of a filter's rows read all again, against memory's.
-  const double products = size_of(problem.type()) == 2 ? 39e9 : 128 * 0.8e9;
-  constexpr double memory_share = 0.35, cache = 2;
+  const bool halves = size_of(problem.type()) == 2;
+  const double products = halves ? 39e9 : 128 * 0.8e9, memory_share = halves ? 0.35 : 0.55;
+  constexpr double cache = 2;
   const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
   const Work work = work_of(problem, false);
   const double busy =
