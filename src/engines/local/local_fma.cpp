@@ -105,7 +105,10 @@ std::variant<Proposal, Refusal> LocalFmaEngine::propose(const Problem& any,
   // Eight vectors of weights under way where registers hold them.
   const std::int64_t words = tile.sums() * bytes / 4;
   add("UNROLLED", words <= 32 ? 2 : 1);
-  add("MIN_BLOCKS", words <= 16 ? 6 : words <= 32 ? 4 : 3);
+  // A vector of 16 bits becomes eight words, for which four blocks leave no registers (168 bytes of
+  // spills on sm_120).
+  const bool halves = size_of(conv.type()) == 2;
+  add("MIN_BLOCKS", words <= 16 ? 6 : words <= 32 && !halves ? 4 : 3);
   return Proposal{{std::move(spec), local_launch(problem, blocks, tile.threads(),
                                                  static_cast<std::uint32_t>(window + sums))}};
 }
