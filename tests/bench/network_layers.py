@@ -19,8 +19,8 @@ import torchvision
 from layers import COLUMNS
 
 
-def vision(name):
-    return lambda: torchvision.models.get_model(name, weights=None)
+def vision(name, **arguments):
+    return lambda: torchvision.models.get_model(name, weights=None, **arguments)
 
 
 def image_model(name):
@@ -34,9 +34,8 @@ NETWORKS = {
     "regnet_y_3_2gf": (vision("regnet_y_3_2gf"), (32, 3, 224, 224)),
     "efficientnet_v2_s": (vision("efficientnet_v2_s"), (32, 3, 300, 300)),
     "mobilenet_v3_large": (vision("mobilenet_v3_large"), (64, 3, 224, 224)),
-    "inception_v3": (vision("inception_v3"), (32, 3, 299, 299)),
-    "deeplabv3_resnet50": (lambda: torchvision.models.get_model("deeplabv3_resnet50", weights=None, weights_backbone=None),
-                           (8, 3, 520, 520)),
+    "inception_v3": (vision("inception_v3", init_weights=False), (32, 3, 299, 299)),
+    "deeplabv3_resnet50": (vision("deeplabv3_resnet50", weights_backbone=None), (8, 3, 520, 520)),
     "r2plus1d_18": (vision("r2plus1d_18"), (4, 3, 16, 112, 112)),
     "darknet53": (image_model("darknet53"), (32, 3, 256, 256)),
     "hrnet_w18": (image_model("hrnet_w18"), (32, 3, 224, 224)),
@@ -67,13 +66,11 @@ def convolutions(network):
     def note(layer, inputs, output):
         found.setdefault(problem(layer, inputs[0], output), name_of(layer, inputs[0]))
 
-    with torch.device("meta"):
-        model = make().eval()
-        kinds = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
-        for module in model.modules():
-            if isinstance(module, kinds) and not isinstance(module.padding, str):
-                module.register_forward_hook(note)
-        model(torch.empty(shape))
+    model = make().to("meta").eval()
+    for module in model.modules():
+        if isinstance(module, (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)) and not isinstance(module.padding, str):
+            module.register_forward_hook(note)
+    model(torch.empty(shape, device="meta"))
     return list(found.items())
 
 

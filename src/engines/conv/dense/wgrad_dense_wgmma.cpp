@@ -368,9 +368,4 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   return out;
 }
 
-std::string WgradDenseNhwcWgmmaEngine::only_by_name(const Problem& problem) const {
-  if (!is_split(std::get<ConvolutionProblem>(problem))) return "";
-  return "f32 in three products, not measured yet: served only when the engine is named";
-}
-
 }  // namespace kiln

@@ -40,7 +40,6 @@ class WgradDenseNhwcWgmmaEngine final : public WgradDenseWgmmaEngine {
  public:
   WgradDenseNhwcWgmmaEngine() : WgradDenseWgmmaEngine(false) {}
   const char* name() const override { return "wgrad_dense_nhwc_wgmma"; }
-  std::string only_by_name(const Problem& problem) const override;
 };
 
 class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
