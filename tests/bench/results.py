@@ -2,11 +2,28 @@
 
 import csv
 import itertools
+import math
+import pathlib
 import re
 import sys
 
 NUMBERS = ["median_us", "min_us", "max_us", "tflops", "gbps", "flops", "bytes", "workspace_bytes"]
 CASE = ["suite", "layer", "batch", "direction", "type", "layout", "math"]
+DIRECTIONS = {"fwd": "forward", "dgrad": "data gradient", "wgrad": "filter gradient"}
+# Groups of layers that networks are made of (layers.py).
+SUITES = {
+    "resnet50": "ResNet-50",
+    "vgg16": "VGG-16",
+    "diffusion": "diffusion U-Net, VAE",
+    "dense2d": "detection, GAN, patches",
+    "grouped": "grouped 3x3",
+    "depthwise": "depthwise",
+    "small": "batch of 1 or 4",
+    "conv3d": "3-D",
+    "conv1d": "1-D",
+    "paper": "2014 cuDNN paper",
+}
+LAYOUTS = {"nchw": "channels first (NCHW)", "nhwc": "channels last (NHWC)"}
 
 
 def read(paths):
@@ -36,11 +53,15 @@ def read(paths):
     return machine, list(rows.values())
 
 
-def caption(machine):
-    """The chip, the date (the first and the last one of a file that was put together), and whom Kiln
-    was measured against."""
+def chip_and_days(machine):
+    """The chip, and the first and the last day."""
     days = sorted(set(re.findall(r"\d{4}-\d{2}-\d{2}", machine.get("date", "")))) or ["?"]
-    parts = [machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))]
+    return machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))
+
+
+def peers(machine):
+    """Whom Kiln was measured against, with version and interface."""
+    parts = []
     for name, title in (("cudnn", "cuDNN"), ("cublas", "cuBLAS")):
         version = machine.get(name, "none:")
         if not version.startswith("none:"):
@@ -48,6 +69,10 @@ def caption(machine):
             parts.append(f"{title} {version.split(' ')[0]}"
                          + (f" ({interface[1]} interface)" if interface else ""))
     return ", ".join(parts)
+
+
+def caption(machine):
+    return ", ".join(part for part in (*chip_and_days(machine), peers(machine)) if part)
 
 
 def in_order(values):
@@ -61,14 +86,48 @@ def grouped(rows, names):
     return groups
 
 
+def arithmetic(kind, mode):
+    """What a problem class is called: its type, and of f32 the math mode."""
+    return {"tf32": "TF32", "strict": "f32 (FMA units)"}.get(mode, "exact f32") if kind == "f32" else kind
+
+
+def panel_name(panel):
+    kind, mode, layout = panel
+    return f"{arithmetic(kind, mode)} {layout.upper()}"
+
+
+def pairs(rows):
+    """Kiln's row and that of cuDNN's graph interface, of each case that both have."""
+    for own in grouped(rows, ["suite", "layer", "problem"]).values():
+        rows_of = {row["contestant"]: row for row in own}
+        if "kiln" in rows_of and "cudnn graph" in rows_of:
+            yield rows_of["kiln"], rows_of["cudnn graph"]
+
+
 def speeds(rows):
     """How many times as fast as cuDNN's graph interface Kiln is in each layer, by problem class
     (type, math, layout), suite and direction."""
     ratios = {}
-    for pair in grouped(rows, ["suite", "layer", "problem"]).values():
-        times = {row["contestant"]: row["median_us"] for row in pair}
-        if "kiln" in times and "cudnn graph" in times:
-            row = pair[0]
-            key = ((row["type"], row["math"], row["layout"]), row["suite"], row["direction"])
-            ratios.setdefault(key, []).append(times["cudnn graph"] / times["kiln"])
+    for kiln, cudnn in pairs(rows):
+        key = ((kiln["type"], kiln["math"], kiln["layout"]), kiln["suite"], kiln["direction"])
+        ratios.setdefault(key, []).append(cudnn["median_us"] / kiln["median_us"])
     return ratios
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def shape(row):
+    """A convolution's layer in a few words, from the line that runs it."""
+    entries = dict(re.findall(r"([a-z]+)(\d+)", row["problem"].split()[-1]))
+    axes = [axis for axis in "dhw" if f"i{axis}" in entries]
+    sizes = "x".join(entries["i" + axis] for axis in axes)
+    taps = "x".join(entries["k" + axis] for axis in axes)
+    stride = max(int(entries["s" + axis]) for axis in axes)
+    groups = int(entries.get("g", 1))
+    return (f"{entries['ic']} to {entries['oc']} channels, {taps} taps, {sizes}"
+            + (f", stride {stride}" if stride > 1 else "") + (f", {groups} groups" if groups > 1 else ""))
+
+
+ROOT = pathlib.Path(__file__).resolve().parent

@@ -1,32 +1,35 @@
 #!/usr/bin/env python3
-"""Tables of a folder's CSV files, one for each file, into the folder's README.md.
+"""Tables of a folder's CSV files: README.md, a table for each file, and layers.md, each layer of the
+files that face cuDNN's graph interface. figures.py writes all of them.
 
-    tests/bench/tables.py tests/bench/h200 tests/bench/h100 [--check]
-
---check writes nothing and fails if a README.md is not what its files give.
+    tests/bench/tables.py tests/bench/h200 tests/bench/h100
 """
 
 import argparse
 import pathlib
-import statistics
-import sys
 
-from results import caption, grouped, in_order, read, speeds
+from results import (DIRECTIONS, SUITES, caption, chip_and_days, grouped, in_order, mean, pairs, panel_name,
+                     peers, read, shape, speeds)
 
 HEAD = """# Figures: {name}
 
-Written by `tests/bench/tables.py` from the CSV files of this folder: one table is one file. The CSV files have
-more: extremes, kernels, workspaces, errors, and the line that runs each problem again. How they were measured, and
-what to know before comparing them: [../README.md](../README.md).
+Written by [figures.py](../figures.py) from the CSV files of this folder: one table is one file, one run of one chip. The
+CSV files have more: extremes, kernels, workspaces, errors, and the line that runs each problem again. How they were
+measured, and what to know before comparing them: [../README.md](../README.md).
 """
 CELLS = {
-    "rates": "TFLOP/s of Kiln, in brackets of cuDNN without workspace and with any. `-`: cuDNN has none.",
-    "memory": "Bytes that must move over the median time, as a share of the device's own copy; in brackets cuDNN's.",
-    "latency": "Median time on the host.",
-    "speed": "How many times as fast as cuDNN Kiln is: forward / data gradient / filter gradient, each the geometric "
-             "mean over the layers.",
+    "rates": "TFLOP/s of Kiln, in brackets of cuDNN without workspace and with any; more is better. `-`: cuDNN has none.",
+    "memory": "Bytes that must move over the median time, as a share of the device's own copy; in brackets cuDNN's; more is "
+              "better.",
+    "latency": "Median time on the host; less is better.",
+    "speed": "How many times as fast as cuDNN Kiln is: forward / data gradient / filter gradient, each the geometric mean "
+             "over the layers; above 1 Kiln is faster. Each layer: [layers.md](layers.md#{anchor}).",
 }
-DIRECTIONS = ["fwd", "dgrad", "wgrad"]
+WHAT = {
+    "memory": "pooling, activations, softmax, transforms, reductions",
+    "latency": "what a plan and a call cost the host",
+    "speed": "layers of networks",
+}
 
 
 def markdown(columns, lines):
@@ -46,13 +49,14 @@ def rates(rows):
                if any(key[1:] == (batch, direction) for key in cases)]
     lines = []
     for layer in in_order(row["layer"] for row in rows):
-        cells = [layer.split(":")[-1]]
+        of_layer = next(row for row in rows if row["layer"] == layer)
+        cells = [f"{layer.split(':')[-1]}: {shape(of_layer)}"]
         for batch, direction in columns:
             own = {row["contestant"]: row["tflops"]
                    for row in cases.get((layer, batch, direction), [])}
-            peers = [rate(own[name]) if name in own else "-"
-                     for name in ("cudnn legacy zero", "cudnn legacy any")]
-            cells.append(f"{rate(own['kiln'])} [{', '.join(peers)}]" if "kiln" in own else "")
+            others = [rate(own[name]) if name in own else "-"
+                      for name in ("cudnn legacy zero", "cudnn legacy any")]
+            cells.append(f"{rate(own['kiln'])} [{', '.join(others)}]" if "kiln" in own else "")
         lines.append(cells)
     return markdown(["layer"] + [f"{direction}, N = {batch}" for batch, direction in columns], lines)
 
@@ -70,7 +74,7 @@ def memory(rows):
             share = {name: f"{own[name] / own['copy']:.0%}" for name in own if own.get("copy")}
             cells.append(f"{share['kiln']} [{share.get('cudnn legacy', '-')}]" if "kiln" in share else "")
         lines.append(cells)
-    return markdown(["operation"] + [" ".join(column) for column in columns], lines)
+    return markdown(["operation"] + [f"{kind} {layout.upper()}" for kind, layout in columns], lines)
 
 
 def latency(rows):
@@ -90,42 +94,112 @@ def speed(rows):
     lines = []
     for suite in suites:
         layers = max(len(own) for key, own in ratios.items() if key[1] == suite)
-        cells = [f"{suite} ({layers})"]
+        cells = [f"{SUITES.get(suite, suite)} ({layers})"]
         for panel in panels:
-            means = [ratios.get((panel, suite, direction)) for direction in DIRECTIONS]
-            cell = " / ".join(f"{statistics.geometric_mean(own):.2f}" if own else "-" for own in means)
-            counts = in_order(len(own or []) for own in means)
+            own = [ratios.get((panel, suite, direction)) for direction in DIRECTIONS]
+            cell = " / ".join(f"{mean(of_pass):.2f}" if of_pass else "-" for of_pass in own)
+            counts = in_order(len(of_pass or []) for of_pass in own)
             cells.append("" if counts == [0] else cell if counts == [layers]
                          else f"{cell} (of {', '.join(str(count) for count in counts)})")
         lines.append(cells)
-    names = [f"{'tf32' if math == 'tf32' else kind} {layout}" for kind, math, layout in panels]
-    return markdown(["layers (number)"] + names, lines)
+    return markdown(["layers (number)"] + [panel_name(panel) for panel in panels], lines)
 
 
-def page(folder):
-    name, parts = folder.name.upper(), []
+def by_kernel(files):
+    """What each engine reaches beside cuDNN's graph interface."""
+    ratios, panels = {}, []
+    for rows in files:
+        for kiln, cudnn in pairs(rows):
+            panel = (kiln["type"], kiln["math"], kiln["layout"])
+            panels = in_order([*panels, panel])
+            engine = kiln["kernel"].split(" ")[0] or "not noted"
+            ratios.setdefault((engine, panel), []).append(cudnn["median_us"] / kiln["median_us"])
+    lines = []
+    for engine in sorted({key[0] for key in ratios}):
+        cells = [f"`{engine}`" if " " not in engine else engine]
+        for panel in panels:
+            own = ratios.get((engine, panel))
+            cells.append(f"{min(own):.2f}, {mean(own):.2f}, {max(own):.2f} ({len(own)})" if own else "")
+        lines.append(cells)
+    return markdown(["kernel"] + [panel_name(panel) for panel in panels], lines)
+
+
+def layers(rows):
+    """A line for each layer: times and the speed-up, or, of several problem classes, speed-ups alone."""
+    cases, panels = {}, []
+    for kiln, cudnn in pairs(rows):
+        panel = (kiln["type"], kiln["math"], kiln["layout"])
+        panels = in_order([*panels, panel])
+        of_layer = cases.setdefault((kiln["suite"], kiln["layer"]), (kiln, {}))
+        of_layer[1][panel, kiln["direction"]] = (kiln["median_us"], cudnn["median_us"])
+    many = len(panels) > 1
+    lines = []
+    for (suite, layer), (row, times) in cases.items():
+        cells = [f"{SUITES.get(suite, suite)}: {layer}", f"{shape(row)}, N = {row['batch']}"]
+        for panel in panels:
+            for direction in DIRECTIONS:
+                own, other = times.get((panel, direction), (0, 0))
+                cells.append("" if own == 0 else f"{other / own:.2f}" if many
+                             else f"{rate(own)}, {rate(other)}: {other / own:.2f}x")
+        lines.append(cells)
+    columns = [f"{panel_name(panel)} {direction}" if many else DIRECTIONS[direction]
+               for panel in panels for direction in DIRECTIONS]
+    return markdown(["layer", "shape"] + columns, lines), many
+
+
+def kind_of(rows):
+    suites = {row["suite"] for row in rows} - {"ceilings"}
+    return ("memory" if "memory" in suites else "latency" if "latency" in suites
+            else "speed" if any(row["contestant"] == "cudnn graph" for row in rows) else "rates")
+
+
+def what(kind, rows):
+    """What a file has, in words: its suites or operations, and its problem classes."""
+    suites = in_order(SUITES.get(row["suite"], row["suite"]) for row in rows if row["suite"] != "ceilings")
+    if kind == "latency":
+        return WHAT[kind]
+    names = in_order(panel_name((row["type"], row["math"], row["layout"])) for row in rows
+                     if row["contestant"] == "kiln" and row["type"])
+    return f"{WHAT.get(kind, ', '.join(suites))}: {', '.join(names)}"
+
+
+def pages(folder):
+    """README.md and, where a file faces the graph interface, layers.md."""
+    name, tables, index, of_layers, against_graph = folder.name.upper(), [], [], [], []
     for path in sorted(folder.glob("*.csv")):
         machine, rows = read([path])
-        suites = {row["suite"] for row in rows} - {"ceilings"}
-        kind = ("memory" if "memory" in suites else "latency" if "latency" in suites
-                else "speed" if any(row["contestant"] == "cudnn graph" for row in rows) else "rates")
+        kind = kind_of(rows)
+        anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
         table = {"rates": rates, "memory": memory, "latency": latency, "speed": speed}[kind](rows)
-        parts.append(f"## {path.name}\n\n{caption(machine)}. {CELLS[kind]}{method}\n\n{table}\n")
-    return HEAD.format(name=name) + "\n" + "\n".join(parts)
+        tables.append(f"## {path.name}\n\n{caption(machine)}. {CELLS[kind].format(anchor=anchor)}{method}\n\n{table}\n")
+        index.append([f"[{path.name}](#{anchor})", what(kind, rows), chip_and_days(machine)[1], peers(machine)])
+        if kind == "speed":
+            against_graph.append(rows)
+            lines, many = layers(rows)
+            told = ("How many times as fast as cuDNN Kiln is." if many
+                    else "Median microseconds of Kiln and of cuDNN, and how many times as fast Kiln is.")
+            of_layers.append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
+    parts = [HEAD.format(name=name), markdown(["file", "what", "date", "beside"], index) + "\n", *tables]
+    if against_graph:
+        parts.append("## By kernel\n\ncuDNN's time over Kiln's in the files beside cuDNN's graph interface, by the kernel that "
+                     "ran: least, geometric mean, most (number of layers and passes). The pages of the kernels: "
+                     "[kernel_sources](../../../kernel_sources/README.md).\n\n" + by_kernel(against_graph) + "\n")
+    written = {folder / "README.md": "\n".join(parts)}
+    if of_layers:
+        head = f"# Each layer: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
+        written[folder / "layers.md"] = "\n".join([head, *of_layers])
+    return written
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", nargs="+", type=pathlib.Path)
-    parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     for folder in arguments.folder:
-        readme, text = folder / "README.md", page(folder.resolve())
-        if not arguments.check:
-            readme.write_text(text, encoding="utf-8")
-        elif not readme.exists() or readme.read_text(encoding="utf-8") != text:
-            sys.exit(f"{readme} is not what {folder}'s CSV files give: run tests/bench/tables.py {folder}")
+        for path, text in pages(folder.resolve()).items():
+            path.write_text(text, encoding="utf-8")
+            print(path)
 
 
 if __name__ == "__main__":
