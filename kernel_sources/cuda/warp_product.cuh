@@ -23,3 +23,26 @@ device_inline void add_product(float (&sums)[4], const u32 (&left)[4], const u32
 #undef KILN_PRODUCT
 #endif
 }
+
+// The same over 8, of f32 of which 11 bits are read (mma_16x8x8, mma.cuh).
+device_inline void add_product(float (&sums)[4], const float (&left)[4], const float (&right)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(__float_as_uint(left[0])), "r"(__float_as_uint(left[1])), "r"(__float_as_uint(left[2])),
+        "r"(__float_as_uint(left[3])), "r"(__float_as_uint(right[0])),
+        "r"(__float_as_uint(right[1])));
+#endif
+}
+// sums = left right: no registers are cleared for it.
+device_inline void set_product(float (&sums)[4], const float (&left)[4], const float (&right)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+      : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+      : "r"(__float_as_uint(left[0])), "r"(__float_as_uint(left[1])), "r"(__float_as_uint(left[2])),
+        "r"(__float_as_uint(left[3])), "r"(__float_as_uint(right[0])),
+        "r"(__float_as_uint(right[1])), "f"(0.0f));
+#endif
+}

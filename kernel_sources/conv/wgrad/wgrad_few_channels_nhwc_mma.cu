@@ -1,10 +1,10 @@
-// Filter gradient of channels-last tensors of 16 bits, of which x or dy has few channels, on the
-// tensor cores.
+// Filter gradient of channels-last tensors of 16 bits or f32, of which x or dy has few channels, on
+// the tensor cores.
 //
 // A block takes tiles of TILE_P x TILE_Q pixels of dy in turn. What they meet of both tensors comes
 // to shared memory while tiles before are multiplied: of the one with many channels BLOCK_MANY of
 // each place, of the other one rows of places as they lie. Rows of a product are 16 of the many
-// channels, and its sum is over 16 pixels of a row. Of few channels of x the columns are taps and
+// channels, and its sum is over pixels of a row. Of few channels of x the columns are taps and
 // channels, each read at its own place; of few channels of dy they are these, and each tap has
 // products of its own. So every sum is of one element of dw, and infinities and NaN stay there.
 //
@@ -12,9 +12,8 @@
 // (PARTIAL) leave theirs in the workspace, for a second step.
 #include "common/magic.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
-#include "conv/load/whole_rows.cuh"
+#include "conv/wgrad/few_channels_products.cuh"
 #include "target/async_copy.cuh"
-#include "target/warp_product.cuh"
 
 constexpr int THREADS = 32 * WARPS_M * WARPS_N * SLICES;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
@@ -23,7 +22,7 @@ constexpr int X_HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_
               X_WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 // Places of the tensor of many channels, [place][channel].
 constexpr int MANY_ROWS = FEW_OF_X ? TILE_P : X_HEIGHT, MANY_COLUMNS = FEW_OF_X ? TILE_Q : X_WIDTH;
-constexpr int OCTETS = BLOCK_MANY / 8, MANY_PITCH = BLOCK_MANY * 2 + 16;
+constexpr int VECTOR = 16 / ELEMENT_BYTES, VECTORS = BLOCK_MANY / VECTOR;
 // Rows of the other one, from the copy on in which a row's first element lies.
 constexpr int FEW = FEW_OF_X ? CHANNELS : BLOCK_ROWS;
 constexpr int FEW_ROWS = FEW_OF_X ? X_HEIGHT : TILE_P;
@@ -35,7 +34,7 @@ constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what pixels read
 static_assert(STAGE_BYTES % 16 == 0);
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
-static_assert(TILE_Q % 16 == 0 && BLOCK_MANY == 16 * PRODUCTS_M * WARPS_M);
+static_assert(TILE_Q % STEP_PIXELS == 0 && BLOCK_MANY == 16 * PRODUCTS_M * WARPS_M);
 // Columns of products, or with FEW_OF_DY taps.
 constexpr int COLUMNS = TILE_TAPS * FEW;
 static_assert(FEW_OF_X ? 8 * WARPS_N * PRODUCTS_N >= COLUMNS
@@ -79,18 +78,18 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
   const element_t* const dy = static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N +
                               static_cast<i64>(spot.o) * OUT_STRIDE_O;
 #pragma unroll 1
-  for (int i = thread_x(); i < MANY_ROWS * MANY_COLUMNS * OCTETS; i += THREADS) {
-    const int place = i / OCTETS, octet = i % OCTETS;
+  for (int i = thread_x(); i < MANY_ROWS * MANY_COLUMNS * VECTORS; i += THREADS) {
+    const int place = i / VECTORS, vector = i % VECTORS;
     const int row = place / MANY_COLUMNS, column = place - row * MANY_COLUMNS;
-    unsigned char* const to = stage + place * MANY_PITCH + octet * 16;
+    unsigned char* const to = stage + place * MANY_PITCH + vector * 16;
     if constexpr (FEW_OF_X) {
-      const int p = spot.p + row, q = spot.q + column, channel = tile.out + octet * 8;
+      const int p = spot.p + row, q = spot.q + column, channel = tile.out + vector * VECTOR;
       async_copy<16>(
           to,
           dy + (static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q + channel),
           p < OUT_P && q < OUT_Q && channel < ROWS);
     } else {
-      const int channel = tile.in + octet * 8;
+      const int channel = tile.in + vector * VECTOR;
       const bool inside = in_depth && static_cast<u32>(h + row) < static_cast<u32>(SOURCE_H) &&
                           static_cast<u32>(w + column) < static_cast<u32>(SOURCE_W);
       async_copy<16>(to,
@@ -106,33 +105,31 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
       !FEW_OF_X || in_depth);
 }
 
-// The right operand of 16 pixels, of which a lane has four: elements APART bytes apart.
-template <int APART>
-device_inline void load_right(u32 (&right)[2], const unsigned char* at) {
-  right[0] = pack_shorts(short_at(at), short_at(at + APART));
-  right[1] = pack_shorts(short_at(at + 8 * APART), short_at(at + 9 * APART));
-}
-
 using Sums = float[PRODUCTS_M][PRODUCTS_N][4];
 
 struct Lane {
+  int number;
   int m, n, slice;         // warps
-  int pixel, octet, few;   // what a lane addresses of matrices; its first pixel of a column
+  int many, few;           // its first pixel's place of a left operand, of a column
   int offset[PRODUCTS_N];  // of the warp's columns, or of its taps
 
   device_inline Lane() {
-    const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
+    const int warp = static_cast<int>(thread_x() / 32);
+    number = static_cast<int>(thread_x() % 32);
     m = warp % WARPS_M, n = warp / WARPS_M % WARPS_N, slice = warp / (WARPS_M * WARPS_N);
-    // Rows of four matrices: 8 pixels of 8 channels, of the next 8 channels, and 8 pixels on.
-    pixel = lane / 16 * 8 + lane % 8, octet = m * PRODUCTS_M * 2 + lane / 8 % 2;
-    few = 2 * (lane % 4);
+    constexpr int PIXEL = FEW_OF_X ? 1 : STRIDE_W, COLUMN = FEW_OF_X ? STRIDE_W : 1;
+    many = StepProducts::left_pixel(number) * PIXEL * MANY_PITCH +
+           StepProducts::left_bytes(number) + m * (PRODUCTS_M * 16 * ELEMENT_BYTES);
+    few = StepProducts::right_pixel(number) * (COLUMN * FEW * ELEMENT_BYTES);
+    const int in_octet = number / 4;
+    if (!FEW_OF_X) few += (in_octet < FEW ? in_octet : 0) * ELEMENT_BYTES;
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; ++j) {
-      const int column = FEW_OF_X ? (n * PRODUCTS_N + j) * 8 + lane / 4 : n * PRODUCTS_N + j;
+      const int column = FEW_OF_X ? (n * PRODUCTS_N + j) * 8 + in_octet : n * PRODUCTS_N + j;
       const int exists = column < (FEW_OF_X ? COLUMNS : TILE_TAPS) ? column : 0;
       const int tap = FEW_OF_X ? exists / FEW : exists;
       const int r = tap_row(tap / TAPS_S), s = tap_column(tap % TAPS_S);
-      offset[j] = FEW_OF_X ? r * FEW_PITCH + (SHIFT + s * FEW + exists % FEW) * 2
+      offset[j] = FEW_OF_X ? r * FEW_PITCH + (SHIFT + s * FEW + exists % FEW) * ELEMENT_BYTES
                            : (r * X_WIDTH + s) * MANY_PITCH;
     }
   }
@@ -141,65 +138,108 @@ struct Lane {
 // Adds the products of the warp's pixels of a tile.
 device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsigned char* stage,
                             const unsigned char* zero) {
-  constexpr int GROUPS_Q = TILE_Q / 16;
+  constexpr int STEPS_Q = TILE_Q / STEP_PIXELS, TOGETHER = StepProducts::TOGETHER;
+  constexpr int LANE_PIXELS = StepProducts::LANE_PIXELS, APART = StepProducts::APART;
   constexpr bool WHOLE = OUT_Q % TILE_Q == 0;
+  static_assert(PRODUCTS_M % TOGETHER == 0);
   const Spot spot = spot_of(unit);
-  const unsigned char* const few = stage + FEW_OFFSET;
 #pragma unroll 1
-  for (int step = lane.slice; step < TILE_P * GROUPS_Q; step += SLICES) {
-    const int row = step / GROUPS_Q, first = step % GROUPS_Q * 16;
+  for (int step = lane.slice; step < TILE_P * STEPS_Q; step += SLICES) {
+    const int row = step / STEPS_Q, first = step % STEPS_Q * STEP_PIXELS;
     if (spot.p + row >= OUT_P) break;
     const int left_q = OUT_Q - spot.q - first;  // pixels
     if (!WHOLE && left_q <= 0) continue;
+    // Beside dy's end lies what of x may be infinite, and is no product.
+    u32 mask[2] = {~0u, ~0u};
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (!WHOLE && FEW_OF_X) mask[half] = StepProducts::right_mask(half, lane.number, left_q);
+    constexpr int COLUMN_BYTES = (FEW_OF_X ? STRIDE_W : 1) * FEW * ELEMENT_BYTES;
+    const unsigned char* const few = stage + FEW_OFFSET + lane.few + first * COLUMN_BYTES +
+                                     row * ((FEW_OF_X ? STRIDE_H : 1) * FEW_PITCH);
+    constexpr int PIXEL_BYTES = (FEW_OF_X ? 1 : STRIDE_W) * MANY_PITCH;
+    const unsigned char* const many =
+        stage + lane.many + first * PIXEL_BYTES +
+        row * (FEW_OF_X ? TILE_Q * MANY_PITCH : STRIDE_H * X_WIDTH * MANY_PITCH);
     if constexpr (FEW_OF_X) {
-      u32 left[PRODUCTS_M][4];
-      const unsigned char* const many =
-          stage + (row * TILE_Q + first + lane.pixel) * MANY_PITCH + lane.octet * 16;
+      typename StepProducts::Left left[PRODUCTS_M];
 #pragma unroll
-      for (int m = 0; m < PRODUCTS_M; ++m) load_matrices_transposed(left[m], many + m * 32);
-      // Beside dy's end lies what of x may be infinite, and is no product.
-      u32 mask[2] = {0xffffffffu, 0xffffffffu};
+      for (int m = 0; m < PRODUCTS_M; m += TOGETHER) {
+        const unsigned char* pixels[LANE_PIXELS];
 #pragma unroll
-      for (int i = 0; i < 2; ++i)
-        if (!WHOLE)
-          mask[i] = (lane.few + 8 * i < left_q ? 0xffffu : 0) |
-                    (lane.few + 8 * i + 1 < left_q ? 0xffff0000u : 0);
-      constexpr int APART = STRIDE_W * FEW * 2;
-      const unsigned char* const from =
-          few + row * STRIDE_H * FEW_PITCH + (first + lane.few) * APART;
-#pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) {
-        u32 right[2];
-        load_right<APART>(right, from + lane.offset[j]);
-        if (!WHOLE) right[0] &= mask[0], right[1] &= mask[1];
-#pragma unroll
-        for (int m = 0; m < PRODUCTS_M; ++m) add_product<element_t>(sums[m][j], left[m], right);
+        for (int i = 0; i < LANE_PIXELS; ++i)
+          pixels[i] =
+              many + (i * APART * PIXEL_BYTES + m / TOGETHER * StepProducts::TOGETHER_BYTES);
+        StepProducts::load(left + m, pixels);
       }
+#pragma unroll
+      for (int j = 0; j < PRODUCTS_N; ++j)
+        StepProducts::add(sums, 0, j, left,
+                          StepProducts::load_right<COLUMN_BYTES>(few + lane.offset[j], mask));
     } else {
-      u32 right[2];
-      const int column = static_cast<int>(thread_x() % 32 / 4);
-      load_right<FEW * 2>(right, few + row * FEW_PITCH +
-                                     ((first + lane.few) * FEW + (column < FEW ? column : 0)) * 2);
-      const bool exists = WHOLE || lane.pixel < left_q;
-      const unsigned char* const many =
-          stage + (row * STRIDE_H * X_WIDTH + (first + lane.pixel) * STRIDE_W) * MANY_PITCH +
-          lane.octet * 16;
+      const auto right = StepProducts::load_right<COLUMN_BYTES>(few, mask);
 #pragma unroll
       for (int j = 0; j < PRODUCTS_N; ++j)
 #pragma unroll
-        for (int m = 0; m < PRODUCTS_M; ++m) {
-          u32 left[4];
-          load_matrices_transposed(left, exists ? many + lane.offset[j] + m * 32 : zero);
-          add_product<element_t>(sums[m][j], left, right);
+        for (int m = 0; m < PRODUCTS_M; m += TOGETHER) {
+          const unsigned char* pixels[LANE_PIXELS];
+#pragma unroll
+          for (int i = 0; i < LANE_PIXELS; ++i)
+            pixels[i] = WHOLE || StepProducts::left_pixel(lane.number) + i * APART < left_q
+                            ? many + (lane.offset[j] + i * APART * PIXEL_BYTES +
+                                      m / TOGETHER * StepProducts::TOGETHER_BYTES)
+                            : zero;
+          typename StepProducts::Left left[TOGETHER];
+          StepProducts::load(left, pixels);
+          StepProducts::add(sums, m, j, left, right);
         }
     }
   }
 }
 
+// A block's sum by its definition: the products of its units.
+device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const TileShare& share,
+                                    const DepthwiseTile& tile, int element) {
+  const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;
+  const int channel = tile.in + rest / BLOCK_ROWS, out = tile.out + rest % BLOCK_ROWS;
+  const int r = tile.row + tap / TAPS_S;
+  compute_t sum = 0;
+  if (out >= ROWS || channel >= GROUP_CHANNELS || r >= TAPS_R) return sum;
+  const int from_h = LOWER_H + (STEP_H < 0 ? TAPS_R - 1 - r : r) * DISTANCE_H;
+  const int from_w = LOWER_W + tap_column(tap % TAPS_S);
+#pragma unroll 1
+  for (u64 unit = share.first; unit < share.end; ++unit) {
+    const Spot spot = spot_of(unit);
+    const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
+    const element_t* const x = static_cast<const element_t*>(params.x) +
+                               spot.image * SOURCE_STRIDE_N +
+                               static_cast<i64>(d) * SOURCE_STRIDE_D + channel;
+    const element_t* const dy = static_cast<const element_t*>(params.dy) +
+                                spot.image * OUT_STRIDE_N +
+                                static_cast<i64>(spot.o) * OUT_STRIDE_O + out;
+#pragma unroll 1
+    for (int i = 0; i < TILE_P * TILE_Q; ++i) {
+      const int p = spot.p + i / TILE_Q, q = spot.q + i % TILE_Q;
+      if (p >= OUT_P || q >= OUT_Q) continue;
+      const int h = p * STRIDE_H + from_h, w = q * STRIDE_W + from_w;
+      const bool inside = static_cast<u32>(d) < static_cast<u32>(SOURCE_D) &&
+                          static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                          static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
+      const compute_t at_x = inside ? to_compute(x[static_cast<i64>(h) * SOURCE_STRIDE_H +
+                                                   static_cast<i64>(w) * SOURCE_STRIDE_W])
+                                    : compute_t(0);
+      sum +=
+          at_x *
+          to_compute(dy[static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q]);
+    }
+  }
+  return sum;
+}
+
 // The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
-device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own) {
-  const int of_m = static_cast<int>(thread_x() % 32 / 4),
-            of_n = 2 * static_cast<int>(thread_x() % 4);
+device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own,
+                                const DepthwiseWgradParams& params, const TileShare& share,
+                                const DepthwiseTile& tile) {
   float* const mine = own + lane.slice * TILE_ELEMENTS;
 #pragma unroll
   for (int m = 0; m < PRODUCTS_M; ++m)
@@ -207,25 +247,26 @@ device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own) 
     for (int j = 0; j < PRODUCTS_N; ++j)
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
-        const int channel = (lane.m * PRODUCTS_M + m) * 16 + c / 2 * 8 + of_m;
-        const int number = lane.n * PRODUCTS_N + j;
+        const int channel =
+            lane.m * (PRODUCTS_M * 16) + StepProducts::channel(m, c / 2, lane.number);
+        const int number = lane.n * PRODUCTS_N + j, in_octet = 2 * (lane.number % 4) + c % 2;
         if constexpr (FEW_OF_X) {
-          const int column = number * 8 + of_n + c % 2;
+          const int column = number * 8 + in_octet;
           if (column < COLUMNS) mine[column * BLOCK_ROWS + channel] = sums[m][j][c];
         } else {
-          const int row = of_n + c % 2;
-          if (number < TILE_TAPS && row < FEW)
-            mine[(number * CHANNELS + channel) * BLOCK_ROWS + row] = sums[m][j][c];
+          if (number < TILE_TAPS && in_octet < FEW)
+            mine[(number * CHANNELS + channel) * BLOCK_ROWS + in_octet] = sums[m][j][c];
         }
       }
-  if constexpr (SLICES > 1) {
+  if constexpr (SLICES > 1 || CHECKED) {
     block_barrier();
 #pragma unroll 1
     for (int element = thread_x(); element < TILE_ELEMENTS; element += THREADS) {
-      float total = own[element];
+      float total[1] = {own[element]};
 #pragma unroll
-      for (int other = 1; other < SLICES; ++other) total += own[other * TILE_ELEMENTS + element];
-      own[element] = total;
+      for (int other = 1; other < SLICES; ++other) total[0] += own[other * TILE_ELEMENTS + element];
+      if (!scale_back(total, 1)) total[0] = defined_sum(params, share, tile, element);
+      own[element] = total[0];
     }
   }
 }
@@ -258,6 +299,6 @@ KILN_KERNEL(wgrad_few_channels_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradPara
   async_wait<0>();
   block_barrier();  // then the sums take the place of the stages
   float* const own = reinterpret_cast<float*>(shared);
-  add_up_block(sums, lane, own);
+  add_up_block(sums, lane, own, params, share, tile);
   finish_tile<THREADS>(params, share, tile, own);
 }

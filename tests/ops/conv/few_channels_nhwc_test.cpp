@@ -1,4 +1,4 @@
-// The engines of channels-last layers in 16 bits that read or make an image: every size of a warp's
+// The engines of channels-last layers that read or make an image: every size of a warp's
 // and a block's channels, rows that lie at any alignment, tails of pixels, channels and the
 // reduction, strides, dilation, flipped filters, volumes, the epilogue, and numbers that are not
 // finite.
@@ -24,6 +24,10 @@ ConvolutionProblem nhwc(const char* line, DataType type,
                         ConvolutionPass pass = ConvolutionPass::fprop,
                         kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
   return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
+}
+ConvolutionProblem gradient(const char* line, const Arithmetic& arithmetic,
+                            kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode);
 }
 
 }  // namespace
@@ -131,10 +135,9 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         "mb1ic136ih7iw18oc2kh3ph1", "mb2ic24ih10iw13oc1kh5ph2sh2sw2",
         "mb1ic16ih6iw9oc8kh3ph2dh1dw1", "mb2ic40id4ih6iw7oc4kd2kh3kw3pd0ph1pw1",
         "mb5ic3ih1iw33oc16kh1kw3pw1"}) {
-    const DataType type = half_types[lines++ % std::size(half_types)];
-    OperationCase item =
-        integers_of(nhwc(line, type, ConvolutionPass::wgrad,
-                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+    const Arithmetic& arithmetic = arithmetics[lines++ % std::size(arithmetics)];
+    OperationCase item = integers_of(
+        gradient(line, arithmetic, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
     if (turn % 2 == 1) {
       item.scalars = {.alpha = -2, .beta = 3};
       item.fill_integers(7, 2);
@@ -143,7 +146,7 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
     BOOST_TEST(refusal_of(of_filters, problem) == "");
     for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
       const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      if (!share.takes(line, describe(tile), static_cast<int>(type))) continue;
+      if (!share.takes(line, describe(tile), text_of(arithmetic))) continue;
       const std::string fault =
           item.exact_fault(run_proposal(item, of_filters.propose(tile, problem, cluster, groups)));
       BOOST_TEST(fault.empty(), text_of(item.problem)
@@ -154,9 +157,9 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
 }
 
 BOOST_AUTO_TEST_CASE(random_filter_gradients) {
-  for (DataType type : half_types)
+  for (const Arithmetic& arithmetic : arithmetics)
     for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic64ih20iw33oc3kh3ph1"}) {
-      OperationCase item(nhwc(line, type, ConvolutionPass::wgrad));
+      OperationCase item(gradient(line, arithmetic));
       item.fill_uniform(3);
       const std::string fault = test::check(item, of_filters.name());
       BOOST_TEST(fault.empty(), fault);
@@ -167,43 +170,52 @@ BOOST_AUTO_TEST_CASE(random_filter_gradients) {
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
   for (const char* line : {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc24kh3ph1sh2",
                            "mb2ic24ih9iw13oc3kh3ph1", "mb2ic24ih9iw14oc3kh3ph1sh2"})
-    for (const bool of_dy : {false, true})
-      for (const bool infinite : {false, true}) {
-        OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad), 5);
-        for (int i = 0; i < 2; ++i)
-          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
-        HostTensor& tensor = item[of_dy ? "dy" : "x"];
-        const auto size = static_cast<std::int64_t>(tensor.values.size());
-        tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
-        check_integers(item, of_filters.name());
-      }
+    for (const Arithmetic& arithmetic : arithmetics)
+      for (const bool of_dy : {false, true})
+        for (const bool infinite : {false, true}) {
+          OperationCase item = integers_of(gradient(line, arithmetic), 5);
+          for (int i = 0; i < 2; ++i)
+            for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+          HostTensor& tensor = item[of_dy ? "dy" : "x"];
+          const auto size = static_cast<std::int64_t>(tensor.values.size());
+          tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+          check_integers(item, of_filters.name());
+        }
 }
 
 // An infinity of x that meets no pixel of dy, because a stride leaves it out or dy ends before, is
 // in no sum.
 BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
-  for (const char* line : {"mb1ic3ih11iw11oc32kh2sh4sw4", "mb1ic32ih11iw11oc3kh2sh4sw4"}) {
-    OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad), 5);
-    const auto& problem = std::get<ConvolutionProblem>(item.problem);
-    for (std::int64_t at = 0; at < problem.in[2]; ++at) {
-      const double infinity = std::numeric_limits<double>::infinity();
-      item["x"].at((problem.in[1] - 1) * problem.in[2] + at) = infinity;
-      item["x"].at(at * problem.in[2] + problem.in[2] - 1) = infinity;
+  for (const char* line : {"mb1ic3ih11iw11oc32kh2sh4sw4", "mb1ic32ih11iw11oc3kh2sh4sw4"})
+    for (const Arithmetic& arithmetic : arithmetics) {
+      OperationCase item = integers_of(gradient(line, arithmetic), 5);
+      const auto& problem = std::get<ConvolutionProblem>(item.problem);
+      for (std::int64_t at = 0; at < problem.in[2]; ++at) {
+        const double infinity = std::numeric_limits<double>::infinity();
+        item["x"].at((problem.in[1] - 1) * problem.in[2] + at) = infinity;
+        item["x"].at(at * problem.in[2] + problem.in[2] - 1) = infinity;
+      }
+      const HostTensor got = item.run_plan(of_filters.name());
+      const std::string fault = item.exact_fault(got);
+      BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
+      BOOST_TEST(std::all_of(got.values.begin(), got.values.end(),
+                             [](double value) { return std::isfinite(value); }));
     }
-    const HostTensor got = item.run_plan(of_filters.name());
-    const std::string fault = item.exact_fault(got);
-    BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
-    BOOST_TEST(std::all_of(got.values.begin(), got.values.end(),
-                           [](double value) { return std::isfinite(value); }));
-  }
 }
 
 BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
   BOOST_TEST(refusal_of(of_filters,
                         nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_HALF, ConvolutionPass::wgrad)) == "");
+  for (const Arithmetic& arithmetic : arithmetics)
+    BOOST_TEST(
+        refusal_of(of_filters, gradient("mb4ic3ih9oc12kh3ph1", arithmetic)) ==
+        (arithmetic.type == KILN_DATA_FLOAT ? "" : "12 channels of dy; expected a multiple of 8"));
   BOOST_TEST(refusal_of(of_filters,
-                        nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_FLOAT, ConvolutionPass::wgrad)) ==
-             "elements of more than 16 bits; this engine takes f16 and bf16");
+                        gradient("mb4ic3ih9oc32kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_STRICT})) ==
+             "strict math; the tensor cores have no products of f32 as it is");
+  BOOST_TEST(refusal_of(of_filters,
+                        gradient("mb4ic3ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT})) ==
+             "f64; this engine takes f32, f16 and bf16");
   BOOST_TEST(refusal_of(of_filters, nhwc("g2mb4ic6ih9oc32kh3ph1", KILN_DATA_HALF,
                                          ConvolutionPass::wgrad)) == "2 groups; expected 1");
   BOOST_TEST(refusal_of(of_filters,

@@ -62,7 +62,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   double least = 0;
   for (tile.q = product_pixels; tile.q <= tile.warps_p() * 32; tile.q *= 2) {
     tile.p = tile.warps_p() * 32 / tile.q;
-    tile.pitch = whole_row_pitch(met(2, tile.q) * gather.channels, tile.copy_bytes);
+    tile.pitch = whole_row_pitch(met(2, tile.q) * gather.channels, 2, tile.copy_bytes);
     tile.stage_bytes = phase.taps[0] * met(1, tile.p) * tile.pitch;
     constexpr std::int64_t most_stage = 1 << 16;  // whose places take 16 bits
     if (tile.stage_bytes > most_stage) continue;

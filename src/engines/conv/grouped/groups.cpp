@@ -15,6 +15,19 @@ std::string half_products_refusal(const ConvolutionProblem& problem,
   return "";
 }
 
+std::string warp_products_refusal(const ConvolutionProblem& problem,
+                                  const DeviceDescription& device) {
+  if (problem.type() != KILN_DATA_FLOAT) {
+    if (size_of(problem.type()) > 2) return "f64; this engine takes f32, f16 and bf16";
+    return half_products_refusal(problem, device);
+  }
+  if (problem.math == KILN_MATH_STRICT)
+    return "strict math; the tensor cores have no products of f32 as it is";
+  if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 80)
+    return cat("the architecture is ", device.arch, "; mma.sync of TF32 needs sm_80 or later");
+  return "";
+}
+
 std::int64_t octets_of(std::int64_t channels) {
   const std::int64_t octets = ceil_div(channels, octet);
   const auto padded = [&](std::int64_t block) { return ceil_div(octets, block) * block; };

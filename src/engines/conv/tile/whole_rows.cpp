@@ -6,10 +6,6 @@
 #include "core/text.hpp"
 
 namespace kiln {
-namespace {
-constexpr std::int64_t element = 2;  // bytes
-}  // namespace
-
 std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
                                const Dims& strides) {
   if (channels > 1 && strides[1] != 1)
@@ -34,6 +30,7 @@ std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels)
 
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,
                             std::int64_t channels, const Dims& strides) {
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   for (std::int64_t bytes = 16; bytes > element; bytes /= 2) {
     const auto whole = [&](std::int64_t elements) { return elements * element % bytes == 0; };
     if (problem.alignment >= bytes && whole(width * channels) && whole(strides[0]) &&
@@ -43,7 +40,7 @@ std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t widt
   return element;
 }
 
-std::int64_t whole_row_pitch(std::int64_t elements, std::int64_t copy_bytes) {
+std::int64_t whole_row_pitch(std::int64_t elements, std::int64_t element, std::int64_t copy_bytes) {
   return round_up(elements * element + copy_bytes - element, 16);
 }
 

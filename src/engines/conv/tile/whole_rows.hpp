@@ -1,4 +1,4 @@
-// Channels-last tensors of 16 bits with few channels, whose rows come to shared memory as they lie
+// Channels-last tensors with few channels, whose rows come to shared memory as they lie
 // (kernel_sources/conv/load/whole_rows.cuh).
 #pragma once
 
@@ -18,11 +18,13 @@ std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int6
 // Why products of sizes and channels leave 32 bits, a clause; "" if none does.
 std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels);
 
-// Bytes of a copy: 16, 8, 4 or 2, such that all rows begin and end where copies do.
+// Bytes of a copy, 16, 8, 4 or 2 and at least an element's, such that all rows begin and end where
+// copies do.
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,
                             std::int64_t channels, const Dims& strides);
 
-// Bytes, a multiple of 16, that so many elements take, wherever in a copy they begin.
-std::int64_t whole_row_pitch(std::int64_t elements, std::int64_t copy_bytes);
+// Bytes, a multiple of 16, that so many elements of `element` bytes take, wherever in a copy they
+// begin.
+std::int64_t whole_row_pitch(std::int64_t elements, std::int64_t element, std::int64_t copy_bytes);
 
 }  // namespace kiln

@@ -10,6 +10,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
@@ -20,10 +22,8 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t most_of_x = 8, most_of_dy = 8;  // channels, where they are few
-constexpr std::int64_t most_products = 20;             // of a warp: 4 sums a thread each
-constexpr std::int64_t block_warps = 8, stages = 3, resident = 2, product_pixels = 16;
+constexpr std::int64_t block_warps = 8, stages = 3, resident = 2;
 constexpr std::int64_t most_pixels = 256, most_columns = 64;  // of a tile
-constexpr std::int64_t element = 2;                           // bytes
 constexpr int most_cluster = 16;
 
 // The one with few channels: whose rows lie in copies of so many bytes.
@@ -40,14 +40,15 @@ bool few_of_x(const Gather& gather) { return gather.channels <= gather.rows; }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+  if (std::string reason = warp_products_refusal(problem, device); !reason.empty()) return reason;
   if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
   const bool of_x = few_of_x(gather);
   const Few few = few_of(gather, of_x);
   if (few.channels > (of_x ? most_of_x : most_of_dy))
     return cat(gather.channels, " input and ", gather.rows, " output channels; expected at most ",
                most_of_x, " of one");
-  const std::int64_t many = of_x ? gather.rows : gather.channels, vector = 16 / element;
+  const std::int64_t many = of_x ? gather.rows : gather.channels,
+                     vector = channel_vector(problem.type());
   if (many % vector != 0)
     return cat(many, " channels of ", of_x ? "dy" : "x", "; expected a multiple of ", vector);
   if (std::string reason = whole_rows_refusal(few.tensor, few.width, few.channels, few.strides);
@@ -62,8 +63,21 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return whole_row_sizes_refusal(gather, few.channels);
 }
 
-// How a block's warps share products and pixels: such that least comes from shared memory; not at
-// all if the sums of a warp are too many.
+// Wavefronts of shared memory that a warp's step reads. Of f32 a right operand is of half as many
+// pixels, and each read brings the elements of one.
+std::int64_t step_reads(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
+  const std::int64_t left = 4, right = tile.element == 2 ? 4 : 2;
+  return tile.few_of_x ? left * m + right * n : left * m * n + right;
+}
+
+// Of a warp: 4 sums a thread each. Of three products operands take twice the registers.
+std::int64_t most_products(const FewChannelsGradientTile& tile) {
+  if (!tile.split) return 20;
+  return tile.few_of_x ? 12 : 10;
+}
+
+// How a block's warps share products and pixels: such that least comes from shared memory, and is
+// multiplied of three products; not at all if the sums of a warp are too many.
 bool set_warps(FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t taps = tile.filter_rows * gather.phases.front().taps[2];
   const std::int64_t m = tile.many / 16, n = tile.few_of_x ? ceil_div(taps * tile.few, 8) : taps;
@@ -73,11 +87,11 @@ bool set_warps(FewChannelsGradientTile& tile, const Gather& gather) {
     for (int warps_n = 1; warps_m * warps_n <= block_warps && warps_n <= n; warps_n *= 2) {
       if (m % warps_m != 0) continue;
       const std::int64_t of_m = m / warps_m, of_n = ceil_div(n, warps_n);
-      if (of_m * of_n > most_products) continue;
-      const std::int64_t reads =
-          warps_m * warps_n * (tile.few_of_x ? 4 * (of_m + of_n) : 4 * (of_m * of_n + 1));
-      if (any && reads >= least) continue;
-      any = true, least = reads;
+      if (of_m * of_n > most_products(tile)) continue;
+      const std::int64_t work =
+          warps_m * warps_n * (step_reads(tile, of_m, of_n) + (tile.split ? 5 * of_m * of_n : 0));
+      if (any && work >= least) continue;
+      any = true, least = work;
       tile.warps_m = warps_m, tile.warps_n = warps_n;
       tile.products_m = of_m, tile.products_n = of_n;
     }
@@ -96,8 +110,9 @@ void set_memory(FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t many_places = tile.few_of_x ? tile.p * tile.q : height * width;
   const std::int64_t few_rows = tile.few_of_x ? height : tile.p;
   const std::int64_t few_places = tile.few_of_x ? width : tile.q;
-  tile.few_pitch = whole_row_pitch(few_places * tile.few, tile.copy_bytes);
-  tile.stage_bytes = many_places * (tile.many * element + 16) + few_rows * tile.few_pitch;
+  tile.few_pitch = whole_row_pitch(few_places * tile.few, tile.element, tile.copy_bytes);
+  const std::int64_t gap = tile.element == 2 ? 16 : 32;  // against bank conflicts
+  tile.stage_bytes = many_places * (tile.many * tile.element + gap) + few_rows * tile.few_pitch;
   const std::int64_t sums = tile.slices * tile.filter_rows * taps_s * tile.few * tile.many * 4;
   tile.shared_memory = std::max(stages * tile.stage_bytes + 16, sums);
 }
@@ -109,10 +124,9 @@ std::int64_t tile_count(const Gather& gather, const FewChannelsGradientTile& til
 
 // Wavefronts of shared memory of one tile of pixels, as they are copied and read.
 double tile_wavefronts(const FewChannelsGradientTile& tile) {
-  const std::int64_t groups = tile.p * tile.q / product_pixels;
-  const std::int64_t reads = tile.few_of_x ? 4 * (tile.products_m + tile.products_n)
-                                           : 4 * (tile.products_m * tile.products_n + 1);
-  return static_cast<double>(groups * reads * tile.warps_m * tile.warps_n) +
+  const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
+  const std::int64_t reads = step_reads(tile, tile.products_m, tile.products_n);
+  return static_cast<double>(steps * reads * tile.warps_m * tile.warps_n) +
          static_cast<double>(tile.stage_bytes) / 128;
 }
 
@@ -125,17 +139,17 @@ std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const G
       device.shared_memory_per_block, device.shared_memory_per_multiprocessor / resident - 1024);
   std::optional<FewChannelsGradientTile> best;
   double least = 0;
-  for (tile.q = product_pixels;
-       tile.q <= std::min(most_columns, round_up(phase.pixels[2], product_pixels));
-       tile.q += product_pixels)
+  for (tile.q = tile.step_pixels();
+       tile.q <= std::min(most_columns, round_up(phase.pixels[2], tile.step_pixels()));
+       tile.q += tile.step_pixels())
     for (tile.p = 1; tile.p <= std::min(phase.pixels[1], most_pixels / tile.q); ++tile.p) {
       set_memory(tile, gather);
       if (tile.shared_memory > room) continue;
       const auto count = static_cast<double>(tile_count(gather, tile));
-      // Slices wait for that with most groups of pixels, and all warps for each other.
-      const std::int64_t groups = tile.p * tile.q / product_pixels;
+      // Slices wait for that with most steps, and all warps for each other.
+      const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
       const double idle =
-          static_cast<double>(round_up(groups, tile.slices)) / static_cast<double>(groups);
+          static_cast<double>(round_up(steps, tile.slices)) / static_cast<double>(steps);
       const double work =
           count * (tile_wavefronts(tile) * idle + static_cast<double>(tile.stage_bytes) / 16 + 500);
       if (!best || work < least) best = tile, least = work;
@@ -172,9 +186,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const double units = static_cast<double>(tiles.units) * count;
   GroupedWork work;
   work.wavefronts = units * tile_wavefronts(tile);
-  const std::int64_t groups_of_pixels = tile.p * tile.q / product_pixels;
-  work.products = units * static_cast<double>(groups_of_pixels * tile.products_m * tile.products_n *
-                                              tile.warps_m * tile.warps_n);
+  const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
+  work.products = units * static_cast<double>(steps * tile.products_m * tile.products_n *
+                                              tile.warps_m * tile.warps_n * (tile.split ? 3 : 1));
   // In the last round fewer clusters may be at work than fit. Where some blocks share a
   // multiprocessor, all wait for these.
   constexpr double of_shared = 0.75;
@@ -192,11 +206,12 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const double again = static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1);
   const double places = tile.few_of_x ? static_cast<double>(gather.phases.front().out_pixels())
                                       : static_cast<double>(problem.in_pixels());
-  const double many = places * static_cast<double>(problem.batch * element) *
+  const double many = places * static_cast<double>(problem.batch * tile.element) *
                       static_cast<double>(tile.few_of_x ? gather.rows : gather.channels);
   const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
   const double seconds = grouped_seconds(work, device) + again * many / (rate * at_work);
-  return seconds * (tile.many < 32 ? half_lines : 1) + (groups > 1 ? second_kernel_seconds : 0);
+  return seconds * (tile.many * tile.element < 64 ? half_lines : 1) +
+         (groups > 1 ? second_kernel_seconds : 0);
 }
 
 }  // namespace
@@ -210,6 +225,8 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
   const Gather gather = make_gather(problem);
   FewChannelsGradientTile tile;
   tile.few_of_x = few_of_x(gather);
+  tile.element = static_cast<std::int64_t>(size_of(problem.type()));
+  tile.split = is_split(problem);
   const Few few = few_of(gather, tile.few_of_x);
   tile.few = few.channels;
   tile.copy_bytes = whole_row_copy(problem, few.width, few.channels, few.strides);
@@ -303,12 +320,14 @@ Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& t
   add("WARPS_M", std::int64_t{tile.warps_m}, "that share many channels");
   add("WARPS_N", std::int64_t{tile.warps_n}, "and columns, or taps");
   add("SLICES", std::int64_t{tile.slices}, "and the pixels");
-  add("PRODUCTS_M", tile.products_m, "of a warp's 16 pixels");
+  add("PRODUCTS_M", tile.products_m, "of a warp's step of pixels");
   add("PRODUCTS_N", tile.products_n);
   add("COPY_BYTES", tile.copy_bytes, "of rows of few channels");
   add("FEW_PITCH", tile.few_pitch, "from one of these to the next");
   add("STAGES", stages);
   add("MIN_BLOCKS", resident);
+  add_split_constants(spec.constants, tile.split, least_reduction(problem));
+  add_checked_constant(spec.constants, problem, true, true);
   add("SHARED_BYTES", tile.shared_memory);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
@@ -321,7 +340,8 @@ Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& t
 
 std::string describe(const FewChannelsGradientTile& tile) {
   return cat(tile.p, "x", tile.q, " pixels x ", tile.many, " channels, ", tile.filter_rows,
-             " rows of the filter, ", 32 * tile.warps(), " threads, ", tile.slices, " slices");
+             " rows of the filter, ", 32 * tile.warps(), " threads, ", tile.slices, " slices",
+             tile.split ? ", 3 products" : "");
 }
 
 }  // namespace kiln

@@ -1,0 +1,153 @@
+// The products of a filter gradient with few channels, each by a warp: 16 of the many channels, of
+// [pixel][channel] in shared memory, by 8 columns, over STEP_PIXELS pixels of a row. Every column's
+// elements lie so many bytes apart from pixel to pixel.
+//
+// Of f32 a product is one of TF32, or three (SPLIT). These come together apart from the sums, which
+// f32 adds up: tensor cores round toward zero.
+#pragma once
+
+#include "conv/load/whole_rows.cuh"
+#include "conv/mma/tf32_parts.cuh"
+#include "target/warp_product.cuh"
+
+constexpr int ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
+constexpr int STEP_PIXELS = 32 / ELEMENT_BYTES;
+// From a pixel of the many channels to the next: such that what a warp reads at a time lies in
+// different banks.
+constexpr int MANY_PITCH = BLOCK_MANY * ELEMENT_BYTES + (ELEMENT_BYTES == 2 ? 16 : 32);
+
+template <int BYTES>
+struct Products;
+
+template <>
+struct Products<2> {
+  static constexpr int LANE_PIXELS = 1;  // that a lane addresses of a left operand, APART apart
+  static constexpr int APART = 16;
+  static constexpr int TOGETHER = 1;  // left operands that are read at a time, and their bytes
+  static constexpr int TOGETHER_BYTES = 32;
+
+  struct Left {
+    u32 word[4];
+  };
+  struct Right {
+    u32 word[2];
+  };
+
+  // Rows of four matrices: 8 pixels of 8 channels, of the next 8 channels, and 8 pixels on.
+  device_inline static int left_pixel(int lane) { return lane / 16 * 8 + lane % 8; }
+  device_inline static int left_bytes(int lane) { return lane / 8 % 2 * 16; }
+  device_inline static void load(Left* left, const unsigned char* const (&pixels)[1]) {
+    load_matrices_transposed(left[0].word, pixels[0]);
+  }
+
+  // Of a right operand a lane has four pixels.
+  device_inline static int right_pixel(int lane) { return 2 * (lane % 4); }
+  device_inline static u32 right_mask(int half, int lane, int pixels) {
+    const int pixel = right_pixel(lane) + 8 * half;
+    return (pixel < pixels ? 0xffffu : 0) | (pixel + 1 < pixels ? 0xffff0000u : 0);
+  }
+  template <int PIXEL_BYTES>
+  device_inline static Right load_right(const unsigned char* at, const u32 (&mask)[2]) {
+    Right right;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      right.word[half] = pack_shorts(short_at(at + 8 * half * PIXEL_BYTES),
+                                     short_at(at + (8 * half + 1) * PIXEL_BYTES)) &
+                         mask[half];
+    return right;
+  }
+
+  // Of the warp's, that row `half` of left operand m is.
+  device_inline static int channel(int m, int half, int lane) {
+    return m * 16 + half * 8 + lane / 4;
+  }
+  template <int COUNT, class Sums>
+  device_inline static void add(Sums& sums, int first, int j, const Left (&left)[COUNT],
+                                const Right& right) {
+#pragma unroll
+    for (int m = 0; m < COUNT; ++m)
+      add_product<element_t>(sums[first + m][j], left[m].word, right.word);
+  }
+};
+
+template <>
+struct Products<4> {
+  static constexpr int LANE_PIXELS = 2, APART = 4;
+  // Which channel is which row is free: a lane's are side by side.
+  static constexpr int TOGETHER = PRODUCTS_M % 2 == 0 ? 2 : 1;
+  static constexpr int RUN = 2 * TOGETHER, TOGETHER_BYTES = 8 * RUN * 4;
+  struct alignas(4 * RUN) Run {
+    float element[RUN];
+  };
+
+  struct Left {
+    float whole[4], rest[4];
+  };
+  struct Right {
+    float whole[2], rest[2];
+  };
+  template <int COUNT>
+  device_inline static void take_apart(float (&whole)[COUNT], float (&rest)[COUNT]) {
+    if constexpr (SPLIT) {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) {
+        const Parts parts = split(whole[i]);
+        whole[i] = parts.whole, rest[i] = parts.rest;
+      }
+    }
+  }
+
+  device_inline static int left_pixel(int lane) { return lane % 4; }
+  device_inline static int left_bytes(int lane) { return lane / 4 * (4 * RUN); }
+  device_inline static void load(Left* left, const unsigned char* const (&pixels)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Run run = *reinterpret_cast<const Run*>(pixels[half]);
+#pragma unroll
+      for (int i = 0; i < RUN; ++i) left[i / 2].whole[2 * half + i % 2] = run.element[i];
+    }
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) take_apart(left[i].whole, left[i].rest);
+  }
+
+  device_inline static int right_pixel(int lane) { return lane % 4; }
+  device_inline static u32 right_mask(int half, int lane, int pixels) {
+    return right_pixel(lane) + 4 * half < pixels ? ~0u : 0;
+  }
+  template <int PIXEL_BYTES>
+  device_inline static Right load_right(const unsigned char* at, const u32 (&mask)[2]) {
+    Right right;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      right.whole[half] =
+          float_of(*reinterpret_cast<const u32*>(at + 4 * half * PIXEL_BYTES) & mask[half]);
+    take_apart(right.whole, right.rest);
+    return right;
+  }
+
+  device_inline static int channel(int m, int half, int lane) {
+    return m / TOGETHER * (8 * RUN) + lane / 4 * RUN + m % TOGETHER * 2 + half;
+  }
+  template <int COUNT, class Sums>
+  device_inline static void add(Sums& sums, int first, int j, const Left (&left)[COUNT],
+                                const Right& right) {
+    if constexpr (SPLIT) {
+      float part[COUNT][4];
+#pragma unroll
+      for (int m = 0; m < COUNT; ++m) set_product(part[m], left[m].rest, right.whole);
+#pragma unroll
+      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].whole, right.rest);
+#pragma unroll
+      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].whole, right.whole);
+#pragma unroll
+      for (int m = 0; m < COUNT; ++m)
+#pragma unroll
+        for (int c = 0; c < 4; ++c) sums[first + m][j][c] += part[m][c];
+    } else {
+#pragma unroll
+      for (int m = 0; m < COUNT; ++m) add_product(sums[first + m][j], left[m].whole, right.whole);
+    }
+  }
+};
+
+using StepProducts = Products<ELEMENT_BYTES>;
