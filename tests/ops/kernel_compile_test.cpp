@@ -121,6 +121,13 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       for (const char* engine : {"few_input_channels_mma", "few_input_channels_wgmma_swap"})
         add(make_convolution(few.spec, few.x, few.w, few.y), engine);
     }
+    for (const char* line :
+         {"mb8ic3ih224oc64kh7ph3sh2", "mb8ic3ih224oc64kh3ph1", "mb1ic128ih512oc3kh3ph1",
+          "mb8ic3ih224oc96kh4sh4", "mb8ic3ih224oc768kh16sh16"}) {
+      const ConvolutionOperands image = operands(line);
+      add(make_convolution_wgrad(image.spec, image.x, image.y, image.w),
+          "wgrad_few_channels_nhwc_mma");
+    }
     if (layout == KILN_TENSOR_NCHW)
       for (const char* line :
            {"mb8ic128ih28oc128kh1", "mb8ic128ih14oc128kh1", "mb8ic136ih7oc136kh1"}) {
@@ -173,8 +180,6 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
            {"mb8ic3ih224oc64kh7ph3sh2", "mb8ic3ih224oc64kh3ph1", "mb1ic128ih512oc3kh3ph1",
             "mb8ic3ih224oc96kh4sh4", "mb8ic3ih224oc768kh16sh16"}) {
         const ConvolutionOperands image = operands(line);
-        add(make_convolution_wgrad(image.spec, image.x, image.y, image.w),
-            "wgrad_few_channels_nhwc_mma");
         add(make_convolution(image.spec, image.x, image.w, image.y), "few_input_channels_nhwc_mma");
         add(make_convolution_dgrad(image.spec, image.w, image.y, image.x),
             "few_input_channels_nhwc_mma");

@@ -1,5 +1,5 @@
-// Filter gradient of channels-last tensors of 16 bits or f32, of which x or dy has few channels, on
-// the tensor cores.
+// Filter gradient of tensors of 16 bits or f32, of which x or dy has few channels, on the tensor
+// cores: channels-last tensors or, of few channels of x, channels-first ones (PLANAR).
 //
 // A block takes tiles of TILE_P x TILE_Q pixels of dy in turn. What they meet of both tensors comes
 // to shared memory while tiles before are multiplied: of the one with many channels BLOCK_MANY of
@@ -20,16 +20,21 @@ constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int X_HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
               X_WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
-// Places of the tensor of many channels, [place][channel].
+// Places of the tensor of many channels, [place][channel] or, PLANAR, [row][channel][column].
 constexpr int MANY_ROWS = FEW_OF_X ? TILE_P : X_HEIGHT, MANY_COLUMNS = FEW_OF_X ? TILE_Q : X_WIDTH;
-constexpr int VECTOR = 16 / ELEMENT_BYTES, VECTORS = BLOCK_MANY / VECTOR;
-// Rows of the other one, from the copy on in which a row's first element lies.
+constexpr int VECTOR = MANY_COPY / ELEMENT_BYTES, VECTORS = (PLANAR ? TILE_Q : BLOCK_MANY) / VECTOR;
+constexpr int MANY_BYTES = MANY_ROWS * (PLANAR ? BLOCK_MANY : MANY_COLUMNS) * MANY_PITCH;
+// Rows of the other one, from the copy on in which a row's first element lies: of all channels or,
+// PLANAR, one plane of them after the other.
 constexpr int FEW = FEW_OF_X ? CHANNELS : BLOCK_ROWS;
 constexpr int FEW_ROWS = FEW_OF_X ? X_HEIGHT : TILE_P;
-constexpr int SHIFT = FEW_OF_X ? elements_before<COPY_BYTES>(LOWER_W, FEW) : 0;
-constexpr int FEW_COPIES = row_copies<COPY_BYTES>(SHIFT, (FEW_OF_X ? X_WIDTH : TILE_Q) * FEW);
-constexpr int FEW_OFFSET = MANY_ROWS * MANY_COLUMNS * MANY_PITCH;
-constexpr int STAGE_BYTES = FEW_OFFSET + FEW_ROWS * FEW_PITCH;
+constexpr int FEW_PLANES = PLANAR ? FEW : 1, FEW_IN_ROW = FEW / FEW_PLANES;
+constexpr int SHIFT = FEW_OF_X ? elements_before<COPY_BYTES>(LOWER_W, FEW_IN_ROW) : 0;
+constexpr int FEW_COPIES =
+    row_copies<COPY_BYTES>(SHIFT, (FEW_OF_X ? X_WIDTH : TILE_Q) * FEW_IN_ROW);
+constexpr int FEW_OFFSET = MANY_BYTES;
+constexpr int STAGE_BYTES = FEW_OFFSET + FEW_PLANES * FEW_ROWS * FEW_PITCH;
+static_assert(FEW_OF_X || !PLANAR);
 constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what pixels read that do not exist
 static_assert(STAGE_BYTES % 16 == 0);
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
@@ -78,13 +83,20 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
   const element_t* const dy = static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N +
                               static_cast<i64>(spot.o) * OUT_STRIDE_O;
 #pragma unroll 1
-  for (int i = thread_x(); i < MANY_ROWS * MANY_COLUMNS * VECTORS; i += THREADS) {
+  for (int i = thread_x(); i < MANY_BYTES / MANY_PITCH * VECTORS; i += THREADS) {
+    constexpr int LINES = PLANAR ? BLOCK_MANY : MANY_COLUMNS;  // of a row
     const int place = i / VECTORS, vector = i % VECTORS;
-    const int row = place / MANY_COLUMNS, column = place - row * MANY_COLUMNS;
-    unsigned char* const to = stage + place * MANY_PITCH + vector * 16;
-    if constexpr (FEW_OF_X) {
+    const int row = place / LINES, column = place - row * LINES;
+    unsigned char* const to = stage + place * MANY_PITCH + vector * MANY_COPY;
+    if constexpr (PLANAR) {
+      const int p = spot.p + row, q = spot.q + vector * VECTOR, channel = tile.out + column;
+      async_copy<MANY_COPY>(to,
+                            dy + (static_cast<i64>(channel) * OUT_STRIDE_ROW +
+                                  static_cast<i64>(p) * OUT_STRIDE_P + q),
+                            p < OUT_P && q < OUT_Q && channel < ROWS);
+    } else if constexpr (FEW_OF_X) {
       const int p = spot.p + row, q = spot.q + column, channel = tile.out + vector * VECTOR;
-      async_copy<16>(
+      async_copy<MANY_COPY>(
           to,
           dy + (static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q + channel),
           p < OUT_P && q < OUT_Q && channel < ROWS);
@@ -92,20 +104,37 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
       const int channel = tile.in + vector * VECTOR;
       const bool inside = in_depth && static_cast<u32>(h + row) < static_cast<u32>(SOURCE_H) &&
                           static_cast<u32>(w + column) < static_cast<u32>(SOURCE_W);
-      async_copy<16>(to,
-                     x + (static_cast<i64>(h + row) * SOURCE_STRIDE_H +
-                          static_cast<i64>(w + column) * SOURCE_STRIDE_W + channel),
-                     inside && channel < GROUP_CHANNELS);
+      async_copy<MANY_COPY>(to,
+                            x + (static_cast<i64>(h + row) * SOURCE_STRIDE_H +
+                                 static_cast<i64>(w + column) * SOURCE_STRIDE_W + channel),
+                            inside && channel < GROUP_CHANNELS);
     }
   }
-  constexpr int LENGTH = (FEW_OF_X ? SOURCE_W : OUT_Q) * FEW;
-  copy_whole_rows<THREADS, FEW_ROWS, FEW_COPIES, FEW_PITCH, COPY_BYTES, LENGTH>(
-      stage + FEW_OFFSET, FEW_OF_X ? x : dy, FEW_OF_X ? SOURCE_STRIDE_H : OUT_STRIDE_P,
-      FEW_OF_X ? h : spot.p, FEW_OF_X ? SOURCE_H : OUT_P, (FEW_OF_X ? w : spot.q) * FEW - SHIFT,
-      !FEW_OF_X || in_depth);
+  constexpr int LENGTH = (FEW_OF_X ? SOURCE_W : OUT_Q) * FEW_IN_ROW;
+#pragma unroll
+  for (int plane = 0; plane < FEW_PLANES; ++plane)
+    copy_whole_rows<THREADS, FEW_ROWS, FEW_COPIES, FEW_PITCH, COPY_BYTES, LENGTH>(
+        stage + FEW_OFFSET + plane * (FEW_ROWS * FEW_PITCH),
+        FEW_OF_X ? x + static_cast<i64>(plane) * SOURCE_STRIDE_C : dy,
+        FEW_OF_X ? SOURCE_STRIDE_H : OUT_STRIDE_P, FEW_OF_X ? h : spot.p,
+        FEW_OF_X ? SOURCE_H : OUT_P, (FEW_OF_X ? w : spot.q) * FEW_IN_ROW - SHIFT,
+        !FEW_OF_X || in_depth);
 }
 
 using Sums = float[PRODUCTS_M][PRODUCTS_N][4];
+
+// A column of products: in the order of memory, so that neighbours of a lane read side by side.
+struct Column {
+  int channel, r, s;
+  device_inline explicit Column(int number) {
+    const int tap = PLANAR ? number % TILE_TAPS : number / FEW;
+    channel = PLANAR ? number / TILE_TAPS : number % FEW;
+    r = tap / TAPS_S, s = tap % TAPS_S;
+  }
+};
+
+// From a pixel to the next one's element of a column.
+constexpr int COLUMN_BYTES = (FEW_OF_X ? STRIDE_W : 1) * FEW_IN_ROW * ELEMENT_BYTES;
 
 struct Lane {
   int number;
@@ -117,20 +146,24 @@ struct Lane {
     const int warp = static_cast<int>(thread_x() / 32);
     number = static_cast<int>(thread_x() % 32);
     m = warp % WARPS_M, n = warp / WARPS_M % WARPS_N, slice = warp / (WARPS_M * WARPS_N);
-    constexpr int PIXEL = FEW_OF_X ? 1 : STRIDE_W, COLUMN = FEW_OF_X ? STRIDE_W : 1;
-    many = StepProducts::left_pixel(number) * PIXEL * MANY_PITCH +
-           StepProducts::left_bytes(number) + m * (PRODUCTS_M * 16 * ELEMENT_BYTES);
-    few = StepProducts::right_pixel(number) * (COLUMN * FEW * ELEMENT_BYTES);
+    many = StepProducts::left_pixel(number) * ((FEW_OF_X ? 1 : STRIDE_W) * PIXEL_BYTES) +
+           (m * (PRODUCTS_M * 16) + StepProducts::left_channel(number)) * CHANNEL_BYTES;
+    few = StepProducts::right_pixel(number) * COLUMN_BYTES;
     const int in_octet = number / 4;
     if (!FEW_OF_X) few += (in_octet < FEW ? in_octet : 0) * ELEMENT_BYTES;
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; ++j) {
-      const int column = FEW_OF_X ? (n * PRODUCTS_N + j) * 8 + in_octet : n * PRODUCTS_N + j;
-      const int exists = column < (FEW_OF_X ? COLUMNS : TILE_TAPS) ? column : 0;
-      const int tap = FEW_OF_X ? exists / FEW : exists;
-      const int r = tap_row(tap / TAPS_S), s = tap_column(tap % TAPS_S);
-      offset[j] = FEW_OF_X ? r * FEW_PITCH + (SHIFT + s * FEW + exists % FEW) * ELEMENT_BYTES
-                           : (r * X_WIDTH + s) * MANY_PITCH;
+      const int index = FEW_OF_X ? (n * PRODUCTS_N + j) * 8 + in_octet : n * PRODUCTS_N + j;
+      if constexpr (FEW_OF_X) {
+        const Column column(index < COLUMNS ? index : 0);
+        const int row = (PLANAR ? column.channel * FEW_ROWS : 0) + tap_row(column.r);
+        offset[j] = row * FEW_PITCH +
+                    (SHIFT + tap_column(column.s) * FEW_IN_ROW + (PLANAR ? 0 : column.channel)) *
+                        ELEMENT_BYTES;
+      } else {
+        const int tap = index < TILE_TAPS ? index : 0;
+        offset[j] = (tap_row(tap / TAPS_S) * X_WIDTH + tap_column(tap % TAPS_S)) * MANY_PITCH;
+      }
     }
   }
 };
@@ -154,13 +187,11 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       if (!WHOLE && FEW_OF_X) mask[half] = StepProducts::right_mask(half, lane.number, left_q);
-    constexpr int COLUMN_BYTES = (FEW_OF_X ? STRIDE_W : 1) * FEW * ELEMENT_BYTES;
     const unsigned char* const few = stage + FEW_OFFSET + lane.few + first * COLUMN_BYTES +
                                      row * ((FEW_OF_X ? STRIDE_H : 1) * FEW_PITCH);
-    constexpr int PIXEL_BYTES = (FEW_OF_X ? 1 : STRIDE_W) * MANY_PITCH;
-    const unsigned char* const many =
-        stage + lane.many + first * PIXEL_BYTES +
-        row * (FEW_OF_X ? TILE_Q * MANY_PITCH : STRIDE_H * X_WIDTH * MANY_PITCH);
+    constexpr int STEP_BYTES = (FEW_OF_X ? 1 : STRIDE_W) * PIXEL_BYTES;  // from pixel to pixel
+    const unsigned char* const many = stage + lane.many + first * STEP_BYTES +
+                                      row * ((FEW_OF_X ? 1 : STRIDE_H) * (MANY_BYTES / MANY_ROWS));
     if constexpr (FEW_OF_X) {
       typename StepProducts::Left left[PRODUCTS_M];
 #pragma unroll
@@ -168,8 +199,7 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
         const unsigned char* pixels[LANE_PIXELS];
 #pragma unroll
         for (int i = 0; i < LANE_PIXELS; ++i)
-          pixels[i] =
-              many + (i * APART * PIXEL_BYTES + m / TOGETHER * StepProducts::TOGETHER_BYTES);
+          pixels[i] = many + (i * APART * STEP_BYTES + m * (16 * CHANNEL_BYTES));
         StepProducts::load(left + m, pixels);
       }
 #pragma unroll
@@ -185,10 +215,10 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
           const unsigned char* pixels[LANE_PIXELS];
 #pragma unroll
           for (int i = 0; i < LANE_PIXELS; ++i)
-            pixels[i] = WHOLE || StepProducts::left_pixel(lane.number) + i * APART < left_q
-                            ? many + (lane.offset[j] + i * APART * PIXEL_BYTES +
-                                      m / TOGETHER * StepProducts::TOGETHER_BYTES)
-                            : zero;
+            pixels[i] =
+                WHOLE || StepProducts::left_pixel(lane.number) + i * APART < left_q
+                    ? many + (lane.offset[j] + i * APART * STEP_BYTES + m * (16 * CHANNEL_BYTES))
+                    : zero;
           typename StepProducts::Left left[TOGETHER];
           StepProducts::load(left, pixels);
           StepProducts::add(sums, m, j, left, right);
@@ -211,12 +241,12 @@ device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const Ti
   for (u64 unit = share.first; unit < share.end; ++unit) {
     const Spot spot = spot_of(unit);
     const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
-    const element_t* const x = static_cast<const element_t*>(params.x) +
-                               spot.image * SOURCE_STRIDE_N +
-                               static_cast<i64>(d) * SOURCE_STRIDE_D + channel;
-    const element_t* const dy = static_cast<const element_t*>(params.dy) +
-                                spot.image * OUT_STRIDE_N +
-                                static_cast<i64>(spot.o) * OUT_STRIDE_O + out;
+    const element_t* const x =
+        static_cast<const element_t*>(params.x) + spot.image * SOURCE_STRIDE_N +
+        static_cast<i64>(d) * SOURCE_STRIDE_D + static_cast<i64>(channel) * SOURCE_STRIDE_C;
+    const element_t* const dy =
+        static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N +
+        static_cast<i64>(spot.o) * OUT_STRIDE_O + static_cast<i64>(out) * OUT_STRIDE_ROW;
 #pragma unroll 1
     for (int i = 0; i < TILE_P * TILE_Q; ++i) {
       const int p = spot.p + i / TILE_Q, q = spot.q + i % TILE_Q;
@@ -251,8 +281,10 @@ device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own,
             lane.m * (PRODUCTS_M * 16) + StepProducts::channel(m, c / 2, lane.number);
         const int number = lane.n * PRODUCTS_N + j, in_octet = 2 * (lane.number % 4) + c % 2;
         if constexpr (FEW_OF_X) {
-          const int column = number * 8 + in_octet;
-          if (column < COLUMNS) mine[column * BLOCK_ROWS + channel] = sums[m][j][c];
+          const Column column(number * 8 + in_octet);
+          if (number * 8 + in_octet < COLUMNS)
+            mine[((column.r * TAPS_S + column.s) * FEW + column.channel) * BLOCK_ROWS + channel] =
+                sums[m][j][c];
         } else {
           if (number < TILE_TAPS && in_octet < FEW)
             mine[(number * CHANNELS + channel) * BLOCK_ROWS + in_octet] = sums[m][j][c];

@@ -25,9 +25,37 @@ ConvolutionProblem nhwc(const char* line, DataType type,
                         kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
   return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
 }
-ConvolutionProblem gradient(const char* line, const Arithmetic& arithmetic,
+struct GradientCase {
+  const char* line;
+  kilnTensorFormat_t layout;
+};
+ConvolutionProblem gradient(const GradientCase& of, const Arithmetic& arithmetic,
                             kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode);
+  return problem_in(of.line, arithmetic, of.layout, ConvolutionPass::wgrad, mode);
+}
+ConvolutionProblem gradient(const char* line, const Arithmetic& arithmetic) {
+  return gradient({line, KILN_TENSOR_NHWC}, arithmetic);
+}
+
+// Every tile of a problem, by a block alone, by clusters and by groups of blocks.
+void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
+                     kiln_test::ShareOfCases& share) {
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
+  BOOST_TEST(refusal_of(of_filters, problem) == "");
+  OperationCase item = integers_of(problem);
+  if (turn % 2 == 1) {
+    item.scalars = {.alpha = -2, .beta = 3};
+    item.fill_integers(7, 2);
+  }
+  for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
+    const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+    if (!share.takes(text_of(item.problem), describe(tile))) continue;
+    const std::string fault =
+        item.exact_fault(run_proposal(item, of_filters.propose(tile, problem, cluster, groups)));
+    BOOST_TEST(fault.empty(), text_of(item.problem)
+                                  << ", " << describe(tile) << ", clusters of " << cluster << ", "
+                                  << groups << " groups: " << fault);
+  }
 }
 
 }  // namespace
@@ -122,9 +150,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
 }
 
 // Few channels of x, then of dy; copies of 16, 8, 4 and 2 bytes; tiles that dy and the filter end
-// in; by a block alone, by clusters and by groups of blocks.
+// in.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
   kiln_test::ShareOfCases share = share_of_cases();
   std::size_t turn = 0, lines = 0;
   for (const char* line :
@@ -134,32 +161,36 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         "mb1ic3id5ih8iw9oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb2ic64ih9iw21oc3kh3ph1",
         "mb1ic136ih7iw18oc2kh3ph1", "mb2ic24ih10iw13oc1kh5ph2sh2sw2",
         "mb1ic16ih6iw9oc8kh3ph2dh1dw1", "mb2ic40id4ih6iw7oc4kd2kh3kw3pd0ph1pw1",
-        "mb5ic3ih1iw33oc16kh1kw3pw1"}) {
-    const Arithmetic& arithmetic = arithmetics[lines++ % std::size(arithmetics)];
-    OperationCase item = integers_of(
-        gradient(line, arithmetic, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-    if (turn % 2 == 1) {
-      item.scalars = {.alpha = -2, .beta = 3};
-      item.fill_integers(7, 2);
-    }
-    const auto& problem = std::get<ConvolutionProblem>(item.problem);
-    BOOST_TEST(refusal_of(of_filters, problem) == "");
-    for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
-      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      if (!share.takes(line, describe(tile), text_of(arithmetic))) continue;
-      const std::string fault =
-          item.exact_fault(run_proposal(item, of_filters.propose(tile, problem, cluster, groups)));
-      BOOST_TEST(fault.empty(), text_of(item.problem)
-                                    << ", " << describe(tile) << ", clusters of " << cluster << ", "
-                                    << groups << " groups: " << fault);
-    }
-  }
+        "mb5ic3ih1iw33oc16kh1kw3pw1"})
+    check_gradients(
+        gradient({line, KILN_TENSOR_NHWC}, arithmetics[lines++ % std::size(arithmetics)],
+                 turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION),
+        turn, share);
+}
+
+// Channels first: rows of dy in copies of 16, 8 and 4 bytes, of x also of 2; any number of filters.
+BOOST_AUTO_TEST_CASE(filter_gradients_of_planes) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb2ic3ih16iw32oc64kh7ph3sh2", "mb2ic3ih9iw12oc41kh3ph1", "mb1ic1ih11iw70oc16kh5ph2",
+        "mb3ic3ih10iw15oc23kh3ph0sh2pw0sw2kw4", "mb2ic4ih18iw24oc96kh4sh4ph0",
+        "mb1ic8ih7iw10oc16kh3ph2dh1dw1", "mb2ic2ih12iw100oc8kh1kw9ph0pw4sw3",
+        "mb1ic3id5ih8iw12oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb5ic3ih1iw34oc16kh1kw3pw1"})
+    for (const Arithmetic& arithmetic : arithmetics)
+      check_gradients(gradient({line, KILN_TENSOR_NCHW}, arithmetic,
+                               turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION),
+                      turn, share);
+  check_gradients(gradient({"mb2ic3ih9iw13oc5kh3ph1", KILN_TENSOR_NCHW}, arithmetics[0]), turn,
+                  share);
 }
 
 BOOST_AUTO_TEST_CASE(random_filter_gradients) {
   for (const Arithmetic& arithmetic : arithmetics)
-    for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic64ih20iw33oc3kh3ph1"}) {
-      OperationCase item(gradient(line, arithmetic));
+    for (const GradientCase& of : {GradientCase{"mb2ic3ih32iw40oc64kh7ph3sh2", KILN_TENSOR_NHWC},
+                                   {"mb2ic64ih20iw33oc3kh3ph1", KILN_TENSOR_NHWC},
+                                   {"mb2ic3ih32iw40oc64kh7ph3sh2", KILN_TENSOR_NCHW}}) {
+      OperationCase item(gradient(of, arithmetic));
       item.fill_uniform(3);
       const std::string fault = test::check(item, of_filters.name());
       BOOST_TEST(fault.empty(), fault);
@@ -168,12 +199,16 @@ BOOST_AUTO_TEST_CASE(random_filter_gradients) {
 
 // What is not a number is in the sums that it is a product of, and in no other.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
-  for (const char* line : {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc24kh3ph1sh2",
-                           "mb2ic24ih9iw13oc3kh3ph1", "mb2ic24ih9iw14oc3kh3ph1sh2"})
+  for (const GradientCase& of : {GradientCase{"mb2ic3ih9iw13oc24kh3ph1", KILN_TENSOR_NHWC},
+                                 {"mb2ic3ih9iw14oc24kh3ph1sh2", KILN_TENSOR_NHWC},
+                                 {"mb2ic24ih9iw13oc3kh3ph1", KILN_TENSOR_NHWC},
+                                 {"mb2ic24ih9iw14oc3kh3ph1sh2", KILN_TENSOR_NHWC},
+                                 {"mb2ic3ih9iw12oc21kh3ph1", KILN_TENSOR_NCHW},
+                                 {"mb2ic3ih9iw15oc21kh3ph1sh2", KILN_TENSOR_NCHW}})
     for (const Arithmetic& arithmetic : arithmetics)
       for (const bool of_dy : {false, true})
         for (const bool infinite : {false, true}) {
-          OperationCase item = integers_of(gradient(line, arithmetic), 5);
+          OperationCase item = integers_of(gradient(of, arithmetic), 5);
           for (int i = 0; i < 2; ++i)
             for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
           HostTensor& tensor = item[of_dy ? "dy" : "x"];
@@ -186,9 +221,11 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
 // An infinity of x that meets no pixel of dy, because a stride leaves it out or dy ends before, is
 // in no sum.
 BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
-  for (const char* line : {"mb1ic3ih11iw11oc32kh2sh4sw4", "mb1ic32ih11iw11oc3kh2sh4sw4"})
+  for (const GradientCase& of : {GradientCase{"mb1ic3ih11iw11oc32kh2sh4sw4", KILN_TENSOR_NHWC},
+                                 {"mb1ic32ih11iw11oc3kh2sh4sw4", KILN_TENSOR_NHWC},
+                                 {"mb1ic3ih11iw15oc32kh2sh4sw4", KILN_TENSOR_NCHW}})
     for (const Arithmetic& arithmetic : arithmetics) {
-      OperationCase item = integers_of(gradient(line, arithmetic), 5);
+      OperationCase item = integers_of(gradient(of, arithmetic), 5);
       const auto& problem = std::get<ConvolutionProblem>(item.problem);
       for (std::int64_t at = 0; at < problem.in[2]; ++at) {
         const double infinity = std::numeric_limits<double>::infinity();
@@ -227,7 +264,10 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
   BOOST_TEST(
       refusal_of(of_filters, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                         KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==
-      "the channels of x lie 81 elements apart; expected 1");
+      "rows of dy of 9 elements; expected multiples of 4 bytes");
+  BOOST_TEST(
+      refusal_of(of_filters, gradient({"mb4ic32ih8oc3kh3ph1", KILN_TENSOR_NCHW}, arithmetics[0])) ==
+      "the channels of dy lie 64 elements apart; expected 1");
   BOOST_TEST(
       refusal_of(of_filters, nhwc("mb4ic3ih90oc32kh60kw60", KILN_DATA_HALF, ConvolutionPass::wgrad))
           .starts_with("a row of the filter has 60 taps, "));

@@ -29,12 +29,12 @@ std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels)
 }
 
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,
-                            std::int64_t channels, const Dims& strides) {
+                            std::int64_t channels, const Dims& strides, bool planes) {
   const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   for (std::int64_t bytes = 16; bytes > element; bytes /= 2) {
     const auto whole = [&](std::int64_t elements) { return elements * element % bytes == 0; };
     if (problem.alignment >= bytes && whole(width * channels) && whole(strides[0]) &&
-        whole(strides[2]) && whole(strides[3]))
+        (!planes || whole(strides[1])) && whole(strides[2]) && whole(strides[3]))
       return bytes;
   }
   return element;

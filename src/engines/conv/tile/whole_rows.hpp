@@ -19,9 +19,9 @@ std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int6
 std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels);
 
 // Bytes of a copy, 16, 8, 4 or 2 and at least an element's, such that all rows begin and end where
-// copies do.
+// copies do; of channels-first tensors (planes) those of each channel.
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,
-                            std::int64_t channels, const Dims& strides);
+                            std::int64_t channels, const Dims& strides, bool planes = false);
 
 // Bytes, a multiple of 16, that so many elements of `element` bytes take, wherever in a copy they
 // begin.

@@ -37,6 +37,26 @@ Few few_of(const Gather& gather, bool of_x) {
   return {"dy", gather.out_strides, gather.rows, gather.phases.front().pixels[2]};
 }
 bool few_of_x(const Gather& gather) { return gather.channels <= gather.rows; }
+bool is_planar(const Gather& gather) {
+  return few_of_x(gather) && gather.rows > 1 && gather.out_strides[1] != 1;
+}
+
+// Of channels-first tensors: a channel's rows lie apart, and come by as many bytes as divide them.
+std::int64_t planar_copy(const ConvolutionProblem& problem, const Gather& gather) {
+  return whole_row_copy(problem, gather.phases.front().pixels[2], 1, gather.out_strides, true);
+}
+std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);
+      !reason.empty())
+    return reason;
+  const std::int64_t width = gather.phases.front().pixels[2];
+  if (std::string reason = whole_rows_refusal("dy", width, 1, gather.out_strides); !reason.empty())
+    return reason;
+  constexpr std::int64_t least = 4;
+  if (planar_copy(problem, gather) < least)
+    return cat("rows of dy of ", width, " elements; expected multiples of ", least, " bytes");
+  return whole_row_sizes_refusal(gather, gather.channels);
+}
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
@@ -47,6 +67,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (few.channels > (of_x ? most_of_x : most_of_dy))
     return cat(gather.channels, " input and ", gather.rows, " output channels; expected at most ",
                most_of_x, " of one");
+  if (is_planar(gather)) return planar_refusal(problem, gather);
   const std::int64_t many = of_x ? gather.rows : gather.channels,
                      vector = channel_vector(problem.type());
   if (many % vector != 0)
@@ -70,10 +91,11 @@ std::int64_t step_reads(const FewChannelsGradientTile& tile, std::int64_t m, std
   return tile.few_of_x ? left * m + right * n : left * m * n + right;
 }
 
-// Of a warp: 4 sums a thread each. Of three products operands take twice the registers.
-std::int64_t most_products(const FewChannelsGradientTile& tile) {
-  if (!tile.split) return 20;
-  return tile.few_of_x ? 12 : 10;
+// Whether a thread has registers for so many products of a warp, 4 sums each. Of f32 operands and
+// columns take more than of 16 bits, of three products operands twice as many.
+bool has_registers(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
+  if (tile.split) return m * n <= (tile.few_of_x && !tile.planar ? 12 : 10);
+  return m * n <= 20 && (tile.element == 2 || 4 * m * n + 3 * n + 4 * m <= 112);
 }
 
 // How a block's warps share products and pixels: such that least comes from shared memory, and is
@@ -87,7 +109,7 @@ bool set_warps(FewChannelsGradientTile& tile, const Gather& gather) {
     for (int warps_n = 1; warps_m * warps_n <= block_warps && warps_n <= n; warps_n *= 2) {
       if (m % warps_m != 0) continue;
       const std::int64_t of_m = m / warps_m, of_n = ceil_div(n, warps_n);
-      if (of_m * of_n > most_products(tile)) continue;
+      if (!has_registers(tile, of_m, of_n)) continue;
       const std::int64_t work =
           warps_m * warps_n * (step_reads(tile, of_m, of_n) + (tile.split ? 5 * of_m * of_n : 0));
       if (any && work >= least) continue;
@@ -108,11 +130,15 @@ void set_memory(FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t height = met(gather, 1, tile.p, tile.filter_rows),
                      width = met(gather, 2, tile.q, taps_s);
   const std::int64_t many_places = tile.few_of_x ? tile.p * tile.q : height * width;
-  const std::int64_t few_rows = tile.few_of_x ? height : tile.p;
+  const std::int64_t few_rows = (tile.few_of_x ? height : tile.p) * (tile.planar ? tile.few : 1);
   const std::int64_t few_places = tile.few_of_x ? width : tile.q;
-  tile.few_pitch = whole_row_pitch(few_places * tile.few, tile.element, tile.copy_bytes);
-  const std::int64_t gap = tile.element == 2 ? 16 : 32;  // against bank conflicts
-  tile.stage_bytes = many_places * (tile.many * tile.element + gap) + few_rows * tile.few_pitch;
+  tile.few_pitch =
+      whole_row_pitch(few_places * (tile.planar ? 1 : tile.few), tile.element, tile.copy_bytes);
+  const std::int64_t lines = tile.planar ? tile.p * tile.many : many_places;
+  const std::int64_t line = (tile.planar ? tile.q : tile.many) * tile.element;
+  // Against bank conflicts (kernel_sources/conv/wgrad/few_channels_products.cuh).
+  const std::int64_t pitch = tile.element == 2 ? line + 16 : line + (line + 32) % 64;
+  tile.stage_bytes = lines * pitch + few_rows * tile.few_pitch;
   const std::int64_t sums = tile.slices * tile.filter_rows * taps_s * tile.few * tile.many * 4;
   tile.shared_memory = std::max(stages * tile.stage_bytes + 16, sums);
 }
@@ -150,8 +176,12 @@ std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const G
       const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
       const double idle =
           static_cast<double>(round_up(steps, tile.slices)) / static_cast<double>(steps);
+      // Lines of memory that are read in parts.
+      constexpr double of_parts = 1.3;
+      const bool parts = tile.planar && tile.q * tile.element < 128;
       const double work =
-          count * (tile_wavefronts(tile) * idle + static_cast<double>(tile.stage_bytes) / 16 + 500);
+          count * (parts ? of_parts : 1) *
+          (tile_wavefronts(tile) * idle + static_cast<double>(tile.stage_bytes) / 16 + 500);
       if (!best || work < least) best = tile, least = work;
     }
   return best;
@@ -210,7 +240,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
                       static_cast<double>(tile.few_of_x ? gather.rows : gather.channels);
   const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
   const double seconds = grouped_seconds(work, device) + again * many / (rate * at_work);
-  return seconds * (tile.many * tile.element < 64 ? half_lines : 1) +
+  return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines : 1) +
          (groups > 1 ? second_kernel_seconds : 0);
 }
 
@@ -229,7 +259,10 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
   tile.split = is_split(problem);
   const Few few = few_of(gather, tile.few_of_x);
   tile.few = few.channels;
-  tile.copy_bytes = whole_row_copy(problem, few.width, few.channels, few.strides);
+  tile.planar = is_planar(gather);
+  tile.copy_bytes =
+      whole_row_copy(problem, few.width, tile.planar ? 1 : few.channels, few.strides, tile.planar);
+  if (tile.planar) tile.many_copy = planar_copy(problem, gather);
   const std::int64_t many = tile.few_of_x ? gather.rows : gather.channels;
   const std::int64_t rows = gather.phases.front().taps[1];
   std::vector<FewChannelsGradientTile> out;
@@ -301,7 +334,7 @@ Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& t
   KernelSpec spec = filter_gradient_spec(name(), "conv/wgrad/wgrad_few_channels_nhwc_mma.cu",
                                          name(), problem, tiles);
   spec.tile = describe(tile);
-  spec.alignment = 16;
+  spec.alignment = static_cast<std::size_t>(std::max(tile.many_copy, tile.copy_bytes));
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
   add_filter_gradient_geometry(spec, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -313,7 +346,10 @@ Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& t
   add("ORIGIN_D", phase.origin[0]);
   add("SOURCE_STRIDE_D", gather.source_strides[2]);
   add("OUT_STRIDE_O", gather.out_strides[2]);
+  add("SOURCE_STRIDE_C", gather.source_strides[1]);
+  add("OUT_STRIDE_ROW", gather.out_strides[1]);
   add("FEW_OF_X", tile.few_of_x, "channels; else of dy");
+  add("PLANAR", tile.planar, "channels come first");
   add("BLOCK_MANY", tile.many, "channels of the other one, of a block");
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("TILE_Q", tile.q);
@@ -322,6 +358,7 @@ Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& t
   add("SLICES", std::int64_t{tile.slices}, "and the pixels");
   add("PRODUCTS_M", tile.products_m, "of a warp's step of pixels");
   add("PRODUCTS_N", tile.products_n);
+  add("MANY_COPY", tile.many_copy, "bytes, of many channels");
   add("COPY_BYTES", tile.copy_bytes, "of rows of few channels");
   add("FEW_PITCH", tile.few_pitch, "from one of these to the next");
   add("STAGES", stages);

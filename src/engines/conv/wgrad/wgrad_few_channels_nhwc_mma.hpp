@@ -1,5 +1,6 @@
-// Filter gradient of channels-last tensors of 16 bits or f32 of which x or dy has few channels, as
-// those of layers that read or make an image: products over pixels on the tensor cores.
+// Filter gradient of tensors of 16 bits or f32 of which x or dy has few channels, as those of
+// layers that read or make an image: products over pixels on the tensor cores. Channels come last
+// or, of few channels of x, first.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace kiln {
 // A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_nhwc_mma.cu).
 struct FewChannelsGradientTile {
   bool few_of_x = true;          // else of dy
+  bool planar = false;           // channels come first
   std::int64_t element = 2;      // bytes
   bool split = false;            // f32 in three products
   std::int64_t few = 0;          // channels
@@ -23,7 +25,7 @@ struct FewChannelsGradientTile {
   std::int64_t p = 0, q = 0;     // pixels of dy at a time
   int warps_m = 1, warps_n = 1, slices = 1;
   std::int64_t products_m = 0, products_n = 0;  // of a warp's step
-  std::int64_t copy_bytes = 0;                  // of the one with few channels
+  std::int64_t copy_bytes = 0, many_copy = 16;  // of the one with few channels, of the other one
   std::int64_t few_pitch = 0, stage_bytes = 0, shared_memory = 0;
 
   std::int64_t step_pixels() const { return 32 / element; }
