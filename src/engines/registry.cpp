@@ -24,7 +24,7 @@
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
-#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
+#include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nchw.hpp"
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
@@ -64,7 +64,7 @@ std::span<const Engine* const> engines() {
           ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
           WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine,
-          WgradToeplitzNhwcMmaEngine, WgradFewChannelsNhwcMmaEngine, WgradDenseNhwcWgmmaEngine,
+          WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine, WgradDenseNhwcWgmmaEngine,
           WgradDenseNchwWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
           WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
           WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine, WgradLocalFmaEngine,

@@ -125,8 +125,7 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
          {"mb8ic3ih224oc64kh7ph3sh2", "mb8ic3ih224oc64kh3ph1", "mb1ic128ih512oc3kh3ph1",
           "mb8ic3ih224oc96kh4sh4", "mb8ic3ih224oc768kh16sh16"}) {
       const ConvolutionOperands image = operands(line);
-      add(make_convolution_wgrad(image.spec, image.x, image.y, image.w),
-          "wgrad_few_channels_nhwc_mma");
+      add(make_convolution_wgrad(image.spec, image.x, image.y, image.w), "wgrad_few_channels_mma");
     }
     if (layout == KILN_TENSOR_NCHW)
       for (const char* line :

@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-// A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_nhwc_mma.cu).
+// A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_mma.cu).
 struct FewChannelsGradientTile {
   bool few_of_x = true;          // else of dy
   bool planar = false;           // channels come first
@@ -32,9 +32,9 @@ struct FewChannelsGradientTile {
   int warps() const { return warps_m * warps_n * slices; }
 };
 
-class WgradFewChannelsNhwcMmaEngine final : public Engine {
+class WgradFewChannelsMmaEngine final : public Engine {
  public:
-  const char* name() const override { return "wgrad_few_channels_nhwc_mma"; }
+  const char* name() const override { return "wgrad_few_channels_mma"; }
   bool is_for(const Problem& problem) const override;
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;

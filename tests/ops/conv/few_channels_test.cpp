@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
-#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
+#include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 #include "tensor_core_case.hpp"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 
 const FewInputChannelsNhwcMmaEngine forward;
-const WgradFewChannelsNhwcMmaEngine of_filters;
+const WgradFewChannelsMmaEngine of_filters;
 
 constexpr DataType half_types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
 
@@ -60,7 +60,7 @@ void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(few_channels_nhwc)
+BOOST_AUTO_TEST_SUITE(few_channels)
 
 // Copies of 16, 8, 4 and 2 bytes; one warp's channels, two warps', several blocks'; one step and
 // many, with and without elements that fill them up.

@@ -1,4 +1,4 @@
-#include "engines/conv/wgrad/wgrad_few_channels_nhwc_mma.hpp"
+#include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -246,11 +246,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
 
 }  // namespace
 
-bool WgradFewChannelsNhwcMmaEngine::is_for(const Problem& problem) const {
-  return is_wgrad(problem);
-}
+bool WgradFewChannelsMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
+std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
     const ConvolutionProblem& problem, const DeviceDescription& device) const {
   const Gather gather = make_gather(problem);
   FewChannelsGradientTile tile;
@@ -282,7 +280,7 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsNhwcMmaEngine::tiles(
   return out;
 }
 
-std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsNhwcMmaEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
@@ -313,8 +311,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsNhwcMmaEngine::can
   return candidates;
 }
 
-Proposal WgradFewChannelsNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                             Candidate candidate) const {
+Proposal WgradFewChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
+                                         Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const FewChannelsGradientTile tile =
@@ -325,14 +323,14 @@ Proposal WgradFewChannelsNhwcMmaEngine::make(const Problem& any, const DeviceDes
       two_steps ? filter_gradient_groups(problem, tiles_of(problem, gather, tile), device) : 1);
 }
 
-Proposal WgradFewChannelsNhwcMmaEngine::propose(const FewChannelsGradientTile& tile,
-                                                const ConvolutionProblem& problem, int cluster,
-                                                int groups) const {
+Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
+                                            const ConvolutionProblem& problem, int cluster,
+                                            int groups) const {
   const Gather gather = make_gather(problem);
   const Gather::Phase& phase = gather.phases.front();
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  KernelSpec spec = filter_gradient_spec(name(), "conv/wgrad/wgrad_few_channels_nhwc_mma.cu",
-                                         name(), problem, tiles);
+  KernelSpec spec =
+      filter_gradient_spec(name(), "conv/wgrad/wgrad_few_channels_mma.cu", name(), problem, tiles);
   spec.tile = describe(tile);
   spec.alignment = static_cast<std::size_t>(std::max(tile.many_copy, tile.copy_bytes));
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);

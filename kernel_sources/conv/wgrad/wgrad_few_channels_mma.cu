@@ -303,7 +303,7 @@ device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own,
   }
 }
 
-KILN_KERNEL(wgrad_few_channels_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
+KILN_KERNEL(wgrad_few_channels_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
   unsigned char* const shared = shared_array<unsigned char, SHARED_BYTES>(0);
   const TileShare share = share_of(params);
   const DepthwiseTile tile(share.tile);
