@@ -146,6 +146,7 @@ device_inline void bring_halos(const Params& params, unsigned char* memory, Barr
 
 // The patch's 64 rows in the output.
 struct PatchPlace {
+  static constexpr bool BY_THREADS = false;
   const Params& params;
   Patch patch;
   int row;

@@ -10,6 +10,7 @@ using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 // ROW_LINE rows from `row` on of the pixels from `pixel` on; PLANAR, 64 rows or BLOCK_RIGHT of
 // SLAB_LINE pixels of an image.
 struct OutputPlace {
+  static constexpr bool BY_THREADS = false;
   const Params& params;
   int phase, row;
   u32 pixel;
@@ -62,12 +63,79 @@ struct OutputPlace {
   }
 };
 
+// SLAB_LINE pixels from `pixel` on of rows from `row` on, each thread STORE_PIXELS of some rows at
+// a time.
+struct ThreadsPlace {
+  static constexpr bool BY_THREADS = true;
+  static constexpr int BYTES = STORE_PIXELS * static_cast<int>(sizeof(element_t));
+  static constexpr int UNITS = STORE_PIXELS > 0 ? SLAB_LINE / STORE_PIXELS : 1;  // of a line
+  struct alignas(BYTES > 0 ? BYTES : 1) Unit {
+    unsigned short half[BYTES > 0 ? BYTES / 2 : 1];
+  };
+  const DenseParams& params;
+  int phase, row;
+  u32 pixel;
+
+  // `rows` and `pixels` into a tile.
+  device_inline ThreadsPlace(const Params& of, const Tile& tile, int rows, int pixels)
+      : params(of.common),
+        phase(tile.phase),
+        row(tile.first_row + rows),
+        pixel(tile.first_pixel + static_cast<u32>(pixels)) {}
+
+  device_inline void next_block() { pixel += SLAB_LINE; }
+  device_inline void store(const unsigned char* slab) const {
+    auto* const out = static_cast<output_t*>(params.out) + OUT_FIRST[phase];
+    const Offsets strides{OUT_STRIDE_N, OUT_STRIDE_O, OUT_STRIDE_P, OUT_STRIDE_Q};
+    each(strides, OUT_STRIDE_ROW, [&](int place, i64 offset) {
+      *reinterpret_cast<Unit*>(out + offset) = *reinterpret_cast<const Unit*>(slab + place);
+    });
+  }
+  device_inline void load(unsigned char* slab) const {
+    const auto* const z = static_cast<const output_t*>(params.z) + Z_FIRST[phase];
+    const Offsets strides{Z_STRIDE_N, Z_STRIDE_O, Z_STRIDE_P, Z_STRIDE_Q};
+    each(strides, Z_STRIDE_ROW, [&](int place, i64 offset) {
+      *reinterpret_cast<Unit*>(slab + place) = *reinterpret_cast<const Unit*>(z + offset);
+    });
+  }
+
+ private:
+  struct Offsets {
+    i64 n, o, p, q;
+  };
+  // f(byte of the slab, element of the tensor) of this thread's units that exist.
+  template <class F>
+  device_inline void each(const Offsets& strides, i64 row_stride, const F& f) const {
+    const int thread = static_cast<int>(thread_x() % 128), unit = thread % UNITS;
+    const u32 at = pixel + static_cast<u32>(unit * STORE_PIXELS);
+    const PixelPlace place(at, phase);
+    if (at >= params.images * static_cast<u32>(OUT_O[phase] * OUT_P[phase] * OUT_Q[phase])) return;
+    const i64 offset =
+        place.n * strides.n + place.o * strides.o + place.p * strides.p + place.q * strides.q;
+#pragma unroll 4
+    for (int line = thread / UNITS; line < SLAB_LINES && row + line < ROWS * GROUPS;
+         line += 128 / UNITS)
+      f(place_in_block(line, unit * BYTES / 16) + unit * BYTES % 16,
+        offset + (row + line) * row_stride);
+  }
+};
+
+template <bool THREADS>
+struct PlaceOf {
+  using type = OutputPlace;
+};
+template <>
+struct PlaceOf<true> {
+  using type = ThreadsPlace;
+};
+using ResultPlace = PlaceOf<(STORE_PIXELS > 0)>::type;
+
 // Left operand L's, whose rows are lines of the slab: as many columns at a time as these hold.
 template <int L, int FIRST>
 device_inline void store_lines(Store& store, const Sums& sums, const Params& params,
                                const Tile& tile, int left, bool any) {
   constexpr int END = FIRST + SLAB_LINE / 8;
-  const OutputPlace place(params, tile, PIXELS_LEFT ? FIRST * 8 : left,
+  const ResultPlace place(params, tile, PIXELS_LEFT ? FIRST * 8 : left,
                           PIXELS_LEFT ? left : FIRST * 8);
   store.store<L, FIRST, END>(sums, place, any);
   if constexpr (END < BLOCK_RIGHT / 8) store_lines<L, END>(store, sums, params, tile, left, any);
@@ -81,7 +149,7 @@ device_inline void store_tile(Store& store, const Sums& sums, const Params& para
   if constexpr (LINES_LEFT) {
     store_lines<L, 0>(store, sums, params, tile, left, any);
   } else {
-    const OutputPlace place(params, tile, PIXELS_LEFT ? 0 : left, PIXELS_LEFT ? left : 0);
+    const ResultPlace place(params, tile, PIXELS_LEFT ? 0 : left, PIXELS_LEFT ? left : 0);
     store.store<L, 0, BLOCK_RIGHT / 8>(sums, place, any);
   }
   if constexpr (L + 1 < LEFT) store_tile<L + 1>(store, sums, params, tile, group);

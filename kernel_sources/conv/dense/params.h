@@ -12,6 +12,10 @@ struct alignas(64) DenseParams {
   double beta;   // 0: what it scales is not read
   double coef[2];
   unsigned tiles[8];  // of pixels by rows, in all phases up to the end of this one
+  // Of results that threads store: where they go, what beta scales, images.
+  void* out;
+  const void* z;
+  unsigned images;
 };
 
 static_assert(sizeof(DenseParams) == 128, "host and device must agree");

@@ -1,8 +1,9 @@
 // How a warpgroup's sums become results: through a slab of shared memory, from which the copy
-// engine stores them while the warpgroup goes on. What beta scales comes to the slab before.
+// engine stores them while the warpgroup goes on, or the warpgroup's own threads. What beta scales
+// comes to the slab before.
 //
 // A slab has SLAB_BLOCKS blocks of SLAB_LINES lines of SLAB_LINE results that lie side by side in
-// the output: rows of a pixel or, PLANAR, pixels of a row. LINES_LEFT: a line is a row of the left
+// the output: rows of a pixel or pixels of a row. LINES_LEFT: a line is a row of the left
 // operand; else a column of the right one.
 #pragma once
 
@@ -58,11 +59,26 @@ class Store {
 
   // The products from FIRST to END of left operand L. place.store(block) starts a block's store,
   // place.load(block, barrier) the load of what beta scales, place.next_block() moves on; place.row
-  // is the first one. any: there were products at all, else sums are 0.
+  // is the first one. Where Place::BY_THREADS, all threads ask for their part of both. any: there
+  // were products at all, else sums are 0.
   template <int L, int FIRST, int END, class Sums, class Place>
   device_inline void store(const Sums& sums, const Place& place, bool any) {
     unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
     if (++slab_ == SLABS) slab_ = 0;
+    if constexpr (Place::BY_THREADS)
+      by_threads<L, FIRST, END>(slab, sums, place, any);
+    else
+      by_copy_engine<L, FIRST, END>(slab, sums, place, any);
+  }
+  // Before the block exits.
+  device_inline void finish() {
+    if (thread_x() % 128 == 0) bulk_wait_read<0>();
+  }
+
+ private:
+  template <int L, int FIRST, int END, class Sums, class Place>
+  device_inline void by_copy_engine(unsigned char* slab, const Sums& sums, const Place& place,
+                                    bool any) {
     const bool first_thread = thread_x() % 128 == 0;
     const bool has_residual = epilogue_.beta != 0;
     if (first_thread) {
@@ -79,10 +95,7 @@ class Store {
     } else {
       named_barrier<128>(1 + group_);
     }
-    if constexpr (sizeof(element_t) == 2)
-      put_pairs<element_t, L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
-    else
-      put_words<L, FIRST, FIRST, END>(sums, slab, place.row, any, has_residual);
+    put<L, FIRST, END>(sums, slab, place.row, any, has_residual);
     show_to_copy_engine();
     named_barrier<128>(1 + group_);
     if (first_thread) {
@@ -90,17 +103,35 @@ class Store {
       bulk_commit();
     }
   }
-  // Before the block exits.
-  device_inline void finish() {
-    if (thread_x() % 128 == 0) bulk_wait_read<0>();
+
+  template <int L, int FIRST, int END, class Sums, class Place>
+  device_inline void by_threads(unsigned char* slab, const Sums& sums, const Place& place,
+                                bool any) {
+    const bool has_residual = epilogue_.beta != 0;
+    named_barrier<128>(1 + group_);  // of the slab's last results all are on their way
+    if (has_residual) {
+      each_block(slab, place, [](unsigned char* block, const Place& at) { at.load(block); });
+      named_barrier<128>(1 + group_);
+    }
+    put<L, FIRST, END>(sums, slab, place.row, any, has_residual);
+    named_barrier<128>(1 + group_);
+    each_block(slab, place, [](const unsigned char* block, const Place& at) { at.store(block); });
   }
 
- private:
   template <class Place, class F>
   device_inline static void each_block(unsigned char* slab, Place place, const F& f) {
 #pragma unroll
     for (int block = 0; block < SLAB_BLOCKS; ++block, place.next_block())
       f(slab + block * SLAB_BLOCK_BYTES, place);
+  }
+
+  template <int L, int FIRST, int END, class Sums>
+  device_inline void put(const Sums& sums, unsigned char* slab, int row, bool any,
+                         bool has_residual) {
+    if constexpr (sizeof(element_t) == 2)
+      put_pairs<element_t, L, FIRST, FIRST, END>(sums, slab, row, any, has_residual);
+    else
+      put_words<L, FIRST, FIRST, END>(sums, slab, row, any, has_residual);
   }
 
   // f32: each of a product's sums by itself.

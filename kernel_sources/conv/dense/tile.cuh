@@ -12,6 +12,10 @@
 // where a channel's planes lie otherwise, every CLASSES-th one does so, and a class of channels,
 // those that are equal modulo CLASSES, has a map of its own, which ends where its first plane does.
 // A step's channels then lie in shared memory class by class.
+//
+// STORE_PIXELS: of channels-last tensors results that lie otherwise, such as channels first, go out
+// by threads, so many pixels side by side at a time (0: the copy engine takes them, rows of a pixel
+// side by side).
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -47,8 +51,9 @@ static_assert(CLASSES == 1 || (PLANAR && STEP_CHANNELS == 64));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 
 // Shared memory: stages of both operands, slabs on their way out, barriers.
-constexpr bool LINES_LEFT = PIXELS_LEFT != PLANAR;
-constexpr int SLAB_LINE = PLANAR ? SLAB_PIXEL_LINE : ROW_LINE;
+constexpr bool LINES_OF_PIXELS = PLANAR || STORE_PIXELS > 0;
+constexpr bool LINES_LEFT = PIXELS_LEFT != LINES_OF_PIXELS;
+constexpr int SLAB_LINE = LINES_OF_PIXELS ? SLAB_PIXEL_LINE : ROW_LINE;
 constexpr int SLAB_LINES = LINES_LEFT ? 64 : BLOCK_RIGHT;
 constexpr int SLAB_BLOCKS = LINES_LEFT ? 1 : 64 / SLAB_LINE;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
@@ -64,15 +69,19 @@ constexpr int THREADS = 128 * (1 + CONSUMERS);
 constexpr int PRODUCERS = CLASSES < 4 ? CLASSES : 4;  // threads that ask for copies
 
 static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256);
+static_assert(!PLANAR || STORE_PIXELS == 0);
 static_assert(TILE_ROWS % ROW_LINE == 0 && BLOCK_RIGHT % (LINES_LEFT ? SLAB_LINE : 16) == 0);
 
 // Which map is whose.
+constexpr int PHASE_MAPS = STORE_PIXELS > 0 ? 2 : 3;
 device_inline constexpr int source_map(int phase, int of_class) {
-  return PLANAR ? of_class : phase * 3;
+  return PLANAR ? of_class : phase * PHASE_MAPS;
 }
-device_inline constexpr int filter_map(int phase) { return PLANAR ? CLASSES : phase * 3 + 1; }
+device_inline constexpr int filter_map(int phase) {
+  return PLANAR ? CLASSES : phase * PHASE_MAPS + 1;
+}
 device_inline constexpr int output_map(int phase, int of_class) {
-  return PLANAR ? CLASSES + 1 + of_class : phase * 3 + 2;
+  return PLANAR ? CLASSES + 1 + of_class : phase * PHASE_MAPS + 2;
 }
 device_inline constexpr int residual_map(int phase, int of_class) {
   if (!RESIDUAL) return output_map(phase, of_class);

@@ -61,9 +61,9 @@ device_inline int in_class(int number) {
 }
 
 // Two channels of a quad, CLASSES apart in dw; both: there is a second one.
-struct alignas(2 * sizeof(element_t)) ChannelPair {
-  element_t element[2] = {};
-  device_inline void load(const element_t* from, bool both) {
+struct alignas(2 * sizeof(output_t)) ChannelPair {
+  output_t element[2] = {};
+  device_inline void load(const output_t* from, bool both) {
     if constexpr (CLASSES == 1) {
       *this = *reinterpret_cast<const ChannelPair*>(from);
     } else {
@@ -71,7 +71,7 @@ struct alignas(2 * sizeof(element_t)) ChannelPair {
       if (both) element[1] = from[CLASSES];
     }
   }
-  device_inline void store(element_t* to, bool both) const {
+  device_inline void store(output_t* to, bool both) const {
     if constexpr (CLASSES == 1) {
       *reinterpret_cast<ChannelPair*>(to) = *this;
     } else {
@@ -105,8 +105,8 @@ struct QuadPlace {
            (PACKED == 1 || rows[half] / (ROWS / PACKED) == channel / (CHANNELS / PACKED));
   }
   device_inline bool has_both() const { return CLASSES == 1 || channel + CLASSES < CHANNELS; }
-  device_inline element_t* in(const DenseWgradParams& params, int half) const {
-    return static_cast<element_t*>(params.dw) + DW_FIRST +
+  device_inline output_t* in(const DenseWgradParams& params, int half) const {
+    return static_cast<output_t*>(params.dw) + DW_FIRST +
            static_cast<i64>(group * ROWS + rows[half]) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
            columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S +
            (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel);
@@ -122,7 +122,7 @@ device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& p
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     if (!place.has(half)) continue;
-    element_t* const to = place.in(params, half);
+    output_t* const to = place.in(params, half);
     ChannelPair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
     const bool both = place.has_both();
@@ -131,8 +131,8 @@ device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& p
       value[0] += beta * to_compute(pair.element[0]);
       value[1] += beta * to_compute(pair.element[1]);
     }
-    pair.element[0] = from_compute<element_t>(value[0]);
-    pair.element[1] = from_compute<element_t>(value[1]);
+    pair.element[0] = from_compute<output_t>(value[0]);
+    pair.element[1] = from_compute<output_t>(value[1]);
     pair.store(to, both);
   }
   return true;

@@ -58,8 +58,12 @@ double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
                              work.pixels * own_line_clocks + work.rows * filter_line_clocks);
   // Of 7 layers in NCHW, on an H200.
   constexpr double half_lines_share = 1.7;
-  const double results =
-      slab_clocks * (work.half_lines ? half_lines_share : 1) * sums / slab / work.warpgroups;
+  // By threads, by count: two accesses of a warp for each, and no other tile meanwhile.
+  constexpr double access_clocks = 4;
+  const double by_threads =
+      work.store_bytes > 0 ? slab * 2 / work.store_bytes / 32 * 2 * access_clocks : 0;
+  const double results = (slab_clocks * (work.half_lines ? half_lines_share : 1) + by_threads) *
+                         sums / slab / work.warpgroups;
   const double clocks = first_clocks + busiest_block(work, step, results, device.multiprocessors);
   const double launch = clocks_to_seconds(0, 0, device);
   const double computed = clocks_to_seconds(clocks, 0, device) - launch;

@@ -17,6 +17,7 @@ struct DenseWork {
   int warpgroups = 0;        // that multiply
   int line_bytes = 128;
   bool half_lines = false;  // results leave in lines of 64 bytes
+  int store_bytes = 0;      // results leave by threads, so many bytes at a time
   std::vector<Phase> phases{};
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each

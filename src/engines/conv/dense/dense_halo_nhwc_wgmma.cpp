@@ -91,6 +91,8 @@ std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gat
                                     const DeviceDescription& device) {
   if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
+  if (std::string reason = dense_results_refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
   if (gather.phases.size() > 1)
     return Refusal{"a data gradient with a stride, which this engine does not take"};
   for (const std::int64_t stride : gather.stride)

@@ -60,14 +60,17 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   const int left = tile.pixels_left ? pixels : tile.rows(),
             right = tile.pixels_left ? tile.rows() : pixels;
   const int stage = left * line + whole_swizzles(right * line);
-  const int slab_rows = planar             ? tile.planar_slab_rows()
+  const bool of_pixels = planar || dense_store_pixels(problem, gather) > 0;
+  const int slab_rows = of_pixels          ? tile.planar_slab_rows()
                         : tile.pixels_left ? static_cast<int>(out.lines.rows)
                                            : 64;
-  const int slab = whole_swizzles((planar ? tile.planar_slab_pixels() : tile.slab_pixels()) *
-                                  slab_rows * element);
+  const int slab_pixels = !of_pixels         ? tile.slab_pixels()
+                          : tile.pixels_left ? 64
+                                             : tile.line_pixels(size_of(problem.type()));
+  const int slab = whole_swizzles(slab_pixels * slab_rows * element);
   // Large ones leave no room for two.
   constexpr int large = 25 * 1024;
-  out.slabs = slab > large && (element == 4 || planar) ? 1 : 2;
+  out.slabs = slab > large && (element == 4 || of_pixels) ? 1 : 2;
   const int slabs = tile.consumers * out.slabs * slab;
   const int room = most_shared_memory - slabs - barrier_bytes(tile, most_stages);
   out.stages = std::min(room / stage, most_stages);
@@ -113,7 +116,9 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
-  work.half_lines = planar && tile.planar_slab_pixels() < 64;
+  work.half_lines = planar && tile.line_pixels(size_of(problem.type())) < 64;
+  work.store_bytes = static_cast<int>(planar ? 0 : dense_store_pixels(problem, gather)) *
+                     static_cast<int>(size_of(problem.type()));
   const std::vector<Operand> operands = operands_of(problem);
   for (const Operand& operand : operands)
     if (operand.name == std::string_view("w"))
@@ -223,7 +228,10 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   const std::int64_t classes = planar_ ? planar_classes(problem, gather) : 1;
   add("IMAGES", images, "PLANAR: of a tile");
   add("CLASSES", classes, "PLANAR: of channels");
-  add("SLAB_PIXEL_LINE", std::int64_t{tile.planar_slab_pixels()}, "PLANAR: of a line of results");
+  add("STORE_PIXELS", planar_ ? 0 : dense_store_pixels(problem, gather),
+      "side by side, that a thread stores at a time");
+  add("SLAB_PIXEL_LINE", std::int64_t{tile.line_pixels(size_of(problem.type()))},
+      "of a line of results whose pixels lie side by side");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 rows of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right});
@@ -250,6 +258,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   LaunchSpec& launch = out.launch;
   launch.empty = problem.batch == 0;
   DenseParams params{};
+  params.images = static_cast<unsigned>(problem.batch);
   params.coef[0] = problem.epilogue.activation.coefficient;
   params.coef[1] = problem.epilogue.activation.coefficient2;
   std::int64_t tiles = 0;
@@ -262,12 +271,12 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
   launch.shape.shared_memory = spec.shared_memory;
-  launch.maps = planar_
-                    ? planar_maps(problem, gather,
-                                  {layout.lines, images, tile.rows(), tile.planar_slab_pixels(),
-                                   tile.planar_slab_rows()})
-                    : dense_maps(problem, gather,
-                                 {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
+  launch.maps =
+      planar_ ? planar_maps(problem, gather,
+                            {layout.lines, images, tile.rows(),
+                             tile.line_pixels(size_of(problem.type())), tile.planar_slab_rows()})
+              : dense_maps(problem, gather,
+                           {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);

@@ -26,8 +26,12 @@ struct DenseTile {
   int slab_pixels() const { return pixels_left ? 64 : right; }
   // Of channels-first tensors.
   int pixel_lines() const { return (pixels() + 63) / 64; }  // of 64 pixels in shared memory
-  int planar_slab_pixels() const { return pixels() % 64 == 0 ? 64 : 32; }
   int planar_slab_rows() const { return pixels_left ? right : 64; }
+  // Of results whose pixels lie side by side: of a line of them in shared memory.
+  int line_pixels(std::size_t element) const {
+    const int most = element == 2 ? 64 : 32;
+    return pixels() % most == 0 ? most : pixels() % 32 == 0 ? 32 : 16;
+  }
 };
 std::string describe(const DenseTile& tile);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "conv/dense/params.h"
@@ -273,8 +274,12 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
           dense_stride_refusal(dgrad ? "dy" : "x", problem.type(), gather.source_strides);
       !reason.empty())
     return reason;
-  if (std::string reason =
-          dense_stride_refusal(dgrad ? "dx" : "y", problem.type(), gather.out_strides);
+  return filter_refusal(gather);
+}
+
+std::string dense_results_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (std::string reason = dense_stride_refusal(problem.pass == ConvolutionPass::dgrad ? "dx" : "y",
+                                                problem.type(), gather.out_strides);
       !reason.empty())
     return reason;
   if (problem.epilogue.residual) {
@@ -283,11 +288,29 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
         !reason.empty())
       return reason;
   }
-  return filter_refusal(gather);
+  return "";
+}
+
+std::int64_t dense_store_pixels(const ConvolutionProblem& problem, const Gather& gather) {
+  if (dense_results_refusal(problem, gather).empty()) return 0;
+  const Spatial& pixels = gather.phases.front().pixels;
+  const auto lie = [&](const Dims& strides) {
+    std::int64_t next = 1;
+    for (const int i : {2, 1, 0}) {
+      if (pixels[i] > 1 && strides[2 + i] != next) return std::int64_t{1};
+      next *= pixels[i];
+    }
+    return std::gcd(std::gcd(next, strides[0]), strides[1]);
+  };
+  if (gather.phases.size() > 1) return 1;
+  return std::gcd(std::gcd(lie(gather.out_strides), lie(gather.z_strides)),
+                  dense_vector(problem.type()));
 }
 
 std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather) {
-  return static_cast<std::int64_t>(gather.phases.size()) * 3 + (problem.epilogue.residual ? 1 : 0);
+  const auto phases = static_cast<std::int64_t>(gather.phases.size());
+  if (dense_store_pixels(problem, gather) > 0) return phases * 2;
+  return phases * 3 + (problem.epilogue.residual ? 1 : 0);
 }
 
 void DenseMaps::add(const TensorMapSpec& spec, std::string_view name, std::int64_t first) {
@@ -321,6 +344,7 @@ TensorMapSpec box_map(const ConvolutionProblem& problem, int space, std::int64_t
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
                                         const DenseBoxes& boxes) {
   DenseMaps maps(problem);
+  const bool by_threads = dense_store_pixels(problem, gather) > 0;
   const PixelBox slab{boxes.lines.rows, boxes.slab_pixels};
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
@@ -332,10 +356,11 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
              maps.source(), 0);
     maps.add(dense_filter_map(problem, gather, read, boxes.lines, boxes.filter_rows), "w",
              read.w_first);
-    maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, slab), maps.result(),
-             phase.out_first);
+    if (!by_threads)
+      maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, slab),
+               maps.result(), phase.out_first);
   }
-  if (problem.epilogue.residual) {
+  if (problem.epilogue.residual && !by_threads) {
     const Gather::Phase& phase = gather.phases.front();
     maps.add(dense_pixel_map(problem, gather, phase, problem.z_strides,
                              in_line(problem.z_strides, phase.pixels), slab),
@@ -365,12 +390,17 @@ std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
 
 void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem) {
   const std::vector<Operand> operands = operands_of(problem);
-  for (std::size_t i = 0; i < operands.size(); ++i)
-    if (operands[i].name == std::string_view("bias"))
-      launch.patches.push_back(
-          {LaunchSpec::Hole::operand, static_cast<std::uint8_t>(i), offsetof(DenseParams, bias)});
+  const auto add = [&](std::string_view name, std::size_t offset) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].name == name)
+        launch.patches.push_back({LaunchSpec::Hole::operand, static_cast<std::uint8_t>(i),
+                                  static_cast<std::uint16_t>(offset)});
+  };
+  add("bias", offsetof(DenseParams, bias));
   launch.patches.push_back({LaunchSpec::Hole::alpha, 0, offsetof(DenseParams, alpha)});
   launch.patches.push_back({LaunchSpec::Hole::beta, 0, offsetof(DenseParams, beta)});
+  add(operands.back().name, offsetof(DenseParams, out));
+  add(problem.epilogue.residual ? "z" : operands.back().name, offsetof(DenseParams, z));
 }
 
 }  // namespace kiln

@@ -65,9 +65,16 @@ std::string copy_engine_refusal(const DeviceDescription& device);
 // Why the dense engines do not take it, whatever its layout; "" if they do.
 std::string dense_product_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                   const DeviceDescription& device);
-// The same of channels-last tensors.
+// The same of a channels-last source.
 std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device);
+
+// Why the copy engine cannot take results to their places, nor bring what beta scales; "" if it
+// can.
+std::string dense_results_refusal(const ConvolutionProblem& problem, const Gather& gather);
+// Where it cannot: pixels of a row that lie side by side, and at multiples of their bytes, so that
+// threads may store so many at a time. Else 0.
+std::int64_t dense_store_pixels(const ConvolutionProblem& problem, const Gather& gather);
 
 // Whether the filter's rows lie side by side, and not its channels.
 bool filter_by_channels(const Gather& gather);

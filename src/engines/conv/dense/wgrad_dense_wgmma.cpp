@@ -191,6 +191,7 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
     spec.constants.push_back({name, value, comment});
   };
   add("element_t", kernel_type(problem.type()));
+  add("output_t", kernel_type(problem.result_type()));
   add("compute_t", kernel_type(compute_type(problem.type())));
   add("CHANNELS", channels_of(problem), "of x");
   add("ROWS", rows_of(problem), "filters");

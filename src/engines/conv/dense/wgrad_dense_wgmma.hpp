@@ -16,6 +16,7 @@ namespace kiln {
 class WgradDenseWgmmaEngine : public Engine {
  public:
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,

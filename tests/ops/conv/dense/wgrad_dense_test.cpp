@@ -94,6 +94,22 @@ BOOST_AUTO_TEST_CASE(edges) {
   }
 }
 
+// Of 16 bits, sums that are not rounded to 16 bits.
+BOOST_AUTO_TEST_CASE(results_of_f32) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const Arithmetic& arithmetic : {f16, bf16}) {
+    ConvolutionOperands o =
+        describe_convolution(parse_convolution_line("mb3ic40ih9iw7oc24kh3ph1"), arithmetic.type,
+                             KILN_TENSOR_NHWC, KILN_CROSS_CORRELATION);
+    o.w.type = KILN_DATA_FLOAT;
+    OperationCase item = integers_of(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
+    item.scalars = {.alpha = 0.5, .beta = 1};
+    item.fill_integers(5, 3);
+    check(item, turn++);
+  }
+}
+
 // One dimension of space and three; padding of another size behind x than before it.
 BOOST_AUTO_TEST_CASE(lines_volumes_and_uneven_padding) {
   if (!has_warpgroups()) return;
