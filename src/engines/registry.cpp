@@ -22,6 +22,7 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
@@ -57,19 +58,20 @@ std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
       make_engines<
-          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine,
-          HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine,
-          HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine,
-          FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine,
-          ImplicitGemmMmaEngine, ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
+          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, ChannelsLastCopiesEngine,
+          DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine,
+          HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
+          FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
+          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
+          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
           WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine,
           WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine, WgradDenseNhwcWgmmaEngine,
-          WgradDenseNchwWgmmaEngine, WgradNhwcMmaEngine, WgradNchwMmaEngine,
-          WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine,
-          WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine, WgradLocalFmaEngine,
-          LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine,
-          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine, WgradNhwcMmaEngine,
+          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
+          WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
+          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
+          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -1,5 +1,6 @@
 #include "plan/parameters.hpp"
 
+#include <cstdint>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -25,12 +26,17 @@ std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Devic
     const auto put = [&](const auto& value) {
       std::memcpy(parameters + patch.offset, &value, sizeof value);
     };
+    const auto put_address = [&](void* tensor) {
+      std::int64_t first = 0;
+      std::memcpy(&first, parameters + patch.offset, sizeof first);
+      put(static_cast<std::byte*>(tensor) + first);
+    };
     switch (patch.hole) {
-      case LaunchSpec::Hole::operand: put(operands[patch.operand]); break;
+      case LaunchSpec::Hole::operand: put_address(operands[patch.operand]); break;
       case LaunchSpec::Hole::alpha: put(scalars.alpha); break;
       case LaunchSpec::Hole::beta: put(scalars.beta); break;
       case LaunchSpec::Hole::alpha2: put(scalars.alpha2); break;
-      case LaunchSpec::Hole::workspace: put(workspace); break;
+      case LaunchSpec::Hole::workspace: put_address(workspace); break;
     }
   }
   for (const LaunchSpec::Map& map : launch.maps) {

@@ -21,8 +21,9 @@ struct alignas(tensor_map_alignment) ParameterBuffer {
 // where there are too many parameters, and what encode_map() throws.
 void encode_maps(LaunchSpec& launch, const Device& device);
 
-// For one execution, into `buffer`: operands, workspace, scalars, the addresses of the maps. No
-// allocation, no lock.
+// For one execution, into `buffer`: operands, workspace, scalars, the addresses of the maps. What a
+// hole for an address held before, 0 unless the engine wrote otherwise, is the bytes into that
+// tensor where it shall point. No allocation, no lock.
 std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Device& device,
                                            std::span<void* const> operands, void* workspace,
                                            const Scalars& scalars, ParameterBuffer& buffer);

@@ -99,8 +99,8 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool pas
 // whatever parts.
 std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std::string& arch) {
   std::vector<Case> out;
-  const auto add = [&](const Problem& problem, const std::string& only) {
-    for (Option& option : all_candidates(problem, known_architecture(arch)))
+  const auto add = [&](const Problem& problem, const std::string& only, std::size_t workspace = 0) {
+    for (Option& option : all_candidates(problem, known_architecture(arch), workspace))
       if (option.name.parts == 1 && (only.empty() || only == option.name.engine))
         out.push_back({problem, arch, std::move(option)});
   };
@@ -127,7 +127,9 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       const ConvolutionOperands image = operands(line);
       add(make_convolution_wgrad(image.spec, image.x, image.y, image.w), "wgrad_few_channels_mma");
     }
-    if (layout == KILN_TENSOR_NCHW)
+    if (layout == KILN_TENSOR_NCHW) {
+      add(make_convolution(many.spec, many.x, many.w, many.y), "channels_last_copies",
+          most_workspace);
       for (const char* line :
            {"mb8ic128ih28oc128kh1", "mb8ic128ih14oc128kh1", "mb8ic136ih7oc136kh1"}) {
         const ConvolutionOperands dense = operands(line);
@@ -136,6 +138,7 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
         add(make_convolution_wgrad(dense.spec, dense.x, dense.y, dense.w),
             "wgrad_dense_nchw_wgmma");
       }
+    }
     if (layout == KILN_TENSOR_NHWC) {
       for (const char* line :
            {"g32mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1", "g8mb8ic64ih28oc64kh3ph1",

@@ -1,0 +1,122 @@
+#include "engines/conv/relaid/channels_last_copies.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "engines/conv/gather.hpp"
+#include "engines/conv/relaid/chunks.hpp"
+
+namespace kiln {
+namespace {
+
+// Candidate i keeps to the i-th.
+constexpr RelaidEngine::Terms all_terms[] = {
+    {most_workspace, false}, {most_workspace, true}, {std::size_t{4} << 20, false}};
+
+// What one launch moves: results of a chunk out, and images of the next one in.
+std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk& before,
+                                 const RelaidChunk& next, bool first) {
+  std::vector<RelaidMove> moves;
+  for (const RelaidTensor& tensor : problem.tensors) {
+    const bool source = &tensor == &problem.tensors.front(),
+               result = !source && &tensor == &problem.tensors.back();
+    RelaidMove move{.tensor = &tensor};
+    if (result) {
+      move.out_first = before.first;
+      move.out_images = before.images;
+    }
+    // beta scales z, or what the results held: the block that takes a tile out brings it in.
+    if (!result || !problem.inner.epilogue.residual) {
+      move.in_first = next.first;
+      move.in_images = next.images;
+      move.beta_only = !source;
+    }
+    if (move.in_images + move.out_images > 0) moves.push_back(move);
+  }
+  if (first && problem.filter)
+    moves.push_back({.tensor = &*problem.filter, .in_images = problem.filter->images});
+  return moves;
+}
+
+RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
+                             const RelaidEngine::Terms& terms, const DeviceDescription& device) {
+  RelaidEngine::Made made;
+  std::vector<Step> steps;
+  std::size_t own = 0;  // workspace of the inner proposals
+  std::string tile;
+  const auto copy = [&](std::int64_t next) {
+    const std::vector<RelaidMove> moves =
+        moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
+    if (moves.empty()) return;
+    steps.push_back(copies_step(moves, "channels_last_copies", tile));
+    made.seconds += copies_seconds(moves, device);
+  };
+  for (std::int64_t i = 0; i < layout.chunks; ++i) {
+    Choice inner = choose_inner(problem.inner, chunk_of(layout, i).images,
+                                terms.budget - layout.workspace, device);
+    if (i == 0)
+      tile = relaid_tile(terms.copy_results ? "input and output" : "input", inner.proposal,
+                         terms.budget);
+    copy(i);
+    made.seconds += inner.seconds;
+    own = std::max(own, inner.proposal.workspace);
+    append_relaid(steps, std::move(inner.proposal), places_of(problem, layout, i));
+  }
+  copy(layout.chunks);
+  made.proposal = proposal_of(std::move(steps), layout.workspace + own);
+  return made;
+}
+
+}  // namespace
+
+std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  std::vector<Candidate> candidates;
+  Refusal first;
+  for (std::size_t i = 0; i < std::size(all_terms); ++i) {
+    auto answer = propose(std::get<ConvolutionProblem>(any), device, all_terms[i]);
+    if (auto* refusal = std::get_if<Refusal>(&answer)) {
+      if (first.reason.empty()) first = std::move(*refusal);
+      continue;
+    }
+    Made& made = std::get<Made>(answer);
+    Candidate candidate;
+    candidate.kernel = static_cast<int>(i);
+    candidate.seconds = made.seconds;
+    candidate.workspace = made.proposal.workspace;
+    candidate.made = std::move(made.proposal);
+    candidates.push_back(std::move(candidate));
+  }
+  if (candidates.empty()) return first;
+  return candidates;
+}
+
+Proposal RelaidEngine::make(const Problem&, const DeviceDescription&, Candidate candidate) const {
+  return std::move(candidate.made).value();
+}
+
+bool ChannelsLastCopiesEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+
+std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::propose(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
+  auto answer = relaid_gather(problem, device, terms.copy_results);
+  if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+  auto& relaid = std::get<RelaidProblem>(answer);
+  const std::size_t filter =
+      relaid.filter ? relaid.filter->image_bytes() * static_cast<std::size_t>(relaid.filter->images)
+                    : 0;
+  const auto least = least_chunks(relaid, filter, terms.budget);
+  if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
+  std::optional<Made> best;
+  for (const std::int64_t chunks :
+       numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
+    const RelaidLayout layout = lay_copies(relaid, filter, chunks);
+    Made made = in_chunks(relaid, layout, terms, device);
+    if (!best || made.seconds < best->seconds) best = std::move(made);
+  }
+  return std::move(*best);
+}
+
+}  // namespace kiln

@@ -1,0 +1,58 @@
+// Convolutions of channels-first tensors by way of copies with channels last, which lie in the
+// workspace: of as many images at a time as have room there, so that the L2 cache still holds them.
+// What multiplies is whichever engine is estimated best for the copies.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "engines/engine.hpp"
+
+namespace kiln {
+
+class RelaidEngine : public Engine {
+ public:
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const final;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const final;
+  std::string only_by_name(const Problem&) const final {
+    return "not measured yet: served only when the engine is named";
+  }
+
+  // Within so many bytes of workspace. Results are copied too (of a filter gradient they are not),
+  // or are stored as they lie by the engine of the copies.
+  struct Terms {
+    std::size_t budget;
+    bool copy_results;
+  };
+  struct Made {
+    Proposal proposal;
+    double seconds = 0;  // estimated
+  };
+  virtual std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
+                                              const DeviceDescription& device,
+                                              const Terms& terms) const = 0;
+};
+
+class ChannelsLastCopiesEngine final : public RelaidEngine {
+ public:
+  const char* name() const override { return "channels_last_copies"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
+                                      const DeviceDescription& device,
+                                      const Terms& terms) const override;
+};
+
+// Sums of several times so many images are added up in f32.
+class WgradChannelsLastCopiesEngine final : public RelaidEngine {
+ public:
+  const char* name() const override { return "wgrad_channels_last_copies"; }
+  bool is_for(const Problem& problem) const override;
+  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
+                                      const DeviceDescription& device,
+                                      const Terms& terms) const override;
+};
+
+}  // namespace kiln

@@ -1,0 +1,91 @@
+#include "engines/conv/relaid/chunks.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+
+namespace kiln {
+namespace {
+
+// Copies begin at multiples of that in the workspace.
+constexpr std::size_t alignment = 256;
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+}  // namespace
+
+std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t fixed,
+                                                 std::size_t budget) {
+  const std::size_t margin = (problem.tensors.size() + 1) * alignment, each = problem.image_bytes();
+  if (fixed + margin + each > budget)
+    return Refusal{cat("what is copied of a filter and of one image has ", each + fixed,
+                       " bytes; expected at most the workspace, ", budget)};
+  const auto most = static_cast<std::int64_t>((budget - fixed - margin) / each);
+  return ceil_div(problem.inner.batch, std::min(most, problem.inner.batch));
+}
+
+std::vector<std::int64_t> numbers_of_chunks(std::int64_t least, std::int64_t batch) {
+  std::vector<std::int64_t> numbers;
+  for (const std::int64_t number : {least, least + 1, least + least / 2})
+    if (number <= batch && (numbers.empty() || number > numbers.back())) numbers.push_back(number);
+  return numbers;
+}
+
+RelaidLayout lay_copies(RelaidProblem& problem, std::size_t fixed, std::int64_t chunks) {
+  RelaidLayout layout{problem.inner.batch, chunks, aligned(fixed)};
+  const auto most = static_cast<std::size_t>(ceil_div(layout.batch, chunks));
+  for (RelaidTensor& tensor : problem.tensors) {
+    tensor.first = layout.workspace;
+    layout.workspace += aligned(tensor.image_bytes() * most);
+  }
+  return layout;
+}
+
+RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
+  if (number < 0 || number >= layout.chunks) return {};
+  const std::int64_t least = layout.batch / layout.chunks, more = layout.batch % layout.chunks;
+  return {number * least + std::min(number, more), least + (number < more ? 1 : 0)};
+}
+
+Choice choose_inner(ConvolutionProblem problem, std::int64_t images, std::size_t workspace,
+                    const DeviceDescription& device) {
+  problem.batch = images;
+  std::vector<EngineRefusal> ignored;
+  Terms terms;
+  terms.workspace = workspace;
+  return choose(problem, device, terms, ignored, nullptr);
+}
+
+std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t budget) {
+  return cat(copied, budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
+             describe(name_of(inner.kernel, inner.launch)));
+}
+
+RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
+                       std::int64_t number) {
+  RelaidPlaces places;
+  places.operands.resize(operands_of(problem.inner).size());
+  const auto copy = [&](const RelaidTensor& tensor) {
+    places.operands[tensor.operand] = {true, static_cast<std::int64_t>(tensor.first)};
+  };
+  if (problem.filter) copy(*problem.filter);
+  for (const RelaidTensor& tensor : problem.tensors) copy(tensor);
+  for (const RelaidTensor& tensor : problem.as_they_lie)
+    places.operands[tensor.operand].first = chunk_of(layout, number).first * tensor.image_stride *
+                                            static_cast<std::int64_t>(size_of(tensor.type));
+  places.workspace = static_cast<std::int64_t>(layout.workspace);
+  return places;
+}
+
+Proposal proposal_of(std::vector<Step> steps, std::size_t workspace) {
+  Proposal proposal;
+  static_cast<Step&>(proposal) = std::move(steps.front());
+  proposal.then.assign(std::make_move_iterator(steps.begin() + 1),
+                       std::make_move_iterator(steps.end()));
+  proposal.workspace = workspace;
+  return proposal;
+}
+
+}  // namespace kiln

@@ -1,0 +1,201 @@
+// Channels-first convolutions by way of copies with channels last: planes that begin anywhere,
+// chunks of images, what a stride leaves, filters in either order.
+#include "engines/conv/relaid/channels_last_copies.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "ops/conv/tensor_core_case.hpp"
+
+namespace {
+
+using namespace test;
+
+const ChannelsLastCopiesEngine gathers;
+const WgradChannelsLastCopiesEngine gradients;
+constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT},
+    bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
+constexpr Arithmetic in_turns[] = {f16, tf32, bf16};
+constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad,
+                                          ConvolutionPass::wgrad};
+
+const RelaidEngine& engine_for(const ConvolutionProblem& problem) {
+  if (problem.pass == ConvolutionPass::wgrad) return gradients;
+  return gathers;
+}
+
+ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16,
+                        ConvolutionPass pass = ConvolutionPass::fprop) {
+  return problem_in(line, arithmetic, KILN_TENSOR_NCHW, pass);
+}
+
+// By copies in so many bytes, which leave room for a few images; with results as they lie too,
+// where that can be.
+void check(const OperationCase& item, std::size_t budget, bool exact = true) {
+  const auto& problem = std::get<ConvolutionProblem>(item.problem);
+  int taken = 0;
+  std::string reasons;
+  for (const bool copy_results : {true, false}) {
+    const auto answer = engine_for(problem).propose(
+        problem, device()->description(), {.budget = budget, .copy_results = copy_results});
+    if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+      reasons += refusal->reason + "; ";
+      continue;
+    }
+    ++taken;
+    const auto& [proposal, seconds] = std::get<RelaidEngine::Made>(answer);
+    BOOST_TEST(proposal.workspace <= budget);
+    const HostTensor got = run_proposal(item, proposal);
+    const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
+    BOOST_TEST(fault.empty(), text_of(item.problem)
+                                  << ", " << proposal.kernel.tile << ", "
+                                  << 1 + proposal.then.size() << " steps: " << fault);
+  }
+  BOOST_TEST(taken > 0, text_of(item.problem) << ": " << reasons);
+}
+
+struct Layer {
+  const char* line;
+  std::size_t budget;
+};
+
+// All passes; every second one scales and adds to what there was.
+void check_all(std::initializer_list<Layer> layers) {
+  std::size_t turn = 0;
+  for (const Layer& layer : layers)
+    for (const ConvolutionPass pass : all_passes) {
+      OperationCase item =
+          integers_of(nchw(layer.line, in_turns[turn % std::size(in_turns)], pass));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check(item, layer.budget);
+      ++turn;
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(channels_last_copies)
+
+// Planes of 7 x 7, 13 x 13 and the like, of which every eighth begins at 16 bytes; channels and
+// pixels that end within a tile of copies; chunks of which the last ones have fewer images.
+BOOST_AUTO_TEST_CASE(planes_and_chunks) {
+  if (!has_warpgroups()) return;
+  check_all({{"mb5ic72ih7oc136kh3ph1", 460 << 10},
+             {"mb3ic40ih13oc24kh3ph1", 100 << 10},
+             {"mb7ic64ih14oc64kh1", 400 << 10},
+             {"mb2ic16ih16oc16kh3ph1", std::size_t{16} << 20}});
+}
+
+BOOST_AUTO_TEST_CASE(lines_and_volumes) {
+  if (!has_warpgroups()) return;
+  check_all({{"mb4ic48iw101oc80kw5pw2", 140 << 10},
+             {"mb2ic16id5ih6iw7oc24kd3kh3kw3pd1ph1pw1", 90 << 10}});
+}
+
+// A stride of a filter of one tap leaves pixels that are not copied; others' are.
+BOOST_AUTO_TEST_CASE(strides_and_dilation) {
+  if (!has_warpgroups()) return;
+  check_all({{"mb3ic72ih14oc40kh1sh2", 90 << 10},
+             {"mb3ic32ih9iw16oc40kh1sh3sw1", 90 << 10},
+             {"mb2ic16id5ih6iw7oc24kd1kh1kw1sd2sh2sw2", 50 << 10},
+             {"mb3ic32ih15oc40kh3sh2ph1", 140 << 10},
+             {"mb3ic32ih15oc40kh3ph2dh1", 190 << 10},
+             {"mb3ic32ih15oc40kh1ph1sh2", 140 << 10}});
+}
+
+BOOST_AUTO_TEST_CASE(groups) {
+  if (!has_warpgroups()) return;
+  check_all({{"g2mb3ic64ih9oc128kh3ph1", 500 << 10}, {"g24mb3ic24ih9oc24kh3ph1", 30 << 10}});
+}
+
+// Channels in no multiple of 16 bytes, as images have.
+BOOST_AUTO_TEST_CASE(few_channels) {
+  if (!has_warpgroups()) return;
+  check_all({{"mb3ic3ih25oc32kh3ph1sh2", 100 << 10}, {"mb2ic24ih12oc5kh1", 40 << 10}});
+}
+
+// Bias, activation, and a residual of its own or what the output held.
+BOOST_AUTO_TEST_CASE(epilogue) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : in_turns)
+    for (const char* line : {"mb5ic24ih7oc72kh3ph1", "mb3ic24ih10oc40kh1sh2"}) {
+      OperationCase fused(fused_in(line, arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
+      fused.scalars = {.alpha = 2, .beta = -1};
+      fused.fill_integers(5, 2);
+      check(fused, 200 << 10);
+      fused.scalars = {.alpha = 1, .beta = 0};
+      check(fused, 200 << 10);
+    }
+}
+
+// What is not a number goes where it is read, and nowhere else.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : {f16, tf32}) {
+    OperationCase item = integers_of(nchw("mb3ic24ih9oc24kh3ph1", arithmetic), 5);
+    item["x"].at(20) = std::nan("");
+    item["x"].at(800) = std::numeric_limits<double>::infinity();
+    item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
+    for (const char* tensor : {"x", "w"})
+      for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+    check(item, 60 << 10);
+  }
+}
+
+// Random numbers against sums in double precision: those of filter gradients are of several chunks.
+BOOST_AUTO_TEST_CASE(random_numbers) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : in_turns)
+    for (const ConvolutionPass pass : all_passes) {
+      OperationCase item(nchw("mb5ic40ih11oc72kh3ph1", arithmetic, pass));
+      item.fill_uniform(3);
+      check(item, 400 << 10, false);
+    }
+}
+
+// What is granted decides: nothing, too little, a part, all.
+BOOST_AUTO_TEST_CASE(workspace) {
+  if (!has_warpgroups()) return;
+  const ConvolutionProblem problem = nchw("mb64ic64ih56oc64kh3ph1");
+  const auto needed = [&](std::size_t granted) {
+    Terms terms{.only_engine = gathers.name(), .workspace = granted};
+    std::vector<EngineRefusal> refusals;
+    return choose(problem, device()->description(), terms, refusals).workspace;
+  };
+  BOOST_CHECK_EXCEPTION(needed(0), Error, [](const Error& error) {
+    return std::string(error.what()).find("a workspace of 0 bytes; expected at least 4087808") !=
+           std::string::npos;
+  });
+  BOOST_CHECK_THROW(needed(4000000), Error);
+  BOOST_TEST(needed(5000000) == 4087808u);
+  BOOST_TEST(needed(most_workspace) == 12918784u);
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  if (!has_warpgroups()) return;
+  const auto reason = [](const ConvolutionProblem& problem) {
+    return refusal_of(engine_for(problem), problem);
+  };
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1")) == "");
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
+             "the data type is f32; this engine takes f16, bf16, and f32 in TF32");
+  BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh3ph1", f16, KILN_TENSOR_NHWC)) ==
+             "the channels of x are contiguous already");
+  BOOST_TEST(reason(nchw("mb1ic512ih224oc64kh1", f16, ConvolutionPass::wgrad)) ==
+             "what is copied of a filter and of one image has 57802752 bytes; expected at most the "
+             "workspace, 16777216");
+  ConvolutionProblem apart = nchw("mb4ic32ih28oc64kh3ph1");
+  apart.x_strides[4] = 2;
+  BOOST_TEST(reason(apart) ==
+             "the pixels of a channel of x do not lie side by side, as channels-first layout has "
+             "them");
+  apart = nchw("mb4ic32ih28oc64kh3ph1");
+  apart.alignment = 4;
+  BOOST_TEST(reason(apart) == "the alignment is 4 bytes; expected 16, in which copies are made");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
