@@ -24,6 +24,30 @@ device_inline void each_quad(const Sums& sums, const F& f) {
   if constexpr (Q + 1 < QUADS) each_quad<Q + 1>(sums, f);
 }
 
+// Quads from Q to END, each with what was there before.
+template <int Q, int END, int FIRST>
+device_inline void add_quads(const Sums& sums, const Quad (&before)[END - FIRST], Quad* to) {
+  Quad quad;
+  sums.template take<Q / PRODUCTS_A_ROW, Q % PRODUCTS_A_ROW>(quad.sum);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) quad.sum[i] += before[Q - FIRST].sum[i];
+  to[Q * ADDERS] = quad;
+  if constexpr (Q + 1 < END) add_quads<Q + 1, END, FIRST>(sums, before, to);
+}
+
+// A thread's quads to the workspace, some at a time so that their loads wait together.
+template <int FIRST = 0>
+device_inline void put_partial(const Sums& sums, Quad* to, bool continued) {
+  constexpr int END = FIRST + 4 < QUADS ? FIRST + 4 : QUADS;
+  Quad before[END - FIRST] = {};
+  if (continued) {
+#pragma unroll
+    for (int i = FIRST; i < END; ++i) before[i - FIRST] = to[i * ADDERS];
+  }
+  add_quads<FIRST, END, FIRST>(sums, before, to);
+  if constexpr (END < QUADS) put_partial<END>(sums, to, continued);
+}
+
 // A block begins with as many registers for each thread as there are, in eights.
 static_assert(HELPERS * HELPER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
                   65536 / THREADS / 8 * 8 * (HELPERS + CONSUMERS),
@@ -109,10 +133,16 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) total.sum[i] += other.sum[i];
     }
-    if constexpr (PARTIAL)
-      partial_quads(params.common, share.group, share.tile)[quad * ADDERS + adder] = total;
-    else if (!store_quad(params.common, QuadPlace(tile, quad, adder), total))
+    if constexpr (PARTIAL) {
+      Quad& to = partial_quads(params.common, share.group, share.tile)[quad * ADDERS + adder];
+      if (params.common.continued != 0) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) total.sum[i] += to.sum[i];
+      }
+      to = total;
+    } else if (!store_quad(params.common, QuadPlace(tile, quad, adder), total)) {
       lost |= u64(1) << quad;
+    }
   }
   if constexpr (CHECKED && !PARTIAL) {
     u64 of_any = lost;
@@ -147,15 +177,15 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   } else {
     take_registers<CONSUMER_REGISTERS>();
     consume(share, sums, memory, barriers, adder / 128);
-    Quad* to = reinterpret_cast<Quad*>(memory);
     if (is_group()) {
       const Share stored(params.common, from_here(cluster_number()));
-      to = partial_quads(params.common, stored.group, stored.tile);
+      put_partial(sums, partial_quads(params.common, stored.group, stored.tile) + adder,
+                  params.common.continued != 0);
     } else {
       named_barrier<ADDERS>(1);  // all have read the stages
+      Quad* const to = reinterpret_cast<Quad*>(memory) + adder;
+      each_quad(sums, [&](int quad, const Quad& value) { to[quad * ADDERS] = value; });
     }
-    to += adder;
-    each_quad(sums, [&](int quad, const Quad& value) { to[quad * ADDERS] = value; });
   }
   if (is_group()) return;
   cluster_barrier();

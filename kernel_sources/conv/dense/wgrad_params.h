@@ -17,6 +17,7 @@ struct alignas(64) DenseWgradParams {
   const void* x;
   const void* dy;
   unsigned images;
+  unsigned continued;  // the workspace holds sums of other images, to which these are added
 };
 
 static_assert(sizeof(DenseWgradParams) == 64, "host and device must agree");

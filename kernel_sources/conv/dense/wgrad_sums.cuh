@@ -60,23 +60,25 @@ device_inline int in_class(int number) {
   return CLASSES == 1 ? number : number % EACH * CLASSES + number / EACH;
 }
 
-// Two channels of a quad, CLASSES apart in dw; both: there is a second one.
+// Two channels of a quad, APART elements apart in dw; both: there is a second one.
+constexpr i64 APART = CLASSES * static_cast<i64>(DW_STRIDE_CHANNEL);
+static_assert(!DW_PAIRS || APART == 1);
 struct alignas(2 * sizeof(output_t)) ChannelPair {
   output_t element[2] = {};
   device_inline void load(const output_t* from, bool both) {
-    if constexpr (CLASSES == 1) {
+    if constexpr (DW_PAIRS) {
       *this = *reinterpret_cast<const ChannelPair*>(from);
     } else {
       element[0] = from[0];
-      if (both) element[1] = from[CLASSES];
+      if (both) element[1] = from[APART];
     }
   }
   device_inline void store(output_t* to, bool both) const {
-    if constexpr (CLASSES == 1) {
+    if constexpr (DW_PAIRS) {
       *reinterpret_cast<ChannelPair*>(to) = *this;
     } else {
       to[0] = element[0];
-      if (both) to[CLASSES] = element[1];
+      if (both) to[APART] = element[1];
     }
   }
 };
@@ -109,7 +111,8 @@ struct QuadPlace {
     return static_cast<output_t*>(params.dw) + DW_FIRST +
            static_cast<i64>(group * ROWS + rows[half]) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
            columns.r * DW_STRIDE_R + columns.s * DW_STRIDE_S +
-           (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel);
+           (PACKED > 1 ? channel % (CHANNELS / PACKED) : channel) *
+               static_cast<i64>(DW_STRIDE_CHANNEL);
   }
 };
 

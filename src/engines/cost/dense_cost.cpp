@@ -92,10 +92,9 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   // best on 11. Clocks: how much longer a step takes than its products, and besides; a copy of 64
   // channels of a step's pixels, which one thread asks for, and its lines where a multiprocessor
   // waits for them alone; bytes a clock that all have from L2, for each; sums that a cluster
-  // exchanges, and for each 64 x 64 of them. A second kernel, in seconds.
+  // exchanges, and for each 64 x 64 of them.
   constexpr double wgrad_step_share = 1.32, besides = 21, ask_clocks = 195, line_clocks = 2,
                    l2_bytes = 35.7, exchange_wait = 7550, exchange_clocks = 845;
-  constexpr double second_kernel = 13.3e-6;
   // Of shared memory, a clock; of three products: sums that are promoted a clock, how often, and
   // how long the tensor cores wait, by count.
   constexpr double shared_bytes = 128, adders = 128, promoted_pixels = 64, promoted_wait = 100;
@@ -126,7 +125,7 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   if (work.cluster > 1) block += exchange_wait + exchange_clocks * sums / (64 * 64);
   const double rounds = std::ceil(work.blocks / places);
   return clocks_to_seconds(rounds * block, work.bytes, device) +
-         (work.second_step ? second_kernel : 0);
+         (work.second_step ? dense_wgrad_second_seconds : 0);
 }
 
 }  // namespace kiln

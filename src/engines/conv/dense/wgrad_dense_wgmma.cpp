@@ -97,11 +97,15 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (std::string reason = dense_stride_refusal("dy", problem.type(), gather.out_strides);
       !reason.empty())
     return reason;
-  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
-  if (gather.w_channel != 1 || !even(gather.w_row) ||
-      !std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even) || !even(phase.w_first))
-    return "the channels of dw are not contiguous, in pairs";
   return "";
+}
+
+// Whether two channels of dw are one access.
+bool in_pairs(const Gather& gather) {
+  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
+  return gather.w_channel == 1 && even(gather.w_row) &&
+         std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even) &&
+         even(gather.phases.front().w_first);
 }
 
 struct Parts {
@@ -133,6 +137,11 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.cluster = parts.cluster;
   work.second_step = parts.groups > 1;
   work.bytes = work_of(problem, false).bytes;
+  if (!in_pairs(make_gather(problem))) {  // a sector for each element
+    constexpr double sector = 32;
+    work.bytes +=
+        sector * static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
+  }
   return dense_wgrad_seconds(work, device);
 }
 
@@ -202,11 +211,14 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("TAPS_S", phase.taps[2]);
   add("DW_FIRST", phase.w_first);
   add("DW_STRIDE_ROW", gather.w_row);
+  add("DW_STRIDE_CHANNEL", gather.w_channel);
   add("DW_STRIDE_T", gather.w_tap[0]);
   add("DW_STRIDE_R", gather.w_tap[1]);
   add("DW_STRIDE_S", gather.w_tap[2]);
+  const std::int64_t classes = tile.planar ? planar_classes(problem, gather) : 1;
+  add("DW_PAIRS", classes == 1 && in_pairs(gather), "two channels are one access");
   add("PLANAR", tile.planar, "pixels of a channel lie side by side");
-  add("CLASSES", tile.planar ? planar_classes(problem, gather) : 1, "PLANAR: of channels");
+  add("CLASSES", classes, "PLANAR: of channels");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 filters of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns");
@@ -367,6 +379,12 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   out.then.push_back(std::move(finish));
   out.workspace = workspace_bytes(tile, problem, groups);
   return out;
+}
+
+void continue_sums(Step& step) {
+  constexpr unsigned continued = 1;
+  std::memcpy(step.launch.parameters.data() + offsetof(DenseWgradParams, continued), &continued,
+              sizeof continued);
 }
 
 }  // namespace kiln

@@ -52,4 +52,8 @@ class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
   }
 };
 
+// The first step of a proposal of two then adds to what that of another one of the same tile,
+// cluster and groups has left in the workspace: sums of other images.
+void continue_sums(Step& step);
+
 }  // namespace kiln

@@ -21,8 +21,8 @@ class RelaidEngine : public Engine {
     return "not measured yet: served only when the engine is named";
   }
 
-  // Within so many bytes of workspace. Results are copied too (of a filter gradient they are not),
-  // or are stored as they lie by the engine of the copies.
+  // Within so many bytes of workspace. Results go through it too, a filter's gradient as f32, or
+  // the engine of the copies stores them as they lie.
   struct Terms {
     std::size_t budget;
     bool copy_results;

@@ -4,19 +4,17 @@
 #include <utility>
 
 #include "engines/choice.hpp"
+#include "engines/conv/dense/wgrad_dense_wgmma.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/relaid/chunks.hpp"
 #include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/dense_cost.hpp"
 #include "problem/pointwise.hpp"
 
 namespace kiln {
 namespace {
 
 using Made = RelaidEngine::Made;
-
-bool channels_last(const ConvolutionProblem& problem) {
-  return problem.group_in() == 1 || problem.w_strides[1] == 1;
-}
 
 std::size_t sums_bytes(const ConvolutionProblem& problem) {
   return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
@@ -73,7 +71,7 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
   for (std::int64_t i = 0; i < chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     Choice inner = choose_inner(inner_problem, chunk.images, budget - layout.workspace, device);
-    if (i == 0) tile = relaid_tile("x and dy", inner.proposal, budget);
+    if (i == 0) tile = relaid_tile(sums ? "x, dy and dw" : "x and dy", inner.proposal, budget);
     std::vector<RelaidMove> moves;
     for (const RelaidTensor& tensor : relaid.tensors)
       moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
@@ -91,6 +89,50 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
   return made;
 }
 
+// By the dense engine, whose blocks' sums stay in the workspace from chunk to chunk: the last one
+// is followed by the step that adds them up and stores dw.
+std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chunks,
+                                        std::size_t budget, const DeviceDescription& device) {
+  static const WgradDenseNhwcWgmmaEngine engine;
+  const RelaidLayout layout = lay_copies(relaid, 0, chunks);
+  const RelaidPlaces places = places_of(relaid, layout, 0);
+  ConvolutionProblem part = relaid.inner;
+  part.batch = chunk_of(layout, 0).images;
+  if (!engine.only_by_name(part).empty()) return std::nullopt;
+  const auto answer = engine.candidates(part, device);
+  const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+  if (candidates == nullptr) return std::nullopt;
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : *candidates)
+    if (candidate.workspace > 0 && candidate.workspace <= budget - layout.workspace &&
+        (best == nullptr || candidate.seconds < best->seconds))
+      best = &candidate;
+  if (best == nullptr) return std::nullopt;
+  const WgradDenseTile& tile = engine.tiles(part)[static_cast<std::size_t>(best->kernel / 2)];
+  const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, part, 1));
+
+  Made made;
+  std::vector<Step> steps;
+  std::string name;
+  for (std::int64_t i = 0; i < chunks; ++i) {
+    const RelaidChunk chunk = chunk_of(layout, i);
+    part.batch = chunk.images;
+    Proposal products = engine.propose(tile, part, best->parts, groups);
+    if (i == 0) name = relaid_tile("x and dy", products, budget) + ", sums of all images";
+    if (i > 0) continue_sums(products);
+    if (i + 1 < chunks) products.then.clear();
+    std::vector<RelaidMove> moves;
+    for (const RelaidTensor& tensor : relaid.tensors)
+      moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
+    steps.push_back(copies_step(moves, "wgrad_channels_last_copies", name));
+    made.seconds += copies_seconds(moves, device) + best->seconds - dense_wgrad_second_seconds;
+    append_relaid(steps, std::move(products), places);
+  }
+  made.seconds += dense_wgrad_second_seconds;
+  made.proposal = proposal_of(std::move(steps), layout.workspace + best->workspace);
+  return made;
+}
+
 }  // namespace
 
 bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
@@ -99,28 +141,25 @@ bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
 
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::propose(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
-  if (terms.copy_results) return Refusal{"a filter's gradient is no copy"};
   auto answer = relaid_wgrad(problem, device);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
+  const bool sums = terms.copy_results;
+  const auto least = least_chunks(relaid, sums ? sums_bytes(problem) : 0, terms.budget);
+  if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
   std::optional<Made> best;
-  Refusal first;
-  // Sums of several chunks are in f32; those of one chunk may be of dw's type and order.
-  for (const bool sums : {false, true}) {
-    if (!sums && !channels_last(problem)) continue;
-    const auto least = least_chunks(relaid, sums ? sums_bytes(problem) : 0, terms.budget);
-    if (const auto* refusal = std::get_if<Refusal>(&least)) {
-      first = *refusal;
-      continue;
-    }
-    for (const std::int64_t chunks :
-         numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
-      if (chunks > 1 && !sums && problem.w_type != KILN_DATA_FLOAT) break;
-      Made made = in_chunks(relaid, problem, chunks, sums, terms.budget, device);
-      if (!best || made.seconds < best->seconds) best = std::move(made);
-    }
+  const auto add = [&](std::optional<Made> made) {
+    if (made && (!best || made->seconds < best->seconds)) best = std::move(made);
+  };
+  for (const std::int64_t chunks :
+       numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
+    // Sums of several chunks are not rounded to 16 bits.
+    if (sums || chunks == 1 || problem.w_type == KILN_DATA_FLOAT)
+      add(in_chunks(relaid, problem, chunks, sums, terms.budget, device));
+    if (!sums) add(in_continued_chunks(relaid, chunks, terms.budget, device));
   }
-  if (!best) return first;
+  if (!best)
+    return Refusal{"sums of several chunks of images that are neither f32 nor of the dense engine"};
   return std::move(*best);
 }
 
