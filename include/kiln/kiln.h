@@ -11,8 +11,9 @@
  *
  * Threads: descriptors may be read, and finalized plans executed, from any number of threads at
  * once. Changing a descriptor, finalizing or destroying a plan, and changing a handle's stream need
- * the caller's own exclusion against other uses of that object. The immediate calls of one handle
- * may be issued from several threads. On the library's own threads no signal is handled.
+ * the caller's own exclusion against other uses of that object; only a plan that has a stand-in
+ * (kilnSetPlanStandIn) may be executed while it is polled or waited for. The immediate calls of one
+ * handle may be issued from several threads. On the library's own threads no signal is handled.
  *
  * The end of the process: exit() and the return from main withdraw the plans whose turn has not
  * come and wait for those that are being finalized; a plan started later, by an exit handler, is
@@ -24,10 +25,10 @@
  * It can use the handles, descriptors and finalized plans of the host device that it inherits;
  * those of a GPU it cannot, for CUDA does not survive a fork, nor can it compile with NVRTC if the
  * parent was doing so when it forked (NO_COMPILER). A plan that another thread of the
- * parent was finalizing is NOT_INITIALIZED in the child, where it can only be destroyed; one whose
- * turn had not come can be cancelled there, and is then as if never started. What another thread of
- * the parent was changing without being a finalization (a descriptor being set) is as that thread
- * left it.
+ * parent was finalizing is NOT_INITIALIZED in the child, where it can only be destroyed, or
+ * executed by its stand-in; one whose turn had not come can be cancelled there, and is then as if
+ * never started. What another thread of the parent was changing without being a finalization (a
+ * descriptor being set) is as that thread left it.
  *
  * A set-user-ID program, or one with more than its caller's privileges in another way, reads no
  * environment variable, and keeps no kernels on disk.

@@ -24,23 +24,52 @@ KILN_API kilnStatus_t kilnGetPlanEngineCount(kilnPlan_t plan, int* count);
 KILN_API kilnStatus_t kilnGetPlanEngine(kilnPlan_t plan, int index, const char** name,
                                         const char** refusal);
 
-/* Which engine alone finalization takes; null: the library's choice again. One use is to run at
- * once while the better kernel compiles in the background: "direct" takes every forward and data
- * gradient, "wgrad_direct" every filter gradient; each has one short loop, which compiles several
- * times faster than a tiled kernel, and runs many times slower. Two engines add up in different
- * orders, so their results agree within rounding, not to the bit. Names of version 0.1 are
- * understood throughout 0.2. Errors: BAD_PARAM (null plan, a name that is none of the operation's
- * engines, a plan that is finalized), NOT_SUPPORTED (that engine refuses; the message says why),
- * NOT_INITIALIZED (the plan is being finalized). A plan whose engine could not be set keeps the one
- * it had. */
+/* Which engine alone finalization takes; null: the library's choice again. "direct" takes every
+ * forward and data gradient, "wgrad_direct" every filter gradient; each has one short loop, which
+ * compiles several times faster than a tiled kernel, and runs many times slower. Two engines add up
+ * in different orders, so their results agree within rounding, not to the bit. Names of version 0.1
+ * are understood throughout 0.2. Errors: BAD_PARAM (null plan, a name that is none of the
+ * operation's engines, a plan that is finalized or has a stand-in), NOT_SUPPORTED (that engine
+ * refuses; the message says why), NOT_INITIALIZED (the plan is being finalized). A plan whose
+ * engine could not be set keeps the one it had. */
 KILN_API kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine);
 
 /* Grants the plan up to `bytes` of the workspace of whichever handle executes it; 0, the default,
  * is none. The library takes it only where kernels are faster with it, 16 MB (2^24 bytes) at most,
  * and kilnGetPlanInfo tells how many bytes the finalized plan needs, with this grant and at best.
  * A plan may add up in another order with a grant than without; the bits of either never change.
- * Errors: BAD_PARAM (null plan, a plan that is finalized), NOT_INITIALIZED (being finalized). */
+ * Errors: BAD_PARAM (null plan, a plan that is finalized or has a stand-in), NOT_INITIALIZED
+ * (being finalized). */
 KILN_API kilnStatus_t kilnSetPlanWorkspaceLimit(kilnPlan_t plan, size_t bytes);
+
+/* What may execute a plan while its own kernel is being made. */
+typedef enum KILN_ENUM_BASE {
+  KILN_STAND_IN_NONE = 1500,  /* nothing, the default */
+  KILN_STAND_IN_QUICK = 1501, /* a kernel that serves every shape, if it is in a cache already and
+                                 an execution is estimated to take at most 3 times as long as by
+                                 the plan's own; one that is in no cache is compiled in the
+                                 background, for plans to come */
+  KILN_STAND_IN_ANY = 1502    /* any, however slow, the "direct" engines at last; it is compiled
+                                 first, if need be */
+} kilnStandIn_t;
+
+/* Whether kilnStartFinalizePlan makes the plan executable at once. From its return on a plan whose
+ * kernel is in a cache is then finalized. Any other is executed by a stand-in, while its own kernel
+ * compiles in the background, until kilnPollFinalizePlan says that it is over or
+ * kilnWaitFinalizePlan or kilnFinalizePlan returns: these switch to the plan's own kernel. Other
+ * threads may execute the plan while they do; each execution is either's, and what was launched
+ * before stays what it was: a CUDA graph that captured the stand-in keeps it, so wait before you
+ * capture. The kernels of both stay loaded as long as the plan lives.
+ * - Kernels add up in different orders, so results of the two agree within rounding, not to the
+ *   bit: the bits of a plan may change once, when it switches.
+ * - Where there is no stand-in, or it cannot be made, the plan is as without: NOT_INITIALIZED until
+ *   it is over. kilnGetPlanInfo tells: `standIn` is 1 while one executes the plan.
+ * - What the stand-in accepts, in alignment and workspace, the plan's own kernel accepts as well.
+ * - Where the plan's own kernel cannot be made, or was cancelled, the stand-in serves on, and the
+ *   plan may be started again. In a child of fork() it serves for good.
+ * Errors: BAD_PARAM (null plan, no kilnStandIn_t, a plan that is finalized or has a stand-in),
+ * NOT_INITIALIZED (being finalized). */
+KILN_API kilnStatus_t kilnSetPlanStandIn(kilnPlan_t plan, kilnStandIn_t allowed);
 
 /* Chooses the engine, generates the kernel, finds or compiles it, loads it. All that is slow
  * happens here. Finalizing twice does nothing the second time.
@@ -58,17 +87,18 @@ KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
  * `operands` are `count` device addresses: those of the plan's kilnExecute... in its order, without
  * the tensors that were left out. The output is overwritten. Waits for the stream.
  * Errors: BAD_PARAM (null, count, an operand, budgetMs below 0 or no number, a plan that is
- * finalized or of another device), NOT_INITIALIZED (being finalized), those of kilnFinalizePlan. */
+ * finalized, has a stand-in or is of another device), NOT_INITIALIZED (being finalized), those of
+ * kilnFinalizePlan. */
 KILN_API kilnStatus_t kilnTunePlan(kilnHandle_t handle, kilnPlan_t plan,
                                    const void* const* operands, int count, double budgetMs);
 
 /* kilnFinalizePlan on a thread of the library's, so that many plans are made at once and the caller
  * goes on meanwhile. Plans wait in a row; at most KILN_COMPILE_THREADS are worked on (default: one
  * a CPU). From here until kilnWaitFinalizePlan, kilnFinalizePlan or a poll with *done = 1 the plan
- * can be neither executed nor queried (NOT_INITIALIZED); destroying it cancels, or waits for what
- * has begun. Starting a plan that is finalized or started does nothing. Errors: BAD_PARAM,
- * ALLOC_FAILED (no memory, or no thread to be had: the plan is as if never started); those of
- * finalization come from wait and poll. */
+ * can be neither executed nor queried (NOT_INITIALIZED), unless it has a stand-in
+ * (kilnSetPlanStandIn); destroying it cancels, or waits for what has begun. Starting a plan that is
+ * finalized or started does nothing. Errors: BAD_PARAM, ALLOC_FAILED (no memory, or no thread to be
+ * had: the plan is as if never started); those of finalization come from wait and poll. */
 KILN_API kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan);
 
 /* Whether it is over: *done is 0 (the status is then SUCCESS) or 1 (the status is that of the
@@ -117,6 +147,8 @@ typedef struct {
   int localMemoryBytes;      /* per thread; more than 0 means spills; 0 on the host device */
   int steps;                 /* kernels of one execution; the five fields above are of the first */
   size_t bestWorkspaceBytes; /* that a plan of this problem would need if it were granted 16 MB */
+  int standIn; /* 1: a stand-in executes the plan now, and what is told of kernels, here and by
+                  kilnGetPlanText and kilnGetPlanBinary, is of its; else 0 */
 } kilnPlanInfo_t;
 
 /* A structSize smaller than the library's own, of a program compiled against an older header, gets

@@ -37,6 +37,9 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
   // Bytes of a handle's workspace that the plan may use. See kilnSetPlanWorkspaceLimit.
   void set_workspace_limit(std::size_t bytes) { check(kilnSetPlanWorkspaceLimit(get(), bytes)); }
 
+  // What may execute the plan from start_finalize() on. See kilnSetPlanStandIn.
+  void set_stand_in(kilnStandIn_t allowed) { check(kilnSetPlanStandIn(get(), allowed)); }
+
   void finalize() { check(kilnFinalizePlan(get())); }
 
   // Finalizes with the kernel that is fastest on these buffers. See kilnTunePlan.

@@ -60,6 +60,11 @@ struct kilnPlanStruct {
   kiln::Plan plan;
   kiln::FinalizeOptions options;
   std::string refusals;  // written by finalization
+  kilnStandIn_t stand_in_allowed = KILN_STAND_IN_NONE;
+  // It lives as long as the plan: its kernels may be in flight, or in a graph.
+  std::unique_ptr<kiln::Plan> stand_in;
+  // Of a plan that has a stand-in: what executes it now. Other threads execute while it changes.
+  std::atomic<const kiln::Plan*> serving{nullptr};
   // From kilnStartFinalizePlan until the caller was told that it is over: `plan` is another
   // thread's.
   std::shared_ptr<kiln::BackgroundFinalization> background;
@@ -75,7 +80,7 @@ struct kilnPlanStruct {
   }
 
   // Texts that are made when first asked for.
-  kiln::OwnOnce<std::string> problem_text, constants_text;
+  kiln::OwnOnce<std::string> problem_text, constants_text, stand_in_constants_text;
   kiln::OwnOnce<std::vector<kiln::EngineRefusal>> engines;
 };
 
@@ -106,6 +111,23 @@ inline const Plan& settled(const kilnPlanStruct& object) {
          "plan is being finalized; expected kilnWaitFinalizePlan, or a poll that says done");
   }
   return object.plan;
+}
+
+// The plan that executes now: its stand-in, or itself. Throws NOT_INITIALIZED where another thread
+// is at work on it.
+inline const Plan& serving(const kilnPlanStruct& object) {
+  const Plan* const now = object.serving.load(std::memory_order_acquire);
+  return now != nullptr ? *now : settled(object);
+}
+
+// For what can be set before finalization alone. Throws BAD_PARAM, NOT_INITIALIZED.
+inline void check_open(const kilnPlanStruct& object, const char* function) {
+  if (settled(object).finalized())
+    fail(KILN_STATUS_BAD_PARAM, "plan is finalized; expected ", function,
+         " before kilnFinalizePlan");
+  if (object.stand_in)
+    fail(KILN_STATUS_BAD_PARAM, "plan has a stand-in; expected ", function,
+         " before kilnStartFinalizePlan");
 }
 
 }  // namespace kiln::api

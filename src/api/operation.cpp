@@ -65,7 +65,7 @@ kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t
           fail(KILN_STATUS_BAD_PARAM, "plan is from kilnCreate", object.operation,
                "Plan; expected one from kilnCreate", operation, "Plan");
         }
-        const Plan& made = settled(object);
+        const Plan& made = serving(object);
         check_device(context, made);
         check_left_out(std::span(object.optional).first(object.optional_count), optional);
         execute(made, scalars, arguments, context);

@@ -1,5 +1,6 @@
 // Plans: finalizing and destroying them. Making and executing them is each operation's own.
 #include "api/objects.hpp"
+#include "plan/stand_in_plan.hpp"
 
 using kiln::api::check_pointer;
 using kiln::api::checked;
@@ -15,6 +16,11 @@ std::string refusals_text(const kiln::Plan& plan) {
   return text;
 }
 
+// The plan is finalized: whoever executes it from here on takes its own kernel.
+void take_over(kilnPlanStruct& object) {
+  if (object.stand_in) object.serving.store(&object.plan, std::memory_order_release);
+}
+
 // The end of a finalization in the background: the plan is the caller's again. Throws what it
 // failed with.
 void settle(kilnPlanStruct& object) {
@@ -22,6 +28,7 @@ void settle(kilnPlanStruct& object) {
   object.refusals = refusals_text(object.plan);
   const std::shared_ptr<kiln::BackgroundFinalization> over = std::move(object.background);
   over->check();
+  take_over(object);
 }
 
 // Finalizes on this thread.
@@ -34,6 +41,30 @@ void finalize(kilnPlanStruct& object) {
     throw;
   }
   object.refusals = refusals_text(object.plan);
+  take_over(object);
+}
+
+// Makes the plan executable before its kernel is compiled, where that can be done: finalizes it by
+// a kernel that is in a cache, or gives it a stand-in. What fails here fails in the background once
+// more, and is told from there.
+void make_executable(kilnPlanStruct& object) {
+  if (object.stand_in) return;  // of a start before
+  const kiln::api::AtWork at_work(object);
+  kiln::FinalizeOptions options = object.options;
+  try {
+    options.choice = object.plan.choose(options.terms);
+    options.caching = kiln::Caching::cached;
+    object.plan.finalize(options);
+    object.refusals = refusals_text(object.plan);
+    return;
+  } catch (const kiln::Error&) {
+    if (!options.choice) return;
+  }
+  object.stand_in =
+      kiln::make_stand_in(object.plan, options.terms, *options.choice, object.stand_in_allowed);
+  if (!object.stand_in) return;
+  object.options.choice = std::move(options.choice);  // what the stand-in was made to agree with
+  object.serving.store(object.stand_in.get(), std::memory_order_release);
 }
 
 void wait_for(kilnPlanStruct& object) {
@@ -64,6 +95,8 @@ kilnStatus_t kilnStartFinalizePlan(kilnPlan_t plan) {
     kilnPlanStruct& object = checked(plan, "plan");
     if (object.background && !object.background->lost()) return;
     if (kiln::api::settled(object).finalized()) return;
+    if (object.stand_in_allowed != KILN_STAND_IN_NONE) make_executable(object);
+    if (object.plan.finalized()) return;
     object.background = kiln::BackgroundFinalization::start(object.plan, object.options);
   });
 }

@@ -8,7 +8,6 @@
 using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::api::guarded;
-using kiln::api::settled;
 
 namespace {
 
@@ -57,9 +56,7 @@ kilnStatus_t kilnGetPlanEngine(kilnPlan_t plan, int index, const char** name,
 kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
-    if (settled(object).finalized())
-      kiln::fail(KILN_STATUS_BAD_PARAM,
-                 "plan is finalized; expected kilnSetPlanEngine before kilnFinalizePlan");
+    kiln::api::check_open(object, "kilnSetPlanEngine");
     const std::string_view name = engine == nullptr ? "" : kiln::engine_name(engine);
     if (engine != nullptr) check_engine(engines_of(object), name);
     object.options.terms.only_engine = name;

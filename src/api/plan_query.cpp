@@ -9,7 +9,7 @@
 using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::api::guarded;
-using kiln::api::settled;
+using kiln::api::serving;
 
 namespace {
 
@@ -33,7 +33,7 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   if (which == KILN_PLAN_PROBLEM) {
     return object.problem_text.get([&] { return text_of(object.plan.problem()); }).c_str();
   }
-  const kiln::Plan& plan = settled(object);
+  const kiln::Plan& plan = serving(object);
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();
   check_finalized(plan);
   const kiln::KernelImage& image = *plan.kernel().image;
@@ -41,7 +41,9 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
     case KILN_PLAN_ENGINE: return plan.spec().engine.c_str();
     case KILN_PLAN_TILE: return plan.spec().tile.c_str();
     case KILN_PLAN_CONSTANTS:
-      return object.constants_text.get([&] { return kiln::print_constants(plan.spec()); }).c_str();
+      return (&plan == &object.plan ? object.constants_text : object.stand_in_constants_text)
+          .get([&] { return kiln::print_constants(plan.spec()); })
+          .c_str();
     case KILN_PLAN_SOURCE: return image.source.c_str();
     case KILN_PLAN_PTX: return image.ptx.c_str();
     case KILN_PLAN_COMPILE_LOG: return image.log.c_str();
@@ -57,7 +59,8 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
 
 kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
   return guarded([&] {
-    const kiln::Plan& object = settled(checked(plan, "plan"));
+    kilnPlanStruct& asked = checked(plan, "plan");
+    const kiln::Plan& object = serving(asked);
     check_pointer(info, "info", "a kilnPlanInfo_t whose structSize is set");
     // A program compiled against an older header has a shorter struct: it gets the first fields.
     const std::size_t size = info->structSize;
@@ -80,7 +83,7 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.loadMs = object.times().load;
     full.totalMs = object.finalize_milliseconds();
     full.workspaceBytes = object.workspace_bytes();
-    full.alignment = object.spec().alignment;
+    full.alignment = object.alignment();
     full.blocks = object.launch().empty
                       ? 0
                       : static_cast<int64_t>(shape.grid[0]) * shape.grid[1] * shape.grid[2];
@@ -90,7 +93,8 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.localMemoryBytes = kernel.local_memory();
     full.steps = static_cast<int>(object.steps().size());
     if (size > offsetof(kilnPlanInfo_t, bestWorkspaceBytes))
-      full.bestWorkspaceBytes = best_workspace(object, checked(plan, "plan").options.terms);
+      full.bestWorkspaceBytes = best_workspace(object, asked.options.terms);
+    full.standIn = &object != &asked.plan;
     std::memcpy(info, &full, size);
   });
 }
@@ -105,7 +109,7 @@ kilnStatus_t kilnGetPlanText(kilnPlan_t plan, kilnPlanText_t which, const char**
 
 kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size_t* size) {
   return guarded([&] {
-    const kiln::Plan& object = settled(checked(plan, "plan"));
+    const kiln::Plan& object = serving(checked(plan, "plan"));
     check_pointer(data, "data", "where to store the code's address");
     check_pointer(size, "size", "where to store the code's size");
     check_finalized(object);

@@ -7,26 +7,25 @@
 #include "api/operation.hpp"
 #include "plan/tune.hpp"
 
+using kiln::api::check_open;
 using kiln::api::check_pointer;
 using kiln::api::checked;
 using kiln::api::guarded;
-using kiln::api::settled;
-
-namespace {
-
-void check_open(const kilnPlanStruct& object, const char* function) {
-  if (settled(object).finalized())
-    kiln::fail(KILN_STATUS_BAD_PARAM, "plan is finalized; expected ", function,
-               " before kilnFinalizePlan");
-}
-
-}  // namespace
 
 kilnStatus_t kilnSetPlanWorkspaceLimit(kilnPlan_t plan, size_t bytes) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
     check_open(object, "kilnSetPlanWorkspaceLimit");
     object.options.terms.workspace = std::min(bytes, kiln::most_workspace);
+  });
+}
+
+kilnStatus_t kilnSetPlanStandIn(kilnPlan_t plan, kilnStandIn_t allowed) {
+  return guarded([&] {
+    kilnPlanStruct& object = checked(plan, "plan");
+    kiln::check_enumerator("allowed", allowed);
+    check_open(object, "kilnSetPlanStandIn");
+    object.stand_in_allowed = allowed;
   });
 }
 

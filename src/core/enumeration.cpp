@@ -121,6 +121,11 @@ constexpr Enumerator plan_texts[] = {
     VALUE(KILN_PLAN_CACHE_KEY, "cache key"),
     VALUE(KILN_PLAN_ARCHITECTURE, "architecture"),
 };
+constexpr Enumerator stand_ins[] = {
+    VALUE(KILN_STAND_IN_NONE, "none"),
+    VALUE(KILN_STAND_IN_QUICK, "quick"),
+    VALUE(KILN_STAND_IN_ANY, "any"),
+};
 #undef VALUE
 
 enum Which {
@@ -138,7 +143,8 @@ enum Which {
   reduction,
   device_kind,
   kernel_origin,
-  plan_text
+  plan_text,
+  stand_in
 };
 constexpr Enumeration enumerations[] = {
     {"kilnStatus_t", statuses},
@@ -156,6 +162,7 @@ constexpr Enumeration enumerations[] = {
     {"kilnDeviceKind_t", device_kinds},
     {"kilnKernelOrigin_t", kernel_origins},
     {"kilnPlanText_t", plan_texts},
+    {"kilnStandIn_t", stand_ins},
 };
 
 std::string numbered(const Enumerator& enumerator) {
@@ -194,6 +201,7 @@ const Enumeration& enumeration_of(kilnReduceTensorOp_t) { return enumerations[re
 const Enumeration& enumeration_of(kilnDeviceKind_t) { return enumerations[device_kind]; }
 const Enumeration& enumeration_of(kilnKernelOrigin_t) { return enumerations[kernel_origin]; }
 const Enumeration& enumeration_of(kilnPlanText_t) { return enumerations[plan_text]; }
+const Enumeration& enumeration_of(kilnStandIn_t) { return enumerations[stand_in]; }
 
 const Enumerator* find_enumerator(const Enumeration& enumeration, int value) {
   for (const Enumerator& enumerator : enumeration.values)

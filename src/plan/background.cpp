@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/log/log.hpp"
 #include "core/process/per_process.hpp"
 #include "core/process/process_end.hpp"
 #include "core/process/thread.hpp"
@@ -89,6 +90,17 @@ std::shared_ptr<BackgroundFinalization> BackgroundFinalization::start(Plan& plan
   Job job(new BackgroundFinalization(plan, std::move(options)));
   Row::add(job);
   return job;
+}
+
+void BackgroundFinalization::start_unattended(std::unique_ptr<Plan> plan,
+                                              FinalizeOptions options) noexcept {
+  try {
+    const Job job(new BackgroundFinalization(*plan, std::move(options)));
+    job->own_ = std::move(plan);
+    Row::add(job);
+  } catch (const std::exception& error) {
+    log::info(error.what());
+  }
 }
 
 bool BackgroundFinalization::move(State from, State to) {

@@ -19,6 +19,10 @@ class BackgroundFinalization {
   // here.
   static std::shared_ptr<BackgroundFinalization> start(Plan& plan, FinalizeOptions options = {});
 
+  // The same of a plan that nobody waits for: its kernels are for those to come. Never throws
+  // ALLOC_FAILED: they are made when they are wanted, then.
+  static void start_unattended(std::unique_ptr<Plan> plan, FinalizeOptions options) noexcept;
+
   bool done() const { return state_ == State::done; }
   // In a forked child: it was not over when the process was forked, and the thread that it was for
   // is the parent's.
@@ -41,6 +45,7 @@ class BackgroundFinalization {
   void run();  // on a thread of its own
   bool move(State from, State to);
 
+  std::unique_ptr<Plan> own_;  // of what nobody waits for
   Plan& plan_;
   const FinalizeOptions options_;
   const std::uint64_t generation_;

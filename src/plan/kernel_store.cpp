@@ -193,7 +193,9 @@ FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching)
       out.times.load = watch.lap();
       return out;
     } catch (const Error& error) {
-      if (found.origin == KILN_KERNEL_COMPILED || cache_mode() == CacheMode::strict) throw;
+      if (found.origin == KILN_KERNEL_COMPILED || cache_mode() == CacheMode::strict ||
+          caching == Caching::cached)
+        throw;
       const bool bundled = found.origin == KILN_KERNEL_BUNDLE;
       log::warn(cat("kernel ", found.image->key, ", a ", found.account, ", does not load (",
                     error.what(), "); ", bundled ? "looking further" : "compiling it again"));
@@ -231,11 +233,12 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
   };
   std::optional<Making> making;
   std::string reason = caching == Caching::refresh ? "refused by the driver" : "not asked for";
-  const bool looks = caching == Caching::use || caching == Caching::past_bundles;
+  const bool compiles = mode != CacheMode::strict && caching != Caching::cached;
+  const bool looks = caching != Caching::refresh && caching != Caching::bypass;
   if (looks && mode != CacheMode::off) {
-    const Layers layers = caching == Caching::use ? Layers::all : Layers::user;
+    const Layers layers = caching == Caching::past_bundles ? Layers::user : Layers::all;
     CachedKernel found = find_kernel(text.key, layers);
-    if (!found.lookup.entry && mode == CacheMode::on && text.compiler) {
+    if (!found.lookup.entry && mode == CacheMode::on && compiles && text.compiler) {
       making.emplace(kernel_cache().lock_path(text.key));
       if (std::optional<CachedKernel> made = making->wait_for_others(text.key, layers))
         found = std::move(*made);
@@ -245,13 +248,14 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
       use(std::move(found));
       return out;
     }
-    cache_counters().count_miss(found);
+    if (caching != Caching::cached) cache_counters().count_miss(found);
     reason = reason_of(found);
   }
-  if (mode == CacheMode::strict)
+  if (!compiles)
     fail(KILN_STATUS_NOT_CACHED, "kernel ", image.key, " for ", arch,
-         " is in no bundle and not in ", place_of_cache(), " (", reason,
-         "), and KILN_CACHE=strict forbids to compile it");
+         " is in no bundle and not in ", place_of_cache(), " (", reason, ")",
+         mode == CacheMode::strict ? ", and KILN_CACHE=strict forbids to compile it"
+                                   : "; it is not compiled now");
   if (!text.compiler) no_compiler(kind, text);
 
   dump(image);  // a text that does not compile is worth reading, too
@@ -272,17 +276,27 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
 }
 
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching) {
-  if (caching != Caching::use) return make_kernel(spec, device, caching);
+  if (caching != Caching::use && caching != Caching::cached)
+    return make_kernel(spec, device, caching);
   constexpr std::size_t most_kernels = 4096;
   static constinit SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> kernels(
       "loaded kernels", most_kernels);
+  const KernelIdentity identity{&device, spec};
   FoundKernel out;
-  const auto result = kernels.get({&device, spec}, [&] {
+  bool made = false;
+  if (caching == Caching::use) {
+    const auto result = kernels.get(identity, [&] {
+      out = make_kernel(spec, device, caching);
+      return out.kernel;
+    });
+    out.kernel = result.value;
+    made = result.made;
+  } else if (!(out.kernel = kernels.find(identity))) {
     out = make_kernel(spec, device, caching);
-    return out.kernel;
-  });
-  out.kernel = result.value;
-  if (!result.made) {
+    kernels.add(identity, out.kernel);
+    made = true;
+  }
+  if (!made) {
     out.origin = KILN_KERNEL_MEMORY;
     out.account = "hit in memory";
     cache_counters().count(KILN_KERNEL_MEMORY);

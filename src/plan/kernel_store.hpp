@@ -39,7 +39,8 @@ struct KernelTimes {  // milliseconds
 
 enum class Caching {
   use,           // look the kernel up, publish what had to be compiled
-  past_bundles,  // the same, but in the user's cache alone
+  cached,        // look it up, and compile nothing: NOT_CACHED where that would be needed
+  past_bundles,  // as `use`, but in the user's cache alone
   refresh,       // compile and publish, whatever is there
   bypass         // compile; look nothing up, publish nothing
 };
@@ -54,7 +55,7 @@ struct FoundImage {
 // The machine code of a spec for an architecture, from the layers of the cache or the compiler:
 // needs no GPU. Several processes that want the same new kernel share one compilation, unless its
 // maker takes longer than KILN_COMPILE_WAIT. Throws NOT_CACHED in strict mode, where nothing is
-// compiled.
+// compiled, too.
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching = Caching::use);
 
@@ -68,7 +69,8 @@ struct FoundKernel {
   std::string account;
 };
 
-// The same, loaded on a device; one compilation and one load however many threads ask at once.
+// The same, loaded on a device; one compilation and one load however many threads ask at once. With
+// Caching::cached nobody's compilation is waited for.
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use);
 
 }  // namespace kiln

@@ -32,6 +32,13 @@ Plan::Plan(std::shared_ptr<Device> device, Problem problem)
       places_(places_of(operands_of(problem_))),
       scalar_type_(kiln::scalar_type(problem_)) {}
 
+Choice Plan::choose(const Terms& terms) {
+  refusals_.clear();
+  Choice choice = choose_tuned(problem_, device_->description(), terms, refusals_);
+  record_plan(problem_, device_->description(), terms);
+  return choice;
+}
+
 void Plan::finalize(const FinalizeOptions& options) {
   if (finalized()) return;
   const auto start = std::chrono::steady_clock::now();
@@ -39,20 +46,15 @@ void Plan::finalize(const FinalizeOptions& options) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
         .count();
   };
-  refusals_.clear();
-  Choice choice = options.choice
-                      ? *options.choice
-                      : choose_tuned(problem_, device_->description(), options.terms, refusals_);
+  Choice choice = options.choice ? *options.choice : choose(options.terms);
   Proposal& proposal = choice.proposal;
   const double propose_milliseconds = elapsed();
-  if (!options.choice) record_plan(problem_, device_->description(), options.terms);
   std::vector<Step> steps;
   FoundKernel first;
   KernelTimes times;
   const auto add = [&](kiln::Step& step) {
     encode_maps(step.launch, *device_);
-    FoundKernel found =
-        load_kernel(step.kernel, *device_, options.no_cache ? Caching::bypass : Caching::use);
+    FoundKernel found = load_kernel(step.kernel, *device_, options.caching);
     times += found.times;
     steps.push_back({std::move(step.launch), found.kernel});
     if (steps.size() == 1) first = std::move(found);
@@ -146,6 +148,11 @@ void Plan::check_workspace(std::span<void* const> operands, std::span<const char
            hexadecimal(address), ", where it overlaps the handle's workspace at ",
            hexadecimal(begin), "; expected a workspace apart from every tensor");
   }
+}
+
+void Plan::ask_also(const Proposal& proposal) {
+  alignment_ = std::max(alignment_, proposal.kernel.alignment);
+  workspace_bytes_ = std::max(workspace_bytes_, proposal.workspace);
 }
 
 const KernelSpec& Plan::spec() const { return kernel().image->spec; }

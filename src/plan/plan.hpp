@@ -18,7 +18,7 @@ namespace kiln {
 
 struct FinalizeOptions {
   Terms terms{};
-  bool no_cache = false;  // compile afresh: neither memory nor disk is asked, and neither gains
+  Caching caching = Caching::use;
   std::optional<Choice> choice{};  // made already: nothing is chosen, nor recorded
 };
 
@@ -38,8 +38,10 @@ class Plan {
 
   Plan(std::shared_ptr<Device> device, Problem problem);
 
-  // Chooses the engine, generates the source, finds or compiles the kernel, loads it. Throws
-  // NOT_SUPPORTED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED; the plan then stays unfinalized.
+  // Chooses the engine and its kernel, and records the plan. Throws NOT_SUPPORTED.
+  Choice choose(const Terms& terms);
+  // Chooses, generates the source, finds or compiles the kernel, loads it. Throws NOT_SUPPORTED,
+  // NOT_CACHED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED; the plan then stays unfinalized.
   void finalize(const FinalizeOptions& options = {});
   bool finalized() const { return !steps_.empty(); }
 
@@ -62,7 +64,11 @@ class Plan {
   std::span<const Step> steps() const { return steps_; }
   const LaunchSpec& launch() const { return steps_.front().launch; }     // of the first step
   const LoadedKernel& kernel() const { return *steps_.front().kernel; }  // of the first step
-  std::size_t workspace_bytes() const { return workspace_bytes_; }       // that execute() needs
+  // What execute() asks of operands and of workspace.
+  std::size_t alignment() const { return alignment_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  // From here on execute() asks for what another plan with this proposal asks for, too.
+  void ask_also(const Proposal& proposal);
   kilnKernelOrigin_t origin() const { return origin_; }
   const KernelTimes& times() const { return times_; }
   double finalize_milliseconds() const { return finalize_milliseconds_; }

@@ -2,10 +2,12 @@
 // once, one makes it and the others wait.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "core/process/per_process.hpp"
 
@@ -21,6 +23,28 @@ class SingleFlight {
     std::shared_ptr<const Value> value;
     bool made;  // by this call
   };
+
+  // The value, if somebody has made it. Never waits.
+  std::shared_ptr<const Value> find(const Key& key) {
+    const auto table = table_.lock();
+    const auto slot = table->slots.find(key);
+    if (slot == table->slots.end() ||
+        slot->second.future.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+      return nullptr;
+    slot->second.last_use = ++table->clock;
+    return slot->second.future.get();
+  }
+
+  // Keeps what the caller has made, unless another one is there or is being made.
+  void add(const Key& key, std::shared_ptr<const Value> value) {
+    std::promise<std::shared_ptr<const Value>> promise;
+    promise.set_value(std::move(value));
+    const auto table = table_.lock();
+    auto [slot, inserted] = table->slots.try_emplace(key);
+    if (!inserted) return;
+    slot->second = {promise.get_future().share(), ++table->clock};
+    evict(table->slots);
+  }
 
   // make() returns a shared_ptr<const Value> and runs outside the lock. If it throws, everyone who
   // waited gets the exception, and the next to ask tries again.

@@ -53,6 +53,7 @@ int kiln_test_declared_functions(const any_function** functions) {
       (any_function)kilnSetActivationDescriptor,
       (any_function)kilnGetActivationDescriptor,
       (any_function)kilnFinalizePlan,
+      (any_function)kilnSetPlanStandIn,
       (any_function)kilnStartFinalizePlan,
       (any_function)kilnPollFinalizePlan,
       (any_function)kilnWaitFinalizePlan,

@@ -31,7 +31,7 @@ int do_what_is_possible(int number) {
   bool wrong = false;
   const auto right = [&](const Work& work) { return !(wrong = !work.right()); };
   kilnHandle_t handle = nullptr;
-  kilnPlan_t plan = nullptr, background = nullptr;
+  kilnPlan_t plan = nullptr, background = nullptr, at_once = nullptr;
   Work work(number);
   static_cast<void>(
       ok(work.status()) && ok(kilnCreate(&handle, KILN_DEVICE_HOST, 0)) &&             // 2
@@ -39,10 +39,13 @@ int do_what_is_possible(int number) {
       ok(kilnFinalizePlan(plan)) && ok(work.execute(handle, plan)) && right(work) &&   // 6
       ok(work.plan(handle, &background)) && ok(kilnStartFinalizePlan(background)) &&   // 8
       ok(kilnWaitFinalizePlan(background)) && ok(work.execute(handle, background)) &&  // 10
-      right(work));
+      right(work) && ok(work.plan(handle, &at_once)) &&
+      ok(kilnSetPlanStandIn(at_once, KILN_STAND_IN_ANY)) &&  // 12
+      ok(kilnStartFinalizePlan(at_once)) && ok(kilnWaitFinalizePlan(at_once)) &&
+      ok(work.execute(handle, at_once)) && right(work));
   const bool says_why = status == KILN_STATUS_SUCCESS || *kilnGetLastErrorMessage() != '\0';
-  for (const kilnStatus_t end :
-       {kilnDestroyPlan(background), kilnDestroyPlan(plan), kilnDestroy(handle)})
+  for (const kilnStatus_t end : {kilnDestroyPlan(at_once), kilnDestroyPlan(background),
+                                 kilnDestroyPlan(plan), kilnDestroy(handle)})
     if (end != KILN_STATUS_SUCCESS) return 50;
   return is_tolerable(status) && !wrong && says_why ? 0 : step;
 }

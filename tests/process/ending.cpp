@@ -1,4 +1,5 @@
-// A program that ends while 30 plans are being finalized in the background.
+// A program that ends while 30 plans are being finalized in the background, one of which has a
+// stand-in.
 //
 //   ending HOW MICROSECONDS KERNELS
 //
@@ -23,10 +24,11 @@ constexpr int plans = 30;
 std::vector<std::unique_ptr<test::Work>> works;
 kilnHandle_t handle = nullptr;
 
-kilnPlan_t start(int number) {
+kilnPlan_t start(int number, kilnStandIn_t stand_in = KILN_STAND_IN_NONE) {
   kilnPlan_t plan = nullptr;
   works.push_back(std::make_unique<test::Work>(number));
   if (works.back()->plan(handle, &plan) != KILN_STATUS_SUCCESS ||
+      kilnSetPlanStandIn(plan, stand_in) != KILN_STATUS_SUCCESS ||
       kilnStartFinalizePlan(plan) != KILN_STATUS_SUCCESS)
     std::_Exit(3);
   return plan;
@@ -45,7 +47,10 @@ int main(int count, char** arguments) {
     });
   }
   if (kilnCreate(&handle, KILN_DEVICE_HOST, 0) != KILN_STATUS_SUCCESS) return 2;
-  for (int i = 0; i < plans; ++i) start(100 + i % kernels);
+  for (int i = 1; i < plans; ++i) start(100 + i % kernels);
+  const kilnPlan_t at_once = start(100, KILN_STAND_IN_ANY);
+  if (works.back()->execute(handle, at_once) != KILN_STATUS_SUCCESS || !works.back()->right())
+    std::_Exit(5);
   usleep(static_cast<useconds_t>(std::atoi(arguments[2])));
   if (how == "exit" || how == "last") std::exit(0);
   if (how == "quick_exit") std::quick_exit(0);

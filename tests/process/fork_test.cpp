@@ -147,6 +147,38 @@ BOOST_AUTO_TEST_CASE(while_threads_finalize_plans) {
   kilnDestroy(handle);
 }
 
+// What a plan has beside its own kernel is whole: the child goes on with it.
+BOOST_AUTO_TEST_CASE(while_a_stand_in_serves) {
+  kilnHandle_t handle = nullptr;
+  BOOST_REQUIRE(kilnCreate(&handle, KILN_DEVICE_HOST, 0) == KILN_STATUS_SUCCESS);
+  Work work(5);
+  kilnPlan_t quick = nullptr, plan = nullptr;
+  BOOST_REQUIRE(work.plan(handle, &quick) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnSetPlanEngine(quick, "direct") == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnFinalizePlan(quick) == KILN_STATUS_SUCCESS);  // so that it is there
+  BOOST_REQUIRE(work.plan(handle, &plan) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnSetPlanStandIn(plan, KILN_STAND_IN_ANY) == KILN_STATUS_SUCCESS);
+  make_compiler_slow(true);
+  BOOST_TEST(kilnStartFinalizePlan(plan) == KILN_STATUS_SUCCESS);
+  wait_until_compiler_begins();
+  make_compiler_slow(false);
+  const int end = in_child(long_enough, [&] {
+    int done = -1;
+    if (work.execute(handle, plan) != KILN_STATUS_SUCCESS || !work.right()) return 1;
+    if (kilnPollFinalizePlan(plan, &done) != KILN_STATUS_NOT_INITIALIZED || done != 1) return 2;
+    if (kilnStartFinalizePlan(plan) != KILN_STATUS_NOT_INITIALIZED) return 3;
+    if (work.execute(handle, plan) != KILN_STATUS_SUCCESS || !work.right()) return 4;
+    return kilnDestroyPlan(plan) == KILN_STATUS_SUCCESS ? 0 : 5;
+  });
+  BOOST_TEST(end == 0);
+  BOOST_TEST(kilnWaitFinalizePlan(plan) == KILN_STATUS_SUCCESS);
+  BOOST_TEST(work.execute(handle, plan) == KILN_STATUS_SUCCESS);
+  BOOST_TEST(work.right());
+  for (const kilnPlan_t each : {plan, quick})
+    BOOST_TEST(kilnDestroyPlan(each) == KILN_STATUS_SUCCESS);
+  kilnDestroy(handle);
+}
+
 // NVRTC cannot be used in a child that was forked meanwhile. The child is told so, and does not
 // hang.
 BOOST_AUTO_TEST_CASE(while_nvrtc_compiles) {

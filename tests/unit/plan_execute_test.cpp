@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
+#include <random>
 
 #include "core/error.hpp"
 #include "plan/plan.hpp"
@@ -89,7 +90,7 @@ struct Fixture {
   Plan finalized(std::int64_t batch) {
     Plan plan(device, pointwise(batch));
     FinalizeOptions options;
-    options.no_cache = true;
+    options.caching = Caching::bypass;
     plan.finalize(options);
     return plan;
   }
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(steps_and_workspace) {
   const auto large = std::make_shared<RecordingDevice>(132);
   const Problem sum = make_reduction(KILN_REDUCE_SUM, dense(4, 64, 64, 64), dense(1, 1, 1, 1));
   FinalizeOptions options;
-  options.no_cache = true;
+  options.caching = Caching::bypass;
   Plan alone(large, sum);
   alone.finalize(options);
   BOOST_TEST(alone.steps().size() == 1u);
@@ -225,6 +226,54 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused_before_the_launch) {
     return error.status() == KILN_STATUS_NOT_INITIALIZED;
   });
   BOOST_TEST(device->last.count == 0);
+}
+
+// What a stand-in accepts, the kernel that takes over accepts as well.
+BOOST_AUTO_TEST_CASE(a_plan_can_ask_for_what_another_one_asks_for) {
+  Plan plan = finalized(2);
+  Proposal other;
+  other.kernel.alignment = 16;
+  other.workspace = 32;
+  plan.ask_also(other);
+  BOOST_TEST(plan.alignment() == 16u);
+  BOOST_TEST(plan.workspace_bytes() == 32u);
+  alignas(64) std::array<float, 8> lent{};
+  BOOST_CHECK_EXCEPTION(plan.execute(operands, {}, nullptr), Error, is_bad_param);
+  auto unaligned = operands;
+  unaligned[0] = x.data() + 1;
+  BOOST_CHECK_EXCEPTION(plan.execute(unaligned, {}, nullptr, {}, {lent.data(), 32}), Error,
+                        is_bad_param);
+  BOOST_TEST(device->last.count == 0);
+  plan.execute(operands, {}, nullptr, {}, {lent.data(), 32});
+  BOOST_TEST(device->last.count == 1);
+  plan.ask_also(Proposal());  // nothing less
+  BOOST_TEST(plan.alignment() == 16u);
+  BOOST_TEST(plan.workspace_bytes() == 32u);
+}
+
+BOOST_AUTO_TEST_CASE(from_caches_alone) {
+  static std::random_device random;  // a kernel that nobody has: the distance between images
+  ConvolutionProblem problem = pointwise(2);
+  problem.x_strides[0] += 1 + random() % 1'000'000;
+  const FinalizeOptions cached{.caching = Caching::cached};
+  const auto not_cached = [](const Error& error) {
+    return error.status() == KILN_STATUS_NOT_CACHED;
+  };
+  Plan plan(device, problem);
+  BOOST_CHECK_EXCEPTION(plan.finalize(cached), Error, not_cached);
+  BOOST_TEST(!plan.finalized());
+  Plan compiled(device, problem);
+  compiled.finalize();
+  BOOST_TEST((compiled.origin() == KILN_KERNEL_COMPILED));
+  plan.finalize(cached);
+  BOOST_TEST((plan.origin() == KILN_KERNEL_MEMORY));
+  if (cache_mode() != CacheMode::on) return;
+  const auto other = std::make_shared<RecordingDevice>();  // which has loaded nothing
+  for (const kilnKernelOrigin_t origin : {KILN_KERNEL_DISK, KILN_KERNEL_MEMORY}) {
+    Plan again(other, problem);
+    again.finalize(cached);
+    BOOST_TEST((again.origin() == origin));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -64,8 +64,8 @@ std::vector<Row> Runner::latency(const Case& item) {
   Plan plan(device_, item.problem);
   plan.finalize();
   const std::string kernel = cat(plan.spec().engine, " ", plan.spec().tile);
-  add("kiln", "plan, compiled", times_of_runs(5, [&] { return planned({.no_cache = true}); }),
-      kernel);
+  add("kiln", "plan, compiled",
+      times_of_runs(5, [&] { return planned({.caching = Caching::bypass}); }), kernel);
   const DeviceDescription& description = device_->description();
   bool from_disk = true;
   const Times disk = times_of_runs(15, [&] {

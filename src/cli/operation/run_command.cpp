@@ -155,8 +155,9 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add_terms_options(command, settings.finalize.terms);
-  command.add_flag("--no-cache", settings.finalize.no_cache,
-                   "Compile afresh; ask no cache and leave nothing in it");
+  command.add_flag_callback(
+      "--no-cache", [options] { options->settings.finalize.caching = Caching::bypass; },
+      "Compile afresh; ask no cache and leave nothing in it");
   command.add_option("--seed", settings.seed, "Of the random data (default: a fresh one)");
   command.add_flag("--json", options->json, "One object a line; the counts go to standard error");
   command.callback([options, &run_command] {
