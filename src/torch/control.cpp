@@ -83,6 +83,7 @@ void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic, int a
 
 void kilnTorchSetPolicy(int policy) { set_policy(static_cast<Policy>(policy)); }
 void kilnTorchSetThreadPolicy(int policy) { set_thread_policy(policy); }
+void kilnTorchSetStandIn(int allowed) { set_stand_in(static_cast<kilnStandIn_t>(allowed)); }
 void kilnTorchSetNativeError(const char* text) { set_native_error(text); }
 
 void kilnTorchUseChoices(const char* path, int writable, const char* context) {
@@ -94,7 +95,9 @@ void kilnTorchClear(void) { clear_table(); }
 
 void kilnTorchWait(void) {
   for (const auto& entry : all_entries()) {
-    if (entry->state() == PlanEntry::State::compiling) entry->finalize(nullptr);
+    using State = PlanEntry::State;
+    if (entry->state() == State::compiling || entry->state() == State::standing_in)
+      entry->finalize(nullptr);
   }
 }
 

@@ -36,6 +36,9 @@ KILN_TORCH_API void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deter
 KILN_TORCH_API void kilnTorchSetPolicy(int policy);
 KILN_TORCH_API void kilnTorchSetThreadPolicy(int policy);
 
+/* What may stand in for a kernel that compiles under the policy `background`: a kilnStandIn_t. */
+KILN_TORCH_API void kilnTorchSetStandIn(int allowed);
+
 /* The text of the exception of a native call on this thread. */
 KILN_TORCH_API void kilnTorchSetNativeError(const char* text);
 

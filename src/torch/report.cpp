@@ -18,6 +18,7 @@ const char* text_of(PlanEntry::State state) {
   switch (state) {
     case PlanEntry::State::fresh: return "not made";
     case PlanEntry::State::compiling: return "compiling";
+    case PlanEntry::State::standing_in: return "standing in";
     case PlanEntry::State::ready: return "ready";
     case PlanEntry::State::refused: return "refused";
   }
@@ -44,6 +45,7 @@ std::string report() {
         {"b", sizes_text(r.b.sizes, r.rank)},
         {"state", text_of(f.state)},
         {"served", f.served},
+        {"stand_in", f.stood_in},
         {"native", f.native},
         {"why", f.why},
         {"problem", f.problem},

@@ -60,7 +60,8 @@ void shrink(Table& t) {
 // A captured CUDA graph, or the GPU itself, may still run a kernel that its plan has loaded. No
 // event tells when that is over, so such a plan stays for the life of the process.
 PlanEntry::~PlanEntry() {
-  if (request.device_kind != KILN_DEVICE_CUDA || state() != State::ready) kilnDestroyPlan(plan_);
+  const bool has_run = state() == State::ready || had_stand_in_;
+  if (request.device_kind != KILN_DEVICE_CUDA || !has_run) kilnDestroyPlan(plan_);
 }
 
 bool PlanEntry::make_plan(kilnHandle_t handle) {
@@ -78,19 +79,30 @@ void PlanEntry::finish(kilnStatus_t status) {
 
 void PlanEntry::finalize(kilnHandle_t handle) {
   const std::scoped_lock lock(mutex_);
-  if (state() == State::compiling) return finish(kilnWaitFinalizePlan(plan_));
+  if (state() == State::compiling || state() == State::standing_in)
+    return finish(kilnWaitFinalizePlan(plan_));
   if (state() == State::fresh && make_plan(handle)) finish(kilnFinalizePlan(plan_));
 }
 
-void PlanEntry::finalize_in_background(kilnHandle_t handle) {
+void PlanEntry::finalize_in_background(kilnHandle_t handle, kilnStandIn_t stand_in) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  if (state() == State::fresh && make_plan(handle)) {
-    const kilnStatus_t status = kilnStartFinalizePlan(plan_);
-    if (status != KILN_STATUS_SUCCESS) return finish(status);
-    state_.store(State::compiling, std::memory_order_release);
-  }
-  if (state() != State::compiling) return;
+  if (state() == State::fresh && make_plan(handle)) start(stand_in);
+  if (state() == State::compiling || state() == State::standing_in) poll();
+}
+
+void PlanEntry::start(kilnStandIn_t stand_in) {
+  kilnStatus_t status = kilnSetPlanStandIn(plan_, stand_in);
+  if (status == KILN_STATUS_SUCCESS) status = kilnStartFinalizePlan(plan_);
+  if (status != KILN_STATUS_SUCCESS) return finish(status);
+  kilnPlanInfo_t info{};
+  info.structSize = sizeof info;
+  had_stand_in_ = stand_in != KILN_STAND_IN_NONE &&
+                  kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS && info.standIn != 0;
+  state_.store(had_stand_in_ ? State::standing_in : State::compiling, std::memory_order_release);
+}
+
+void PlanEntry::poll() {
   int done = 0;
   const kilnStatus_t status = kilnPollFinalizePlan(plan_, &done);
   if (done != 0 || status != KILN_STATUS_SUCCESS) finish(status);
@@ -125,6 +137,7 @@ PlanEntry::Facts PlanEntry::facts() const {
   Facts f{};
   f.state = state();
   f.served = served_.load();
+  f.stood_in = stood_in_.load();
   f.native = native_.load();
   f.why = why_;
   if (f.state == State::fresh && f.native > 0) f.why = "the policy is native";
@@ -132,7 +145,7 @@ PlanEntry::Facts PlanEntry::facts() const {
   if (f.state == State::ready) add_measurements(f);
   if (plan_ == nullptr) return f;
   f.problem = text_of(plan_, KILN_PLAN_PROBLEM);
-  if (f.state != State::ready) return f;
+  if (f.state != State::ready && f.state != State::standing_in) return f;
   f.engine = text_of(plan_, KILN_PLAN_ENGINE);
   f.tile = text_of(plan_, KILN_PLAN_TILE);
   f.architecture = text_of(plan_, KILN_PLAN_ARCHITECTURE);

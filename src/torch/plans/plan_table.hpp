@@ -17,7 +17,8 @@ namespace kiln::torch {
 
 class PlanEntry {
  public:
-  enum class State : std::uint8_t { fresh, compiling, ready, refused };
+  // standing_in: Kiln's stand-in executes the plan while its own kernel is being compiled.
+  enum class State : std::uint8_t { fresh, compiling, standing_in, ready, refused };
 
   explicit PlanEntry(const PlanRequest& wanted) : request(wanted) {}
   PlanEntry(const PlanEntry&) = delete;
@@ -27,13 +28,15 @@ class PlanEntry {
   const PlanRequest request;
 
   State state() const { return state_.load(std::memory_order_acquire); }
+  bool executable() const { return state() == State::ready || state() == State::standing_in; }
   // Makes the plan if that has not begun, and waits for its kernel. Any number of threads may call
   // it; one makes the plan. Afterwards the state is ready or refused.
   void finalize(kilnHandle_t handle);
-  // Starts that on a thread of Kiln's, or looks whether it is over. Never waits.
-  void finalize_in_background(kilnHandle_t handle);
+  // Starts that on a thread of Kiln's, with what may stand in meanwhile, or looks whether it is
+  // over. Waits for no compiler, unless KILN_STAND_IN_ANY needs it.
+  void finalize_in_background(kilnHandle_t handle, kilnStandIn_t stand_in);
   void refuse(std::string why);
-  kilnPlan_t plan() const { return plan_; }  // only when ready
+  kilnPlan_t plan() const { return plan_; }  // only when executable
 
   // The call site that computes these results together, the first of which is this entry's; made
   // when first asked for.
@@ -41,15 +44,19 @@ class PlanEntry {
   // Tells which call site has timed this entry's result among others, for facts().
   void show(std::shared_ptr<CallSite> site);
 
-  void count(bool served) { (served ? served_ : native_).fetch_add(1, std::memory_order_relaxed); }
+  // A call that Kiln served, or PyTorch.
+  void count(bool served) {
+    (served ? served_ : native_).fetch_add(1, std::memory_order_relaxed);
+    if (served && state() == State::standing_in) stood_in_.fetch_add(1, std::memory_order_relaxed);
+  }
   void touch(std::uint64_t now) { last_use_.store(now, std::memory_order_relaxed); }
   std::uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
 
   // What report() tells.
   struct Facts {
     State state;
-    std::uint64_t served, native;
-    std::string why;      // it is not Kiln's; "" if it is
+    std::uint64_t served, stood_in, native;  // stood_in: of those served, by the stand-in
+    std::string why;                         // it is not Kiln's; "" if it is
     std::string problem;  // the line that the program kiln takes; "" where there is no plan
     std::string engine, tile, origin, architecture;
     double finalize_ms = 0, compile_ms = 0;
@@ -62,17 +69,20 @@ class PlanEntry {
 
  private:
   bool make_plan(kilnHandle_t handle);
+  void start(kilnStandIn_t stand_in);
+  void poll();
   void finish(kilnStatus_t status);
   void add_measurements(Facts& facts) const;
 
   mutable std::mutex mutex_;  // guards what is not atomic until the state is ready or refused
   kilnPlan_t plan_ = nullptr;
+  bool had_stand_in_ = false;
   std::string why_;
   mutable std::mutex sites_mutex_;
   std::array<std::shared_ptr<CallSite>, 8> sites_;  // by results
   std::shared_ptr<CallSite> shown_;
   std::atomic<State> state_{State::fresh};
-  std::atomic<std::uint64_t> served_{0}, native_{0}, last_use_{0};
+  std::atomic<std::uint64_t> served_{0}, stood_in_{0}, native_{0}, last_use_{0};
 };
 
 // The plans of a call's results, in their order; null: not asked for. One at least is there.

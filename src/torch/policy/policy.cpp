@@ -13,6 +13,7 @@ namespace kiln::torch {
 namespace {
 
 std::atomic<Policy> global_policy{Policy::wait};
+std::atomic<kilnStandIn_t> allowed_stand_in{KILN_STAND_IN_QUICK};
 thread_local int thread_policy = -1;
 
 struct LayerPolicies {
@@ -30,6 +31,8 @@ LayerPolicies& layers() {
 void set_policy(Policy policy) { global_policy.store(policy); }
 
 void set_thread_policy(int policy) { thread_policy = policy; }
+
+void set_stand_in(kilnStandIn_t allowed) { allowed_stand_in.store(allowed); }
 
 std::uint64_t layer_of(const Tensor& x, const Tensor& w, const Geometry& g) {
   std::uint64_t hash = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(x.type());
@@ -76,11 +79,12 @@ bool kiln_can(PlanEntry& entry, kilnHandle_t handle, Policy policy) {
   using State = PlanEntry::State;
   if (policy == Policy::native || entry.state() == State::refused) return false;
   if (entry.state() == State::ready) return true;
+  const bool background = policy == Policy::background;
   if (policy == Policy::wait)
     entry.finalize(handle);
   else
-    entry.finalize_in_background(handle);
-  return entry.state() == State::ready;
+    entry.finalize_in_background(handle, background ? allowed_stand_in.load() : KILN_STAND_IN_NONE);
+  return background ? entry.executable() : entry.state() == State::ready;
 }
 
 namespace {

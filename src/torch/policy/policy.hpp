@@ -10,7 +10,7 @@ namespace kiln::torch {
 
 enum class Policy : std::int32_t {
   wait,        // a new shape waits for its kernel: the same bits from the first call on
-  background,  // native until the kernel is there
+  background,  // Kiln's stand-in until the kernel is there, and where there is none, native
   measure,     // then both are timed once, and the cheaper one stays
   native       // PyTorch's own
 };
@@ -18,6 +18,8 @@ enum class Policy : std::int32_t {
 void set_policy(Policy policy);
 // Of the calling thread, until it is taken back with -1.
 void set_thread_policy(int policy);
+// What may stand in under the policy `background`, for plans that are made from here on.
+void set_stand_in(kilnStandIn_t allowed);
 
 // What tells layers apart whichever pass they are in: types and sizes of input and filter, and the
 // geometry. A policy that a forward call had by its thread holds for the gradients of that layer,

@@ -14,6 +14,7 @@ from . import _flags, _native
 from ._extension import extension, must
 
 POLICIES = {"wait": 0, "background": 1, "measure": 2, "native": 3}
+STAND_INS = {"none": 1500, "quick": 1501, "any": 1502}
 _KEYS = {"cuda": "CUDA", "cpu": "CPU"}
 _enabled: Set[str] = set()
 
@@ -55,18 +56,24 @@ def enable(
     bundle: Optional[Union[str, os.PathLike]] = None,
     strict: bool = False,
     plans: Optional[int] = None,
+    stand_in: Optional[str] = None,
 ) -> None:
     """Makes the convolutions of PyTorch Kiln's, in this process.
 
     policy: ``"wait"`` (the default at first) compiles a new shape's kernel before its first call
-        returns; ``"background"`` computes natively until the kernel is there; ``"measure"`` also
-        times both once and keeps the faster one; ``"native"`` leaves all to PyTorch. None keeps
-        what was set before.
+        returns; ``"background"`` computes by a stand-in of Kiln's until the kernel is there, and
+        natively where there is none; ``"measure"`` computes natively until then, times both once
+        and keeps the faster one; ``"native"`` leaves all to PyTorch. None keeps what was set
+        before.
     devices: ``"cuda"``, or ``"cpu"``: the host device, for tests without a GPU, hundreds of times
         slower than PyTorch.
     bundle: a file of ``prewarm()`` to take kernels from.
     strict: compile nothing: what is in neither bundle nor cache stays native.
     plans: how many plans are kept; 4096 at first.
+    stand_in: of plans that are made from here on, what may stand in under ``"background"``:
+        ``"quick"`` (at first), a kernel that serves every shape, needs no compiler, and is
+        estimated to take at most 3 times as long as the plan's own; ``"any"``, whatever there is,
+        however slow, compiled first if need be; ``"none"``.
 
     May be called again, to change any of it. ``bundle`` and ``strict`` set the environment variables
     KILN_BUNDLE_PATH and KILN_CACHE, which libkiln reads when it makes its first plan.
@@ -74,6 +81,8 @@ def enable(
     """
     names = _device_names(devices)
     number = None if policy is None else policy_number(policy)
+    if stand_in is not None and stand_in not in STAND_INS:
+        raise ValueError(f"stand_in is {stand_in!r}; expected one of {', '.join(STAND_INS)}")
     if plans is not None and plans < 1:
         raise ValueError(f"plans is {plans}; expected at least 1")
     if bundle is not None:
@@ -89,6 +98,8 @@ def enable(
         use_choices()
     if number is not None:
         library.kilnTorchSetPolicy(number)
+    if stand_in is not None:
+        library.kilnTorchSetStandIn(STAND_INS[stand_in])
     if plans is not None:
         library.kilnTorchSetCapacity(plans)
     for name in names:

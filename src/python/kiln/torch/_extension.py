@@ -35,6 +35,7 @@ def extension() -> ctypes.CDLL:
         "SetFlags": [ctypes.c_int] * 4,
         "SetPolicy": [ctypes.c_int],
         "SetThreadPolicy": [ctypes.c_int],
+        "SetStandIn": [ctypes.c_int],
         "SetNativeError": [text],
         "UseChoices": [text, ctypes.c_int, text],
         "SetCapacity": [ctypes.c_uint64],

@@ -10,6 +10,7 @@ _COLUMNS = (
     ("pass", "pass"),
     ("problem", "problem"),
     ("served", "Kiln"),
+    ("stand_in", "stand-in"),
     ("native", "native"),
     ("engine", "engine"),
     ("compile_ms", "compile ms"),
