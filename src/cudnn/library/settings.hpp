@@ -9,7 +9,7 @@ namespace kiln::cudnn {
 
 enum class Policy {
   wait,       // a new problem waits for its kernel
-  background  // a quick kernel runs while the better one compiles
+  background  // a stand-in runs while the kernel compiles
 };
 
 struct Settings {

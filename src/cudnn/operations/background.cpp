@@ -5,57 +5,58 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/log/log.hpp"
 #include "core/process/per_process.hpp"
+#include "core/text.hpp"
 #include "cudnn/library/status.hpp"
 
 namespace kiln::cudnn {
 namespace {
 
-// The two plans of a problem. They are never destroyed: a kernel of theirs may be running.
+// The plan of a problem. It is never destroyed: a kernel of it may be running.
 class Entry {
  public:
-  // The plan to execute now.
+  // The plan, which can be executed now: by its own kernel, or by its stand-in.
   kilnPlan_t plan_for(const ConvolutionCall& call) {
-    if (kilnPlan_t ready = ready_.load(std::memory_order_acquire)) return ready;
+    if (kilnPlan_t settled = settled_.load(std::memory_order_acquire)) return settled;
     const std::lock_guard lock(mutex_);
-    if (kilnPlan_t ready = ready_.load(std::memory_order_relaxed)) return ready;
-    if (better_ == nullptr) better_ = create_plan(call);
-    if (!started_) must(kilnStartFinalizePlan(better_));
-    started_ = true;
+    if (kilnPlan_t settled = settled_.load(std::memory_order_relaxed)) return settled;
+    if (!started_) start(call);
     int done = 0;
-    const kilnStatus_t status = kilnPollFinalizePlan(better_, &done);
-    if (done == 0) {
-      if (kilnPlan_t quick = quick_plan(call)) return quick;
-      return finish(kilnWaitFinalizePlan(better_));
-    }
-    return finish(status);
+    const kilnStatus_t status = kilnPollFinalizePlan(plan_, &done);
+    if (done != 0) return finish(status);
+    return executable_ ? plan_ : finish(kilnWaitFinalizePlan(plan_));
   }
 
  private:
+  void start(const ConvolutionCall& call) {
+    if (plan_ == nullptr) {
+      plan_ = create_plan(call);
+      must(kilnSetPlanStandIn(plan_, KILN_STAND_IN_ANY));
+    }
+    must(kilnStartFinalizePlan(plan_));
+    started_ = true;
+    kilnPlanInfo_t info{};
+    info.structSize = sizeof info;
+    executable_ = kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS;
+  }
+
+  // A plan whose own kernel cannot be made is executed by its stand-in for good; where it has none
+  // the next call tries again.
   kilnPlan_t finish(kilnStatus_t status) {
-    started_ = false;  // after a failure the next call tries again
-    must(status);
-    ready_.store(better_, std::memory_order_release);
-    return better_;
+    started_ = false;
+    if (status != KILN_STATUS_SUCCESS && executable_)
+      log::warn(cat("a convolution stays with its stand-in: ", kilnGetLastErrorMessage()));
+    else
+      must(status);
+    settled_.store(plan_, std::memory_order_release);
+    return plan_;
   }
 
-  // Null where no engine compiles quickly.
-  kilnPlan_t quick_plan(const ConvolutionCall& call) {
-    if (quick_ != nullptr || no_quick_) return quick_;
-    kilnPlan_t plan = create_plan(call);
-    const char* const engine = call.pass == Pass::backward_filter ? "wgrad_direct" : "direct";
-    if (kilnSetPlanEngine(plan, engine) == KILN_STATUS_SUCCESS &&
-        kilnFinalizePlan(plan) == KILN_STATUS_SUCCESS)
-      return quick_ = plan;
-    kilnDestroyPlan(plan);
-    no_quick_ = true;
-    return nullptr;
-  }
-
-  std::mutex mutex_;  // held while the quick kernel compiles, never for an execution
-  std::atomic<kilnPlan_t> ready_{nullptr};
-  kilnPlan_t better_ = nullptr, quick_ = nullptr;
-  bool started_ = false, no_quick_ = false;
+  std::mutex mutex_;  // held while the stand-in's kernel compiles, never for an execution
+  std::atomic<kilnPlan_t> settled_{nullptr};
+  kilnPlan_t plan_ = nullptr;
+  bool started_ = false, executable_ = false;
 };
 
 using Table = std::unordered_map<std::string, std::unique_ptr<Entry>>;

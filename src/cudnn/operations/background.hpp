@@ -1,5 +1,5 @@
-// The policy `background`: a new problem runs by a kernel that compiles in a moment, until the one
-// that Kiln would choose is compiled.
+// The policy `background`: a new problem runs by a stand-in, until the kernel that Kiln would
+// choose is compiled.
 #pragma once
 
 #include "cudnn/operations/convolution_call.hpp"
