@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
   BOOST_TEST((engines_of(plan) == engines));
 }
 
-// What setting an engine is for: an answer at once, while the better kernel is made.
+// Two plans of the same descriptors: one answers while the better kernel of the other is made.
 BOOST_AUTO_TEST_CASE(direct_serves_while_the_plan_compiles) {
   const TestHandle handle;
   const Case<float> c(layer());

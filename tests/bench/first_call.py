@@ -336,7 +336,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    warm = 3 if options.tiny else 12  # shapes of no contestant, which load what is loaded once
+    warm = 3 if options.tiny else 60  # shapes of no contestant, which load what is loaded once
     if options.run:
         every = shapes(options.seed, warm + options.first + options.count, options.tiny)
         RUNS[options.run](every[warm + options.first:], every[:warm])
