@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "core/error.hpp"
+#include "plan/background.hpp"
 #include "plan/plan.hpp"
 #include "support/allocation_count.hpp"
 
@@ -97,6 +100,17 @@ struct Fixture {
 };
 
 bool is_bad_param(const Error& error) { return error.status() == KILN_STATUS_BAD_PARAM; }
+bool is_not_cached(const Error& error) { return error.status() == KILN_STATUS_NOT_CACHED; }
+
+const FinalizeOptions cached{.caching = Caching::cached};
+
+// Of a kernel that nobody has: the distance between images is chance.
+ConvolutionProblem new_kernel() {
+  static std::random_device random;
+  ConvolutionProblem problem = pointwise(2);
+  problem.x_strides[0] += 1 + random() % 1'000'000;
+  return problem;
+}
 
 }  // namespace
 
@@ -252,15 +266,9 @@ BOOST_AUTO_TEST_CASE(a_plan_can_ask_for_what_another_one_asks_for) {
 }
 
 BOOST_AUTO_TEST_CASE(from_caches_alone) {
-  static std::random_device random;  // a kernel that nobody has: the distance between images
-  ConvolutionProblem problem = pointwise(2);
-  problem.x_strides[0] += 1 + random() % 1'000'000;
-  const FinalizeOptions cached{.caching = Caching::cached};
-  const auto not_cached = [](const Error& error) {
-    return error.status() == KILN_STATUS_NOT_CACHED;
-  };
+  const ConvolutionProblem problem = new_kernel();
   Plan plan(device, problem);
-  BOOST_CHECK_EXCEPTION(plan.finalize(cached), Error, not_cached);
+  BOOST_CHECK_EXCEPTION(plan.finalize(cached), Error, is_not_cached);
   BOOST_TEST(!plan.finalized());
   Plan compiled(device, problem);
   compiled.finalize();
@@ -274,6 +282,20 @@ BOOST_AUTO_TEST_CASE(from_caches_alone) {
     again.finalize(cached);
     BOOST_TEST((again.origin() == origin));
   }
+}
+
+BOOST_AUTO_TEST_CASE(kernels_that_nobody_waits_for_are_there_later) {
+  const ConvolutionProblem problem = new_kernel();
+  BackgroundFinalization::start_unattended(std::make_unique<Plan>(device, problem), {});
+  Plan plan(device, problem);
+  for (int i = 0; i < 6000 && !plan.finalized(); ++i) try {
+      plan.finalize(cached);
+    } catch (const Error& error) {
+      BOOST_TEST_REQUIRE(is_not_cached(error), error.what());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  BOOST_TEST_REQUIRE(plan.finalized());
+  BOOST_TEST((plan.origin() != KILN_KERNEL_COMPILED));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
