@@ -9,6 +9,7 @@
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
+#include "engines/conv/direct/wgrad_depthwise_fma.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
@@ -65,13 +66,14 @@ std::span<const Engine* const> engines() {
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
           ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
-          WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine,
-          WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine, WgradDenseNhwcWgmmaEngine,
-          WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine, WgradNhwcMmaEngine,
-          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
-          WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
-          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
-          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
+          WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
+          WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
+          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine,
+          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine,
+          PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine,
+          ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -127,6 +127,14 @@ std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout, const std
       const ConvolutionOperands image = operands(line);
       add(make_convolution_wgrad(image.spec, image.x, image.y, image.w), "wgrad_few_channels_mma");
     }
+    for (const char* line :
+         {"g64mb8ic64ih56oc64kh3ph1", "g64mb8ic64ih56oc64kh3ph1sh2", "g64mb8ic64ih14oc64kh5ph2",
+          "g64mb8ic64ih56oc64kh7ph3", "g64mb8ic64iw1000oc64kw31pw15"}) {
+      const ConvolutionOperands channels = operands(line);
+      add(make_convolution(channels.spec, channels.x, channels.w, channels.y), "depthwise_fma");
+      add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w),
+          "wgrad_depthwise_fma");
+    }
     if (layout == KILN_TENSOR_NCHW) {
       add(make_convolution(many.spec, many.x, many.w, many.y), "channels_last_copies",
           most_workspace);

@@ -181,8 +181,10 @@ BOOST_AUTO_TEST_CASE(strides_and_dilations) {
 // Few output channels, in every group: depthwise filters, and the gradient of an image.
 BOOST_AUTO_TEST_CASE(sliding_windows) {
   kiln_test::ShareOfCases share = share_of_cases(1);
-  for (const char* line : {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
-                           "g4mb2ic12ih40oc8kh4kw7ph2pw0", "mb1ic4ih5iw140oc7kh1kw2"})
+  for (const char* line :
+       {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
+        "g4mb2ic12ih40oc8kh4kw7ph2pw0", "mb1ic4ih5iw140oc7kh1kw2", "g3mb2ic3ih9iw24oc3kh3ph1",
+        "g2mb1ic4ih1iw200oc2kh1kw16pw7", "g2mb2ic2ih10iw30oc2kh3ph2dh1dw2"})
     for (DataType type : all_types)
       for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
         for (kilnConvolutionMode_t mode : {KILN_CONVOLUTION, KILN_CROSS_CORRELATION}) {
@@ -198,6 +200,34 @@ BOOST_AUTO_TEST_CASE(sliding_windows) {
           forward.fill_integers(4, 2);
           BOOST_TEST(difference(forward.run_plan("depthwise_fma"), forward.expected()) == "", line);
         }
+}
+
+// Strides and long rows, which a forward pass has: tiles of a row, of a few and of many; rows that
+// are copied and stored by 16 bytes, by fewer, and one element at a time; a residual beside.
+BOOST_AUTO_TEST_CASE(sliding_windows_forward) {
+  kiln_test::ShareOfCases share = share_of_cases(1);
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g3mb2ic3ih17iw24oc3kh3ph1sh2sw2", "g2mb2ic4ih16iw30oc2kh5ph2sh2sw2",
+        "g4mb2ic4iw520oc4kw31pw15", "g4mb1ic4iw133oc8kw9pw4sw2", "g2mb2ic2ih7oc2kh3ph1dh1dw1",
+        "g2mb3ic2ih14oc2kh3ph1", "mb1ic6ih40iw32oc3kh3ph1sh3sw2"})
+    for (DataType type : all_types)
+      for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+        if (type == KILN_DATA_DOUBLE &&
+            std::string_view(line).find("kw31") != std::string_view::npos)
+          continue;  // more than registers bear
+        if (!share.takes(line, type, layout)) continue;
+        const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
+                                                           layout, KILN_CROSS_CORRELATION);
+        const bool fused = turn++ % 3 == 0;
+        OperationCase item(fused ? make_convolution(o.spec, o.x, o.w, o.y,
+                                                    bias_activation_epilogue(
+                                                        &o.y, nullptr, {KILN_ACTIVATION_RELU, 0}))
+                                 : make_convolution(o.spec, o.x, o.w, o.y));
+        item.scalars.beta = turn % 2 == 0 ? 2 : 0;
+        item.fill_integers(4, 2);
+        BOOST_TEST(difference(item.run_plan("depthwise_fma"), item.expected()) == "", line);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_gradient_over_nothing_is_zero) {

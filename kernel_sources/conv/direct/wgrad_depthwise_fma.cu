@@ -1,0 +1,200 @@
+// Depthwise filter gradient of channels-first tensors: sums of all taps of a few rows of the filter
+// in every thread's registers.
+//
+// A block has one channel of dy, and takes tiles of TILE_P rows by RUNS runs of RUN pixels; of
+// small images UNITS of them at a time, one tile each. What a tile meets of x comes to shared
+// memory while the tile before is multiplied, dy straight to registers: a thread has a run of it,
+// reads what that meets of a row of x once, and multiplies it for every tap. Then warps, blocks and
+// clusters add up, always in the same order.
+#include "common/magic.cuh"
+#include "common/vector.cuh"
+#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "target/async_copy.cuh"
+
+constexpr int WORKERS = UNITS * TILE_P * RUNS, THREADS = (WORKERS + 31) / 32 * 32;
+constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
+              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1;
+constexpr int STAGE = UNITS * PATCH_H * PATCH_W;  // elements
+constexpr int OWN_AT = (2 * STAGE * static_cast<int>(sizeof(element_t)) + 15) / 16 * 16;
+constexpr int EXCHANGE_AT =
+    (OWN_AT + TILE_TAPS * static_cast<int>(sizeof(compute_t)) + 15) / 16 * 16;
+static_assert(CHANNELS == 1 && BLOCK_ROWS == 1 && PATCH_W % PACK == 0);
+static_assert(EXCHANGE_AT + THREADS / 32 * TILE_TAPS * sizeof(compute_t) <= SHARED_BYTES);
+
+struct Spot {
+  i64 image;
+  int o, p, q;  // the tile's first pixel of dy
+};
+device_inline Spot spot_of(u64 unit) {
+  if constexpr (IMAGES) return {static_cast<i64>(unit), 0, 0, 0};
+  const u64 row = DIVIDE(DIV_TILES_Q, unit);
+  const u64 plane = DIVIDE(DIV_TILES_P, row);
+  const u64 image = DIVIDE(DIV_OUT_O, plane);
+  Spot spot;
+  spot.image = static_cast<i64>(image);
+  spot.o = static_cast<int>(plane - image * DIV_OUT_O);
+  spot.q = static_cast<int>(unit - row * DIV_TILES_Q) * (RUNS * RUN);
+  spot.p = static_cast<int>(row - plane * DIV_TILES_P) * TILE_P;
+  return spot;
+}
+
+// COUNT elements of x, whole and aligned to their size together; zeros if they do not exist.
+template <int COUNT>
+device_inline void copy(element_t* to, const element_t* from, bool exist) {
+  constexpr int BYTES = COUNT * static_cast<int>(sizeof(element_t));
+  if constexpr (BYTES >= 4) {
+    async_copy<BYTES>(to, from, exist);
+  } else {
+    element_t element = {};
+    if (exist) element = *from;
+    *to = element;
+  }
+}
+
+// Starts to copy what units from `first` on meet of x.
+device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64 end,
+                              const DepthwiseTile& tile, element_t* stage) {
+  constexpr int COPIES = PATCH_W / PACK;
+  const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
+  const element_t* const x =
+      static_cast<const element_t*>(params.x) + static_cast<i64>(tile.out / ROWS) * SOURCE_STRIDE_C;
+#pragma unroll 1
+  for (int i = thread_x(); i < UNITS * PATCH_H * COPIES; i += THREADS) {
+    const int line = i / COPIES, column = (i - line * COPIES) * PACK;
+    const int number = UNITS == 1 ? 0 : line / PATCH_H, row = line - number * PATCH_H;
+    const u64 unit = first + static_cast<u64>(number);
+    const Spot spot = spot_of(unit);
+    const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
+    const int h = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H + row;
+    const int w = spot.q * STRIDE_W + LOWER_W - SHIFT + column;
+    const bool exist = unit < end && static_cast<u32>(d) < static_cast<u32>(SOURCE_D) &&
+                       static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                       static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
+    copy<PACK>(stage + line * PATCH_W + column,
+               x + (spot.image * SOURCE_STRIDE_N + static_cast<i64>(d) * SOURCE_STRIDE_D +
+                    static_cast<i64>(h) * SOURCE_STRIDE_H + w),
+               exist);
+  }
+}
+
+using Sums = compute_t[FILTER_ROWS][TAPS_S];
+
+// A thread's place in the block's tiles.
+struct Place {
+  int unit, p, q;
+  bool works;
+  device_inline Place() {
+    const int number = static_cast<int>(thread_x());
+    const int row = number / RUNS;
+    q = (number - row * RUNS) * RUN;
+    unit = row / TILE_P, p = row - unit * TILE_P;
+    works = number < WORKERS;
+  }
+};
+
+// The thread's pixels of dy of a tile; whether there are any.
+device_inline bool load_run(const DepthwiseWgradParams& params, u64 unit, u64 end, int channel,
+                            const Place& place, compute_t (&run)[RUN], int& left) {
+  const Spot spot = spot_of(unit);
+  const int p = spot.p + place.p, q = spot.q + place.q;
+  left = OUT_Q - q;
+  if (!place.works || unit >= end || p >= OUT_P || left <= 0) return false;
+  const element_t* const dy = static_cast<const element_t*>(params.dy) + spot.image * OUT_STRIDE_N +
+                              static_cast<i64>(channel) * OUT_STRIDE_ROW +
+                              static_cast<i64>(spot.o) * OUT_STRIDE_O +
+                              static_cast<i64>(p) * OUT_STRIDE_P + q;
+#pragma unroll
+  for (int j = 0; j < RUN; j += DY_PACK) {
+    Pack<element_t, DY_PACK> pack = {};
+    if (OUT_Q % RUN == 0 || j < left)
+      pack = *reinterpret_cast<const Pack<element_t, DY_PACK>*>(dy + j);
+#pragma unroll
+    for (int k = 0; k < DY_PACK; ++k) run[j + k] = to_compute(pack.element[k]);
+  }
+  return true;
+}
+
+// patch: the row that the thread's pixels meet first, at their first column.
+device_inline void multiply(Sums& sums, const element_t* patch, const compute_t (&run)[RUN],
+                            int left) {
+#pragma unroll
+  for (int row = 0; row < FILTER_ROWS; ++row) {
+    compute_t values[THREAD_ROW];
+#pragma unroll
+    for (int i = 0; i < THREAD_ROW; i += READ) {
+      const auto pack =
+          *reinterpret_cast<const Pack<element_t, READ>*>(patch + row * (DISTANCE_H * PATCH_W) + i);
+#pragma unroll
+      for (int k = 0; k < READ; ++k) values[i + k] = to_compute(pack.element[k]);
+    }
+    const int r = STEP_H < 0 ? FILTER_ROWS - 1 - row : row;
+#pragma unroll
+    for (int j = 0; j < RUN; ++j) {
+      // Beside the row's end lies what may be infinite, and is no product.
+      if (OUT_Q % RUN != 0 && j >= left) continue;
+#pragma unroll
+      for (int s = 0; s < TAPS_S; ++s)
+        sums[r][s] +=
+            run[j] * values[SHIFT + j * STRIDE_W + (STEP_W < 0 ? TAPS_S - 1 - s : s) * DISTANCE_W];
+    }
+  }
+}
+
+// The block's sums, in the order of its lanes and warps.
+device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t* own) {
+  const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
+#pragma unroll
+  for (int tap = 0; tap < TILE_TAPS; ++tap) {
+    compute_t sum = sums[tap / TAPS_S][tap % TAPS_S];
+#pragma unroll
+    for (u32 mask = 16; mask > 0; mask /= 2) sum += warp_shuffle_xor(sum, mask);
+    if (lane == 0) exchange[warp * TILE_TAPS + tap] = sum;
+  }
+  block_barrier();
+#pragma unroll 1
+  for (int tap = thread_x(); tap < TILE_TAPS; tap += THREADS) {
+    compute_t total = exchange[tap];
+#pragma unroll
+    for (int other = 1; other < THREADS / 32; ++other) total += exchange[other * TILE_TAPS + tap];
+    own[tap] = total;
+  }
+}
+
+KILN_KERNEL(wgrad_depthwise_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, params) {
+  element_t* const stages = shared_array<element_t, 2 * STAGE>(0);
+  compute_t* const own = shared_array<compute_t, TILE_TAPS>(OWN_AT);
+  compute_t* const exchange = shared_array<compute_t, THREADS / 32 * TILE_TAPS>(EXCHANGE_AT);
+  const TileShare share = share_of(params);
+  const DepthwiseTile tile(share.tile);
+  const Place place;
+
+  Sums sums;
+#pragma unroll
+  for (int r = 0; r < FILTER_ROWS; ++r)
+#pragma unroll
+    for (int s = 0; s < TAPS_S; ++s) sums[r][s] = 0;
+  if (share.first < share.end) load_stage(params, share.first, share.end, tile, stages);
+  async_commit();
+  int slot = 0;
+#pragma unroll 1
+  for (u64 unit = share.first; unit < share.end; unit += UNITS, slot ^= 1) {
+    compute_t run[RUN];
+    int left;
+    const bool any = load_run(params, unit + static_cast<u64>(place.unit), share.end, tile.out,
+                              place, run, left);
+    async_wait<0>();
+    block_barrier();  // and nobody reads the other stage any more
+    if (unit + UNITS < share.end)
+      load_stage(params, unit + UNITS, share.end, tile, stages + (slot ^ 1) * STAGE);
+    async_commit();
+    if (any)
+      multiply(sums,
+               stages + slot * STAGE + (place.unit * PATCH_H + place.p * STRIDE_H) * PATCH_W +
+                   place.q * STRIDE_W,
+               run, left);
+  }
+  async_wait<0>();
+  add_up_block(sums, exchange, own);
+  finish_tile<THREADS>(params, share, tile, own);
+}

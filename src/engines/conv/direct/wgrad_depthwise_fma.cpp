@@ -1,0 +1,233 @@
+#include "engines/conv/direct/wgrad_depthwise_fma.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/conv/tile/whole_rows.hpp"
+#include "engines/cost/cost_model.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t most_sums = 72, most_row = 48;  // of a thread, in registers of 32 bits
+constexpr std::int64_t block_threads = 256, most_runs = 128, resident = 2, vector_bytes = 16;
+
+struct Tile {
+  std::int64_t run = 8;          // pixels of a thread
+  std::int64_t filter_rows = 0;  // of a block
+  std::int64_t runs = 0, p = 0;  // of a tile
+  std::int64_t units = 1;        // tiles at a time
+  std::int64_t tiles_p = 0, tiles_q = 0;
+  std::int64_t pack = 1, dy_pack = 1, read = 1;  // elements of x, of dy, of a patch, at once
+  std::int64_t shift = 0;                        // of the first copy, that no pixel meets
+  std::int64_t row = 0, patch_width = 0;         // of a thread, of the block, elements
+  std::int64_t shared_memory = 0;
+
+  std::int64_t threads() const { return round_up(units * p * runs, 32); }
+};
+
+std::int64_t element_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
+std::int64_t words_of(DataType type) {
+  return static_cast<std::int64_t>(size_of(compute_type(type))) / 4;
+}
+
+std::int64_t reach(const Gather& gather, std::size_t i, std::int64_t pixels, std::int64_t taps) {
+  return (pixels - 1) * gather.stride[i] + (taps - 1) * std::abs(gather.step[i]) + 1;
+}
+
+// Pixels of a thread: such that runs fill a row.
+std::int64_t run_of(std::int64_t width) {
+  for (const std::int64_t run : {8, 7, 4})
+    if (width % run == 0) return run;
+  return 8;
+}
+
+// Elements of up to 16 bytes that rows of a tensor begin and end with.
+std::int64_t pack_of(const ConvolutionProblem& problem, std::int64_t width, const Dims& strides) {
+  return whole_row_copy(problem, width, 1, strides, true) / element_of(problem.type());
+}
+
+Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t element = element_of(problem.type());
+  Tile tile;
+  tile.run = run_of(phase.pixels[2]);
+  const std::int64_t rows =
+      std::max<std::int64_t>(most_sums / words_of(problem.type()) / phase.taps[2], 1);
+  tile.filter_rows = ceil_div(phase.taps[1], ceil_div(phase.taps[1], rows));
+  const std::int64_t all = ceil_div(phase.pixels[2], tile.run);
+  tile.tiles_q = ceil_div(all, most_runs);
+  tile.runs = ceil_div(all, tile.tiles_q);
+  tile.tiles_p = ceil_div(phase.pixels[1], std::max<std::int64_t>(block_threads / tile.runs, 1));
+  tile.p = ceil_div(phase.pixels[1], tile.tiles_p);
+  if (tile.tiles_p * tile.tiles_q == 1) tile.units = block_threads / (tile.p * tile.runs);
+
+  tile.pack = pack_of(problem, gather.source[2], gather.source_strides);
+  tile.dy_pack = pack_of(problem, phase.pixels[2], gather.out_strides);
+  while (tile.run % tile.dy_pack != 0) tile.dy_pack /= 2;
+  tile.read =
+      tile.run * gather.stride[2] % 4 == 0 ? vector_bytes / std::max<std::int64_t>(element, 4) : 1;
+  const std::int64_t lowest =
+      phase.origin[2] + std::min<std::int64_t>((phase.taps[2] - 1) * gather.step[2], 0);
+  const auto shift = [&] { return (lowest % tile.pack + tile.pack) % tile.pack; };
+  // Tiles begin where copies do.
+  while (tile.pack > 1 && tile.runs * tile.run * gather.stride[2] % tile.pack != 0 &&
+         tile.tiles_q > 1)
+    tile.pack /= 2;
+  while (tile.pack > 1 && shift() > 3) tile.pack /= 2;  // what a thread would hold for nothing
+  tile.shift = shift();
+  tile.row = round_up(tile.shift + reach(gather, 2, tile.run, phase.taps[2]), tile.read);
+  tile.patch_width = round_up((tile.runs - 1) * tile.run * gather.stride[2] + tile.row,
+                              std::max<std::int64_t>(vector_bytes / element, tile.pack));
+  const std::int64_t patch = reach(gather, 1, tile.p, tile.filter_rows) * tile.patch_width;
+  const std::int64_t sums = tile.filter_rows * phase.taps[2] * 4 * words_of(problem.type());
+  const auto memory = [&] {
+    return round_up(2 * tile.units * patch * element, 16) + round_up(sums, 16) +
+           sums * tile.threads() / 32;
+  };
+  // More units at a time need not be: other blocks hide a turn's waits as well.
+  constexpr std::int64_t enough_memory = 56 * 1024;
+  while (tile.units > 1 && memory() > enough_memory) --tile.units;
+  tile.shared_memory = memory();
+  return tile;
+}
+
+FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
+                             const Tile& tile) {
+  FilterGradientTiles tiles;
+  tiles.block_rows = 1;
+  tiles.filter_rows = tile.filter_rows;
+  tiles.units = problem.batch * gather.phases.front().pixels[0] * tile.tiles_p * tile.tiles_q;
+  tiles.at_once = tile.units;
+  tiles.threads = tile.threads();
+  return tiles;
+}
+
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& device) {
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.channels != 1)
+    return cat(gather.channels, " input channels a group; this engine takes one");
+  if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);
+      !reason.empty())
+    return reason;
+  if (std::string reason = whole_rows_refusal("dy", phase.pixels[2], 1, gather.out_strides);
+      !reason.empty())
+    return reason;
+  if (std::string reason = whole_row_sizes_refusal(gather, 1); !reason.empty()) return reason;
+  const std::int64_t words = words_of(problem.type());
+  if (phase.taps[2] * words > most_sums)
+    return cat("a row of the filter has ", phase.taps[2], " taps; expected at most ",
+               most_sums / words);
+  const Tile tile = tile_of(problem, gather);
+  if (tile.row * words > most_row)
+    return cat(tile.run, " pixels reach over ", tile.row, " places of a row; expected at most ",
+               most_row / words);
+  if (tile.shared_memory >
+      std::min<std::int64_t>(device.shared_memory_per_block,
+                             device.shared_memory_per_multiprocessor / resident - 1024))
+    return cat("what a tile meets takes ", tile.shared_memory, " bytes of shared memory");
+  return "";
+}
+
+// Counted: instructions of a unit, which four schedulers share, and bytes.
+double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
+               std::int64_t blocks, const DeviceDescription& device) {
+  constexpr double copy = 24, conversion = 2, start = 40, share = 0.7, schedulers = 4,
+                   turn_clocks = 600, first_clocks = 4000, clock = 1.755e9, memory_share = 0.6;
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const auto taps_s = static_cast<double>(gather.phases.front().taps[2]);
+  const bool halves = size_of(problem.type()) == 2;
+  const auto run = static_cast<double>(tile.run), row = static_cast<double>(tile.row);
+  const double rows = static_cast<double>(tile.filter_rows);
+  const double patch = static_cast<double>(tile.units * tile.patch_width *
+                                           reach(gather, 1, tile.p, tile.filter_rows));
+  const double thread =
+      start +
+      rows * (run * taps_s * static_cast<double>(words_of(problem.type())) +
+              row / static_cast<double>(tile.read) + (halves ? row * conversion : 0)) +
+      patch / static_cast<double>(tile.pack * tile.threads()) * copy;
+  const double turns =
+      static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather));
+  const double at_once =
+      std::min(static_cast<double>(blocks), static_cast<double>(resident * device.multiprocessors));
+  const double rounds = std::ceil(static_cast<double>(blocks) / at_once);
+  // Blocks of a multiprocessor share its schedulers, and hide each other's turns.
+  const double beside = std::max(at_once / device.multiprocessors, 1.0);
+  const double work = thread * static_cast<double>(tile.threads()) / 32 / schedulers / share;
+  const double clocks = rounds * first_clocks + turns / at_once * (work * beside + turn_clocks);
+  const double readings = static_cast<double>(
+      ceil_div(gather.phases.front().taps[1], tile.filter_rows) * gather.phases.front().taps[0]);
+  return std::max(
+      clocks / clock,
+      memory_bound_seconds(
+          work_of(problem, false).bytes * std::max(readings / 2, 1.0) / memory_share, device));
+}
+
+}  // namespace
+
+auto WgradDepthwiseFmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
+                                  const DeviceDescription& device) const
+    -> std::variant<Answer, Refusal> {
+  if (std::string reason = refusal(problem, gather, device); !reason.empty())
+    return Refusal{std::move(reason)};
+  const Tile tile = tile_of(problem, gather);
+  return Answer{tiles_of(problem, gather, tile),
+                [&problem, &gather, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
+                  return seconds(problem, gather, tile, blocks, device);
+                }};
+}
+
+Proposal WgradDepthwiseFmaEngine::propose(const ConvolutionProblem& problem,
+                                          const DeviceDescription& /*device*/, int cluster,
+                                          int groups) const {
+  const Gather gather = make_gather(problem);
+  const Gather::Phase& phase = gather.phases.front();
+  const Tile tile = tile_of(problem, gather);
+  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  KernelSpec spec =
+      filter_gradient_spec(name(), "conv/direct/wgrad_depthwise_fma.cu", name(), problem, tiles);
+  spec.tile = cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
+                  " pixels, ", tile.filter_rows, " rows of the filter, ", tile.run, " a thread, ",
+                  tile.threads(), " threads");
+  spec.alignment =
+      size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.pack, tile.dy_pack));
+  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  add_filter_gradient_geometry(spec, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("SOURCE_D", gather.source[0]);
+  add("STRIDE_D", gather.stride[0]);
+  add("STEP_D", gather.step[0]);
+  add("ORIGIN_D", phase.origin[0]);
+  add("SOURCE_STRIDE_D", gather.source_strides[2]);
+  add("SOURCE_STRIDE_C", gather.source_strides[1]);
+  add("OUT_STRIDE_O", gather.out_strides[2]);
+  add("OUT_STRIDE_ROW", gather.out_strides[1]);
+  add("IMAGES", tile.tiles_p * tile.tiles_q * phase.pixels[0] == 1, "are tiles of pixels");
+  add("UNITS", tile.units, "tiles of pixels at a time");
+  add("TILE_P", tile.p, "rows of pixels of a tile");
+  add("RUNS", tile.runs, "of pixels of its rows");
+  add("RUN", tile.run, "pixels of a thread");
+  add("PACK", tile.pack, "elements of x that are copied at once");
+  add("SHIFT", tile.shift, "those of a row's first copy that no pixel meets");
+  add("DY_PACK", tile.dy_pack, "elements of dy that are read at once");
+  add("READ", tile.read, "and of shared memory");
+  add("THREAD_ROW", tile.row, "what a thread holds of a row of x");
+  add("PATCH_W", tile.patch_width, "what a tile does");
+  add("MIN_BLOCKS", resident);
+  add("SHARED_BYTES", tile.shared_memory);
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
+  };
+  divisor("DIV_TILES_Q", tile.tiles_q);
+  divisor("DIV_TILES_P", tile.tiles_p);
+  divisor("DIV_OUT_O", phase.pixels[0]);
+  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+}
+
+}  // namespace kiln

@@ -1,0 +1,97 @@
+// The depthwise filter gradient of channels-first tensors: runs of 8, 7 and 4 pixels and such that
+// a row ends in; rows that are copied by 16 bytes, by fewer, and one element at a time; one tile of
+// several images and several of one; volumes, strides, dilation, flipped filters, rows of the
+// filter shared by blocks, multipliers of channels; and numbers that are not finite.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "ops/conv/tensor_core_case.hpp"
+#include "engines/conv/direct/wgrad_depthwise_fma.hpp"
+
+namespace {
+
+using namespace test;
+
+const WgradDepthwiseFmaEngine engine;
+
+ConvolutionProblem gradient(const char* line, DataType type,
+                            kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION,
+                            kilnTensorFormat_t layout = KILN_TENSOR_NCHW) {
+  return problem_in(line, {type, KILN_MATH_DEFAULT}, layout, ConvolutionPass::wgrad, mode);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(wgrad_depthwise)
+
+BOOST_AUTO_TEST_CASE(shapes) {
+  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g3mb5ic3ih9iw16oc3kh3ph1", "g2mb3ic2ih14oc2kh3ph1", "g2mb3ic2ih12iw12oc2kh5ph2",
+        "g2mb3ic2ih9iw11oc4kh3ph1sh2sw2", "g1mb2ic1ih40iw200oc1kh3ph1", "g2mb2ic2iw1100oc2kw9pw4",
+        "g2mb2ic2ih20iw24oc2kh7ph3sh2sw2", "g2mb2ic2ih20iw19oc2kh3ph2dh1dw1",
+        "g2mb2ic2id5ih8iw10oc2kd3kh3kw3pd1ph1pw1sd2", "g2mb1ic2ih30iw40oc2kh13ph6",
+        "g2mb3ic2ih7oc2kh3ph1sh3sw3"})
+    for (int i = 0; i < 2; ++i) {
+      OperationCase item =
+          integers_of(gradient(line, all_types[turn % std::size(all_types)],
+                               turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      const auto& problem = std::get<ConvolutionProblem>(item.problem);
+      BOOST_TEST(refusal_of(engine, problem) == "", line);
+      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+      const Proposal proposal = engine.propose(problem, device()->description(), cluster, groups);
+      const std::string fault = difference(run_proposal(item, proposal), item.expected());
+      BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
+                                                      << groups << " groups: " << fault);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
+  for (DataType type : all_types)
+    for (const char* line : {"g8mb5ic8ih14iw14oc8kh3ph1", "g4mb2ic4iw300oc4kw17pw8"}) {
+      OperationCase item(gradient(line, type));
+      item.fill_uniform(4);
+      const std::string fault = test::check(item, engine.name());
+      BOOST_TEST(fault.empty(), fault);
+    }
+}
+
+// What is not a number is in the sums that it is a product of, and in no other: also where a row of
+// dy ends, and beside it x goes on.
+BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+  for (const char* line : {"g3mb2ic3ih9iw13oc3kh3ph0", "g3mb2ic3ih11iw23oc3kh2sh4sw4"})
+    for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
+      for (const bool of_dy : {false, true}) {
+        OperationCase item = integers_of(gradient(line, type), 5);
+        for (int i = 0; i < 2; ++i)
+          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+        HostTensor& tensor = item[of_dy ? "dy" : "x"];
+        const auto& problem = std::get<ConvolutionProblem>(item.problem);
+        tensor.at(static_cast<std::int64_t>(tensor.values.size()) / 3) = std::nan("");
+        if (!of_dy)
+          for (std::int64_t row = 0; row < problem.in[1]; ++row)
+            tensor.at((row + 1) * problem.in[2] - 1) = std::numeric_limits<double>::infinity();
+        check_integers(item, engine.name());
+      }
+}
+
+BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
+  BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih9oc8kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(refusal_of(engine, gradient("g4mb4ic8ih9oc8kh3ph1", KILN_DATA_HALF)) ==
+             "2 input channels a group; this engine takes one");
+  BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih9oc8kh3ph1", KILN_DATA_HALF,
+                                         KILN_CROSS_CORRELATION, KILN_TENSOR_NHWC)) ==
+             "the pixels of a row of x lie 8 elements apart; expected 1");
+  BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih99oc8kh3kw79ph1pw9", KILN_DATA_FLOAT)) ==
+             "a row of the filter has 79 taps; expected at most 72");
+  BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih99oc8kh3kw63ph1pw9", KILN_DATA_FLOAT))
+                 .ends_with("places of a row; expected at most 48"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
