@@ -72,7 +72,8 @@ def memory(rows):
         for column in columns:
             own = {row["contestant"]: row["gbps"] for row in cases.get((layer, *column), [])}
             share = {name: f"{own[name] / own['copy']:.0%}" for name in own if own.get("copy")}
-            cells.append(f"{share['kiln']} [{share.get('cudnn legacy', '-')}]" if "kiln" in share else "")
+            granted = f", with workspace {share['kiln workspace']}" if "kiln workspace" in share else ""
+            cells.append(f"{share['kiln']}{granted} [{share.get('cudnn legacy', '-')}]" if "kiln" in share else "")
         lines.append(cells)
     return markdown(["operation"] + [f"{kind} {layout.upper()}" for kind, layout in columns], lines)
 

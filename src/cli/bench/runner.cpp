@@ -83,25 +83,35 @@ std::vector<Row> Runner::run(const Case& item) {
   }
 }
 
-Contestant Runner::kiln(const Case& item) const {
+std::optional<Contestant> Runner::kiln(const Case& item, std::size_t workspace) const {
+  const std::string role = workspace > 0 ? "kiln workspace" : "kiln";
   const auto plan = std::make_shared<Plan>(device_, item.problem);
+  FinalizeOptions options;
+  options.terms.workspace = workspace;
   try {
-    plan->finalize();
+    plan->finalize(options);
   } catch (const Error& error) {
-    return refusal({"kiln"}, error.what());
+    return refusal({role}, error.what());
   }
+  const std::size_t bytes = plan->workspace_bytes();
+  if (workspace > 0 && bytes == 0) return std::nullopt;
+  const auto memory = bytes > 0 ? std::make_shared<DeviceBuffer>(*device_, bytes) : nullptr;
   Contestant contestant;
-  contestant.roles = {"kiln"};
+  contestant.roles = {role};
   contestant.kernel = describe(name_of(plan->spec(), plan->launch()));
-  contestant.execute = [plan, scalars = item.scalars](const BufferSet& set) {
-    plan->execute(set.operands, scalars, nullptr);
+  contestant.workspace = bytes;
+  contestant.execute = [plan, memory, bytes, scalars = item.scalars](const BufferSet& set) {
+    plan->execute(set.operands, scalars, nullptr, {},
+                  {memory != nullptr ? memory->address() : nullptr, bytes});
   };
   return contestant;
 }
 
 std::vector<Row> Runner::device_time(const Case& item) {
   Operands operands(*device_, pool_, item);
-  std::vector<Contestant> contestants{kiln(item)};
+  std::vector<Contestant> contestants{*kiln(item, 0)};
+  if (item.suite == "memory")
+    if (auto granted = kiln(item, most_workspace)) contestants.push_back(*std::move(granted));
   for (const std::unique_ptr<Peer>& peer : peers_) {
     try {
       for (Contestant& contestant : peer->contestants(item, operands, pool_))
@@ -139,7 +149,7 @@ void Runner::compare(const Contestant& contestant, Operands& operands, Row& row)
     row.relative_rms = comparison.relative_rms;
     row.max_error = comparison.max_error;
     // Of a peer that is its way of computing; Kiln promises better.
-    if (row.contestant == "kiln") row.note = comparison.complaint();
+    if (row.contestant.starts_with("kiln")) row.note = comparison.complaint();
   } catch (const Error& error) {
     row.note = cat("not compared: ", error.what());
   }

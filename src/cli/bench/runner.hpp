@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cli/bench/ceilings.hpp"
@@ -17,12 +18,13 @@ class Runner {
 
   void add(std::unique_ptr<Peer> peer) { peers_.push_back(std::move(peer)); }
 
-  // Kiln's row first. A contestant that fails has a row with a note, and the others go on.
+  // Kiln's rows first. A contestant that fails has a row with a note, and the others go on.
   std::vector<Row> run(const Case& item);
   std::vector<Row> ceilings();
 
  private:
-  Contestant kiln(const Case& item) const;
+  // With a grant of `workspace` bytes; nothing where that much changes nothing.
+  std::optional<Contestant> kiln(const Case& item, std::size_t workspace) const;
   std::vector<Row> latency(const Case& item);
   std::vector<Row> device_time(const Case& item);
   void compare(const Contestant& contestant, Operands& operands, Row& row) const;
