@@ -111,19 +111,27 @@ device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Comb
       }
     }
     block_barrier();
+    // Of many warps each takes but a few, as many as there are threads of a result in it.
+    constexpr int SHARING = SIDE_WARPS > 8 ? (32 / TX < SIDE_WARPS ? 32 / TX : SIDE_WARPS) : 1;
     const Word* const first = shared + warp / SIDE_WARPS * SIDE_WARPS * (WORDS * TX) + thread_tx();
+    const int from = thread_x() % 32 / TX % SHARING;
 #pragma unroll
     for (int i = 0; i < WORDS; ++i) {
-      Word sum = first[i * TX];
+      Word sum = first[(from * WORDS + i) * TX];
 #pragma unroll 4
-      for (int other = 1; other < SIDE_WARPS; ++other) {
-        const Word word = first[(other * WORDS + i) * TX];
+      for (int other = SHARING; other < SIDE_WARPS; other += SHARING) {
+        const Word word = first[((from + other) * WORDS + i) * TX];
 #pragma unroll
         for (int j = 0; j < WORD; ++j) sum.element[j] = combine(sum.element[j], word.element[j]);
       }
 #pragma unroll
       for (int j = 0; j < WORD; ++j) values[i * WORD + j] = sum.element[j];
     }
+#pragma unroll
+    for (u32 mask = TX; mask < TX * SHARING; mask *= 2)
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        values[i] = combine(values[i], warp_shuffle_xor(values[i], mask));
   }
 }
 

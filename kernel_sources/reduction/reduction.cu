@@ -151,7 +151,7 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
       if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
       cluster_barrier();  // a block's memory is read until then
       if (rank != 0) continue;
-#pragma unroll 1
+#pragma unroll 4
       for (u32 other = 1; other < parts; ++other)
 #pragma unroll
         for (int i = 0; i < LANES; ++i)

@@ -5,91 +5,13 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/choice.hpp"
-#include "engines/common/block_layout.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
+#include "engines/reduction/layout.hpp"
 #include "reduction/reduction_params.h"
 
 namespace kiln {
 namespace {
-
-constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
-
-struct Reduction {
-  const ReductionProblem& problem;
-  Combining combining;
-  bool batch_kept;  // images are results of their own; one image is reduced over, as many are
-  int unroll;       // vectors that a thread loads at a time: 64 bytes, if it can
-  int sums;         // of squares, for a norm: as they are, scaled up, scaled down
-
-  explicit Reduction(const ReductionProblem& p) : problem(p), batch_kept(p.out_dims[0] != 1) {
-    std::array<bool, operand_rank> reduced{};
-    for (int i = 1; i < operand_rank; ++i) reduced[i] = p.out_dims[i] == 1 && p.dims[i] != 1;
-    const int size = static_cast<int>(size_of(p.type));
-    combining = make_combining(p.dims, {p.a_strides, p.c_strides}, reduced, 0, 1, 16 / size);
-    unroll = std::min(64 / (combining.vector * size), 16);
-    sums = p.op == KILN_REDUCE_NORM2 && p.type != KILN_DATA_HALF ? 3 : 1;
-  }
-
-  DataType compute() const { return compute_type(problem.type); }
-  std::int64_t vector_bytes() const {
-    return combining.vector * static_cast<std::int64_t>(size_of(problem.type));
-  }
-  // With a batch of `images`: vectors of results, and vectors that one of them is made of.
-  std::int64_t results(std::int64_t images) const {
-    return combining.kept_vectors() * (batch_kept ? images : 1);
-  }
-  std::int64_t terms(std::int64_t images) const {
-    return combining.combined_vectors() * (batch_kept ? 1 : images);
-  }
-};
-
-BlockLayout choose_layout(const Reduction& reduction, const DeviceDescription& device) {
-  const std::int64_t results = reduction.results(usual_images);
-  const std::int64_t terms = reduction.terms(usual_images);
-  const int enough_ty = power_at_least(ceil_div(terms, reduction.unroll));
-  BlockLayout layout;
-  if (reduction.combining.inner_combined) {
-    layout.ty = std::clamp(enough_ty, std::min(power_at_most(terms), 8), 256);
-    layout.groups = 256 / layout.ty;
-    return layout;
-  }
-  // Threads along what is kept: no narrower than the 32 bytes that memory comes in, few of them
-  // idle, and narrow enough that the largest clusters together have a block for two of three
-  // multiprocessors: with fewer bytes a line, the cache would look up lines more often than it can.
-  const std::int64_t kept = reduction.combining.kept_vectors();
-  const auto clusters = [&](int tx) { return ceil_div(results, tx); };
-  const auto idle = [&](int tx) { return ceil_div(kept, tx) * tx - kept; };
-  layout.tx = std::min(32, power_at_least(kept));
-  while (layout.tx > 1 && layout.tx * reduction.vector_bytes() > 32 &&
-         (idle(layout.tx) * 8 > kept ||
-          3 * clusters(layout.tx) * device.largest_cluster < 2 * device.multiprocessors))
-    layout.tx /= 2;
-  // Few blocks take more threads, so that the loads under way are as many.
-  const std::int64_t blocks = clusters(layout.tx) * device.largest_cluster;
-  const int threads =
-      std::clamp(power_at_least(std::int64_t{512} * device.multiprocessors / blocks), 256, 1024);
-  layout.ty = std::min(enough_ty, threads / layout.tx);
-  layout.groups = std::max(256 / (layout.tx * layout.ty), 1);
-  return layout;
-}
-
-// Into how many parts a cluster of blocks shares a block's work: as many as keep the device busy,
-// but no more blocks than run at the same time.
-int choose_parts(const Reduction& reduction, const BlockLayout& layout, std::int64_t blocks,
-                 const DeviceDescription& device) {
-  const std::int64_t places = std::int64_t{1024} / layout.threads() * device.multiprocessors;
-  const std::int64_t steps = reduction.terms(reduction.problem.dims[0]) / layout.ty;
-  int parts = 1;
-  while (parts * 2 <= device.largest_cluster && blocks * parts * 2 <= places && steps >= parts * 2)
-    parts *= 2;
-  return parts;
-}
-
-// Vectors of results need so many blocks, before several share one.
-std::int64_t blocks_of(const Reduction& reduction, const BlockLayout& layout) {
-  return ceil_div(reduction.results(reduction.problem.dims[0]), layout.results());
-}
 
 // What both steps are written for.
 void add_constants(KernelSpec& spec, const Reduction& reduction, const BlockLayout& layout,
@@ -144,7 +66,7 @@ ReductionParams params_of(const Reduction& reduction, const BlockLayout& layout,
 
 // The kernel that walks through the elements: in clusters of `parts` blocks or, `partial`, in
 // `parts` blocks that leave their sums in the workspace.
-Step first_step(const Reduction& reduction, const BlockLayout& layout, int parts, bool partial,
+Step first_step(const Reduction& reduction, const ReductionLayout& layout, int parts, bool partial,
                 const DeviceDescription& device) {
   const int lanes = reduction.combining.lanes();
   Step step;
@@ -152,9 +74,8 @@ Step first_step(const Reduction& reduction, const BlockLayout& layout, int parts
   spec.engine = "reduction";
   spec.file = "reduction/reduction.cu";
   spec.entry = "reduction";
-  spec.tile =
-      cat(layout.tx, "x", layout.ty, "x", layout.groups, " threads, ", reduction.unroll, " x ",
-          reduction.combining.vector, " elements a turn", partial ? ", two steps" : "");
+  spec.tile = cat(layout.tx, "x", layout.ty, "x", layout.groups, " threads, ", layout.unroll, " x ",
+                  reduction.combining.vector, " elements a turn", partial ? ", two steps" : "");
   const std::uint32_t totals = static_cast<std::uint32_t>(layout.results() * lanes) *
                                static_cast<std::uint32_t>(size_of(reduction.compute()));
   const auto in_vectors = [](std::uint32_t bytes) { return (bytes + 15) / 16 * 16; };
@@ -166,7 +87,7 @@ Step first_step(const Reduction& reduction, const BlockLayout& layout, int parts
     spec.constants.push_back({name, value, ""});
   };
   add("PARTIAL", partial);
-  add("UNROLL", std::int64_t{reduction.unroll});
+  add("UNROLL", std::int64_t{layout.unroll});
   add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
   add("MIN_BLOCKS", std::int64_t{1024 / layout.threads()});
@@ -198,45 +119,47 @@ Step second_step(const Reduction& reduction, const BlockLayout& first, int parts
   return step;
 }
 
-// Where memory allows it, as many blocks as run at the same time, each thread with a whole turn of
-// vectors at least; 1: a second step is of no use.
-int parts_in_two_steps(const Reduction& reduction, const BlockLayout& layout, int one_step_parts,
-                       const DeviceDescription& device) {
-  const std::int64_t images = reduction.problem.dims[0];
-  const std::int64_t results = reduction.results(images), blocks = blocks_of(reduction, layout);
-  if (blocks == 0) return 1;
-  const std::int64_t places = std::int64_t{1024} / layout.threads() * device.multiprocessors;
-  const auto bytes = static_cast<std::int64_t>(size_of(reduction.compute())) * reduction.sums *
-                     reduction.combining.lanes() * results;
-  const std::int64_t parts =
-      std::min({places / blocks, static_cast<std::int64_t>(most_workspace) / bytes,
-                reduction.terms(images) / (std::int64_t{layout.ty} * reduction.unroll)});
-  return parts >= 2 * one_step_parts ? static_cast<int>(parts) : 1;
-}
-
-// Of a launch that leaves multiprocessors without a block: those that have one move so much less.
-double seconds_of(const Reduction& reduction, const BlockLayout& layout, std::int64_t parts,
+// Of `parts` blocks a result. Three things bound how fast they read: what is under way (as little
+// as one turn of every thread, a wait of memory each), what a multiprocessor takes from L2, less
+// where its cache looks up a line for every few bytes, and memory.
+double seconds_of(const Reduction& reduction, const ReductionLayout& layout, std::int64_t parts,
                   const DeviceDescription& device) {
-  const double places = 1024.0 / layout.threads() * device.multiprocessors;
-  const double busy = static_cast<double>(blocks_of(reduction, layout) * parts) / places;
-  return memory_bound_seconds(work_of(reduction.problem, false).bytes, device) /
-         std::clamp(busy, 1e-3, 1.0);
+  constexpr double wait = 0.55e-6, most_of_multiprocessor = 90e9;  // seconds; bytes a second
+  constexpr double full_line = 128;                                // bytes
+  const std::int64_t blocks = blocks_of(reduction, layout) * parts;
+  if (blocks == 0) return memory_bound_seconds(0, device);
+  const auto places = static_cast<double>(places_of(layout, device));
+  const double busy = std::min(static_cast<double>(blocks), places);
+  const double under_way = busy * static_cast<double>(layout.bytes_a_turn(reduction)) / wait;
+  const double line =
+      reduction.combining.inner_combined
+          ? full_line
+          : std::min(static_cast<double>(layout.tx * reduction.vector_bytes()), full_line);
+  const double multiprocessors = std::min(busy, static_cast<double>(device.multiprocessors));
+  const double taken = multiprocessors * most_of_multiprocessor * (line / full_line);
+  const double bytes = work_of(reduction.problem, false).bytes;
+  return memory_bound_seconds(0, device) +
+         bytes / std::min({under_way, taken, rates_of(device).memory});
 }
 
-Candidate in_one_step(const Reduction& reduction, const BlockLayout& layout, int parts,
+enum Kernel { one_step, two_steps, one_step_wide };
+
+Candidate in_one_step(const Reduction& reduction, const ReductionLayout& layout, Kernel kernel,
                       const DeviceDescription& device) {
+  const int parts = cluster_parts(reduction, layout, device);
   Candidate candidate;
+  candidate.kernel = kernel;
   candidate.seconds = seconds_of(reduction, layout, parts, device);
   candidate.made = Proposal{first_step(reduction, layout, parts, false, device), {}, 0};
   return candidate;
 }
 
-Candidate in_two_steps(const Reduction& reduction, const BlockLayout& layout, int parts,
+Candidate in_two_steps(const Reduction& reduction, const ReductionLayout& layout, int parts,
                        const DeviceDescription& device) {
   constexpr double launch = 3e-6;  // of a second kernel
   const std::int64_t results = reduction.results(reduction.problem.dims[0]);
   Candidate candidate;
-  candidate.kernel = 1;
+  candidate.kernel = two_steps;
   candidate.seconds = seconds_of(reduction, layout, parts, device) + launch;
   candidate.workspace =
       static_cast<std::size_t>(results * reduction.combining.lanes() * reduction.sums * parts) *
@@ -256,15 +179,18 @@ bool ReductionEngine::is_for(const Problem& problem) const {
 std::variant<std::vector<Candidate>, Refusal> ReductionEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const Reduction reduction(std::get<ReductionProblem>(any));
-  const BlockLayout layout = choose_layout(reduction, device);
-  const std::int64_t blocks = blocks_of(reduction, layout);
-  const int parts = choose_parts(reduction, layout, blocks, device);
-  if (blocks * parts > limit32)
-    return Refusal{cat(reduction.results(reduction.problem.dims[0]), " results need ",
-                       blocks * parts, " thread blocks; a launch has at most ", limit32)};
-  std::vector<Candidate> candidates{in_one_step(reduction, layout, parts, device)};
-  if (const int more = parts_in_two_steps(reduction, layout, parts, device); more > 1)
-    candidates.push_back(in_two_steps(reduction, layout, more, device));
+  const ReductionLayout layout = clustered_layout(reduction, device, false);
+  const std::int64_t blocks =
+      blocks_of(reduction, layout) * cluster_parts(reduction, layout, device);
+  if (blocks > limit32)
+    return Refusal{cat(reduction.results(reduction.problem.dims[0]), " results need ", blocks,
+                       " thread blocks; a launch has at most ", limit32)};
+  std::vector<Candidate> candidates{in_one_step(reduction, layout, one_step, device)};
+  if (const ReductionLayout wide = clustered_layout(reduction, device, true); wide.tx != layout.tx)
+    candidates.push_back(in_one_step(reduction, wide, one_step_wide, device));
+  const ReductionLayout partial = partial_layout(reduction);
+  if (const int parts = partial_parts(reduction, partial, device); parts > 1)
+    candidates.push_back(in_two_steps(reduction, partial, parts, device));
   return candidates;
 }
 

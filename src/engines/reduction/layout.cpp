@@ -1,0 +1,140 @@
+#include "engines/reduction/layout.hpp"
+
+#include <algorithm>
+
+#include "core/integer.hpp"
+#include "engines/choice.hpp"
+#include "engines/cost/chips.hpp"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+constexpr int usual_threads = 256, most_threads = 1024;
+
+// Threads of a result that have a whole turn of loads each.
+int enough_threads(const Reduction& reduction, int unroll) {
+  return power_at_least(ceil_div(reduction.terms(usual_images), unroll));
+}
+
+// Threads along what is combined, vectors along it too.
+void lay_along(ReductionLayout& layout, const Reduction& reduction, int threads) {
+  const std::int64_t terms = reduction.terms(usual_images);
+  layout.ty = std::clamp(enough_threads(reduction, layout.unroll),
+                         std::min(power_at_most(terms), 8), threads);
+  layout.groups = std::max(usual_threads / layout.ty, 1);
+}
+
+// Threads along what is kept, `tx` side by side.
+void lay_across(ReductionLayout& layout, const Reduction& reduction, int tx, int threads) {
+  layout.tx = tx;
+  layout.ty = std::min(enough_threads(reduction, layout.unroll), threads / tx);
+  layout.groups = std::max(usual_threads / (layout.tx * layout.ty), 1);
+}
+
+bool wider_than_a_sector(const Reduction& reduction, int tx) {  // the 32 bytes that memory comes in
+  return tx > 1 && tx * reduction.vector_bytes() > 32;
+}
+
+// Whether more than an eighth of the threads along what is kept would be idle.
+bool many_idle(const Reduction& reduction, int tx) {
+  const std::int64_t kept = reduction.combining.kept_vectors();
+  return (ceil_div(kept, tx) * tx - kept) * 8 > kept;
+}
+
+// 64 bytes a thread and turn, if it can; 128 where a block is alone on its multiprocessor, but not
+// of 16 bits, nor of norms: beside more their sums take too many registers; of both, 32.
+int unroll_of(const Reduction& reduction, bool alone) {
+  const bool narrow = size_of(reduction.problem.type) == 2, norm = reduction.sums > 1;
+  const int bytes = alone && !narrow && !norm ? 128 : narrow && norm ? 32 : 64;
+  return static_cast<int>(std::min<std::int64_t>(bytes / reduction.vector_bytes(), 16));
+}
+
+}  // namespace
+
+Reduction::Reduction(const ReductionProblem& p) : problem(p), batch_kept(p.out_dims[0] != 1) {
+  std::array<bool, operand_rank> reduced{};
+  for (int i = 1; i < operand_rank; ++i) reduced[i] = p.out_dims[i] == 1 && p.dims[i] != 1;
+  combining = make_combining(p.dims, {p.a_strides, p.c_strides}, reduced, 0, 1,
+                             16 / static_cast<int>(size_of(p.type)));
+  sums = p.op == KILN_REDUCE_NORM2 && p.type != KILN_DATA_HALF ? 3 : 1;
+}
+
+std::int64_t blocks_of(const Reduction& reduction, const BlockLayout& layout) {
+  return ceil_div(reduction.results(reduction.problem.dims[0]), layout.results());
+}
+
+std::int64_t places_of(const BlockLayout& layout, const DeviceDescription& device) {
+  return std::int64_t{most_threads} / layout.threads() * device.multiprocessors;
+}
+
+// Few clusters take more threads a block, so that the loads under way are as many.
+ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescription& device,
+                                 bool wide) {
+  const std::int64_t results = reduction.results(usual_images);
+  const auto blocks = [&](int tx) { return ceil_div(results, tx) * device.largest_cluster; };
+  const auto at_once = static_cast<std::int64_t>(cluster_places(device.largest_cluster, 1, device));
+  ReductionLayout layout;
+  if (reduction.combining.inner_combined) {
+    const bool alone = blocks(1) <= at_once;
+    layout.unroll = unroll_of(reduction, alone);
+    lay_along(layout, reduction, alone ? most_threads : usual_threads);
+    return layout;
+  }
+  // No narrower than the 32 bytes that memory comes in, few threads idle, and narrow enough that
+  // the largest clusters together have a block for two of three multiprocessors: with fewer bytes a
+  // line, the cache would look up lines more often than it can.
+  int tx = std::min(32, power_at_least(reduction.combining.kept_vectors()));
+  while (wider_than_a_sector(reduction, tx) && many_idle(reduction, tx)) tx /= 2;
+  int wider = tx;
+  while (wider_than_a_sector(reduction, tx) && 3 * blocks(tx) < 2 * device.multiprocessors)
+    wider = tx, tx /= 2;
+  if (wide) tx = wider;
+  const std::int64_t threads = std::int64_t{512} * device.multiprocessors / blocks(tx);
+  const bool alone = blocks(tx) <= at_once && threads > 512;
+  layout.unroll = unroll_of(reduction, alone && wide);
+  lay_across(layout, reduction, tx,
+             std::clamp(power_at_least(threads), usual_threads, alone ? most_threads : 512));
+  return layout;
+}
+
+// A line of 512 bytes to a warp where what is kept is as long.
+ReductionLayout partial_layout(const Reduction& reduction) {
+  ReductionLayout layout;
+  layout.unroll = unroll_of(reduction, false);
+  if (reduction.combining.inner_combined) {
+    lay_along(layout, reduction, usual_threads);
+    return layout;
+  }
+  int tx = std::min(32, power_at_least(reduction.combining.kept_vectors()));
+  while (wider_than_a_sector(reduction, tx) && many_idle(reduction, tx)) tx /= 2;
+  lay_across(layout, reduction, tx, usual_threads);
+  return layout;
+}
+
+// As many as keep the device busy, but no more blocks than run at the same time.
+int cluster_parts(const Reduction& reduction, const BlockLayout& layout,
+                  const DeviceDescription& device) {
+  const std::int64_t blocks = blocks_of(reduction, layout), places = places_of(layout, device);
+  const std::int64_t steps = reduction.terms(reduction.problem.dims[0]) / layout.ty;
+  int parts = 1;
+  while (parts * 2 <= device.largest_cluster && blocks * parts * 2 <= places && steps >= parts * 2)
+    parts *= 2;
+  return parts;
+}
+
+// As many blocks as run at the same time, each thread with a whole turn of vectors at least.
+int partial_parts(const Reduction& reduction, const ReductionLayout& layout,
+                  const DeviceDescription& device) {
+  const std::int64_t images = reduction.problem.dims[0];
+  const std::int64_t results = reduction.results(images), blocks = blocks_of(reduction, layout);
+  if (blocks == 0) return 1;
+  const auto bytes = static_cast<std::int64_t>(size_of(reduction.compute())) * reduction.sums *
+                     reduction.combining.lanes() * results;
+  const std::int64_t parts = std::min(
+      {places_of(layout, device) / blocks, static_cast<std::int64_t>(most_workspace) / bytes,
+       reduction.terms(images) / (std::int64_t{layout.ty} * layout.unroll)});
+  return static_cast<int>(std::max<std::int64_t>(parts, 1));
+}
+
+}  // namespace kiln
