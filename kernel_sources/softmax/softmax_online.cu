@@ -4,10 +4,17 @@
 // softmax", 2018) and keeps the first SAVED batches in shared memory, which only their own thread
 // reads again; the second writes. It goes backwards, for what was read last is likeliest still in a
 // cache.
+//
+// One block has a multiprocessor to itself where rows are long, so it has to keep memory busy by
+// itself: what is saved is all under way at once, from the beginning; the rest of the row comes to
+// L2 meanwhile; and so does the row that begins next, while this one is written.
 #include "softmax/softmax_row.cuh"
+#include "target/async_copy.cuh"
+#include "target/prefetch.cuh"
 
 constexpr int INPUTS = BACKWARD ? 2 : 1;
 using Vector = Pack<element_t, VECTOR>;
+constexpr bool ASYNC = sizeof(Vector) >= 4;  // what the copies take at least
 
 // Shared memory: two exchanges between a block's threads, one between blocks, what is saved.
 constexpr int TOTALS = 2 * RESULTS * LANES;  // of a block: a maximum and a sum for every row
@@ -66,17 +73,21 @@ struct Totals {
     gather_from_cluster<TOTALS>(own, all, blocks);
     block_barrier();
     *this = Totals();
-#pragma unroll 1
+    if constexpr (!BACKWARD) {
+#pragma unroll 4
+      for (u32 rank = 0; rank < blocks; ++rank)
+#pragma unroll
+        for (int i = 0; i < LANES; ++i)
+          maximum[i] = larger(maximum[i], all[rank * TOTALS + first + 2 * i]);
+    }
+#pragma unroll 4
     for (u32 rank = 0; rank < blocks; ++rank) {
       const compute_t* const theirs = all + rank * TOTALS + first;
 #pragma unroll
       for (int i = 0; i < LANES; ++i) {
-        if constexpr (BACKWARD) {
-          sum[i] += theirs[2 * i + 1];
-        } else {
-          raise(i, larger(maximum[i], theirs[2 * i]));
-          sum[i] += theirs[2 * i + 1] * exponential(theirs[2 * i] - reference_of(maximum[i]));
-        }
+        compute_t share = theirs[2 * i + 1];
+        if constexpr (!BACKWARD) share *= exponential(theirs[2 * i] - reference_of(maximum[i]));
+        sum[i] += share;
       }
     }
   }
@@ -106,6 +117,28 @@ struct Batch {
       } else {
 #pragma unroll
         for (int j = 0; j < VECTOR; ++j) to[i].element[j] = from_compute<element_t>(neutral());
+      }
+    }
+  }
+
+  // Starts to copy them to their slots, as a group of copies.
+  device_inline static void start(const Rows& rows, u32 number, index_t at, index_t stride) {
+    start_as<In0>(rows.in0, number, 0, at, stride);
+    if constexpr (BACKWARD) start_as<In1>(rows.in1, number, INPUTS - 1, at, stride);
+    async_commit();
+  }
+  template <class In>
+  device_inline static void start_as(const element_t* row, u32 number, int input, index_t at,
+                                     index_t stride) {
+#pragma unroll
+    for (int i = 0; i < BATCH; ++i) {
+      const index_t place = at + i * stride;
+      Vector* const to = slot(number, input, i);
+      if (place < COMBINED) {
+        async_copy<ASYNC ? sizeof(Vector) : 16>(to, In::at(row, place, 0), true);
+      } else {
+#pragma unroll
+        for (int j = 0; j < VECTOR; ++j) to->element[j] = from_compute<element_t>(neutral());
       }
     }
   }
@@ -162,7 +195,7 @@ struct Batch {
     }
   }
 
-  // Forward, totals.sum is what the formula takes of it by now: its logarithm, or 1 / sum.
+  // Forward, totals.sum is what the formula takes of it by now: its logarithm, or alpha / sum.
   device_inline void write(const Rows& rows, index_t at, index_t stride, const Totals& totals,
                            compute_t alpha, compute_t beta) const {
 #pragma unroll
@@ -178,7 +211,7 @@ struct Batch {
           const compute_t shifted = x - totals.maximum[j % LANES];
           out[j] = ALGORITHM == LOG ? shifted - sum : exponential(shifted) * sum;
         }
-        out[j] *= alpha;
+        if constexpr (BACKWARD || ALGORITHM == LOG) out[j] *= alpha;
       }
       element_t* const to = Out::at(rows.out, at + i * stride, 0);
       if (beta != compute_t(0)) {
@@ -192,6 +225,33 @@ struct Batch {
   }
 };
 
+// Asks for a thread's vectors of a row from number `at` on, at most `count`. A warp's lie side by
+// side.
+constexpr bool IN_ONE_PIECE = INNER && COMBINED_AXES == 1 && RESULTS == 1 &&
+                              IN0_STRIDE_C3 == VECTOR && IN1_STRIDE_C3 == VECTOR;
+device_inline void ask_for(const Rows& rows, index_t at, index_t stride, u32 count) {
+  if (!IN_ONE_PIECE || thread_x() % 32 != 0) return;
+#pragma unroll 1
+  for (; count > 0 && at < COMBINED; at += stride, --count) {
+    const index_t left = COMBINED - at;
+    const u32 bytes = static_cast<u32>(left < 32 ? left : 32) * sizeof(Vector);
+    prefetch(In0::at(rows.in0, at, 0), bytes);
+    if constexpr (BACKWARD) prefetch(In1::at(rows.in1, at, 0), bytes);
+  }
+}
+
+// Waits until all but the newest `left` groups of copies have landed; of many, for some more.
+device_inline void wait_for_all_but(u32 left) {
+  if (left == 0)
+    async_wait<0>();
+  else if (left == 1)
+    async_wait<1>();
+  else if (left == 2)
+    async_wait<2>();
+  else
+    async_wait<3>();
+}
+
 KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
   const u32 parts = cluster_size();
   const Rows rows(params, cluster_number());
@@ -200,24 +260,43 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
 
   Totals totals;
   u32 batches = 0;
+  const bool async = ASYNC && rows.aligned;
+  u32 under_way = 0;
+  if (async) {
+#pragma unroll 1
+    for (index_t next = at; next < COMBINED && under_way < SAVED; next += BATCH * stride)
+      Batch::start(rows, under_way++, next, stride);
+  }
+  const index_t first = at;
+  ask_for(rows, first + SAVED * BATCH * stride, stride, ~0u);
 #pragma unroll 1
   for (; at < COMBINED; at += BATCH * stride, ++batches) {
     Batch batch;
-    batch.load(rows, at, stride);
-    if (batches < SAVED) batch.save(batches);
+    if (under_way > 0) {
+      wait_for_all_but(--under_way);
+      batch.restore(batches);
+    } else {
+      batch.load(rows, at, stride);
+      if (!async && batches < SAVED) batch.save(batches);
+    }
     batch.add_to(totals);
   }
   totals.combine();
   if (CLUSTERED && parts > 1) totals.combine_cluster(parts);
-  if constexpr (!BACKWARD) {
-#pragma unroll
-    for (int i = 0; i < LANES; ++i)
-      totals.sum[i] = ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]);
-  }
 
   const compute_t alpha = static_cast<compute_t>(params.alpha);
   const compute_t beta = static_cast<compute_t>(params.beta);
+  if constexpr (!BACKWARD) {
+#pragma unroll
+    for (int i = 0; i < LANES; ++i)
+      totals.sum[i] =
+          ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]) * alpha;
+  }
   if (!rows.present) batches = 0;
+  if (params.ahead > 0) {
+    const Rows next(params, cluster_number() + params.ahead);
+    if (next.present) ask_for(next, first, stride, params.ahead_vectors);
+  }
 #pragma unroll 1
   while (batches-- > 0) {
     at -= BATCH * stride;

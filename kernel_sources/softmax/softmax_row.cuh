@@ -11,10 +11,11 @@
 
 enum Algorithm { FAST = 800, ACCURATE, LOG };  // with the values of kilnSoftmaxAlgorithm_t
 
+// The hardware's own exp is right to more bits than 16-bit results have.
+constexpr bool BRIEF = ALGORITHM == FAST || sizeof(element_t) == 2;
+
 device_inline compute_t lowest() { return -math_infinity<compute_t>(); }
-device_inline compute_t exponential(compute_t x) {
-  return ALGORITHM == FAST ? math_fast_exp(x) : math_exp(x);
-}
+device_inline compute_t exponential(compute_t x) { return BRIEF ? math_fast_exp(x) : math_exp(x); }
 device_inline compute_t add(compute_t a, compute_t b) { return a + b; }
 device_inline compute_t larger(compute_t a, compute_t b) { return math_max(a, b); }
 
@@ -56,5 +57,5 @@ device_inline compute_t gradient_term(compute_t y, compute_t dy) {
   return ALGORITHM == LOG ? dy : y * dy;
 }
 device_inline compute_t gradient(compute_t y, compute_t dy, compute_t sum) {
-  return ALGORITHM == LOG ? dy - math_exp(y) * sum : y * (dy - sum);
+  return ALGORITHM == LOG ? dy - exponential(y) * sum : y * (dy - sum);
 }

@@ -4,6 +4,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/softmax/rows.hpp"
 
 namespace kiln {
@@ -64,20 +65,42 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
   return layout;
 }
 
-// How many blocks share a row: until what each has of it is saved, or the device is busy.
+// How many blocks share a row: until what each has of it is saved, or the device is busy; but what
+// runs at once in few parts is not cut into more that do not.
 int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
                  const DeviceDescription& device) {
   const std::int64_t blocks = rows.blocks(layout);
   const std::int64_t steps = rows.length() / layout.ty;  // vectors of a thread
-  const auto wants_more = [&](int parts) {
-    return blocks * parts < std::int64_t{layout.blocks_a_multiprocessor} * device.multiprocessors ||
-           steps > std::int64_t{parts} * layout.saved * layout.batch;
+  const int resident = layout.blocks_a_multiprocessor;
+  const auto at_once = [&](int parts) {
+    return static_cast<double>(blocks * parts) <=
+           cluster_places(parts, resident, device) * resident;
+  };
+  const auto is_saved = [&](int parts) {
+    return steps <= std::int64_t{parts} * layout.saved * layout.batch;
   };
   int parts = 1;
-  while (parts * 2 <= device.largest_cluster && wants_more(parts) &&
-         steps / (parts * 2) >= layout.batch)
+  while (parts * 2 <= device.largest_cluster && steps >= parts * 2) {
+    const bool busy = blocks * parts >= std::int64_t{resident} * device.multiprocessors;
+    if (is_saved(parts) && (busy || (at_once(parts) && !at_once(parts * 2)))) break;
     parts *= 2;
+  }
   return parts;
+}
+
+// Of rows that do not all run at once: while one is written, what begins next comes to L2, as far
+// as a third of it goes, for written lines take their share.
+RowsAhead choose_ahead(const SoftmaxRows& rows, const OnlineLayout& layout, int parts,
+                       const DeviceDescription& device) {
+  const int resident = layout.blocks_a_multiprocessor;
+  const auto at_once = std::max(
+      static_cast<std::int64_t>(cluster_places(parts, resident, device)) * resident / parts,
+      std::int64_t{1});
+  if (rows.blocks(layout) <= at_once) return {};
+  const std::int64_t turn = rows.combining.vector * rows.inputs() * layout.threads() *
+                            static_cast<std::int64_t>(size_of(rows.problem.type));
+  return {static_cast<unsigned>(at_once),
+          static_cast<unsigned>(device.l2_bytes / 3 / (at_once * parts * turn))};
 }
 
 }  // namespace
@@ -105,9 +128,12 @@ std::variant<Proposal, Refusal> SoftmaxOnlineEngine::propose(
   add("LARGEST_CLUSTER", device.largest_cluster);
   spec.clustered = device.largest_cluster > 1;  // at some batch: one kernel is for all
   add("SHARED_BYTES", layout.shared);
-  // Some registers more than that many blocks leave each thread, rather than spills.
-  add("MIN_BLOCKS", std::max(layout.blocks_a_multiprocessor * 3 / 4, 1));
-  return rows.proposal(std::move(spec), layout, choose_parts(rows, layout, device));
+  // Many loads of single elements take more registers than two blocks have: not so many blocks
+  // then.
+  const bool single = rows.combining.vector == 1;
+  add("MIN_BLOCKS", std::max(layout.blocks_a_multiprocessor * (single ? 3 : 4) / 4, 1));
+  const int parts = choose_parts(rows, layout, device);
+  return rows.proposal(std::move(spec), layout, parts, choose_ahead(rows, layout, parts, device));
 }
 
 }  // namespace kiln
