@@ -157,10 +157,10 @@ struct GeluErf {
       : size(bounded_size(x, for_type<T>(15, 39))), density(density_at(size)) {}
   device_inline T value_plus(T addend) const {
     if constexpr (BRIEF) return density.times_plus(-size * brief_mills_ratio(size), addend);
-    const TwoParts<T> mills = mills_ratio(size);
-    TwoParts<T> product = product_of(-size, mills.high);
-    product.low = math_fma(-size, mills.low, product.low);
-    return density.times_plus(product, addend);
+    const TwoParts<T> product = times_mills_ratio(size);
+    // f32's polynomials are short enough for one rounding more.
+    if constexpr (sizeof(T) == 4) return density.times_plus(-product.high, addend);
+    return density.times_plus(TwoParts<T>{-product.high, -product.low}, addend);
   }
   device_inline T slope() const {
     constexpr T HEIGHT = T(0.39894228040143267794);  // 1 / sqrt(2 pi)
@@ -172,7 +172,7 @@ struct GeluErf {
 
  private:
   device_inline static Exponential<BRIEF, T> density_at(T size) {
-    const TwoParts<T> square = product_of(size, size);
-    return Exponential<BRIEF, T>(T(-0.5) * square.high, T(-0.5) * square.low);
+    const TwoParts<T> exponent = product_of(T(-0.5) * size, size);
+    return Exponential<BRIEF, T>(exponent.high, exponent.low);
   }
 };

@@ -4,19 +4,29 @@
 #include "common/two_parts.cuh"
 #include "target/math.cuh"
 
-// P(t) = M(x) / t of t = 1 / (1 + x / 4), as a polynomial of t - 1/2; see mills_ratio().
-device_inline float mills_polynomial(float s) {  // 0 <= x <= 15: 2^-29 of its value (Remez)
-  float p = -0.01153575872920072f;
-  p = math_fma(p, s, 0.028068446816694629f);
-  p = math_fma(p, s, 0.010999055486304919f);
-  p = math_fma(p, s, -0.05233558513934719f);
-  p = math_fma(p, s, -0.05587552441714235f);
-  p = math_fma(p, s, 0.060340910013882122f);
-  p = math_fma(p, s, 0.241593412912534040f);
-  p = math_fma(p, s, 0.373043147844711554f);
-  p = math_fma(p, s, 0.387137304939812055f);
-  p = math_fma(p, s, 0.303948324678384538f);
-  return math_fma(p, s, 0.188821282823890671f);
+// M(x) = (1 - Phi(x)) exp(x^2 / 2) for x >= 0, where Phi is the normal distribution: Mills' ratio
+// over sqrt(2 pi). It is t P(t - 1/2), of t = 1 / (1 + STEP x) and a polynomial P.
+template <class T>
+struct MillsStep;
+template <>
+struct MillsStep<float> {
+  static constexpr float STEP = 0.296875f;  // with which one degree less will do
+};
+template <>
+struct MillsStep<double> {
+  static constexpr double STEP = 0.25;
+};
+device_inline float mills_polynomial(float s) {  // 0 <= x <= 15: 2^-28.4 of its value (Remez)
+  float p = -0.020307363799324892f;
+  p = math_fma(p, s, 0.022722595219416345f);
+  p = math_fma(p, s, 0.032828442647037535f);
+  p = math_fma(p, s, -0.041699958904945227f);
+  p = math_fma(p, s, -0.074779130484952173f);
+  p = math_fma(p, s, 0.039376336809503395f);
+  p = math_fma(p, s, 0.231465483668641643f);
+  p = math_fma(p, s, 0.349477221846785940f);
+  p = math_fma(p, s, 0.327931341959313817f);
+  return math_fma(p, s, 0.219953658183354305f);
 }
 device_inline double mills_polynomial(double s) {  // 0 <= x <= 39: 2^-57.8 (Chebyshev nodes)
   double p = 0.0015230398230240070041;
@@ -45,15 +55,25 @@ device_inline double mills_polynomial(double s) {  // 0 <= x <= 39: 2^-57.8 (Che
   return math_fma(p, s, 0.18882128260393787332);
 }
 
-// M(x) = (1 - Phi(x)) exp(x^2 / 2) for x >= 0, where Phi is the normal distribution: Mills' ratio
-// over sqrt(2 pi).
+// M(x), to a fraction of a unit in the last place of `high`.
 template <class T>
 device_inline TwoParts<T> mills_ratio(T x) {
-  const T d = math_fma(x, T(0.25), T(1)), r = math_fast_reciprocal(d);
+  constexpr T STEP = MillsStep<T>::STEP;
+  const T d = math_fma(x, STEP, T(1)), r = math_fast_reciprocal(d);
   // What the reciprocal is off by, and what d was rounded by.
-  const T lost = math_fma(x, T(0.25), math_add(T(1), -d));
+  const T lost = math_fma(x, STEP, math_add(T(1), -d));
   const T t = math_fma(r, math_fma(-r, lost, math_fma(-r, d, T(1))), r);
   return product_of(t, mills_polynomial(math_add(t, T(-0.5))));
+}
+
+// x M(x): the product u P(1/2 - STEP u) of u = x / (1 + STEP x), both to about a unit in the last
+// place.
+template <class T>
+device_inline TwoParts<T> times_mills_ratio(T x) {
+  constexpr T STEP = MillsStep<T>::STEP;
+  const T d = math_fma(x, STEP, T(1)), r = math_fast_reciprocal(d), near = math_mul(x, r);
+  const T u = math_fma(r, math_fma(-d, near, x), near);
+  return product_of(u, mills_polynomial(math_fma(u, -STEP, T(0.5))));
 }
 
 // M(x) for 0 <= x <= 15 to 3.6e-5 of its value, in fewer steps: fitted by iterated weighted least

@@ -52,7 +52,19 @@ bool vectors_fit(const PointwiseProblem& problem, const std::vector<Axis>& axes,
   return true;
 }
 
-Walk choose_walk(const PointwiseProblem& problem) {
+// Vectors a thread: as many as registers hold, but of small tensors fewer, so that there are blocks
+// for every place on the chip.
+int choose_unroll(const PointwiseProblem& problem, const Walk& walk,
+                  const DeviceDescription& device) {
+  constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+  const std::int64_t vectors = usual_images * walk.image_elements / walk.vector;
+  int unroll = walk.vector > 4 && problem.inputs() > 1 ? 2 : 4;
+  while (unroll > 1 && vectors < std::int64_t{4} * device.multiprocessors * threads * unroll)
+    unroll /= 2;
+  return unroll;
+}
+
+Walk choose_walk(const PointwiseProblem& problem, const DeviceDescription& device) {
   Walk walk;
   walk.axes = image_axes(problem.dims, strides_of(problem), problem.inputs());
   for (int i = 1; i < operand_rank; ++i) walk.image_elements *= problem.dims[i];
@@ -65,7 +77,7 @@ Walk choose_walk(const PointwiseProblem& problem) {
   walk.vector = static_cast<int>(16 / widest);
   if (!walk.linear)
     while (walk.vector > 1 && !vectors_fit(problem, walk.axes, walk.vector)) walk.vector /= 2;
-  walk.unroll = walk.vector > 4 && problem.inputs() > 1 ? 2 : 4;  // as registers hold
+  walk.unroll = choose_unroll(problem, walk, device);
   walk.axes = padded(walk.axes, 4);
   return walk;
 }
@@ -168,7 +180,7 @@ bool PointwiseEngine::is_for(const Problem& problem) const {
 std::variant<Proposal, Refusal> PointwiseEngine::propose(const Problem& any,
                                                          const DeviceDescription& device) const {
   const auto& problem = std::get<PointwiseProblem>(any);
-  const Walk walk = choose_walk(problem);
+  const Walk walk = choose_walk(problem, device);
   const std::int64_t elements = problem.dims[0] * walk.image_elements;
   const std::int64_t block = threads * walk.unroll * walk.vector;
   const std::int64_t blocks = std::max<std::int64_t>((elements + block - 1) / block, 1);
