@@ -1,12 +1,17 @@
 // The gradient of pooling in two dimensions, dense windows: a block takes a TILE_H x TILE_W tile of
-// dx in VECTOR * LANES channels of one image.
+// dx in VECTOR * LANES channels of one image. Channels of a vector lie side by side or, PLANES, in
+// planes of their own.
 //
 // First it works out every window that reaches into the tile once, into shared memory: what of dy
 // it hands on and, of a maximum, to which of its taps. Then each thread adds up a BLOCK_H x BLOCK_W
 // block of dx: tiles and, up to a stride of two, blocks begin at multiples of the stride, so which
 // windows hold which place, and by which tap, is the same for every block and known to the
 // compiler. Windows are added up in the order of the outputs.
-#include "pooling/window.cuh"
+//
+// A thread's windows come one after the other, and each waits for memory. So that it is a wait for
+// L2, a block asks for what the one AHEAD of it will read, which begins some microseconds later.
+#include "pooling/choose.cuh"
+#include "target/prefetch.cuh"
 #include "target/shared_memory.cuh"
 
 // The first window that may hold one of some places, and the number of them, counted from the
@@ -45,8 +50,6 @@ constexpr int HOLDERS_UNROLL =
     HOLDERS_H * HOLDERS_W * BLOCK_H * BLOCK_W * VECTOR <= 600 ? HOLDERS_H : 1;
 
 using Gradient = Pack<element_t, VECTOR>;
-using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
-constexpr unsigned char NO_TAP = 255;
 
 // Shared memory: gradients, then what a maximum chose, or an average's shares.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
@@ -57,80 +60,15 @@ static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(
                   SHARED_BYTES,
               "host and device must agree");
 
-constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
-constexpr int ROWS = SMALL ? WINDOW_H : 1,
-              COLUMNS = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;  // unrolled
-
-// Calls visit(number, values) for the taps of a window, in their order or from the last. A tap
-// beyond x's edge stands for its neighbour at the edge: that changes no maximum.
-template <bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
-device_inline void for_taps(const element_t* x, bool aligned, const Window& window,
-                            const Visit& visit) {
-  const auto inside = [](const Taps& taps, int tap) {
-    if constexpr (INSIDE) return tap;
-    return tap < taps.begin ? taps.begin : (tap < taps.end ? tap : taps.end - 1);
-  };
-  const element_t* const first = x + (static_cast<offset_t>(window.h.first) * X_STRIDE_H +
-                                      static_cast<offset_t>(window.w.first) * X_STRIDE_W);
-#pragma unroll UNROLL_H
-  for (int i = 0; i < WINDOW_H; ++i) {
-    const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i);
-#pragma unroll UNROLL_W
-    for (int j = 0; j < WINDOW_W; ++j) {
-      const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j);
-      compute_t values[VECTOR];
-      load_vector(
-          first + (static_cast<offset_t>(r) * X_STRIDE_H + static_cast<offset_t>(s) * X_STRIDE_W),
-          aligned, values);
-      visit(r * WINDOW_W + s, values);
-    }
-  }
-}
-
-// Each channel's first maximal tap.
-device_inline Choice choose(const element_t* x, bool aligned, const Window& window) {
-  compute_t best[VECTOR];
-#pragma unroll
-  for (int i = 0; i < VECTOR; ++i) best[i] = -math_infinity<compute_t>();
-  for_taps<false, ROWS, COLUMNS>(x, aligned, window, [&](int, const compute_t(&values)[VECTOR]) {
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-      best[i] = PROPAGATE_NAN ? math_max_nan(best[i], values[i]) : math_max(best[i], values[i]);
-  });
-  // One channel's few taps stay in registers; those of several are read again, from the cache.
-  if constexpr (VECTOR > 1) x = opaque(x);
-  int tap[VECTOR];
-  bool nan = false;
-#pragma unroll
-  for (int i = 0; i < VECTOR; ++i) tap[i] = NO_TAP, nan = nan || best[i] != best[i];
-  for_taps<true, ROWS, COLUMNS>(x, aligned, window,
-                                [&](int number, const compute_t(&values)[VECTOR]) {
-#pragma unroll
-                                  for (int i = 0; i < VECTOR; ++i)
-                                    if (values[i] == best[i]) tap[i] = number;
-                                });
-  if (nan) {
-    for_taps<true, 1, 1>(x, aligned, window, [&](int number, const compute_t(&values)[VECTOR]) {
-#pragma unroll
-      for (int i = 0; i < VECTOR; ++i)
-        if (best[i] != best[i] && values[i] != values[i]) tap[i] = number;
-    });
-  }
-  Choice choice;
-#pragma unroll
-  for (int i = 0; i < VECTOR; ++i) choice.element[i] = static_cast<unsigned char>(tap[i]);
-  return choice;
-}
-
 // The part of an image that a block looks at.
 struct Tile {
   int h, w, c;  // its first place and channel
   i64 n;
 
-  // Blocks in order: tiles along the width, along the height, runs of channels, images.
-  device_inline Tile() {
-    const u32 rest = DIVIDE(DIV_TILES_W, block_x());
-    w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
+  // In order: tiles along the width, along the height, runs of channels, images.
+  device_inline explicit Tile(u32 number) {
+    const u32 rest = DIVIDE(DIV_TILES_W, number);
+    w = static_cast<int>(number - rest * DIV_TILES_W) * TILE_W;
     const u32 next = DIVIDE(DIV_TILES_H, rest);
     h = static_cast<int>(rest - next * DIV_TILES_H) * TILE_H;
     const u32 image = DIVIDE(DIV_RUNS, next);
@@ -139,14 +77,59 @@ struct Tile {
   }
 };
 
+// Asks for a tile's part of x or dy: places `h` to `end_h` and `w` to `end_w`, as far as they lie
+// in the tensor. What is not dense along the width and the channels, nobody asks for.
+template <i64 STRIDE_N, i64 STRIDE_C, i64 STRIDE_P, i64 STRIDE_Q>
+device_inline void ask_for(const void* tensor, const Tile& tile, int h, int end_h, int size_h,
+                           int w, int end_w, int size_w) {
+  constexpr bool PLANAR = (VECTOR == 1 || PLANES) && STRIDE_Q == 1,
+                 WHOLE =
+                     !PLANAR && STRIDE_C == 1 && LANES * VECTOR >= CHANNELS && STRIDE_Q == CHANNELS,
+                 RUNS = VECTOR > 1 && STRIDE_C == 1;
+  if constexpr (!PLANAR && !RUNS) return;
+  h = h < 0 ? 0 : h, end_h = end_h < size_h ? end_h : size_h;
+  w = w < 0 ? 0 : w, end_w = end_w < size_w ? end_w : size_w;
+  if (h >= end_h || w >= end_w) return;
+  const element_t* const first = static_cast<const element_t*>(tensor) + tile.n * STRIDE_N +
+                                 static_cast<i64>(tile.c) * STRIDE_C;
+  const int columns = PLANAR || WHOLE ? 1 : end_w - w;
+  int elements = end_w - w;
+  if constexpr (WHOLE) elements *= CHANNELS;
+  if constexpr (!PLANAR && !WHOLE)
+    elements = LANES * VECTOR < CHANNELS - tile.c ? LANES * VECTOR : CHANNELS - tile.c;
+  const int planes = PLANES && tile.c + 1 < CHANNELS ? 2 : 1;
+#pragma unroll 1
+  for (int plane = 0; plane < planes; ++plane)
+#pragma unroll 1
+    for (int i = thread_x(); i < (end_h - h) * columns; i += THREADS)
+      prefetch(first + (plane * static_cast<offset_t>(STRIDE_C) +
+                        static_cast<offset_t>(h + i / columns) * STRIDE_P +
+                        static_cast<offset_t>(w + i % columns) * STRIDE_Q),
+               elements * sizeof(element_t));
+}
+
+// For what another block's windows will read.
+device_inline void ask_for_windows(const PoolingParams& params, const Tile& tile) {
+  const int p = tile.h / STRIDE_H + FIRST_P, q = tile.w / STRIDE_W + FIRST_Q;
+  ask_for<Y_STRIDE_N, Y_STRIDE_C, Y_STRIDE_H, Y_STRIDE_W>(params.dy, tile, p, p + WINDOWS_H, END_P,
+                                                          q, q + WINDOWS_W, END_Q);
+  if constexpr (MODE == MAX) {
+    const int h = p * STRIDE_H - PAD_H, w = q * STRIDE_W - PAD_W;
+    ask_for<X_STRIDE_N, X_STRIDE_C, X_STRIDE_H, X_STRIDE_W>(
+        params.x, tile, h, h + (WINDOWS_H - 1) * STRIDE_H + WINDOW_H, IN_H, w,
+        w + (WINDOWS_W - 1) * STRIDE_W + WINDOW_W, IN_W);
+  }
+}
+
 device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gradient* gradients,
                               Choice* choices, compute_t* shares) {
   const element_t* const dy = static_cast<const element_t*>(params.dy) + tile.n * Y_STRIDE_N +
                               static_cast<i64>(tile.c) * Y_STRIDE_C;
   const element_t* const x = static_cast<const element_t*>(params.x) + tile.n * X_STRIDE_N +
                              static_cast<i64>(tile.c) * X_STRIDE_C;
-  const bool dy_aligned = is_aligned<element_t, VECTOR>(params.dy);
-  const bool x_aligned = VECTOR == 1 || is_aligned<element_t, VECTOR>(params.x);
+  const int left = CHANNELS - tile.c;
+  const Access of_dy = Access::of(params.dy, Y_STRIDE_C, left);
+  const Access of_x = Access::of(params.x, X_STRIDE_C, left);
   const int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
   const auto output = [&](int at, int& p, int& q) {
     p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
@@ -166,10 +149,10 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
       if ((BATCH > 1 && index >= WINDOWS) || !output(index / LANES, p, q) ||
           tile.c + lane * VECTOR >= CHANNELS)
         continue;
-      gradient[u] = load_pack<VECTOR>(
+      gradient[u] = load_channels<element_t, VECTOR>(
           dy + (static_cast<offset_t>(p) * Y_STRIDE_H + static_cast<offset_t>(q) * Y_STRIDE_W +
                 lane * static_cast<offset_t>(VECTOR * Y_STRIDE_C)),
-          dy_aligned);
+          of_dy);
     }
 #pragma unroll
     for (int u = 0; u < BATCH; ++u) {
@@ -185,7 +168,8 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
         if (present && tile.c + lane * VECTOR < CHANNELS) {
           const element_t* const from = x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C);
           const Window window(0, p, q);
-          choice = x_aligned ? choose(from, true, window) : choose(from, false, window);
+          choice = of_x.aligned ? choose(from, {true, of_x.plane}, window)
+                                : choose(from, {false, of_x.plane}, window);
         }
         choices[index] = choice;
       }
@@ -259,6 +243,22 @@ device_inline void finish(element_t* to, bool aligned, compute_t alpha, compute_
   store_vector(to, aligned, sums);
 }
 
+// A row of a block in one channel: one access, if rows lie side by side and are aligned.
+constexpr bool SINGLE = VECTOR == 1 || PLANES, ALONG_W = SINGLE && ROWS_ALIGNED;
+device_inline void finish_line(element_t* to, int left, bool aligned, compute_t alpha,
+                               compute_t beta, compute_t (&sums)[BLOCK_W]) {
+  if constexpr (ALONG_W) {
+    finish(to, aligned, alpha, beta, sums);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < BLOCK_W; ++j) {
+    if (j > 0 && j >= left) break;
+    compute_t sum[1] = {sums[j]};
+    finish(to + j * OUT_STRIDE_W, true, alpha, beta, sum);
+  }
+}
+
 KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   Gradient* const gradients = shared_array<Gradient, WINDOWS>(0);
   Choice* choices = nullptr;
@@ -266,7 +266,8 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   if constexpr (MODE == MAX) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
   if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
 
-  const Tile tile;
+  if (block_x() + AHEAD < grid_x()) ask_for_windows(params, Tile(block_x() + AHEAD));
+  const Tile tile(block_x());
   do_windows(params, tile, gradients, choices, shares);
   block_barrier();
 
@@ -278,8 +279,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   element_t* const dx = static_cast<element_t*>(params.out) + tile.n * OUT_STRIDE_N +
                         static_cast<i64>(tile.c) * OUT_STRIDE_C;
   constexpr int BLOCKS_H = TILE_H / BLOCK_H, BLOCKS_W = TILE_W / BLOCK_W;
-  constexpr bool ALONG_W = VECTOR == 1 && ROWS_ALIGNED;  // a block's row is one access
-  constexpr int ACCESS = ALONG_W ? BLOCK_W : VECTOR;
+  constexpr int ACCESS = ALONG_W ? BLOCK_W : SINGLE ? 1 : VECTOR;
   const bool aligned = is_aligned<element_t, ACCESS>(params.out);
 #pragma unroll 1
   for (int index = thread_x(); index < BLOCKS_H * BLOCKS_W * LANES; index += THREADS) {
@@ -296,11 +296,15 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
     for (int i = 0; i < BLOCK_H; ++i) {
       if (i > 0 && h + i >= IN_H) break;
       element_t* const row = to + i * OUT_STRIDE_H;
-      if constexpr (ALONG_W) {
-        compute_t line[BLOCK_W];
+      if constexpr (SINGLE) {
 #pragma unroll
-        for (int j = 0; j < BLOCK_W; ++j) line[j] = block.sums[i][j][0];
-        finish(row, aligned, alpha, beta, line);
+        for (int k = 0; k < VECTOR; ++k) {
+          if (k > 0 && tile.c + k >= CHANNELS) break;
+          compute_t line[BLOCK_W];
+#pragma unroll
+          for (int j = 0; j < BLOCK_W; ++j) line[j] = block.sums[i][j][k];
+          finish_line(row + k * OUT_STRIDE_C, IN_W - w, aligned, alpha, beta, line);
+        }
       } else {
 #pragma unroll
         for (int j = 0; j < BLOCK_W; ++j)

@@ -117,24 +117,50 @@ BOOST_AUTO_TEST_CASE(global_pooling) {
       }
 }
 
+// Channels by themselves, in pairs of planes with one left over, and side by side.
 BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
+  kiln_test::ShareOfCases share = share_of_cases(1);
   for (kilnPoolingMode_t mode : modes)
-    for (kilnNanPropagation_t propagation : {KILN_PROPAGATE_NAN, KILN_NOT_PROPAGATE_NAN}) {
-      PoolingSpec spec = square(mode, 3, 2, 1);
-      spec.nan = propagation;
-      const Tensor x = dense(KILN_DATA_FLOAT, {2, 3, 9, 9});
-      const Tensor y = dense(KILN_DATA_FLOAT, pooling_output_dims(spec, x));
-      OperationCase forward(make_pooling_forward(spec, x, y));
-      forward.fill_uniform(1);
-      for (std::int64_t i : {0, 1, 9, 10, 100, 200, 201}) forward["x"].at(i) = std::nan("");
-      forward["x"].at(300) = HUGE_VAL;
-      BOOST_TEST(check(forward) == "");
-      if (mode != KILN_POOLING_MAX) continue;
-      OperationCase backward(make_pooling_backward(spec, y, &x, x));
-      backward.fill_uniform(2);
-      backward["x"].values = forward["x"].values;
-      BOOST_TEST(check(backward) == "");
-    }
+    for (kilnNanPropagation_t propagation : {KILN_PROPAGATE_NAN, KILN_NOT_PROPAGATE_NAN})
+      for (DataType type : all_types)
+        for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+          if (!share.takes(mode, propagation, type, layout)) continue;
+          PoolingSpec spec = square(mode, 3, 2, 1);
+          spec.nan = propagation;
+          const Tensor x = dense(type, {2, layout == KILN_TENSOR_NCHW ? 3 : 8, 9, 9}, layout);
+          const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
+          OperationCase forward(make_pooling_forward(spec, x, y));
+          forward.fill_integers(1, 2);
+          for (std::int64_t i : {0, 1, 9, 10, 100, 200, 201}) forward["x"].at(i) = std::nan("");
+          forward["x"].at(300) = HUGE_VAL;
+          // All of a window's taps: the least number there is, some of them beside NaN.
+          for (std::int64_t i : {30, 31, 32, 39, 40, 41, 48, 49, 50})
+            forward["x"].at(i) = -HUGE_VAL;
+          forward["x"].at(39) = std::nan("");
+          BOOST_TEST(check(forward) == "");
+          if (mode != KILN_POOLING_MAX) continue;
+          OperationCase backward(make_pooling_backward(spec, y, &x, x));
+          backward.fill_uniform(2);
+          backward["x"].values = forward["x"].values;
+          BOOST_TEST(check(backward) == "");
+        }
+}
+
+// -0 and 0 are one maximum, which the first of them has.
+BOOST_AUTO_TEST_CASE(zeros_of_either_sign) {
+  for (DataType type : all_types)
+    for (std::int64_t channels : {3, 8})
+      for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+        const PoolingSpec spec = square(KILN_POOLING_MAX, 3, 2, 0);
+        const Tensor x = dense(type, {2, channels, 9, 11}, layout);
+        const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
+        OperationCase item(make_pooling_backward(spec, y, &x, x));
+        item.fill_uniform(3);
+        std::int64_t i = 0;
+        for (double& value : item["x"].values)
+          value = i++ % 5 == 0 ? -1.0 : i % 3 == 0 ? 0.0 : -0.0;
+        BOOST_TEST(check(item, "pooling_backward_tiled") == "");
+      }
 }
 
 // One element, a window of two taps around it: neither lies in x.

@@ -34,6 +34,21 @@ std::optional<Refusal> refusal(const PoolingProblem& problem) {
   return std::nullopt;
 }
 
+// What a thread takes at a time: channels side by side, or of 16 bits two planes, whose maxima are
+// compared in pairs.
+struct Vector {
+  int count = 1;
+  bool planes = false;
+  bool single() const { return count == 1 || planes; }
+};
+
+Vector vector_of(const PoolingProblem& problem, const std::vector<Operand>& operands) {
+  const int count = pooling_channel_vector(problem, operands);
+  const bool planes = count == 1 && problem.mode == KILN_POOLING_MAX && problem.channels > 1 &&
+                      size_of(problem.type) == 2 && problem.x_strides[4] == 1;
+  return {planes ? 2 : count, planes};
+}
+
 struct Tile {
   std::int64_t h = 0, w = 0;              // places of dx
   std::int64_t block_h = 0, block_w = 0;  // of them, a thread's
@@ -44,13 +59,13 @@ struct Tile {
 
 // A dimension's places that one thread takes: blocks begin at multiples of the stride up to 2. Of
 // one channel's average a thread has registers for more of them.
-std::int64_t block_of(const PoolingProblem& problem, int vector, int i) {
+std::int64_t block_of(const PoolingProblem& problem, const Vector& vector, int i) {
   if (problem.stride[i] > 2) return 1;
   const bool max = problem.mode == KILN_POOLING_MAX;
-  return vector == 1 && !max && i == 1 && problem.in[i] >= 8 ? 4 : 2;
+  return vector.count == 1 && !max && i == 1 && problem.in[i] >= 8 ? 4 : 2;
 }
 
-Tile make_tile(const PoolingProblem& problem, int vector, std::int64_t h, std::int64_t w,
+Tile make_tile(const PoolingProblem& problem, const Vector& vector, std::int64_t h, std::int64_t w,
                std::int64_t lanes) {
   Tile tile{h, w, block_of(problem, vector, 1), block_of(problem, vector, 2), lanes};
   const auto windows = [&](int i, std::int64_t places) {
@@ -61,16 +76,16 @@ Tile make_tile(const PoolingProblem& problem, int vector, std::int64_t h, std::i
   tile.windows_w = windows(2, w);
   const std::int64_t count = tile.windows_h * tile.windows_w;
   const auto size = static_cast<std::int64_t>(size_of(problem.type));
-  tile.shared_bytes = (count * lanes * vector * size + 15) / 16 * 16;
+  tile.shared_bytes = (count * lanes * vector.count * size + 15) / 16 * 16;
   if (problem.mode == KILN_POOLING_MAX)
-    tile.shared_bytes += count * lanes * vector;
+    tile.shared_bytes += count * lanes * vector.count;
   else if (divisors_differ(problem))
     tile.shared_bytes += count * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
   return tile;
 }
 
 // Instructions that the fullest multiprocessor issues, roughly, of the usual batch.
-double cost(const PoolingProblem& problem, int vector, const Tile& tile,
+double cost(const PoolingProblem& problem, const Vector& vector, const Tile& tile,
             const DeviceDescription& device) {
   const auto turns = [](std::int64_t items) {
     return static_cast<double>(ceil_div(items, pooling_threads));
@@ -79,18 +94,18 @@ double cost(const PoolingProblem& problem, int vector, const Tile& tile,
   const auto taps = static_cast<double>(problem.window[1] * problem.window[2]);
   const auto block = static_cast<double>(tile.block_h * tile.block_w);
   const double holders = taps / static_cast<double>(problem.stride[1] * problem.stride[2]);
-  const double window = 30 + (max ? taps * (3 + 3 * vector) : vector);
-  const double places = 30 + block * (4 + vector * (2 + 2 * holders));
+  const double window = 30 + (max ? taps * (3 + 3 * vector.count) : vector.count);
+  const double places = 30 + block * (4 + vector.count * (2 + 2 * holders));
   const double of_tile =
       60 + turns(tile.windows_h * tile.windows_w * tile.lanes) * window +
       turns(tile.h / tile.block_h * (tile.w / tile.block_w) * tile.lanes) * places;
   const std::int64_t tiles = usual_images * ceil_div(problem.in[1], tile.h) *
                              ceil_div(problem.in[2], tile.w) *
-                             ceil_div(problem.channels, vector * tile.lanes);
+                             ceil_div(problem.channels, vector.count * tile.lanes);
   // Half empty lines of memory are fetched by halves.
   const auto run =
-      static_cast<double>(tile.lanes * vector) * static_cast<double>(size_of(problem.type));
-  const double lines = vector == 1 ? 1 : 1 + 12 / run;
+      static_cast<double>(tile.lanes * vector.count) * static_cast<double>(size_of(problem.type));
+  const double lines = vector.single() ? 1 : 1 + 12 / run;
   constexpr std::int64_t resident = 4;
   const std::int64_t places_of_chip = resident * device.multiprocessors;
   const double waves = tiles <= places_of_chip
@@ -99,7 +114,8 @@ double cost(const PoolingProblem& problem, int vector, const Tile& tile,
   return waves * of_tile * lines;
 }
 
-Tile choose_tile(const PoolingProblem& problem, int vector, const DeviceDescription& device) {
+Tile choose_tile(const PoolingProblem& problem, const Vector& vector,
+                 const DeviceDescription& device) {
   // Tiles begin at multiples of the stride, and end with a block.
   const auto unit = [&](int i) {
     return problem.stride[i] <= 2 ? block_of(problem, vector, i) : problem.stride[i];
@@ -116,13 +132,13 @@ Tile choose_tile(const PoolingProblem& problem, int vector, const DeviceDescript
     return out;
   };
   constexpr std::int64_t most_shared = 40 << 10;
-  const std::int64_t vectors = ceil_div(problem.channels, vector);
+  const std::int64_t vectors = ceil_div(problem.channels, vector.count);
   Tile best;
   double least = 0;
   for (const std::int64_t lanes : {1, 4, 6, 8, 12, 16}) {
-    if (vector == 1 ? lanes > 1 : lanes > vectors && lanes > 1) continue;
+    if (vector.single() ? lanes > 1 : lanes > vectors && lanes > 1) continue;
     for (const std::int64_t h : sizes(1, 64))
-      for (const std::int64_t w : sizes(2, vector == 1 ? 256 : 64)) {
+      for (const std::int64_t w : sizes(2, vector.single() ? 256 : 64)) {
         const Tile tile = make_tile(problem, vector, h, w, lanes);
         if (tile.shared_bytes > most_shared) continue;
         const double now = cost(problem, vector, tile, device);
@@ -145,9 +161,9 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   if (auto refused = refusal(problem)) return *std::move(refused);
   const std::vector<Operand> operands = operands_of(problem);
   const Operand& result = operands.back();
-  const int vector = pooling_channel_vector(problem, operands);
-  const bool channels_inner = result.strides[1] == 1 && vector > 1;
-  KernelSpec spec = pooling_kernel(problem, result, vector, channels_inner, 1, 1);
+  const Vector vector = vector_of(problem, operands);
+  const bool channels_inner = result.strides[1] == 1 && !vector.single();
+  KernelSpec spec = pooling_kernel(problem, result, vector.count, channels_inner, 1, 1);
   const bool inside = every_tap_inside(problem);
   const Tile tile = choose_tile(problem, vector, device);
   if (tile.h == 0) return Refusal{"the windows of no tile fit into shared memory"};
@@ -155,8 +171,8 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   spec.engine = "pooling_backward_tiled";
   spec.file = "pooling/pooling_backward_tiled.cu";
   spec.entry = "pooling_backward_tiled";
-  spec.tile = cat(tile.h, "x", tile.w, " pixels, ", vector * tile.lanes,
-                  vector * tile.lanes > 1 ? " channels" : " channel", ", 256 threads");
+  spec.tile = cat(tile.h, "x", tile.w, " pixels, ", vector.count * tile.lanes,
+                  vector.count * tile.lanes > 1 ? " channels" : " channel", ", 256 threads");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_bytes);
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
@@ -168,7 +184,10 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   add("BLOCK_W", tile.block_w);
   add("LANES", tile.lanes);
   add("SHARED_BYTES", tile.shared_bytes);
-  add("MIN_BLOCKS", std::int64_t{vector == 1 ? 5 : inside ? 3 : 2});
+  add("PLANES", vector.planes);
+  add("MIN_BLOCKS", std::int64_t{vector.single() ? 5 : inside ? 3 : 2});
+  // Blocks run for some microseconds, and of single channels eight on a multiprocessor.
+  add("AHEAD", std::int64_t{vector.single() ? 2 : 1} * device.multiprocessors);
   const bool rows_aligned = result.strides[4] == 1 && problem.in[2] % tile.block_w == 0 &&
                             result.strides[0] % tile.block_w == 0 &&
                             result.strides[1] % tile.block_w == 0 &&
@@ -179,7 +198,7 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   };
   const std::int64_t tiles_h = ceil_div(problem.in[1], tile.h);
   const std::int64_t tiles_w = ceil_div(problem.in[2], tile.w);
-  const std::int64_t runs = ceil_div(problem.channels, vector * tile.lanes);
+  const std::int64_t runs = ceil_div(problem.channels, vector.count * tile.lanes);
   divisor("DIV_TILES_H", tiles_h);
   divisor("DIV_TILES_W", tiles_w);
   divisor("DIV_RUNS", runs);

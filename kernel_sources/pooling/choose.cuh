@@ -1,0 +1,158 @@
+// To which of its taps a window's maximum hands on its gradient: the first that has it.
+#pragma once
+
+#include "pooling/window.cuh"
+#include "target/half_pairs.cuh"
+
+using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
+constexpr unsigned char NO_TAP = 255;
+
+constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
+constexpr int ROWS = SMALL ? WINDOW_H : 1,
+              COLUMNS = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;  // unrolled
+
+// How a vector's channels are read: side by side or, of PLANES, `plane` elements apart, which is 0
+// where there is but one left.
+struct Access {
+  bool aligned;
+  offset_t plane;
+
+  // `left`: channels from the first one on.
+  device_inline static Access of(const void* tensor, i64 stride, int left) {
+    return {VECTOR == 1 || PLANES || is_aligned<element_t, VECTOR>(tensor),
+            left > 1 ? static_cast<offset_t>(stride) : 0};
+  }
+};
+template <class T, int COUNT>
+device_inline Pack<T, COUNT> load_channels(const T* from, const Access& access) {
+  if constexpr (!PLANES) return load_pack<COUNT>(from, access.aligned);
+  Pack<T, COUNT> pack;
+  pack.element[0] = from[0], pack.element[COUNT - 1] = from[access.plane];
+  return pack;
+}
+
+// A tap's channels, of 16 bits in pairs: half the registers, and half the comparisons.
+constexpr bool PAIRS = sizeof(element_t) == 2 && VECTOR % 2 == 0;
+template <class T, int COUNT>
+struct TapPairs {
+  u32 pair[COUNT];
+
+  device_inline TapPairs(const T* from, const Access& access) {
+    const Pack<T, 2 * COUNT> pack = load_channels<T, 2 * COUNT>(from, access);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+      pair[i] = pack_shorts(pack.element[2 * i].bits, pack.element[2 * i + 1].bits);
+  }
+};
+struct TapValues {
+  compute_t value[VECTOR];
+
+  device_inline TapValues(const element_t* from, const Access& access) {
+    const Pack<element_t, VECTOR> pack = load_channels<element_t, VECTOR>(from, access);
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) value[i] = to_compute(pack.element[i]);
+  }
+};
+
+// Calls visit(number, tap) for the taps of a window, in their order or from the last. A tap beyond
+// x's edge stands for its neighbour at the edge: that changes no maximum.
+template <class Tap, bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
+device_inline void for_taps(const element_t* x, const Access& access, const Window& window,
+                            const Visit& visit) {
+  const auto inside = [](const Taps& taps, int tap) {
+    if constexpr (INSIDE) return tap;
+    return tap < taps.begin ? taps.begin : (tap < taps.end ? tap : taps.end - 1);
+  };
+  const element_t* const first = x + (static_cast<offset_t>(window.h.first) * X_STRIDE_H +
+                                      static_cast<offset_t>(window.w.first) * X_STRIDE_W);
+#pragma unroll UNROLL_H
+  for (int i = 0; i < WINDOW_H; ++i) {
+    const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i);
+#pragma unroll UNROLL_W
+    for (int j = 0; j < WINDOW_W; ++j) {
+      const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j);
+      const element_t* const at =
+          first + (static_cast<offset_t>(r) * X_STRIDE_H + static_cast<offset_t>(s) * X_STRIDE_W);
+      visit(r * WINDOW_W + s, Tap(at, access));
+    }
+  }
+}
+
+// Of channels whose maximum is NaN, the first tap that is.
+device_inline void choose_nan(const element_t* x, const Access& access, const Window& window,
+                              const bool (&nan)[VECTOR], int (&tap)[VECTOR]) {
+  for_taps<TapValues, true, 1, 1>(x, access, window, [&](int number, const TapValues& of) {
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      if (nan[i] && of.value[i] != of.value[i]) tap[i] = number;
+  });
+}
+
+// Each channel's first maximal tap. One channel's few taps stay in registers; those of several are
+// read again, from the cache.
+device_inline void choose_values(const element_t* x, const Access& access, const Window& window,
+                                 int (&tap)[VECTOR]) {
+  compute_t best[VECTOR];
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) best[i] = -math_infinity<compute_t>();
+  for_taps<TapValues, false, ROWS, COLUMNS>(x, access, window, [&](int, const TapValues& of) {
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      best[i] = PROPAGATE_NAN ? math_max_nan(best[i], of.value[i]) : math_max(best[i], of.value[i]);
+  });
+  if constexpr (VECTOR > 1) x = opaque(x);
+  bool nan[VECTOR], any = false;
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) tap[i] = NO_TAP, nan[i] = best[i] != best[i], any |= nan[i];
+  for_taps<TapValues, true, ROWS, COLUMNS>(x, access, window, [&](int number, const TapValues& of) {
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+      if (of.value[i] == best[i]) tap[i] = number;
+  });
+  if (any) choose_nan(x, access, window, nan, tap);
+}
+template <class T, int N>
+device_inline void choose_pairs(const T* x, const Access& access, const Window& window,
+                                int (&tap)[N]) {
+  constexpr int COUNT = N / 2;
+  using Pairs = TapPairs<T, COUNT>;
+  constexpr u32 LOWEST = is_bf16(T{}) ? 0xff80ff80u : 0xfc00fc00u;  // -infinity, twice
+  u32 best[COUNT], taps[COUNT];
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) best[i] = LOWEST, taps[i] = NO_TAP * 0x10001u;
+  for_taps<Pairs, false, ROWS, COLUMNS>(x, access, window, [&](int, const Pairs& of) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) best[i] = larger_pair<T, PROPAGATE_NAN>(best[i], of.pair[i]);
+  });
+  if constexpr (COUNT > 1) x = opaque(x);
+  for_taps<Pairs, true, ROWS, COLUMNS>(x, access, window, [&](int number, const Pairs& of) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+      const u32 chosen = equal_pair<T>(of.pair[i], best[i]);
+      taps[i] = (taps[i] & ~chosen) | (static_cast<u32>(number) * 0x10001u & chosen);
+    }
+  });
+  bool nan[N], any = false;
+#pragma unroll
+  for (int i = 0; i < N; ++i) tap[i] = static_cast<int>(taps[i / 2] >> i % 2 * 16 & 0xffffu);
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) any |= equal_pair<T>(best[i], best[i]) != ~0u;
+  if (!any) return;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const compute_t value = to_compute(half_of<T>(best[i / 2], i % 2));
+    nan[i] = value != value;
+  }
+  choose_nan(x, access, window, nan, tap);
+}
+device_inline Choice choose(const element_t* x, const Access& access, const Window& window) {
+  int tap[VECTOR];
+  if constexpr (PAIRS)
+    choose_pairs(x, access, window, tap);
+  else
+    choose_values(x, access, window, tap);
+  Choice choice;
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) choice.element[i] = static_cast<unsigned char>(tap[i]);
+  return choice;
+}
