@@ -1,10 +1,12 @@
 // Forward convolution and data gradient with few channels in the output (up to MOST_ROWS a group):
 // a matrix product would leave most of a tile idle, so each thread slides along a row instead.
 //
-// A block computes TILE_P x (RUNS * RUN) pixels of one image for all rows of a group. Channel by
-// channel the source's patch comes to shared memory, STAGES of them in flight, and the channel's
-// filter with it; a thread takes RUN adjacent pixels: it reads the values that they need of a patch
-// row once, and uses them for every tap and every row of the output from registers.
+// A block computes TILE_P x (RUNS * RUN) pixels of one image for all rows of a group; of small
+// images UNITS of them, one image of one group each. Channel by channel the source's patch comes to
+// shared memory, STAGES of them in flight, and the channel's filter with it; a thread takes RUN
+// adjacent pixels: it reads the values that they need of a patch row once, and uses them for every
+// tap and every row of the output from registers. A strided data gradient's phases share the patch:
+// a pixel is one of each.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/geometry/gather_params.h"
@@ -12,135 +14,146 @@
 #include "target/async_copy.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int THREADS = TILE_P * RUNS;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
+constexpr int UNIT_THREADS = TILE_P * RUNS, WORKERS = UNITS * UNIT_THREADS;
+constexpr int THREADS = (WORKERS + 31) / 32 * 32;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
-constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
+// A walk backwards meets the taps in reverse: the first place belongs to the last tap.
+constexpr bool BACK_H = STEP_H < 0, BACK_W = STEP_W < 0;
+
+// Where the taps of a phase begin in the source, for pixel 0; and where any do.
+device_inline constexpr int lower_h(int phase) {
+  return ORIGIN_H[phase] - (BACK_H ? (FILTER_R[phase] - 1) * DISTANCE_H : 0);
+}
+device_inline constexpr int lower_w(int phase) {
+  return ORIGIN_W[phase] - (BACK_W ? (FILTER_S[phase] - 1) * DISTANCE_W : 0);
+}
+// Elements of a phase's filter, [tap][row], and of those before.
+device_inline constexpr int filter_of(int phase) {
+  return FILTER_R[phase] * FILTER_S[phase] * PADDED_ROWS;
+}
+device_inline constexpr int filter_before(int phase) {
+  int before = 0;
+  for (int other = 0; other < phase; ++other) before += filter_of(other);
+  return before;
+}
+constexpr int FILTER = filter_before(PHASES);
+
+constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + REACH_H;
 // Rows begin at 16 bytes, and in the source where copies do.
 constexpr int PATCH_W = (RUNS - 1) * RUN * STRIDE_W + THREAD_ROW;
 constexpr int PATCH = PATCH_H * PATCH_W;
-constexpr int FILTER = TAPS_R * TAPS_S * PADDED_ROWS;  // [tap][row]
-constexpr int STAGE = PATCH + (FILTER + 3) / 4 * 4;
-// A walk backwards meets the taps in reverse: the patch's first column belongs to the last tap.
-constexpr bool BACK_H = STEP_H < 0, BACK_W = STEP_W < 0;
+constexpr int STAGE = PATCH + (FILTER + 3) / 4 * 4;  // of a unit
 
+// The first pixel of a tile, and the image and group of a unit.
 struct Origin {
-  i64 image;
-  int group, p, q;  // of the tile's first pixel
+  u64 unit;
+  int p, q;
 };
 device_inline Origin origin_of(u32 block) {
-  u32 rest = DIVIDE(DIV_TILES_Q, block);
+  const u32 row = DIVIDE(DIV_TILES_Q, block), units = DIVIDE(DIV_TILES_P, row);
   Origin origin;
-  origin.q = static_cast<int>(block - rest * DIV_TILES_Q) * (RUNS * RUN);
-  u32 next = DIVIDE(DIV_TILES_P, rest);
-  origin.p = static_cast<int>(rest - next * DIV_TILES_P) * TILE_P;
-  const u32 n = DIVIDE(DIV_GROUPS, next);
-  origin.group = static_cast<int>(next - n * DIV_GROUPS);
-  origin.image = n;
+  origin.q = static_cast<int>(block - row * DIV_TILES_Q) * (RUNS * RUN);
+  origin.p = static_cast<int>(row - units * DIV_TILES_P) * TILE_P;
+  origin.unit = static_cast<u64>(units) * UNITS;
   return origin;
 }
-
-struct Loader {
-  const element_t* source;  // at the group's first channel, in this image
-  const element_t* w;
-  int first_h, first_w;  // where the patch begins in the source
-
-  device_inline Loader(const GatherParams& params, const Origin& origin) {
-    source = static_cast<const element_t*>(params.source) + origin.image * SOURCE_STRIDE_N +
-             static_cast<i64>(origin.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
-    w = static_cast<const element_t*>(params.w) + W_FIRST[0] +
-        static_cast<i64>(origin.group) * W_STRIDE_GROUP;
-    first_h = origin.p * STRIDE_H + ORIGIN_H[0] - (BACK_H ? (TAPS_R - 1) * DISTANCE_H : 0);
-    first_w = origin.q * STRIDE_W + ORIGIN_W[0] - (BACK_W ? (TAPS_S - 1) * DISTANCE_W : 0) - SHIFT;
+struct Unit {
+  i64 image;
+  int group;
+  bool exists;
+  device_inline Unit(const GatherParams& params, u64 unit) {
+    const u64 n = DIVIDE(DIV_GROUPS, unit);
+    image = static_cast<i64>(n);
+    group = static_cast<int>(unit - n * DIV_GROUPS);
+    exists = image < params.images;
   }
+};
 
-  // COUNT elements that lie side by side.
-  template <int COUNT>
-  device_inline static void move(compute_t* to, const element_t* from, bool valid) {
-    if constexpr (ASYNC) {
-      async_copy<static_cast<int>(sizeof(element_t)) * COUNT>(to, from, valid);
-    } else {
-      Pack<element_t, COUNT> pack = {};
-      if (valid) pack = *reinterpret_cast<const Pack<element_t, COUNT>*>(from);
-      Pack<compute_t, COUNT> values;
+// COUNT elements that lie side by side.
+template <int COUNT>
+device_inline void move(compute_t* to, const element_t* from, bool valid) {
+  if constexpr (ASYNC) {
+    async_copy<static_cast<int>(sizeof(element_t)) * COUNT>(to, from, valid);
+  } else {
+    Pack<element_t, COUNT> pack = {};
+    if (valid) pack = *reinterpret_cast<const Pack<element_t, COUNT>*>(from);
+    Pack<compute_t, COUNT> values;
 #pragma unroll
-      for (int i = 0; i < COUNT; ++i) values.element[i] = to_compute(pack.element[i]);
-      *reinterpret_cast<Pack<compute_t, COUNT>*>(to) = values;
-    }
+    for (int i = 0; i < COUNT; ++i) values.element[i] = to_compute(pack.element[i]);
+    *reinterpret_cast<Pack<compute_t, COUNT>*>(to) = values;
   }
+}
 
-  device_inline void load(int channel, compute_t* stage) const {
-    const element_t* const plane = source + static_cast<i64>(channel) * SOURCE_STRIDE_C;
+template <int PHASE>
+device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
+  constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
+#pragma unroll 1
+  for (int i = thread_x(); i < filter_of(PHASE); i += THREADS) {
+    const int tap = i / PADDED_ROWS, row = i - tap * PADDED_ROWS;
+    // In the order in which the patch meets them.
+    const int line = tap / (TAPS_S > 0 ? TAPS_S : 1), column = tap - line * TAPS_S;
+    const int r = BACK_H ? TAPS_R - 1 - line : line, s = BACK_W ? TAPS_S - 1 - column : column;
+    move<1>(to + filter_before(PHASE) + i,
+            w + W_FIRST[PHASE] +
+                (static_cast<i64>(row) * W_STRIDE_ROW + static_cast<i64>(r) * W_STRIDE_R +
+                 static_cast<i64>(s) * W_STRIDE_S),
+            exists && row < ROWS);
+  }
+  if constexpr (PHASE + 1 < PHASES) load_filter<PHASE + 1>(w, to, exists);
+}
+
+// Starts to bring a channel of all units.
+device_inline void load(const GatherParams& params, const Origin& origin, int channel,
+                        compute_t* stage) {
+  constexpr int COPIES = PATCH_W / PACK;  // of a row
+  const int first_h = origin.p * STRIDE_H + LOWEST_H,
+            first_w = origin.q * STRIDE_W + LOWEST_W - SHIFT;
+#pragma unroll 1
+  for (int number = 0; number < UNITS; ++number) {
+    const Unit unit(params, origin.unit + static_cast<u64>(number));
+    const element_t* const plane =
+        static_cast<const element_t*>(params.source) + unit.image * SOURCE_STRIDE_N +
+        (static_cast<i64>(unit.group) * CHANNELS + channel) * SOURCE_STRIDE_C;
+    compute_t* const to = stage + number * STAGE;
 #pragma unroll 4
-    for (int i = thread_x(); i < PATCH / PACK; i += THREADS) {
-      constexpr int COPIES = PATCH_W / PACK;
+    for (int i = thread_x(); i < PATCH_H * COPIES; i += THREADS) {
       const int row = i / COPIES, column = (i - row * COPIES) * PACK;
       const int h = first_h + row, v = first_w + column;
-      const bool inside = static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+      const bool inside = unit.exists && static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
                           static_cast<u32>(v) < static_cast<u32>(SOURCE_W);
       move<PACK>(
-          stage + i * PACK,
+          to + i * PACK,
           plane + (static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(v) * SOURCE_STRIDE_W),
           inside);
     }
-    const element_t* const filter = w + static_cast<i64>(channel) * W_STRIDE_C;
-#pragma unroll 1
-    for (int i = thread_x(); i < FILTER; i += THREADS) {
-      const int tap = i / PADDED_ROWS, row = i - tap * PADDED_ROWS;
-      // In the order in which the patch meets them.
-      const int r = BACK_H ? TAPS_R - 1 - tap / TAPS_S : tap / TAPS_S;
-      const int s = BACK_W ? TAPS_S - 1 - tap % TAPS_S : tap % TAPS_S;
-      move<1>(stage + PATCH + i,
-              filter + (static_cast<i64>(row) * W_STRIDE_ROW + static_cast<i64>(r) * W_STRIDE_R +
-                        static_cast<i64>(s) * W_STRIDE_S),
-              row < ROWS);
-    }
+    load_filter<0>(static_cast<const element_t*>(params.w) +
+                       static_cast<i64>(unit.group) * W_STRIDE_GROUP +
+                       static_cast<i64>(channel) * W_STRIDE_C,
+                   to + PATCH, unit.exists);
   }
-};
+}
 
 struct alignas(16) Quad {
   compute_t element[16 / sizeof(compute_t)];
 };
 
-KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
-  compute_t* const stages = shared_array<compute_t, STAGES * STAGE>(0);
-  const Origin origin = origin_of(block_x());
-  const Loader loader(params, origin);
-  const int in_p = thread_x() / RUNS, in_q = static_cast<int>(thread_x() % RUNS) * RUN;
+using Sums = compute_t[PHASES][ROWS][RUN];
 
-  constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // of one channel there is but that
-#pragma unroll 1
-  for (int channel = 0; channel < AHEAD; ++channel) {
-    if (channel < CHANNELS) loader.load(channel, stages + channel * STAGE);
-    async_commit();
-  }
-  compute_t sums[ROWS][RUN];
-#pragma unroll
-  for (int row = 0; row < ROWS; ++row)
-#pragma unroll
-    for (int i = 0; i < RUN; ++i) sums[row][i] = 0;
-
-  int slot = 0;
-#pragma unroll 1
-  for (int channel = 0; channel < CHANNELS; ++channel) {
-    async_wait<AHEAD - 1>();
-    block_barrier();  // this channel has landed for all; the slot read last turn is free for all
-    if (channel + AHEAD < CHANNELS)
-      loader.load(channel + AHEAD, stages + ((slot == 0 ? STAGES : slot) - 1) * STAGE);
-    async_commit();
-    const compute_t* const patch =
-        stages + slot * STAGE + in_p * STRIDE_H * PATCH_W + in_q * STRIDE_W;
-    const compute_t* const filter = stages + slot * STAGE + PATCH;
+// patch: at the thread's first place; filter: of the channel.
+template <int PHASE>
+device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t* filter) {
+  constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
+  constexpr int DOWN = lower_h(PHASE) - LOWEST_H, RIGHT = SHIFT + lower_w(PHASE) - LOWEST_W;
+  if constexpr (TAPS_R > 0 && TAPS_S > 0) {
 #pragma unroll 1
     for (int r = 0; r < TAPS_R; ++r) {
       constexpr int QUAD = sizeof(Quad) / sizeof(compute_t);
-      constexpr int QUADS = THREAD_ROW / QUAD;
-      compute_t values[QUADS * QUAD];
+      compute_t values[THREAD_ROW];
 #pragma unroll
-      for (int i = 0; i < QUADS; ++i) {
+      for (int i = 0; i < THREAD_ROW / QUAD; ++i) {
         const Quad quad =
-            *reinterpret_cast<const Quad*>(patch + r * DISTANCE_H * PATCH_W + i * QUAD);
+            *reinterpret_cast<const Quad*>(patch + (DOWN + r * DISTANCE_H) * PATCH_W + i * QUAD);
 #pragma unroll
         for (int j = 0; j < QUAD; ++j) values[i * QUAD + j] = quad.element[j];
       }
@@ -149,17 +162,93 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
         compute_t weights[ROWS];
 #pragma unroll
         for (int row = 0; row < ROWS; ++row)
-          weights[row] = filter[(r * TAPS_S + s) * PADDED_ROWS + row];
+          weights[row] = filter[filter_before(PHASE) + (r * TAPS_S + s) * PADDED_ROWS + row];
 #pragma unroll
         for (int row = 0; row < ROWS; ++row)
 #pragma unroll
           for (int i = 0; i < RUN; ++i)
-            sums[row][i] += weights[row] * values[SHIFT + i * STRIDE_W + s * DISTANCE_W];
+            sums[PHASE][row][i] += weights[row] * values[RIGHT + i * STRIDE_W + s * DISTANCE_W];
       }
     }
+  }
+  if constexpr (PHASE + 1 < PHASES) multiply<PHASE + 1>(sums, patch, filter);
+}
+
+// p, q: the thread's first pixel, of every phase.
+template <int PHASE>
+device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit& unit, int p,
+                         int q) {
+  if (p < OUT_P[PHASE]) {
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row) {
+      const i64 channel = static_cast<i64>(unit.group) * ROWS + row;
+      const compute_t bias = epilogue.bias_of(static_cast<int>(channel));
+      const i64 at = OUT_FIRST[PHASE] + unit.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
+                     static_cast<i64>(p) * OUT_STRIDE_P;
+      const i64 z_at = Z_FIRST[PHASE] + unit.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
+                       static_cast<i64>(p) * Z_STRIDE_P;
+#pragma unroll
+      for (int i = 0; i < RUN; i += OUT_VECTOR) {
+        if (OUT_VECTOR > 1 && q + i + OUT_VECTOR <= OUT_Q[PHASE]) {
+          compute_t some[OUT_VECTOR], biases[OUT_VECTOR];
+#pragma unroll
+          for (int j = 0; j < OUT_VECTOR; ++j) some[j] = sums[PHASE][row][i + j], biases[j] = bias;
+          epilogue.store_vector(at + q + i, some, biases);
+          continue;
+        }
+#pragma unroll
+        for (int j = 0; j < OUT_VECTOR; ++j) {
+          if (q + i + j >= OUT_Q[PHASE]) continue;
+          const i64 here = at + static_cast<i64>(q + i + j) * OUT_STRIDE_Q;
+          epilogue.store_one(here,
+                             RESIDUAL ? z_at + static_cast<i64>(q + i + j) * Z_STRIDE_Q : here,
+                             sums[PHASE][row][i + j], bias);
+        }
+      }
+    }
+  }
+  if constexpr (PHASE + 1 < PHASES) store<PHASE + 1>(sums, epilogue, unit, p, q);
+}
+
+KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
+  compute_t* const stages = shared_array<compute_t, STAGES * UNITS * STAGE>(0);
+  const Origin origin = origin_of(block_x());
+  const int number = static_cast<int>(thread_x()) / UNIT_THREADS;
+  const int in_unit = static_cast<int>(thread_x()) - number * UNIT_THREADS;
+  const int in_p = in_unit / RUNS, in_q = (in_unit - in_p * RUNS) * RUN;
+  const bool works = number < UNITS;
+
+  constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // of one channel there is but that
+#pragma unroll 1
+  for (int channel = 0; channel < AHEAD; ++channel) {
+    if (channel < CHANNELS) load(params, origin, channel, stages + channel * (UNITS * STAGE));
+    async_commit();
+  }
+  Sums sums;
+#pragma unroll
+  for (int phase = 0; phase < PHASES; ++phase)
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row)
+#pragma unroll
+      for (int i = 0; i < RUN; ++i) sums[phase][row][i] = 0;
+
+  int slot = 0;
+#pragma unroll 1
+  for (int channel = 0; channel < CHANNELS; ++channel) {
+    async_wait<AHEAD - 1>();
+    block_barrier();  // this channel has landed for all; the slot read last turn is free for all
+    if (channel + AHEAD < CHANNELS)
+      load(params, origin, channel + AHEAD,
+           stages + ((slot == 0 ? STAGES : slot) - 1) * (UNITS * STAGE));
+    async_commit();
+    const compute_t* const stage = stages + (slot * UNITS + (works ? number : 0)) * STAGE;
+    if (works)
+      multiply<0>(sums, stage + in_p * STRIDE_H * PATCH_W + in_q * STRIDE_W, stage + PATCH);
     slot = slot + 1 == STAGES ? 0 : slot + 1;
   }
 
+  const Unit unit(params, origin.unit + static_cast<u64>(number));
+  if (!works || !unit.exists) return;
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out);
   epilogue.z = static_cast<const output_t*>(params.z);
@@ -167,32 +256,5 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
-  const int p = origin.p + in_p, q = origin.q + in_q;
-  if (p >= OUT_P[0]) return;
-#pragma unroll
-  for (int row = 0; row < ROWS; ++row) {
-    const i64 channel = static_cast<i64>(origin.group) * ROWS + row;
-    const compute_t bias = epilogue.bias_of(static_cast<int>(channel));
-    const i64 at = OUT_FIRST[0] + origin.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
-                   static_cast<i64>(p) * OUT_STRIDE_P;
-    const i64 z_at = Z_FIRST[0] + origin.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
-                     static_cast<i64>(p) * Z_STRIDE_P;
-#pragma unroll
-    for (int i = 0; i < RUN; i += OUT_VECTOR) {
-      if (OUT_VECTOR > 1 && q + i + OUT_VECTOR <= OUT_Q[0]) {
-        compute_t some[OUT_VECTOR], biases[OUT_VECTOR];
-#pragma unroll
-        for (int j = 0; j < OUT_VECTOR; ++j) some[j] = sums[row][i + j], biases[j] = bias;
-        epilogue.store_vector(at + q + i, some, biases);
-        continue;
-      }
-#pragma unroll
-      for (int j = 0; j < OUT_VECTOR; ++j) {
-        if (q + i + j >= OUT_Q[0]) continue;
-        const i64 here = at + static_cast<i64>(q + i + j) * OUT_STRIDE_Q;
-        epilogue.store_one(here, RESIDUAL ? z_at + static_cast<i64>(q + i + j) * Z_STRIDE_Q : here,
-                           sums[row][i + j], bias);
-      }
-    }
-  }
+  store<0>(sums, epilogue, unit, origin.p + in_p, origin.q + in_q);
 }

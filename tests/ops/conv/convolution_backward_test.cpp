@@ -181,10 +181,11 @@ BOOST_AUTO_TEST_CASE(strides_and_dilations) {
 // Few output channels, in every group: depthwise filters, and the gradient of an image.
 BOOST_AUTO_TEST_CASE(sliding_windows) {
   kiln_test::ShareOfCases share = share_of_cases(1);
-  for (const char* line :
-       {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
-        "g4mb2ic12ih40oc8kh4kw7ph2pw0", "mb1ic4ih5iw140oc7kh1kw2", "g3mb2ic3ih9iw24oc3kh3ph1",
-        "g2mb1ic4ih1iw200oc2kh1kw16pw7", "g2mb2ic2ih10iw30oc2kh3ph2dh1dw2"})
+  for (const char* line : {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
+                           "g4mb2ic12ih40oc8kh4kw7ph2pw0", "mb1ic4ih5iw140oc7kh1kw2",
+                           "g3mb2ic3ih9iw24oc3kh3ph1", "g2mb1ic4ih1iw200oc2kh1kw16pw7",
+                           "g2mb2ic2ih10iw30oc2kh3ph2dh1dw2", "g5mb3ic5ih15iw16oc5kh3ph1sh2sw2",
+                           "g2mb2ic2ih13iw40oc4kh5ph2sh2", "mb3ic2ih10iw9oc6kh3ph0sh2sw1"})
     for (DataType type : all_types)
       for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
         for (kilnConvolutionMode_t mode : {KILN_CONVOLUTION, KILN_CROSS_CORRELATION}) {

@@ -13,21 +13,44 @@ namespace {
 
 constexpr std::int64_t most_rows = 4, most_taps = 32;  // what unrolled loops and registers bear
 constexpr std::int64_t most_row_bytes = 208;           // of what a thread holds of a row
-constexpr std::int64_t least_threads = 64;
-constexpr std::int64_t quad_bytes = 16;  // that are read of shared memory at once
+constexpr std::int64_t quad_bytes = 16;                // that are read of shared memory at once
+constexpr std::int64_t most_threads = 256, most_runs = 128, most_sums = 64;
+constexpr std::int64_t enough_memory = 56 * 1024;  // of one block of several units
+
+// What pixel 0 meets of the source along height (1) or width (2), in any phase.
+struct Reach {
+  std::int64_t lowest = 0, places = 0;
+};
+Reach reach_of(const Gather& gather, std::size_t i) {
+  std::int64_t lowest = 0, highest = 0;
+  bool any = false;
+  for (const Gather::Phase& phase : gather.phases) {
+    if (phase.tap_count() == 0) continue;
+    const std::int64_t last = phase.origin[i] + (phase.taps[i] - 1) * gather.step[i];
+    const auto [low, high] = std::minmax(phase.origin[i], last);
+    lowest = any ? std::min(lowest, low) : low, highest = any ? std::max(highest, high) : high;
+    any = true;
+  }
+  return {lowest, highest - lowest + 1};
+}
 
 struct Tile {
-  std::int64_t p, runs, run;  // rows of pixels; runs of pixels in a row, one a thread
-  std::int64_t pack = 1;      // elements of the source's row that are copied at once
-  std::int64_t shift = 0;     // those of the first copy that no pixel meets
+  std::int64_t p = 0, runs = 0, run = 8;  // rows of pixels; runs of pixels in a row, one a thread
+  std::int64_t units = 1;                 // images of a group, each one tile
+  std::int64_t tiles_p = 0, tiles_q = 0;
+  std::int64_t pack = 1;   // elements of the source's row that are copied at once
+  std::int64_t shift = 0;  // those of the first copy that no pixel meets
   std::int64_t stages = 0;
-  std::int64_t threads() const { return p * runs; }
+  std::int64_t row = 0, patch_width = 0;  // of a thread, of a block, elements
+  std::int64_t stage_elements = 0;        // of a unit
+
+  std::int64_t threads() const { return round_up(units * p * runs, 32); }
+  std::int64_t shared_elements() const { return stages * units * stage_elements; }
 };
 
-std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
-std::int64_t reach(const Gather& gather, int i, std::int64_t pixels) {
-  return (pixels - 1) * gather.stride[i] +
-         (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
+std::int64_t padded_rows(const Gather& gather) { return gather.rows == 3 ? 4 : gather.rows; }
+std::int64_t compute_bytes(const ConvolutionProblem& problem) {
+  return static_cast<std::int64_t>(size_of(compute_type(problem.type())));
 }
 
 // As many elements at once as all rows and images begin and end with, if a row's lie side by side.
@@ -43,77 +66,78 @@ std::int64_t pack_of(const ConvolutionProblem& problem, const Gather& gather) {
   return pack;
 }
 
-// Up to 256 threads: runs enough for a row of the output, the rest of the threads in height.
+// Up to 256 threads: runs enough for a row of the output, the rest of the threads in height, and of
+// small images for several.
 Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
-  const Gather::Phase& phase = gather.phases.front();
-  Tile tile{16, 16, 8};
-  while (tile.runs > 2 && tile.runs / 2 * tile.run >= phase.pixels[2]) {
-    tile.runs /= 2;
-    tile.p *= 2;
-  }
-  while (tile.p > 1 && tile.p / 2 >= phase.pixels[1]) {
-    const bool widens = tile.runs * tile.run < phase.pixels[2];
-    if (!widens && tile.threads() / 2 < least_threads) break;
-    tile.p /= 2;
-    if (widens) tile.runs *= 2;
-  }
+  const Spatial pixels = gather.largest_pixels();
+  Tile tile;
+  const std::int64_t all = ceil_div(pixels[2], tile.run);
+  tile.tiles_q = ceil_div(all, most_runs);
+  tile.runs = ceil_div(all, tile.tiles_q);
+  tile.tiles_p = ceil_div(pixels[1], std::max<std::int64_t>(most_threads / tile.runs, 1));
+  tile.p = ceil_div(pixels[1], tile.tiles_p);
+
+  const Reach along = reach_of(gather, 2);
   tile.pack = pack_of(problem, gather);
-  const std::int64_t lowest = phase.origin[2] - (gather.step[2] < 0 ? reach(gather, 2, 1) - 1 : 0);
-  tile.shift = (lowest % tile.pack + tile.pack) % tile.pack;
+  tile.shift = (along.lowest % tile.pack + tile.pack) % tile.pack;
   tile.stages = std::min<std::int64_t>(gather.channels, 3);
+  tile.row = round_up(tile.shift + (tile.run - 1) * gather.stride[2] + along.places,
+                      quad_bytes / compute_bytes(problem));
+  tile.patch_width = (tile.runs - 1) * tile.run * gather.stride[2] + tile.row;
+  std::int64_t taps = 0;
+  for (const Gather::Phase& phase : gather.phases) taps += phase.tap_count();
+  tile.stage_elements =
+      ((tile.p - 1) * gather.stride[1] + reach_of(gather, 1).places) * tile.patch_width +
+      round_up(taps * padded_rows(gather), 4);
+  if (tile.tiles_p * tile.tiles_q > 1) return tile;
+  tile.units = most_threads / (tile.p * tile.runs);
+  while (tile.units > 1 && tile.shared_elements() * compute_bytes(problem) > enough_memory)
+    --tile.units;
   return tile;
 }
 
 // Elements of 16 bytes that a row's side by side leave in, or one at a time.
 std::int64_t out_vector(const ConvolutionProblem& problem, const Gather& gather) {
   const auto vector = quad_bytes / static_cast<std::int64_t>(size_of(problem.type()));
-  const Gather::Phase& phase = gather.phases.front();
   const auto whole = [&](const Dims& strides, std::int64_t first) {
     return strides[4] == 1 && first % vector == 0 && strides[0] % vector == 0 &&
            strides[1] % vector == 0 && strides[3] % vector == 0;
   };
-  const bool fits = problem.alignment >= quad_bytes && whole(gather.out_strides, phase.out_first) &&
+  const bool fits = problem.alignment >= quad_bytes &&
+                    std::all_of(gather.phases.begin(), gather.phases.end(),
+                                [&](const Gather::Phase& phase) {
+                                  return whole(gather.out_strides, phase.out_first);
+                                }) &&
                     (!problem.epilogue.residual || gather.z_strides == gather.out_strides);
   return fits ? vector : 1;
 }
 
-std::int64_t blocks_of(const ConvolutionProblem& problem, const Gather::Phase& phase,
-                       const Tile& tile) {
-  return problem.batch * problem.groups * ceil_div(phase.pixels[1], tile.p) *
-         ceil_div(phase.pixels[2], tile.runs * tile.run);
-}
-
-// What a thread holds of a row, in whole quads, and what a block has of it.
-std::int64_t thread_row(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
-  const auto quad = quad_bytes / static_cast<std::int64_t>(size_of(compute_type(problem.type())));
-  return round_up(tile.shift + reach(gather, 2, tile.run), quad);
-}
-std::int64_t patch_width(const ConvolutionProblem& problem, const Gather& gather,
-                         const Tile& tile) {
-  return (tile.runs - 1) * tile.run * gather.stride[2] + thread_row(problem, gather, tile);
-}
-
-std::int64_t stage_elements(const ConvolutionProblem& problem, const Gather& gather,
-                            const Tile& tile, std::int64_t padded_rows) {
-  return reach(gather, 1, tile.p) * patch_width(problem, gather, tile) +
-         round_up(gather.phases.front().tap_count() * padded_rows, 4);
+std::int64_t blocks_of(const ConvolutionProblem& problem, const Tile& tile) {
+  return ceil_div(problem.batch * problem.groups, tile.units) * tile.tiles_p * tile.tiles_q;
 }
 
 std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const Gather::Phase& phase = gather.phases.front();
-  if (auto refused = plane_refusal(gather)) return refused;
+  const auto phases = static_cast<std::int64_t>(gather.phases.size());
+  for (const Gather::Phase& phase : gather.phases)
+    if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
+      return Refusal{"three dimensions of space; this engine takes one and two"};
   if (gather.rows > most_rows)
     return Refusal{cat(gather.rows, " output channels a group; expected at most ", most_rows)};
-  if (phase.taps[2] < 2 || phase.taps[2] > most_taps)
-    return Refusal{cat(phase.taps[2], " taps in a row of the filter; expected 2 to ", most_taps)};
+  const Spatial taps = gather.largest_taps(), pixels = gather.largest_pixels();
+  if (phases > 1 && phases * gather.rows * 8 * compute_bytes(problem) / 4 > most_sums)
+    return Refusal{cat("a data gradient of ", phases, " phases of ", gather.rows,
+                       " channels, whose sums are more than registers bear")};
+  if (phases == 1 && (taps[2] < 2 || taps[2] > most_taps))
+    return Refusal{cat(taps[2], " taps in a row of the filter; expected 2 to ", most_taps)};
+  if (gather.most_taps() == 0) return Refusal{"no tap of the filter meets the input"};
   const Tile tile = choose_tile(problem, gather);
-  const auto element = static_cast<std::int64_t>(size_of(compute_type(problem.type())));
-  if (const std::int64_t row = thread_row(problem, gather, tile); row * element > most_row_bytes)
-    return Refusal{cat(tile.run, " pixels reach over ", row, " places of a row; expected at most ",
-                       most_row_bytes / element)};
-  if (phase.pixels[1] > limit32 / 2 || phase.pixels[2] > limit32 / 2)
-    return Refusal{cat("an output of ", phase.pixels[1], "x", phase.pixels[2],
-                       "; expected at most ", limit32 / 2, " each")};
+  if (tile.row * compute_bytes(problem) > most_row_bytes)
+    return Refusal{cat(tile.run, " pixels reach over ", tile.row,
+                       " places of a row; expected at most ",
+                       most_row_bytes / compute_bytes(problem))};
+  if (pixels[1] > limit32 / 2 || pixels[2] > limit32 / 2)
+    return Refusal{cat("an output of ", pixels[1], "x", pixels[2], "; expected at most ",
+                       limit32 / 2, " each")};
   return std::nullopt;
 }
 
@@ -127,20 +151,17 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   const Gather gather = make_gather(problem);
   if (auto refused = refusal(problem, gather)) return *std::move(refused);
   const Tile tile = choose_tile(problem, gather);
-  const Gather::Phase& phase = gather.phases.front();
-  const std::int64_t padded_rows = gather.rows == 3 ? 4 : gather.rows;
-  const std::size_t element = size_of(compute_type(problem.type()));
 
   KernelSpec spec;
   spec.engine = "depthwise_fma";
   spec.file = "conv/direct/depthwise_fma.cu";
   spec.entry = "depthwise_fma";
-  spec.tile = cat(tile.p, "x", tile.runs * tile.run, " pixels, ", tile.run, " a thread, ",
-                  tile.threads(), " threads, ", tile.stages, " stages");
+  spec.tile = cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
+                  " pixels, ", tile.run, " a thread, ", tile.threads(), " threads, ", tile.stages,
+                  " stages");
   const std::int64_t vector = out_vector(problem, gather);
   spec.alignment = size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.pack, vector));
-  const std::int64_t bytes = tile.stages * stage_elements(problem, gather, tile, padded_rows) *
-                             static_cast<std::int64_t>(element);
+  const std::int64_t bytes = tile.shared_elements() * compute_bytes(problem);
   if (bytes > device.shared_memory_per_block)
     return Refusal{cat("the patches need ", bytes, " bytes of shared memory; a block has at most ",
                        device.shared_memory_per_block)};
@@ -149,26 +170,29 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
+  const Reach down = reach_of(gather, 1), along = reach_of(gather, 2);
+  add("UNITS", tile.units, "images of a group, of a block");
   add("TILE_P", tile.p, "rows of pixels");
   add("RUNS", tile.runs, "in a row of the tile");
   add("RUN", tile.run, "pixels of a thread");
-  add("PADDED_ROWS", padded_rows);
+  add("PADDED_ROWS", padded_rows(gather));
   add("STAGES", tile.stages);
-  add("MIN_BLOCKS", 512 / tile.threads());
+  add("MIN_BLOCKS", std::int64_t{2});
+  add("LOWEST_H", down.lowest, "place that a pixel meets");
+  add("LOWEST_W", along.lowest);
+  add("REACH_H", down.places, "places that it meets");
   add("PACK", tile.pack, "elements of the source that are copied at once");
   add("SHIFT", tile.shift, "those of a row's first copy that no pixel meets");
-  add("THREAD_ROW", thread_row(problem, gather, tile), "what a thread holds of a row");
+  add("THREAD_ROW", tile.row, "what a thread holds of a row");
   add("OUT_VECTOR", vector, "elements that leave at once");
   add("ASYNC", problem.type() == compute_type(problem.type()), "element_t is compute_t");
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(limit32)));
   };
-  const std::int64_t tiles_p = ceil_div(phase.pixels[1], tile.p);
-  const std::int64_t tiles_q = ceil_div(phase.pixels[2], tile.runs * tile.run);
-  divisor("DIV_TILES_P", tiles_p);
-  divisor("DIV_TILES_Q", tiles_q);
-  divisor("DIV_GROUPS", problem.groups);
-  const std::int64_t blocks = blocks_of(problem, phase, tile);
+  divisor("DIV_TILES_P", tile.tiles_p);
+  divisor("DIV_TILES_Q", tile.tiles_q);
+  add("DIV_GROUPS", make_wide_magic(static_cast<std::uint64_t>(problem.groups)));
+  const std::int64_t blocks = blocks_of(problem, tile);
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(spec), {}}};
@@ -181,14 +205,14 @@ double DepthwiseFmaEngine::seconds(const Problem& any, const DeviceDescription& 
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const Tile tile = choose_tile(problem, gather);
-  const Gather::Phase& phase = gather.phases.front();
-  const std::int64_t products = tile.run * gather.rows * gather.channels * phase.tap_count();
-  return depthwise_fma_seconds(
-      {problem.type(), static_cast<double>(blocks_of(problem, phase, tile)),
-       static_cast<double>(tile.threads()), static_cast<double>(products),
-       static_cast<double>(gather.channels), gather.source_strides[4] != 1,
-       work_of(problem, false).bytes},
-      device);
+  std::int64_t taps = 0;
+  for (const Gather::Phase& phase : gather.phases) taps += phase.tap_count();
+  const std::int64_t products = tile.run * gather.rows * gather.channels * taps;
+  return depthwise_fma_seconds({problem.type(), static_cast<double>(blocks_of(problem, tile)),
+                                static_cast<double>(tile.threads()), static_cast<double>(products),
+                                static_cast<double>(gather.channels), gather.source_strides[4] != 1,
+                                work_of(problem, false).bytes},
+                               device);
 }
 
 }  // namespace kiln
