@@ -38,7 +38,8 @@ class TransposedSteps {
     products_.begin();
 #pragma unroll
     for (int k = 0; k < STEP_PIXELS / 16; ++k)
-      multiply_from<0>(sums, left.moved(k * SIXTEEN_PIXELS), right.moved(k * SIXTEEN_PIXELS));
+      multiply_from<0>(sums, left.moved(k * (LEFT_PLANAR ? 32 : 16 * LINE_BYTES)),
+                       right.moved(k * (PLANAR ? 32 : 16 * LINE_BYTES)));
     products_.commit();
     products_.template wait<1>();
     release();
@@ -53,13 +54,13 @@ class TransposedSteps {
   }
 
  private:
-  static constexpr int SIXTEEN_PIXELS = PLANAR ? 32 : 16 * LINE_BYTES;
+  static constexpr bool LEFT_PLANAR = PLANAR || DY_PLANAR;
 
   template <int L, class AnySums>
   device_inline void multiply_from(AnySums& sums, const SharedMatrix& left,
                                    const SharedMatrix& right) {
-    products_.template multiply_swizzled<!PLANAR, !PLANAR, L>(sums, left.moved(L * SLAB_BYTES),
-                                                              right, true);
+    products_.template multiply_swizzled<!LEFT_PLANAR, !PLANAR, L>(sums, left.moved(L * SLAB_BYTES),
+                                                                   right, true);
     if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
   }
   device_inline void release() {

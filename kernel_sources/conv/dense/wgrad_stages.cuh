@@ -1,7 +1,8 @@
 // What the blocks of a dense filter gradient read: which pixels of dy are a block's, and how the
 // copy engine brings STEP_PIXELS of them at a time to a stage of shared memory. A stage is slabs of
 // a line of channels of each pixel: first those of dy that are the tile's filters, then those of x
-// for each block of columns, of the places that its tap sees (an im2col map).
+// for each block of columns, of the places that its tap sees (an im2col map). DY_PLANAR: dy has its
+// channels first, in planes of whole steps, and a slab of it is a line of pixels of each filter.
 #pragma once
 
 #include "conv/dense/box.cuh"
@@ -36,7 +37,8 @@ constexpr int ASKERS = CLASSES > 1       ? 4
 constexpr int THREADS = HELPING_THREADS + ADDERS;
 static_assert(STEP_PIXELS % (TURNS ? 32 : 16) == 0 && SLAB_BYTES % 1024 == 0);
 static_assert(TURNS == (TURNED_SLOTS > 0) && (PLANAR || SLABS % ASKERS == 0));
-static_assert(!PLANAR || (!TURNS && STEP_PIXELS == LINE_CHANNELS));
+static_assert(!(PLANAR || DY_PLANAR) || (!TURNS && STEP_PIXELS == LINE_CHANNELS));
+static_assert(!DY_PLANAR || OUT_O * OUT_P * OUT_Q % STEP_PIXELS == 0);
 static_assert(QUADS * ADDERS * static_cast<int>(sizeof(Quad)) <= BARRIERS_AT,
               "sums take the place of stages");
 
@@ -134,7 +136,10 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
 #pragma unroll
     for (int i = FIRST; i < END && i < LEFT_SLABS; ++i, to += SLAB_BYTES) {
       const int row = tile.group * ROWS + tile.row + i * LINE_CHANNELS;
-      if constexpr (DY_IN_LINE) {
+      if constexpr (DY_PLANAR) {
+        const int at[3] = {(pixel.o * OUT_P + pixel.p) * OUT_Q + pixel.q, row, pixel.n};
+        bulk_load(to, params.dy[0], landed, at);
+      } else if constexpr (DY_IN_LINE) {
         const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
         bulk_load(to, params.dy[0], landed, at);
       } else {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 #include <utility>
 
 #include "conv/dense/params.h"
@@ -275,36 +274,6 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
       !reason.empty())
     return reason;
   return filter_refusal(gather);
-}
-
-std::string dense_results_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = dense_stride_refusal(problem.pass == ConvolutionPass::dgrad ? "dx" : "y",
-                                                problem.type(), gather.out_strides);
-      !reason.empty())
-    return reason;
-  if (problem.epilogue.residual) {
-    if (gather.phases.size() > 1) return "a residual of a strided data gradient";
-    if (std::string reason = dense_stride_refusal("z", problem.type(), problem.z_strides);
-        !reason.empty())
-      return reason;
-  }
-  return "";
-}
-
-std::int64_t dense_store_pixels(const ConvolutionProblem& problem, const Gather& gather) {
-  if (dense_results_refusal(problem, gather).empty()) return 0;
-  const Spatial& pixels = gather.phases.front().pixels;
-  const auto lie = [&](const Dims& strides) {
-    std::int64_t next = 1;
-    for (const int i : {2, 1, 0}) {
-      if (pixels[i] > 1 && strides[2 + i] != next) return std::int64_t{1};
-      next *= pixels[i];
-    }
-    return std::gcd(std::gcd(next, strides[0]), strides[1]);
-  };
-  if (gather.phases.size() > 1) return 1;
-  return std::gcd(std::gcd(lie(gather.out_strides), lie(gather.z_strides)),
-                  dense_vector(problem.type()));
 }
 
 std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather) {

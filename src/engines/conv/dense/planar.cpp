@@ -205,6 +205,22 @@ std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather
   return "";
 }
 
+std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (std::string reason = type_refusal(problem); !reason.empty()) return reason;
+  const Gather::Phase& phase = gather.phases.front();
+  if (std::string reason = tensor_refusal("dy", gather.out_strides, phase.pixels); !reason.empty())
+    return reason;
+  if (classes_of(gather.out_strides[1]) > 1 || phase.out_pixels() % line_pixels != 0)
+    return cat("dy has its channels first, in planes of ", phase.out_pixels(),
+               " pixels; expected a multiple of ", line_pixels, ", or channels last");
+  return "";
+}
+
+TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather) {
+  return plane_map(problem, gather.rows * gather.groups, gather.phases.front().out_pixels(),
+                   gather.out_strides, 0, 1, {line_pixels, line_channels, 1});
+}
+
 std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,
                                              const Gather& gather, std::int64_t channels,
                                              std::int64_t filters) {

@@ -41,6 +41,11 @@ struct PlanarBoxes {
 std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, const Gather& gather,
                                          const PlanarBoxes& boxes);
 
+// Why a filter gradient of a channels-last x does not take a channels-first dy; "" if it does: a
+// step is then a line of pixels of 64 filters, which a box of this map brings.
+std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather);
+TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather);
+
 // Those of x, a class each, then those of dy: lines of 64 pixels of so many channels and filters.
 std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,
                                              const Gather& gather, std::int64_t channels,

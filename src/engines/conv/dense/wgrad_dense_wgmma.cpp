@@ -69,6 +69,11 @@ bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
          tile.right < 2 * round_up(column_blocks(tile, problem) * tile.line_channels(), 64);
 }
 
+// Whether dy alone has its channels first.
+bool dy_planar(const ConvolutionProblem& problem) {
+  return problem.out_channels > 1 && problem.y_strides[1] != 1;
+}
+
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
   if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
@@ -94,10 +99,8 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (std::string reason = dense_stride_refusal("x", problem.type(), gather.source_strides);
       !reason.empty())
     return reason;
-  if (std::string reason = dense_stride_refusal("dy", problem.type(), gather.out_strides);
-      !reason.empty())
-    return reason;
-  return "";
+  if (dy_planar(problem)) return planar_dy_refusal(problem, gather);
+  return dense_stride_refusal("dy", problem.type(), gather.out_strides);
 }
 
 // Whether two channels of dw are one access.
@@ -254,6 +257,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
   for (std::size_t i = 0; i < all.size(); ++i) {
     const WgradDenseTile& tile = all[i];
     if (!suits(tile, problem)) continue;
+    constexpr int line = 64;
+    if (!planar_ && dy_planar(problem) && tile.step_pixels != line) continue;
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
@@ -320,6 +325,8 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("LOWER_W", places.lower[0]);
   add("X_STRIDE_CHANNEL", gather.source_strides[1]);
   add("DY_STRIDE_CHANNEL", gather.out_strides[1]);
+  const bool planar_dy = !tile.planar && dy_planar(problem);
+  add("DY_PLANAR", planar_dy, "dy has its channels first, and x last");
   add("DY_IN_LINE", line, "all pixels of dy are equally far apart");
   add("PARTIAL", partial, "sums go to the workspace");
   add("STEP_PIXELS", std::int64_t{tile.step_pixels});
@@ -357,10 +364,11 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   constexpr std::uint8_t x = 0, dy = 1;
   const PixelBox box{tile.line_channels(), tile.step_pixels};
   const std::vector<TensorMapSpec> maps =
-      tile.planar
-          ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())
-          : std::vector{dense_source_map(problem, gather, phase, box),
-                        dense_pixel_map(problem, gather, phase, gather.out_strides, line, box)};
+      tile.planar ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())
+                  : std::vector{dense_source_map(problem, gather, phase, box),
+                                planar_dy ? planar_dy_map(problem, gather)
+                                          : dense_pixel_map(problem, gather, phase,
+                                                            gather.out_strides, line, box)};
   for (std::size_t i = 0; i < maps.size(); ++i)
     launch.maps.push_back({maps[i], i < maps.size() / 2 ? x : dy, 0,
                            static_cast<std::uint16_t>(sizeof params + i * sizeof(TensorMap))});

@@ -11,10 +11,6 @@
 namespace kiln {
 namespace {
 
-// Candidate i keeps to the i-th.
-constexpr RelaidEngine::Terms all_terms[] = {
-    {most_workspace, false}, {most_workspace, true}, {std::size_t{4} << 20, false}};
-
 // What one launch moves: results of a chunk out, and images of the next one in.
 std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk& before,
                                  const RelaidChunk& next, bool first) {
@@ -75,8 +71,17 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   std::vector<Candidate> candidates;
   Refusal first;
-  for (std::size_t i = 0; i < std::size(all_terms); ++i) {
-    auto answer = propose(std::get<ConvolutionProblem>(any), device, all_terms[i]);
+  const std::span<const Terms> all = all_terms();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Terms& terms = all[i];
+    // What needs no more than that is a candidate already.
+    if (std::ranges::any_of(candidates, [&](const Candidate& candidate) {
+          const Terms& before = all[static_cast<std::size_t>(candidate.kernel)];
+          return before.copy_results == terms.copy_results && before.copy_dy == terms.copy_dy &&
+                 candidate.workspace <= terms.budget;
+        }))
+      continue;
+    auto answer = propose(std::get<ConvolutionProblem>(any), device, terms);
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
       if (first.reason.empty()) first = std::move(*refusal);
       continue;
@@ -95,6 +100,12 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
 
 Proposal RelaidEngine::make(const Problem&, const DeviceDescription&, Candidate candidate) const {
   return std::move(candidate.made).value();
+}
+
+std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const {
+  static constexpr Terms all[] = {
+      {most_workspace, false}, {most_workspace, true}, {least_relaid_budget, false}};
+  return all;
 }
 
 bool ChannelsLastCopiesEngine::is_for(const Problem& problem) const { return is_gather(problem); }

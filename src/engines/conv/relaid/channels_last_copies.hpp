@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <span>
 #include <string>
 
 #include "engines/engine.hpp"
 
 namespace kiln {
+
+// Where fewer bytes are granted than what serves best, so many may be enough.
+inline constexpr std::size_t least_relaid_budget = std::size_t{4} << 20;
 
 class RelaidEngine : public Engine {
  public:
@@ -22,10 +25,12 @@ class RelaidEngine : public Engine {
   }
 
   // Within so many bytes of workspace. Results go through it too, a filter's gradient as f32, or
-  // the engine of the copies stores them as they lie.
+  // the engine of the copies stores them as they lie; dy is copied as x is, or that engine reads it
+  // so.
   struct Terms {
     std::size_t budget;
     bool copy_results;
+    bool copy_dy = true;  // of filter gradients
   };
   struct Made {
     Proposal proposal;
@@ -34,6 +39,9 @@ class RelaidEngine : public Engine {
   virtual std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
                                               const DeviceDescription& device,
                                               const Terms& terms) const = 0;
+
+ protected:
+  virtual std::span<const Terms> all_terms() const = 0;  // candidate i keeps to the i-th
 };
 
 class ChannelsLastCopiesEngine final : public RelaidEngine {
@@ -43,6 +51,9 @@ class ChannelsLastCopiesEngine final : public RelaidEngine {
   std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
                                       const DeviceDescription& device,
                                       const Terms& terms) const override;
+
+ protected:
+  std::span<const Terms> all_terms() const override;
 };
 
 // Sums of several times so many images are added up in f32.
@@ -53,6 +64,9 @@ class WgradChannelsLastCopiesEngine final : public RelaidEngine {
   std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
                                       const DeviceDescription& device,
                                       const Terms& terms) const override;
+
+ protected:
+  std::span<const Terms> all_terms() const override;
 };
 
 }  // namespace kiln

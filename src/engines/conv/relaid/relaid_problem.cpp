@@ -78,6 +78,14 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
   return "";
 }
 
+// Of a tensor that is not copied, of which a chunk begins at any image.
+std::string apart_refusal(const char* name, const RelaidTensor& tensor) {
+  if (tensor.image_stride * static_cast<std::int64_t>(size_of(tensor.type)) % alignment == 0)
+    return "";
+  return cat("in ", name, " an image begins ", tensor.image_stride,
+             " elements after the one before; expected a multiple of ", alignment, " bytes");
+}
+
 Dims channels_last(const Dims& dims) { return dense_operand_strides(KILN_TENSOR_NHWC, dims); }
 
 RelaidProblem unfiltered(const ConvolutionProblem& problem) {
@@ -166,10 +174,8 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
   }
   if (picks && dgrad) return Refusal{"pixels of dx that a stride leaves out need a copy"};
   for (const RelaidTensor& tensor : results)
-    if (tensor.image_stride * static_cast<std::int64_t>(size_of(tensor.type)) % alignment != 0)
-      return Refusal{cat("in ", operands[tensor.operand].name, " an image begins ",
-                         tensor.image_stride,
-                         " elements after the one before; expected a multiple ", "of 16 bytes")};
+    if (std::string reason = apart_refusal(operands[tensor.operand].name, tensor); !reason.empty())
+      return Refusal{std::move(reason)};
   (dgrad ? out.inner.x_strides : out.inner.y_strides) = operands.back().strides;
   out.inner.z_strides = problem.z_strides;
   out.as_they_lie = results;
@@ -177,13 +183,22 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
 }
 
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
-                                                  const DeviceDescription& device) {
+                                                  const DeviceDescription& device, bool copy_dy) {
   if (std::string reason = refusal(problem, device); !reason.empty())
     return Refusal{std::move(reason)};
   const std::vector<Operand> operands = operands_of(problem);
   RelaidProblem out = unfiltered(problem);
-  out.tensors = {relaid(operands, "x"), relaid(operands, "dy")};
+  out.tensors = {relaid(operands, "x")};
   if (picks_pixels(problem)) pick(out.tensors[0], problem, RelaidTensor::Pixels::picked);
+  const RelaidTensor dy = relaid(operands, "dy");
+  if (copy_dy) {
+    out.tensors.push_back(dy);
+    return out;
+  }
+  if (std::string reason = apart_refusal("dy", dy); !reason.empty())
+    return Refusal{std::move(reason)};
+  out.inner.y_strides = problem.y_strides;
+  out.as_they_lie = {dy};
   return out;
 }
 

@@ -18,7 +18,7 @@ struct RelaidProblem {
   ConvolutionProblem inner;            // of the copies, of all images
   std::optional<RelaidTensor> filter;  // that is read; none: it is taken as it lies
   std::vector<RelaidTensor> tensors;   // with a copy of each image: the source, then z, the result
-  std::vector<RelaidTensor> as_they_lie;  // results and z that are not copied
+  std::vector<RelaidTensor> as_they_lie;  // results, z, dy that are not copied
 
   std::size_t image_bytes() const;  // of the copies of one image
 };
@@ -28,8 +28,8 @@ struct RelaidProblem {
 std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& problem,
                                                    const DeviceDescription& device,
                                                    bool copy_results);
-// Of filter gradients: x and dy. The inner problem's dw is the caller's.
+// Of filter gradients: x and dy, or x alone. The inner problem's dw is the caller's.
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
-                                                  const DeviceDescription& device);
+                                                  const DeviceDescription& device, bool copy_dy);
 
 }  // namespace kiln

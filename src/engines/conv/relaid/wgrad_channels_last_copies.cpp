@@ -53,16 +53,19 @@ void append_finish(std::vector<Step>& steps, double& seconds, const ConvolutionP
   append_relaid(steps, std::move(finish.proposal), {.operands = {{.in_workspace = true}, {}, {}}});
 }
 
+const char* copied_of(const RelaidProblem& problem, bool sums) {
+  if (problem.as_they_lie.empty()) return sums ? "x, dy and dw" : "x and dy";
+  return sums ? "x and dw" : "x";
+}
+
 // Of sums in the workspace, or in dw itself.
 Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::int64_t chunks,
                bool sums, std::size_t budget, const DeviceDescription& device) {
   const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(problem) : 0, chunks);
-  RelaidPlaces places = places_of(relaid, layout, 0);
   ConvolutionProblem inner_problem = relaid.inner;
   if (sums) {
     inner_problem.w_type = KILN_DATA_FLOAT;
     inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, problem.w_dims());
-    places.operands.back() = {.in_workspace = true, .first = 0};
   }
   Made made;
   std::vector<Step> steps;
@@ -71,7 +74,7 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
   for (std::int64_t i = 0; i < chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     Choice inner = choose_inner(inner_problem, chunk.images, budget - layout.workspace, device);
-    if (i == 0) tile = relaid_tile(sums ? "x, dy and dw" : "x and dy", inner.proposal, budget);
+    if (i == 0) tile = relaid_tile(copied_of(relaid, sums), inner.proposal, budget);
     std::vector<RelaidMove> moves;
     for (const RelaidTensor& tensor : relaid.tensors)
       moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
@@ -79,6 +82,8 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
     made.seconds += copies_seconds(moves, device) + inner.seconds;
     own = std::max(own, inner.proposal.workspace);
     std::vector<Step> products;
+    RelaidPlaces places = places_of(relaid, layout, i);
+    if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
     append_relaid(products, std::move(inner.proposal), places);
     if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
     if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
@@ -95,7 +100,6 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
                                         std::size_t budget, const DeviceDescription& device) {
   static const WgradDenseNhwcWgmmaEngine engine;
   const RelaidLayout layout = lay_copies(relaid, 0, chunks);
-  const RelaidPlaces places = places_of(relaid, layout, 0);
   ConvolutionProblem part = relaid.inner;
   part.batch = chunk_of(layout, 0).images;
   if (!engine.only_by_name(part).empty()) return std::nullopt;
@@ -118,7 +122,8 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
     const RelaidChunk chunk = chunk_of(layout, i);
     part.batch = chunk.images;
     Proposal products = engine.propose(tile, part, best->parts, groups);
-    if (i == 0) name = relaid_tile("x and dy", products, budget) + ", sums of all images";
+    if (i == 0)
+      name = relaid_tile(copied_of(relaid, false), products, budget) + ", sums of all images";
     if (i > 0) continue_sums(products);
     if (i + 1 < chunks) products.then.clear();
     std::vector<RelaidMove> moves;
@@ -126,7 +131,7 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
       moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
     steps.push_back(copies_step(moves, "wgrad_channels_last_copies", name));
     made.seconds += copies_seconds(moves, device) + best->seconds - dense_wgrad_second_seconds;
-    append_relaid(steps, std::move(products), places);
+    append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
   made.seconds += dense_wgrad_second_seconds;
   made.proposal = proposal_of(std::move(steps), layout.workspace + best->workspace);
@@ -139,9 +144,18 @@ bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
   return is_wgrad(problem);
 }
 
+std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() const {
+  static constexpr Terms all[] = {{most_workspace, false, true},
+                                  {most_workspace, false, false},
+                                  {most_workspace, true, true},
+                                  {most_workspace, true, false},
+                                  {least_relaid_budget, false, true}};
+  return all;
+}
+
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::propose(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
-  auto answer = relaid_wgrad(problem, device);
+  auto answer = relaid_wgrad(problem, device, terms.copy_dy);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   const bool sums = terms.copy_results;

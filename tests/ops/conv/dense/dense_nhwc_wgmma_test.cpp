@@ -108,6 +108,36 @@ BOOST_AUTO_TEST_CASE(strides) {
     }
 }
 
+// Results that lie otherwise, which threads store: of planes of 8, 4, 2 and 1 times their elements,
+// of phases, with a residual.
+BOOST_AUTO_TEST_CASE(results_in_another_order) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  constexpr Arithmetic in_turns[] = {f16, tf32, bf16};
+  for (const char* line :
+       {"mb2ic40ih8iw9oc136kh3ph1", "mb3ic40ih10oc72kh3ph1", "mb2ic48ih6iw7oc40kh3ph1",
+        "mb3ic40ih7oc72kh3ph1", "mb3ic40ih9iw8oc24kh3ph1sh2", "mb2ic16id3ih4iw5oc24kd3kh1kw1pd1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      ConvolutionProblem problem = nhwc(line, in_turns[turn % 3], pass);
+      (pass == ConvolutionPass::fprop ? problem.y_strides : problem.x_strides) =
+          dense_operand_strides(KILN_TENSOR_NCHW, problem.result_dims());
+      OperationCase item = integers_of(problem);
+      if (turn % 2 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      check_own(item, turn++);
+    }
+  for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+    ConvolutionProblem problem = fused_in("mb2ic24ih10oc72kh3ph1", f16, KILN_TENSOR_NHWC, z_layout);
+    problem.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.y_dims());
+    OperationCase item(problem);
+    item.scalars = {.alpha = 2, .beta = -1};
+    item.fill_integers(5, 2);
+    check_own(item, turn++);
+  }
+}
+
 // One dimension of space, or padding of another size behind the source than before it, also less
 // than none.
 BOOST_AUTO_TEST_CASE(lines_and_uneven_padding) {

@@ -110,6 +110,39 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
   }
 }
 
+// dy with its channels first, in planes of whole steps, beside a channels-last x; dw in any order.
+BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
+  if (!has_warpgroups()) return;
+  std::size_t turn = 0;
+  for (const char* line :
+       {"mb3ic40ih8oc72kh3ph1", "mb2ic72ih16iw15oc136kh1sh2", "mb3ic24iw128oc40kw5pw2",
+        "mb2ic16id4ih4iw4oc24kd3kh3kw3pd1ph1pw1", "g2mb2ic64ih8iw16oc128kh3ph1"})
+    for (const bool first : {true, false}) {
+      ConvolutionProblem problem = nhwc(line, turn % 2 == 0 ? f16 : bf16);
+      if (first) problem.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.y_dims());
+      problem.w_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.w_dims());
+      OperationCase item = integers_of(problem);
+      if (turn % 3 == 1) {
+        item.scalars = {.alpha = -2, .beta = 3};
+        item.fill_integers(7, 2);
+      }
+      const HostTensor want = item.expected();
+      const auto tiles = engine.tiles(problem);
+      for (std::size_t i = 0, checked = 0; checked < 2 && i < tiles.size(); ++i) {
+        const WgradDenseTile& tile = tiles[(5 * turn + i) % tiles.size()];
+        if (tile.step_pixels != 64) continue;
+        check_tile(tile, 1, checked == 0 ? 1 : 3, item, want);
+        ++checked;
+      }
+      ++turn;
+    }
+  ConvolutionProblem other = nhwc("mb3ic40ih7oc72kh3ph1");
+  other.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, other.y_dims());
+  BOOST_TEST(reason(other) ==
+             "dy has its channels first, in planes of 49 pixels; expected a multiple of 64, or "
+             "channels last");
+}
+
 // One dimension of space and three; padding of another size behind x than before it.
 BOOST_AUTO_TEST_CASE(lines_volumes_and_uneven_padding) {
   if (!has_warpgroups()) return;
