@@ -73,20 +73,23 @@ device_inline void load_halo(const GatherParams& params, u64 tile, int first_cha
   if constexpr (H::TAPS > 0) {
     const Spot spot = spot_of(tile);
     const int h0 = spot.p * STRIDE_H + H::FIRST_H, w0 = spot.q * STRIDE_W + H::FIRST_W;
+    static_assert(THREADS % OCTETS == 0);  // a thread has one octet of all its places
+    const int thread = from_here(static_cast<int>(thread_x()));
+    const int channel = first_channel + thread % OCTETS * 8;
     const element_t* const source =
-        static_cast<const element_t*>(params.source) + spot.image * SOURCE_STRIDE_N + first_channel;
+        static_cast<const element_t*>(params.source) + spot.image * SOURCE_STRIDE_N + channel;
+    unsigned char* const to = stage + thread % OCTETS * 16;
+    const bool has_channel = channel < ALL_CHANNELS;
 #pragma unroll 1
-    for (int i = thread_x(); i < H::HEIGHT * H::WIDTH * OCTETS; i += THREADS) {
-      const int place = i / OCTETS, octet = i % OCTETS;
+    for (int place = thread / OCTETS; place < H::HEIGHT * H::WIDTH; place += THREADS / OCTETS) {
       const int row = place / H::WIDTH, column = place - row * H::WIDTH;
       const int h = h0 + row, w = w0 + column;
       const bool valid = static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
-                         static_cast<u32>(w) < static_cast<u32>(SOURCE_W) &&
-                         first_channel + octet * 8 < ALL_CHANNELS;
-      async_copy<16>(stage + place * PITCH + octet * 16,
-                     source + (static_cast<i64>(h) * SOURCE_STRIDE_H +
-                               static_cast<i64>(w) * SOURCE_STRIDE_W + octet * 8),
-                     valid);
+                         static_cast<u32>(w) < static_cast<u32>(SOURCE_W) && has_channel;
+      async_copy<16>(
+          to + place * PITCH,
+          source + (static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(w) * SOURCE_STRIDE_W),
+          valid);
     }
   }
 }
@@ -136,27 +139,49 @@ device_inline void load_filter(const GatherParams& params, int first_channel, u3
   }
 }
 
-// Where the lane's tap of a quad lies from the pixel's first one.
+// Where the lane's taps of a phase lie from the pixel's first one, of each quad of taps; what would
+// be behind the last tap is read at the first one, and masked.
 template <int PHASE>
-device_inline int tap_offset(int tap) {
+struct Taps {
   using H = Halo<PHASE>;
-  const int row = tap / H::TAPS_S, column = tap - row * H::TAPS_S;
-  return (row * DISTANCE_H * H::WIDTH + column * DISTANCE_W) * PITCH;
-}
+  static constexpr int QUADS = H::STEPS * STEP_QUADS;
+  // Few are computed once, and kept; of more, or where registers are few, when they are read.
+  static constexpr bool KEPT = QUADS <= 3 && GROUP != 8;
+  int kept[KEPT && QUADS > 0 ? QUADS : 1];
+  u32 tail;  // of the quad that the taps end in
+
+  device_inline Taps() {
+    const int lane = static_cast<int>(thread_x() % 4);
+    if constexpr (KEPT) {
+#pragma unroll
+      for (int quad = 0; quad < QUADS; ++quad) kept[quad] = place(4 * quad + lane);
+    }
+    tail = H::TAPS / 4 * 4 + lane < H::TAPS ? ~0u : 0;
+  }
+  device_inline static int place(int tap) {
+    if (tap >= H::TAPS) return 0;
+    const int row = tap / H::TAPS_S, column = tap - row * H::TAPS_S;
+    return (row * DISTANCE_H * H::WIDTH + column * DISTANCE_W) * PITCH;
+  }
+  device_inline int of(int quad) const {
+    return KEPT ? kept[quad] : place(4 * quad + static_cast<int>(thread_x() % 4));
+  }
+};
 
 // The lane's octets of 32 pixels at its tap of a quad: of rows g and g + 8 of each product.
 template <int PHASE>
 device_inline void load_octets(Octet (&to)[2][2], const unsigned char* stage,
-                               const int (&pixels)[2][2], int quad) {
-  const int tap = 4 * quad + static_cast<int>(thread_x() % 4);
-  const bool exists = tap < Halo<PHASE>::TAPS;
-  const unsigned char* const from = stage + (exists ? tap_offset<PHASE>(tap) : 0);
+                               const int (&pixels)[2][2], const Taps<PHASE>& taps, int quad) {
+  constexpr int WHOLE = Halo<PHASE>::TAPS / 4;  // quads
+  const unsigned char* const from = stage + taps.of(quad);
 #pragma unroll
   for (int i = 0; i < 2; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      to[i][half] = Octet{};
-      if (exists) to[i][half] = *reinterpret_cast<const Octet*>(from + pixels[i][half]);
+      to[i][half] = *reinterpret_cast<const Octet*>(from + pixels[i][half]);
+      if (quad < WHOLE) continue;
+#pragma unroll
+      for (int c = 0; c < 4; ++c) to[i][half].word[c] &= quad == WHOLE ? taps.tail : 0;
     }
 }
 
@@ -164,12 +189,13 @@ device_inline void load_octets(Octet (&to)[2][2], const unsigned char* stage,
 // the step.
 template <int PHASE>
 device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stage,
-                            const int (&pixels)[2][2], const RightOperand* filter, int step) {
+                            const int (&pixels)[2][2], const Taps<PHASE>& taps,
+                            const RightOperand* filter, int step) {
   constexpr int READS = GROUP == 2 || GROUP == 16 ? 2 : 1;
   Octet octets[READS][2][2];
 #pragma unroll
   for (int read = 0; read < READS; ++read)
-    load_octets<PHASE>(octets[read], stage + (GROUP == 16 ? 16 * read : 0), pixels,
+    load_octets<PHASE>(octets[read], stage + (GROUP == 16 ? 16 * read : 0), pixels, taps,
                        STEP_QUADS * step + (GROUP == 2 ? read : 0));
 #pragma unroll
   for (int product = 0; product < PRODUCTS; ++product) {
@@ -192,18 +218,19 @@ device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stag
 // of pixel g, then of g + 8.
 template <int PHASE>
 device_inline void multiply(float (&results)[2][WARP_OCTETS][4], const unsigned char* stage,
-                            const int (&pixels)[2][2], const RightOperand* filter) {
+                            const int (&pixels)[2][2], const Taps<PHASE>& taps,
+                            const RightOperand* filter) {
   using H = Halo<PHASE>;
-  constexpr int STEPS = H::STEPS;
-  constexpr int UNROLLED =
-      STEPS <= 3 && GROUP >= 8 ? STEPS : 1;  // those of fewer need more registers
+  constexpr int STEPS =
+      H::STEPS;  // Those of fewer, or with other phases beside, need more registers.
+  constexpr int UNROLLED = STEPS <= 3 && GROUP >= (PHASES == 1 ? 4 : 8) ? STEPS : 1;
 #pragma unroll
   for (int unit = 0; unit < WARP_OCTETS / UNIT_OCTETS; ++unit) {
     float sums[SUMS][2][4] = {};
     if constexpr (STEPS > 0) {
 #pragma unroll UNROLLED
       for (int step = 0; step < STEPS; ++step)
-        add_step<PHASE>(sums, stage + unit * UNIT_OCTETS * 16, pixels,
+        add_step<PHASE>(sums, stage + unit * UNIT_OCTETS * 16, pixels, taps,
                         filter + (unit * STEPS + step) * PRODUCTS * 32, step);
     }
     const u32 t = thread_x() % 4;
@@ -227,7 +254,8 @@ device_inline void multiply(float (&results)[2][WARP_OCTETS][4], const unsigned 
 
 template <int PHASE>
 device_inline void compute_tile(const GatherParams& params, u64 tile, int first_channel,
-                                const unsigned char* stage, const u32* filter) {
+                                const unsigned char* stage, const Taps<PHASE>& taps,
+                                const u32* filter) {
   using H = Halo<PHASE>;
   const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
   const int first_pixel = warp % WARPS_P * 32 + lane / 4, part = warp / WARPS_P;
@@ -245,7 +273,7 @@ device_inline void compute_tile(const GatherParams& params, u64 tile, int first_
   float results[2][WARP_OCTETS][4];
   constexpr int PART_OPERANDS =
       WARP_OCTETS / UNIT_OCTETS * H::STEPS * PRODUCTS * 32;  // of a warp's channels
-  multiply<PHASE>(results, stage + part * WARP_OCTETS * 16, pixels,
+  multiply<PHASE>(results, stage + part * WARP_OCTETS * 16, pixels, taps,
                   reinterpret_cast<const RightOperand*>(filter) + part * PART_OPERANDS);
 
   Epilogue epilogue;
@@ -286,6 +314,7 @@ device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u3
     load_halo<PHASE>(params, slot, first_channel, stages);
     async_commit();
     load_filter<PHASE>(params, first_channel, filter);
+    const Taps<PHASE> taps;
     int stage = 0;
 #pragma unroll 1
     for (u64 tile = slot; tile < tiles; tile += slots) {
@@ -294,7 +323,7 @@ device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u3
       async_commit();
       async_wait<1>();
       block_barrier();  // the tile's halo is there for all, and the filter
-      compute_tile<PHASE>(params, tile, first_channel, stages + stage, filter);
+      compute_tile<PHASE>(params, tile, first_channel, stages + stage, taps, filter);
       block_barrier();  // before the stage takes another halo
       stage = STAGE_BYTES - stage;
     }
