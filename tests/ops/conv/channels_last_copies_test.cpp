@@ -189,6 +189,12 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "the data type is f32; this engine takes f16, bf16, and f32 in TF32");
   BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh3ph1", f16, KILN_TENSOR_NHWC)) ==
              "the channels of x are contiguous already");
+  BOOST_TEST(reason(nchw("mb4ic1ih28oc6kh3ph1")) ==
+             "x has one channel, which lies first and last alike");
+  BOOST_TEST(reason(nchw("mb4ic6ih28oc1kh3ph1", f16, ConvolutionPass::dgrad)) ==
+             "dy has one channel, which lies first and last alike");
+  BOOST_TEST(reason(nchw("mb4ic1ih28oc6kh3ph1", f16, ConvolutionPass::wgrad)) ==
+             "x has one channel, which lies first and last alike");
   BOOST_TEST(reason(nchw("mb1ic512ih224oc64kh1", f16, ConvolutionPass::wgrad)) ==
              "what is copied of a filter and of one image has 57802752 bytes; expected at most the "
              "workspace, 16777216");

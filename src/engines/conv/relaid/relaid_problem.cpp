@@ -62,6 +62,8 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
   if (problem.alignment < alignment)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", alignment,
                ", in which copies are made");
+  // Its copy would be itself, and the problem of copies this one once more.
+  const std::string_view read = problem.pass == ConvolutionPass::dgrad ? "dy" : "x";
   for (const Operand& operand : operands_of(problem)) {
     if (operand.name == std::string_view("bias") || operand.name == std::string_view("w") ||
         operand.name == std::string_view("dw"))
@@ -69,6 +71,8 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
     const Spatial pixels = space_of(operand.dims);
     if (operand.dims[1] > 1 && operand.strides[1] == 1)
       return cat("the channels of ", operand.name, " are contiguous already");
+    if (operand.name == read && operand.dims[1] == 1)
+      return cat(read, " has one channel, which lies first and last alike");
     if (std::string reason = plane_refusal(operand.name, operand.strides, pixels); !reason.empty())
       return reason;
     if (pixels[0] * pixels[1] * pixels[2] > limit32 / 4)
