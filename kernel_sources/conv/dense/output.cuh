@@ -69,7 +69,7 @@ struct ThreadsPlace {
   static constexpr bool BY_THREADS = true;
   static constexpr int BYTES = STORE_PIXELS * static_cast<int>(sizeof(element_t));
   static constexpr int UNITS = STORE_PIXELS > 0 ? SLAB_LINE / STORE_PIXELS : 1;  // of a line
-  struct alignas(BYTES > 0 ? BYTES : 1) Unit {
+  struct alignas(BYTES > 2 ? BYTES : 2) Unit {
     unsigned short half[BYTES > 0 ? BYTES / 2 : 1];
   };
   const DenseParams& params;
