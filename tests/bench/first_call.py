@@ -328,6 +328,7 @@ def main():
     parser.add_argument("--shapes", type=int, default=200)
     parser.add_argument("--compiled", type=int, default=40, help="of these, how many kiln compiled takes")
     parser.add_argument("--processes", type=int, default=20, help="fresh processes, one shape each")
+    parser.add_argument("--stand-ins", help="a kernel cache that has the stand-ins; by default they are compiled now")
     parser.add_argument("--contestants", default=",".join(RUNS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=600, help="seconds, of each process")
@@ -343,8 +344,8 @@ def main():
         return
     rows, wanted = [], options.contestants.split(",")
     with tempfile.TemporaryDirectory() as folder:
-        stand_ins = os.path.join(folder, "stand-ins")
-        if not options.tiny:
+        stand_ins = options.stand_ins or os.path.join(folder, "stand-ins")
+        if not options.stand_ins and not options.tiny:
             prewarm(stand_ins)
         for contestant in wanted:
             cache = os.path.join(folder, "compiled") if contestant == "kiln compiled" else stand_ins
