@@ -272,7 +272,7 @@ RUNS = {
 def in_a_process(contestant, first, count, options, cache):
     """The rows of `count` shapes from `first` on; of a process that fails or takes too long, what it wrote."""
     command = [sys.executable, __file__, "--run", contestant, "--first", str(first), "--count", str(count),
-               "--seed", str(options.seed)] + (["--tiny"] if options.tiny else [])
+               "--seed", str(options.seed), "--warm", str(options.warm)] + (["--tiny"] if options.tiny else [])
     environment = {**os.environ, "KILN_CACHE_DIR": cache, "KILN_COMPILE_THREADS": "2"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         timer = threading.Timer(options.timeout, process.kill)
@@ -328,6 +328,7 @@ def main():
     parser.add_argument("--shapes", type=int, default=200)
     parser.add_argument("--compiled", type=int, default=40, help="of these, how many kiln compiled takes")
     parser.add_argument("--processes", type=int, default=20, help="fresh processes, one shape each")
+    parser.add_argument("--warm", type=int, default=60, help="other shapes before, which load what is loaded once")
     parser.add_argument("--stand-ins", help="a kernel cache that has the stand-ins; by default they are compiled now")
     parser.add_argument("--contestants", default=",".join(RUNS))
     parser.add_argument("--seed", type=int, default=1)
@@ -337,10 +338,10 @@ def main():
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    warm = 3 if options.tiny else 60  # shapes of no contestant, which load what is loaded once
     if options.run:
-        every = shapes(options.seed, warm + options.first + options.count, options.tiny)
-        RUNS[options.run](every[warm + options.first:], every[:warm])
+        before = 60  # shapes of no contestant
+        every = shapes(options.seed, before + options.first + options.count, options.tiny)
+        RUNS[options.run](every[before + options.first:], every[:min(options.warm, before)])
         return
     rows, wanted = [], options.contestants.split(",")
     with tempfile.TemporaryDirectory() as folder:
