@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "problem/line/problem_line.hpp"
+#include "unit/problem/problem_support.hpp"
 
 using namespace kiln;
 
@@ -38,6 +39,21 @@ BOOST_AUTO_TEST_CASE(every_convolution_has_one) {
             BOOST_TEST(!found->choice.tuned);
           }
       }
+}
+
+BOOST_AUTO_TEST_CASE(locally_connected_layers_have_one) {
+  ConvolutionSpec spec;
+  spec.spatial = 2;
+  const Tensor x = test::tensor(4, {2, 6, 5, 7}), y = test::tensor(4, {2, 4, 3, 5}),
+               w = test::tensor(6, {3, 5, 4, 6, 3, 3});
+  for (const LocalProblem& problem :
+       {make_local(spec, x, w, nullptr, y), make_local_dgrad(spec, w, y, x),
+        make_local_wgrad(spec, x, y, w)}) {
+    const std::optional<StandIn> found = stand_in(problem, known_architecture("h100"), {});
+    BOOST_TEST_REQUIRE(found.has_value(), text_of(Problem(problem)));
+    BOOST_TEST(found->choice.proposal.kernel.engine == "local_direct");
+    BOOST_TEST(!found->for_every_shape);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_of_one_kernel_has_none) {
