@@ -29,6 +29,14 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+// Whether streams that are captured into CUDA graphs take launches that come early
+// (kernel_sources/cuda/step.cuh): from 12.3 on.
+bool can_come_early() {
+  constexpr int least = 12030;
+  int version = 0;
+  return driver().cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= least;
+}
+
 class CudaKernel final : public Kernel {
  public:
   CudaKernel(CUcontext context, std::span<const std::byte> cubin, const std::string& entry,
@@ -51,6 +59,11 @@ class CudaKernel final : public Kernel {
         check(driver().cuFuncSetAttribute(function_,
                                           CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
               "cuFuncSetAttribute");
+      CUdeviceptr ignored = 0;
+      waits_for_step_before_ =
+          can_come_early() &&
+          driver().cuModuleGetGlobal(&ignored, nullptr, module_, "kiln_waits_for_step_before") ==
+              CUDA_SUCCESS;
     } catch (...) {
       driver().cuModuleUnload(module_);
       throw;
@@ -73,23 +86,32 @@ class CudaKernel final : public Kernel {
     // The kernel's one parameter is a struct, so one pointer to it is the whole argument list.
     void* arguments[] = {const_cast<std::byte*>(parameters.data())};
     const auto& [grid, block, cluster, shared_memory] = shape;
-    if (cluster == 1) {
+    if (cluster == 1 && !waits_for_step_before_) {
       check(driver().cuLaunchKernel(function_, grid[0], grid[1], grid[2], block[0], block[1],
                                     block[2], shared_memory, static_cast<CUstream>(stream),
                                     arguments, nullptr),
             "cuLaunchKernel");
       return;
     }
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute.value.clusterDim = {cluster, 1, 1};
+    std::array<CUlaunchAttribute, 2> attributes{};
+    unsigned count = 0;
+    if (cluster > 1) {
+      CUlaunchAttribute& attribute = attributes[count++];
+      attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attribute.value.clusterDim = {cluster, 1, 1};
+    }
+    if (waits_for_step_before_) {
+      CUlaunchAttribute& attribute = attributes[count++];
+      attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      attribute.value.programmaticStreamSerializationAllowed = 1;
+    }
     CUlaunchConfig config{};
     config.gridDimX = grid[0], config.gridDimY = grid[1], config.gridDimZ = grid[2];
     config.blockDimX = block[0], config.blockDimY = block[1], config.blockDimZ = block[2];
     config.sharedMemBytes = shared_memory;
     config.hStream = static_cast<CUstream>(stream);
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.attrs = attributes.data();
+    config.numAttrs = count;
     check(driver().cuLaunchKernelEx(&config, function_, arguments, nullptr), "cuLaunchKernelEx");
   }
 
@@ -107,6 +129,7 @@ class CudaKernel final : public Kernel {
   CUcontext context_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
+  bool waits_for_step_before_ = false;
 };
 
 struct Event {
