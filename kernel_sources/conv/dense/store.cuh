@@ -7,25 +7,13 @@
 // operand; else a column of the right one.
 #pragma once
 
+#include "conv/dense/pairs.cuh"
 #include "conv/dense/params.h"
 #include "conv/store/epilogue.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_store.cuh"
 #include "target/mma.cuh"
 #include "target/warpgroup.cuh"
-
-template <class T>
-device_inline u32 packed(T low, T high) {
-  return static_cast<u32>(low.bits) | static_cast<u32>(high.bits) << 16;
-}
-template <class T>
-device_inline T low_of(u32 word) {
-  return {static_cast<unsigned short>(word)};
-}
-template <class T>
-device_inline T high_of(u32 word) {
-  return {static_cast<unsigned short>(word >> 16)};
-}
 
 constexpr int SLAB_LINE_BYTES = SLAB_LINE * static_cast<int>(sizeof(element_t));
 constexpr int SLAB_BLOCK_BYTES = SLAB_LINES * SLAB_LINE_BYTES;

@@ -2,9 +2,12 @@
 // workspace: adds them up in the order of the groups, and stores dw. A block is one quad of a tile,
 // a thread of it each.
 #include "conv/dense/wgrad_lost.cuh"
-#include "target/kernel.cuh"
+#include "target/step.cuh"
+
+KILN_WAITS_FOR_STEP_BEFORE;
 
 KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
+  wait_for_step_before();
   const u32 tile = block_x() / QUADS;
   const int quad = static_cast<int>(block_x() % QUADS), adder = static_cast<int>(thread_x());
   Quad total = {};

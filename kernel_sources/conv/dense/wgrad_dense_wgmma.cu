@@ -9,10 +9,11 @@
 // that share a tile take pixels one after the other: those of a cluster add up their sums in the
 // order of their ranks through shared memory; groups of them (PARTIAL) leave sums in the workspace,
 // which a second step (wgrad_dense_finish.cu) adds up in order.
+#include "conv/dense/wgrad_add_up.cuh"
 #include "conv/dense/wgrad_lost.cuh"
 #include "conv/dense/wgrad_planar.cuh"
-#include "conv/dense/wgrad_turn.cuh"
 #include "target/shared_memory.cuh"
+#include "target/step.cuh"
 #include "target/warpgroup.cuh"
 
 // f(quad, the four sums) of each.
@@ -48,48 +49,6 @@ device_inline void put_partial(const Sums& sums, Quad* to, bool continued) {
   if constexpr (END < QUADS) put_partial<END>(sums, to, continued);
 }
 
-// A block begins with as many registers for each thread as there are, in eights.
-static_assert(HELPERS * HELPER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
-                  65536 / THREADS / 8 * 8 * (HELPERS + CONSUMERS),
-              "nobody would give what the others wait for");
-
-template <bool TURNED>
-struct StepsOf {
-  using Type = TransposedSteps;
-};
-template <>
-struct StepsOf<true> {
-  using Type = TurnedSteps;
-};
-
-device_inline void consume(const Share& share, Sums& sums, unsigned char* memory,
-                           Barriers& barriers, int group) {
-  constexpr u32 RUN = static_cast<u32>(PROMOTE);
-  StepsOf<TURNS>::Type steps(memory, barriers, group);
-  if constexpr (SPLIT)
-    sums.clear_totals();
-  else
-    sums.clear();
-#pragma unroll 1
-  for (u32 step = share.first; step < share.end;) {
-    const u32 stop = share.end - step > RUN ? step + RUN : share.end;
-    const bool held = step > share.first;
-    steps.start_run();
-#pragma unroll 1
-    for (; step < stop; ++step) steps.multiply(sums);
-    steps.settle();
-    if constexpr (SPLIT) {
-      sums.add_to_totals();
-    } else {
-      if (held) sums.add_held();
-      if (step < share.end) {
-        sums.hold();
-        sums.clear();
-      }
-    }
-  }
-}
-
 // By all helping threads.
 template <int ASKER = 0>
 device_inline void help(const Params& params, const Share& share, unsigned char* memory,
@@ -97,11 +56,13 @@ device_inline void help(const Params& params, const Share& share, unsigned char*
   const int warp = static_cast<int>(thread_x() / 32);
   if constexpr (ASKER < ASKERS) {
     if (thread_x() == ASKER * 32) {
-      if constexpr (PLANAR)
+      if constexpr (PLANAR) {
         produce_planar<ASKER>(params, share, memory, barriers);
-      else
-        produce<SLABS * ASKER / ASKERS, SLABS*(ASKER + 1) / ASKERS>(params, share, memory,
-                                                                    barriers);
+      } else {
+        Ring<STAGES> ring(1);
+        produce<SLABS * ASKER / ASKERS, SLABS*(ASKER + 1) / ASKERS>(params, share, memory, barriers,
+                                                                    ring);
+      }
     }
     help<ASKER + 1>(params, share, memory, barriers);
   } else if constexpr (TURNS) {
@@ -162,6 +123,7 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   Barriers& barriers = *shared_array<Barriers, 1>(BARRIERS_AT);
   const Share share(params.common, cluster_number());
   if (thread_x() == 0) {
+    if constexpr (PARTIAL) let_next_step_come();
     barriers.init();
 #pragma unroll
     for (int i = 0; i < CLASSES; ++i) {
@@ -176,7 +138,8 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
     help(params, share, memory, barriers);
   } else {
     take_registers<CONSUMER_REGISTERS>();
-    consume(share, sums, memory, barriers, adder / 128);
+    Steps steps(memory, barriers, adder / 128);
+    add_up_products(share, sums, steps);
     if (is_group()) {
       const Share stored(params.common, from_here(cluster_number()));
       put_partial(sums, partial_quads(params.common, stored.group, stored.tile) + adder,

@@ -107,12 +107,19 @@ struct Share {
     first = static_cast<u32>(part * params.steps / parts);
     end = static_cast<u32>((part + 1) * params.steps / parts);
   }
+  // All of a tile's.
+  device_inline static Share whole(const DenseWgradParams& params, u32 tile) {
+    return {tile, params.steps};
+  }
+
+ private:
+  device_inline Share(u32 of_tile, u32 steps) : tile(of_tile), group(0), first(0), end(steps) {}
 };
 
-// By one thread, of a stage's slabs those from FIRST to END.
+// By one thread, of a stage's slabs those from FIRST to END. The ring begins with parity 1.
 template <int FIRST, int END>
 device_inline void produce(const Params& params, const Share& share, unsigned char* memory,
-                           Barriers& barriers) {
+                           Barriers& barriers, Ring<STAGES>& ring) {
   const WgradTile tile(share.tile);
   constexpr int FIRST_COLUMN = FIRST > LEFT_SLABS ? FIRST - LEFT_SLABS : 0;
   ColumnBlock columns[BLOCK_COLUMNS];
@@ -126,7 +133,6 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     if constexpr (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
   }
   PixelPlace pixel(share.first * STEP_PIXELS);
-  Ring<STAGES> ring(1);
 #pragma unroll 1
   for (u32 step = share.first; step < share.end; ++step) {
     Mbarrier& landed = barriers.landed[ring.stage];

@@ -124,6 +124,14 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   double block = step * work.steps;
   if (work.cluster > 1) block += exchange_wait + exchange_clocks * sums / (64 * 64);
   const double rounds = std::ceil(work.blocks / places);
+  // A round after the first: a block's start and its results, which nothing hides. A persistent
+  // block's leave by slabs. By count.
+  constexpr double start_clocks = 2500, result_clocks = 1100, slab_clocks = 330;
+  const double slabs_of_results = sums / (64 * 64);
+  if (work.persistent)
+    block += slab_clocks * slabs_of_results;
+  else
+    block += (rounds - 1) / rounds * (start_clocks + result_clocks * slabs_of_results);
   return clocks_to_seconds(rounds * block, work.bytes, device) +
          (work.second_step ? dense_wgrad_second_seconds : 0);
 }

@@ -42,6 +42,7 @@ struct DenseWgradWork {
   double blocks = 0, steps = 0;
   int cluster = 1;           // blocks that add up their sums in shared memory
   bool second_step = false;  // adds up what groups of clusters leave
+  bool persistent = false;   // a block takes tiles in turn
   double bytes = 0;
 };
 // Of which the second step takes.

@@ -16,6 +16,9 @@ struct WgradDenseTile {
   int helpers = 1;      // warpgroups that ask for copies and, of f32, turn x
   bool planar = false;  // channels first
   bool split = false;   // f32 in three products
+  // Of results on their way out, of each warpgroup: then a block takes tiles in turn. 0: a block is
+  // a tile's, or a part's of it.
+  int slabs = 0;
 
   bool turns() const { return element == 4; }
   int filters() const { return consumers * left * 64; }
@@ -24,8 +27,8 @@ struct WgradDenseTile {
   int turned_slots() const { return turns() ? 2 : 0; }  // for x of a step
   int line_channels() const { return 128 / element; }   // of a line of shared memory
   int stages() const;                                   // as many as shared memory holds
-  int barriers_at() const;
   int shared_memory() const;
+  bool persistent() const { return slabs > 0; }
 };
 std::string describe(const WgradDenseTile& tile);
 

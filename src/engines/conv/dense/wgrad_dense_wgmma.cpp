@@ -20,7 +20,8 @@ namespace kiln {
 namespace {
 
 constexpr int quad_bytes = 16;
-constexpr const char* kernel_name = "wgrad_dense_wgmma";
+constexpr const char *kernel_name = "wgrad_dense_wgmma",
+                     *persistent_name = "wgrad_dense_persistent_wgmma";
 
 // Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
 constexpr int clusters[] = {1, 2, 4, 8};
@@ -114,6 +115,16 @@ bool in_pairs(const Gather& gather) {
 struct Parts {
   int cluster, groups;
 };
+// Whether a persistent tile's results can leave by the copy engine: by a map of dw.
+bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t vector = dense_vector(problem.type());
+  const auto whole = [&](std::int64_t stride) { return stride > 0 && stride % vector == 0; };
+  for (std::size_t i = 0; i < 3; ++i)
+    if (phase.taps[i] > 1 && !whole(gather.w_tap[i])) return false;
+  return problem.groups == 1 && whole(gather.w_row) && phase.w_first % vector == 0;
+}
+
 // As many groups as fill the device, where what they leave fits into the workspace.
 int groups_of(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
               const DeviceDescription& device) {
@@ -139,6 +150,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
       ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
   work.cluster = parts.cluster;
   work.second_step = parts.groups > 1;
+  work.persistent = tile.persistent();
   work.bytes = work_of(problem, false).bytes;
   if (!in_pairs(make_gather(problem))) {  // a sector for each element
     constexpr double sector = 32;
@@ -257,8 +269,10 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
   for (std::size_t i = 0; i < all.size(); ++i) {
     const WgradDenseTile& tile = all[i];
     if (!suits(tile, problem)) continue;
+    const bool planar_dy = !planar_ && dy_planar(problem);
     constexpr int line = 64;
-    if (!planar_ && dy_planar(problem) && tile.step_pixels != line) continue;
+    if (planar_dy && tile.step_pixels != line) continue;
+    if (tile.persistent() && (planar_dy || !has_map_of_dw(problem, gather))) continue;
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
@@ -270,9 +284,9 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       candidates.push_back(std::move(candidate));
     };
     for (const int cluster : clusters) {
-      if (cluster > device.largest_cluster) break;
+      if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
       add({cluster, 1});
-      if (picked > 0) continue;  // the workspace is taken
+      if (picked > 0 || tile.persistent()) continue;  // the workspace is taken, or of no use
       const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
       if (groups > 1) add({cluster, groups});
     }
@@ -286,9 +300,9 @@ Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription
   const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
   if (planar_ && picks_pixels(problem))
-    return behind_picked_pixels(propose(tile, with_picked_pixels(problem), candidate.parts, 1),
-                                problem, device);
-  return propose(tile, problem, candidate.parts,
+    return behind_picked_pixels(
+        propose(tile, with_picked_pixels(problem), device, candidate.parts, 1), problem, device);
+  return propose(tile, problem, device, candidate.parts,
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
 }
 
@@ -300,7 +314,8 @@ std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
 }
 
 Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
-                                        const ConvolutionProblem& problem, int cluster,
+                                        const ConvolutionProblem& problem,
+                                        const DeviceDescription& device, int cluster,
                                         int groups) const {
   const Gather gather = make_gather(problem);
   const Gather::Phase& phase = gather.phases.front();
@@ -309,7 +324,7 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   const bool line = in_line(gather.out_strides, phase.pixels);
   Proposal out;
   KernelSpec& spec = out.kernel;
-  spec = shared_spec(kernel_name, tile, problem, gather);
+  spec = shared_spec(tile.persistent() ? persistent_name : kernel_name, tile, problem, gather);
   spec.tile = cat(describe(tile), partial ? ", two steps" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = 16;
@@ -331,6 +346,7 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("PARTIAL", partial, "sums go to the workspace");
   add("STEP_PIXELS", std::int64_t{tile.step_pixels});
   add("STAGES", std::int64_t{tile.stages()});
+  add("RESULT_SLABS", std::int64_t{tile.slabs}, "persistent: of each warpgroup");
   add("TURNED_SLOTS", std::int64_t{tile.turned_slots()}, "for x of a step");
   add("HELPERS", std::int64_t{tile.helpers}, "warpgroups that ask for copies");
   add("SHARED_BYTES", std::int64_t{tile.shared_memory()});
@@ -357,11 +373,14 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
       launch.patches.push_back({Hole::workspace, 0, offsetof(DenseWgradParams, partials)});
   };
   LaunchSpec& launch = out.launch;
-  launch.shape.grid = {static_cast<std::uint32_t>(tiles * cluster * groups), 1, 1};
+  const std::int64_t blocks = tile.persistent()
+                                  ? std::min<std::int64_t>(tiles, device.multiprocessors)
+                                  : tiles * cluster * groups;
+  launch.shape.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
   launch.shape.shared_memory = spec.shared_memory;
   set_params(launch);
-  constexpr std::uint8_t x = 0, dy = 1;
+  constexpr std::uint8_t x = 0, dy = 1, dw = 2;
   const PixelBox box{tile.line_channels(), tile.step_pixels};
   const std::vector<TensorMapSpec> maps =
       tile.planar ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())
@@ -369,9 +388,15 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
                                 planar_dy ? planar_dy_map(problem, gather)
                                           : dense_pixel_map(problem, gather, phase,
                                                             gather.out_strides, line, box)};
-  for (std::size_t i = 0; i < maps.size(); ++i)
-    launch.maps.push_back({maps[i], i < maps.size() / 2 ? x : dy, 0,
-                           static_cast<std::uint16_t>(sizeof params + i * sizeof(TensorMap))});
+  const auto add_map = [&](const TensorMapSpec& map, std::uint8_t operand, std::int64_t first) {
+    launch.maps.push_back(
+        {map, operand, first,
+         static_cast<std::uint16_t>(sizeof params + launch.maps.size() * sizeof(TensorMap))});
+  };
+  for (std::size_t i = 0; i < maps.size(); ++i) add_map(maps[i], i < maps.size() / 2 ? x : dy, 0);
+  if (tile.persistent())
+    add_map(dense_filter_map(problem, gather, phase, {tile.line_channels(), 0}, 64), dw,
+            phase.w_first);
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   out.set_cluster(cluster);

@@ -24,9 +24,9 @@ class WgradDenseWgmmaEngine : public Engine {
 
   std::span<const WgradDenseTile> tiles(const ConvolutionProblem& problem) const;
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
-  // workspace.
-  Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
-                   int groups) const;
+  // workspace; one of one of a persistent tile.
+  Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem,
+                   const DeviceDescription& device, int cluster, int groups) const;
   std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                               int groups) const;
 

@@ -121,7 +121,7 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
   for (std::int64_t i = 0; i < chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     part.batch = chunk.images;
-    Proposal products = engine.propose(tile, part, best->parts, groups);
+    Proposal products = engine.propose(tile, part, device, best->parts, groups);
     if (i == 0)
       name = relaid_tile(copied_of(relaid, false), products, budget) + ", sums of all images";
     if (i > 0) continue_sums(products);

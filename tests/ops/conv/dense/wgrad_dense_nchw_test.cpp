@@ -29,8 +29,8 @@ bool left_out_here(const OperationCase& item) {
 
 void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
                 const HostTensor& want) {
-  const Proposal proposal =
-      engine.propose(tile, std::get<ConvolutionProblem>(item.problem), cluster, groups);
+  const Proposal proposal = engine.propose(tile, std::get<ConvolutionProblem>(item.problem),
+                                           device()->description(), cluster, groups);
   const std::string fault = difference(run_proposal(item, proposal), want);
   BOOST_TEST(fault.empty(), text_of(item.problem)
                                 << ", " << describe(tile) << ", clusters of " << cluster << ", "
