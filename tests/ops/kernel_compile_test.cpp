@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <cctype>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -292,37 +296,91 @@ std::string log_of(const std::string& source, const std::string& name,
   return {reinterpret_cast<const char*>(log.data()), log.size()};
 }
 
-// "" or what is wrong.
+// "" or what is wrong. `where`: before all that is said.
+std::string compile(const KernelSpec& spec, const std::string& arch, const std::string& where,
+                    const Compiler& nvrtc) {
+  std::vector<std::string> options = nvrtc_options(arch, spec.quick_assembly);
+  options.push_back("--ptxas-options=-v");
+  const std::string source = generate_source(spec, KILN_DEVICE_CUDA);
+  const std::string log = log_of(source, spec.entry, options, nvrtc);
+  const int bytes = spilled(log);
+  if (bytes > 0) kiln_test::report(cat(where, spec.engine, " ", spec.tile, " spills ", bytes));
+  if (bytes < 0 || bytes > allowed_spill(spec))
+    return cat(where, spec.engine, " ", spec.tile, " spills ", bytes, " bytes\n", log);
+  return "";
+}
 std::string compile(const Case& item, const Compiler& nvrtc) {
   const std::string where = cat(text_of(item.problem), " ", item.arch, ": ");
   try {
     std::vector<EngineRefusal> refusals;
-    const KernelSpec spec =
-        item.option ? item.option->choice.proposal.kernel
-                    : choose(item.problem, known_architecture(item.arch), {}, refusals).kernel;
-    std::vector<std::string> options = nvrtc_options(item.arch, spec.quick_assembly);
-    options.push_back("--ptxas-options=-v");
-    const std::string source = generate_source(spec, KILN_DEVICE_CUDA);
-    const std::string log = log_of(source, spec.entry, options, nvrtc);
-    const int bytes = spilled(log);
-    if (bytes > 0) kiln_test::report(cat(where, spec.engine, " ", spec.tile, " spills ", bytes));
-    if (bytes < 0 || bytes > allowed_spill(spec))
-      return cat(where, spec.engine, " ", spec.tile, " spills ", bytes, " bytes\n", log);
+    const Proposal proposal = item.option ? item.option->choice.proposal
+                                          : choose(item.problem, known_architecture(item.arch),
+                                                   {.workspace = most_workspace}, refusals);
+    std::string faults = compile(proposal.kernel, item.arch, where, nvrtc);
+    for (const Step& step : proposal.then) faults += compile(step.kernel, item.arch, where, nvrtc);
+    return faults;
   } catch (const Error& error) {
     return where + std::string(error.what()).substr(0, 2000) + "\n";
   }
-  return "";
+}
+
+// The identifiers of a kernel's text but for what is generated of it, which comes first.
+std::set<std::string, std::less<>> identifiers(const std::string& source) {
+  std::set<std::string, std::less<>> out;
+  for (std::size_t at = source.find("// ---- "); at < source.size();) {
+    const auto is_part = [&](std::size_t i) {
+      return i < source.size() &&
+             (std::isalnum(static_cast<unsigned char>(source[i])) || source[i] == '_');
+    };
+    if (source.compare(at, 2, "//") == 0) {
+      at = source.find('\n', at);
+    } else if (is_part(at)) {
+      std::size_t end = at;
+      while (is_part(end)) ++end;
+      out.insert(source.substr(at, end - at));
+      at = end;
+    } else {
+      ++at;
+    }
+  }
+  return out;
+}
+
+// Names of constants, without what a macro takes.
+std::string_view name_of(const Constant& constant) {
+  return std::string_view(constant.name).substr(0, constant.name.find('('));
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(kernel_compile)
 
-// An engine that is renamed is renamed here as well.
-BOOST_AUTO_TEST_CASE(what_may_spill_is_an_engine) {
-  for (const std::string_view name : may_spill)
-    BOOST_TEST(std::ranges::any_of(engines(), [&](const Engine* e) { return e->name() == name; }),
-               name << " is no engine");
+// A constant that is generated and that no kernel file names is left from something that is gone.
+BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
+  std::set<std::string, std::less<>> generated, read;
+  std::map<std::string, int> kernels;  // of a file
+  constexpr int most = 2;
+  const auto add = [&](const Step& step) {
+    if (kernels[step.kernel.file]++ >= most) return;
+    for (const Constant& constant : step.kernel.constants) generated.emplace(name_of(constant));
+    read.merge(identifiers(generate_source(step.kernel, KILN_DEVICE_CUDA)));
+  };
+  for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF})
+    for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
+      for (const Problem& problem : problems(type, layout, true))
+        for (const Option& option :
+             all_candidates(problem, known_architecture("sm_90a"), most_workspace)) {
+          add(option.choice.proposal);
+          for (const Step& step : option.choice.proposal.then) add(step);
+        }
+      for (const Case& item : every_tile(type, layout, "sm_90a")) add(item.option->choice.proposal);
+    }
+  const auto is_read = [&](const std::string& name) {
+    const std::size_t pasted = name.find("_STRIDE_");  // behind a tensor's name, by a macro
+    return read.contains(name) || read.contains(name + "_MUL") ||
+           (pasted < name.size() && read.contains(name.substr(pasted)));
+  };
+  for (const std::string& name : generated) BOOST_TEST(is_read(name), name << " is read nowhere");
 }
 
 BOOST_AUTO_TEST_CASE(all_architectures_without_spills) {
