@@ -3,7 +3,6 @@
 
 #include "target/kernel.cuh"
 
-#define KILN_WAITS_FOR_STEP_BEFORE static_assert(true)
+#define KILN_BEGINS_STEP static_assert(true)
 
-device_inline void wait_for_step_before() {}
-device_inline void let_next_step_come() {}
+device_inline void begin_step() {}

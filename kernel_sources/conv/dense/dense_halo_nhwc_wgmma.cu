@@ -11,6 +11,7 @@
 #include "conv/dense/params.h"
 #include "target/mbarrier.cuh"
 #include "target/shared_memory.cuh"
+#include "target/step.cuh"
 #include "target/sum_registers.cuh"
 #include "target/wgmma.cuh"
 
@@ -227,6 +228,8 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   store.finish();
 }
 
+KILN_BEGINS_STEP;
+
 KILN_KERNEL(dense_halo_nhwc_wgmma, THREADS, 1, Params, params) {
   Sums sums;
   sums.declare();
@@ -237,6 +240,7 @@ KILN_KERNEL(dense_halo_nhwc_wgmma, THREADS, 1, Params, params) {
     for (int i = 0; i < MAPS; ++i) prefetch_map(params.maps[i]);
   }
   block_barrier();
+  begin_step();
   if (thread_x() < 128) {
     give_registers<40>();
     if (thread_x() == 0) bring_filter(params, memory, barriers);

@@ -13,6 +13,7 @@
 #include "conv/dense/loads.cuh"
 #include "conv/dense/output.cuh"
 #include "target/shared_memory.cuh"
+#include "target/step.cuh"
 #include "target/wgmma.cuh"
 
 // Whether an operand's lines are steps of the reduction, how long they are, and bytes from one
@@ -137,6 +138,8 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   store.finish();
 }
 
+KILN_BEGINS_STEP;
+
 KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) {
   Sums sums;
   sums.declare();
@@ -147,6 +150,7 @@ KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) {
     for (int i = 0; i < MAPS; ++i) prefetch_map(params.maps[i]);
   }
   block_barrier();
+  begin_step();
   if (thread_x() < 128) {
     give_registers<PRODUCER_REGISTERS>();
     if (thread_x() % 32 == 0 && thread_x() / 32 < PRODUCERS)

@@ -4,10 +4,10 @@
 #include "conv/dense/wgrad_lost.cuh"
 #include "target/step.cuh"
 
-KILN_WAITS_FOR_STEP_BEFORE;
+KILN_BEGINS_STEP;
 
 KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
-  wait_for_step_before();
+  begin_step();
   const u32 tile = block_x() / QUADS;
   const int quad = static_cast<int>(block_x() % QUADS), adder = static_cast<int>(thread_x());
   Quad total = {};

@@ -4,6 +4,7 @@
 #include "conv/dense/wgrad_add_up.cuh"
 #include "conv/dense/wgrad_slab.cuh"
 #include "target/shared_memory.cuh"
+#include "target/step.cuh"
 
 struct PersistentParams {
   Params read;
@@ -47,6 +48,8 @@ device_inline void take_tiles(const PersistentParams& params, Sums& sums, unsign
   results.finish();
 }
 
+KILN_BEGINS_STEP;
+
 KILN_KERNEL(wgrad_dense_persistent_wgmma, THREADS, 1, PersistentParams, params) {
   Sums sums;
   sums.declare();
@@ -59,6 +62,7 @@ KILN_KERNEL(wgrad_dense_persistent_wgmma, THREADS, 1, PersistentParams, params) 
     prefetch_map(params.dw);
   }
   block_barrier();
+  begin_step();
   if (thread_x() < HELPING_THREADS) {
     give_registers<HELPER_REGISTERS>();
     if (thread_x() == 0) ask(params, memory, barriers.stages);

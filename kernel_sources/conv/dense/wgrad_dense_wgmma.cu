@@ -116,6 +116,8 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
   }
 }
 
+KILN_BEGINS_STEP;
+
 KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   Sums sums;
   sums.declare();
@@ -123,7 +125,6 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   Barriers& barriers = *shared_array<Barriers, 1>(BARRIERS_AT);
   const Share share(params.common, cluster_number());
   if (thread_x() == 0) {
-    if constexpr (PARTIAL) let_next_step_come();
     barriers.init();
 #pragma unroll
     for (int i = 0; i < CLASSES; ++i) {
@@ -132,6 +133,7 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
     }
   }
   block_barrier();
+  begin_step();
   const int adder = static_cast<int>(thread_x()) - HELPING_THREADS;
   if (adder < 0) {
     give_registers<HELPER_REGISTERS>();

@@ -9,6 +9,7 @@
 #include "conv/relaid/channels_last_copies_params.h"
 #include "target/kernel.cuh"
 #include "target/shared_memory.cuh"
+#include "target/step.cuh"
 #include "target/vector_access.cuh"
 
 constexpr int THREADS = 256;
@@ -289,7 +290,10 @@ device_inline void write_rows(const Tile& tile, const bits_t* shared) {
   }
 }
 
+KILN_BEGINS_STEP;
+
 KILN_KERNEL(channels_last_copies, THREADS, 4, ChannelsLastParams, params) {
+  begin_step();
   bits_t* const shared = shared_array<bits_t, SHARED_UNITS * VECTOR>(0);
   int number = 0;
   while (block_x() >= params.copies[number].first_block + params.copies[number].blocks) ++number;

@@ -60,10 +60,9 @@ class CudaKernel final : public Kernel {
                                           CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
               "cuFuncSetAttribute");
       CUdeviceptr ignored = 0;
-      waits_for_step_before_ =
-          can_come_early() &&
-          driver().cuModuleGetGlobal(&ignored, nullptr, module_, "kiln_waits_for_step_before") ==
-              CUDA_SUCCESS;
+      begins_step_ = can_come_early() &&
+                     driver().cuModuleGetGlobal(&ignored, nullptr, module_, "kiln_begins_step") ==
+                         CUDA_SUCCESS;
     } catch (...) {
       driver().cuModuleUnload(module_);
       throw;
@@ -86,7 +85,7 @@ class CudaKernel final : public Kernel {
     // The kernel's one parameter is a struct, so one pointer to it is the whole argument list.
     void* arguments[] = {const_cast<std::byte*>(parameters.data())};
     const auto& [grid, block, cluster, shared_memory] = shape;
-    if (cluster == 1 && !waits_for_step_before_) {
+    if (cluster == 1 && !begins_step_) {
       check(driver().cuLaunchKernel(function_, grid[0], grid[1], grid[2], block[0], block[1],
                                     block[2], shared_memory, static_cast<CUstream>(stream),
                                     arguments, nullptr),
@@ -100,7 +99,7 @@ class CudaKernel final : public Kernel {
       attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       attribute.value.clusterDim = {cluster, 1, 1};
     }
-    if (waits_for_step_before_) {
+    if (begins_step_) {
       CUlaunchAttribute& attribute = attributes[count++];
       attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
       attribute.value.programmaticStreamSerializationAllowed = 1;
@@ -129,7 +128,7 @@ class CudaKernel final : public Kernel {
   CUcontext context_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
-  bool waits_for_step_before_ = false;
+  bool begins_step_ = false;
 };
 
 struct Event {
