@@ -11,7 +11,7 @@ KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
   const u32 tile = block_x() / QUADS;
   const int quad = static_cast<int>(block_x() % QUADS), adder = static_cast<int>(thread_x());
   Quad total = {};
-#pragma unroll 8
+#pragma unroll 32  // few threads wait for memory here
   for (u32 group = 0; group < params.groups; ++group) {
     const Quad part = partial_quads(params, group, tile)[quad * ADDERS + adder];
 #pragma unroll

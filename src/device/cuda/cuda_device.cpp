@@ -1,5 +1,6 @@
 // A GPU: its primary context, modules loaded from cubins, launches.
 #include <array>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
@@ -37,6 +38,14 @@ bool can_come_early() {
   return driver().cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= least;
 }
 
+// Whether a kernel's file has KILN_BEGINS_STEP: a variable of that name among its module's symbols.
+// The driver is not asked, for its answer that there is none is an error to tools that watch it.
+bool says_that_it_begins_step(std::span<const std::byte> cubin) {
+  constexpr std::string_view name = "kiln_begins_step";
+  const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
+  return text.find(name) != std::string_view::npos;
+}
+
 class CudaKernel final : public Kernel {
  public:
   CudaKernel(CUcontext context, std::span<const std::byte> cubin, const std::string& entry,
@@ -59,10 +68,7 @@ class CudaKernel final : public Kernel {
         check(driver().cuFuncSetAttribute(function_,
                                           CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
               "cuFuncSetAttribute");
-      CUdeviceptr ignored = 0;
-      begins_step_ = can_come_early() &&
-                     driver().cuModuleGetGlobal(&ignored, nullptr, module_, "kiln_begins_step") ==
-                         CUDA_SUCCESS;
+      begins_step_ = can_come_early() && says_that_it_begins_step(cubin);
     } catch (...) {
       driver().cuModuleUnload(module_);
       throw;

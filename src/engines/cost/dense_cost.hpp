@@ -40,13 +40,13 @@ struct DenseWgradWork {
   int element = 2;     // bytes; f32 is turned in shared memory
   bool split = false;  // f32 in three products
   double blocks = 0, steps = 0;
-  int cluster = 1;           // blocks that add up their sums in shared memory
-  bool second_step = false;  // adds up what groups of clusters leave
-  bool persistent = false;   // a block takes tiles in turn
+  int cluster = 1;          // blocks that add up their sums in shared memory
+  double groups = 1;        // of clusters, whose sums a second step adds up
+  bool persistent = false;  // a block takes tiles in turn
   double bytes = 0;
 };
-// Of which the second step takes.
-inline constexpr double dense_wgrad_second_seconds = 13.3e-6;
+// Of which the second step takes, of sums that groups leave in so many bytes altogether.
+double dense_wgrad_second_seconds(double groups, double bytes);
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device);
 
 }  // namespace kiln

@@ -149,7 +149,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.steps = static_cast<double>(
       ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
   work.cluster = parts.cluster;
-  work.second_step = parts.groups > 1;
+  work.groups = parts.groups;
   work.persistent = tile.persistent();
   work.bytes = work_of(problem, false).bytes;
   if (!in_pairs(make_gather(problem))) {  // a sector for each element

@@ -115,6 +115,8 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
   const WgradDenseTile& tile = engine.tiles(part)[static_cast<std::size_t>(best->kernel / 2)];
   const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, part, 1));
 
+  const double second = dense_wgrad_second_seconds(groups, static_cast<double>(best->workspace));
+
   Made made;
   std::vector<Step> steps;
   std::string name;
@@ -130,10 +132,10 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
     for (const RelaidTensor& tensor : relaid.tensors)
       moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
     steps.push_back(copies_step(moves, "wgrad_channels_last_copies", name));
-    made.seconds += copies_seconds(moves, device) + best->seconds - dense_wgrad_second_seconds;
+    made.seconds += copies_seconds(moves, device) + best->seconds - second;
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
-  made.seconds += dense_wgrad_second_seconds;
+  made.seconds += second;
   made.proposal = proposal_of(std::move(steps), layout.workspace + best->workspace);
   return made;
 }
