@@ -4,10 +4,10 @@ engine, any workspace (torch.backends.cudnn.benchmark).
 
     tests/bench/layers.py tests/bench/h100/layers.csv --out new.csv [--suite resnet50,vgg16] [--type f16]
 
-The cases are those of a file such as it writes. Both run in one process on the same random tensors,
-their samples alternate, and the L2 cache is flushed before each. Needs PyTorch and kiln.torch
-(src/python). Without a GPU it runs on the host device, which shows that it works and says nothing
-of speed.
+The cases are those of a file such as it or network_layers.py writes. Both run in one process on the
+same random tensors, their samples alternate, and the L2 cache is flushed before each. Needs PyTorch
+and kiln.torch (src/python). Without a GPU it runs on the host device, which shows that it works and
+says nothing of speed.
 """
 
 import argparse
@@ -25,7 +25,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "py
 import torch
 
 import kiln.torch
-from results import read
 
 COLUMNS = ["suite", "layer", "batch", "operation", "direction", "type", "layout", "math", "contestant", "kernel",
            "clock", "median_us", "min_us", "max_us", "samples", "tflops", "gbps", "flops", "bytes", "workspace_bytes",
@@ -125,8 +124,10 @@ def main():
     arguments = parser.parse_args()
     wanted = {name: getattr(arguments, name).split(",") for name in
               ("suite", "layer", "direction", "type", "layout", "math") if getattr(arguments, name)}
-    rows = [row for row in read([arguments.cases])[1] if row["contestant"] == "kiln"
-            and all(row[name] in values for name, values in wanted.items())]
+    with arguments.cases.open(encoding="utf-8", newline="") as file:
+        table = csv.DictReader(line for line in file if not line.startswith("#"))
+        rows = [row for row in table if row["contestant"] == "kiln"
+                and all(row[name] in values for name, values in wanted.items())]
     if not rows:
         sys.exit(f"{arguments.cases} has no case of {wanted}")
 
