@@ -20,9 +20,6 @@ class RelaidEngine : public Engine {
       const Problem& problem, const DeviceDescription& device) const final;
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const final;
-  std::string only_by_name(const Problem&) const final {
-    return "not measured yet: served only when the engine is named";
-  }
 
   // Within so many bytes of workspace. Results go through it too, a filter's gradient as f32, or
   // the engine of the copies stores them as they lie; dy is copied as x is, or that engine reads it
