@@ -112,6 +112,7 @@ struct SlidingWork {
   double blocks = 0, threads = 0;  // threads of a block
   double products = 0;             // of a thread
   double steps = 0;                // of a block: channels
+  double copies = 0;               // of a thread, for a channel
   bool channels_inner = false;     // neighbours in a row lie apart in memory
   double bytes = 0;
 };

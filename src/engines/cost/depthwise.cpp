@@ -19,6 +19,12 @@ constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_chan
 // of each block.
 constexpr double sliding_first_clocks = 2000;
 
+// Of one channel a group (depthwise), by an H200's times of 3x3, with and without stride, and of 31
+// taps of a row: instructions of a thread, of each of its copies; how much of the rate they reach,
+// and multiply-adds, which wait for nothing; how much of memory's rate is reached.
+constexpr double depthwise_thread = 130, depthwise_copy = 40, depthwise_share = 0.5,
+                 depthwise_product_share = 0.7, depthwise_memory_share = 0.6;
+
 // By an H200's times of 3x3 to 7x7 in 16 bits. Instructions of a pair of channels of a place (read
 // and converted), of a pair of weights from shared memory, of a result; what share of the rate so
 // many warps of a scheduler reach; clocks of a block before its first tile, of an instruction when
@@ -41,6 +47,17 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
   constexpr int resident = 2;
   const double warps = work.threads / warp;
   const bool f64 = work.type == KILN_DATA_DOUBLE, narrow = size_of(work.type) == 2;
+  if (work.steps == 1) {
+    // One element a copy, and another line of memory each.
+    const double copies = work.copies * (work.channels_inner ? sliding_channels_inner : 1);
+    const double thread =
+        (depthwise_thread + copies * depthwise_copy) / depthwise_share +
+        work.products * chip.f32 / (f64 ? chip.f64 : chip.f32) / depthwise_product_share;
+    const double clocks =
+        std::max(work.blocks / device.multiprocessors, 1.0) * warps * thread / issue_width;
+    return clocks_to_seconds(sliding_first_clocks + clocks, work.bytes / depthwise_memory_share,
+                             device);
+  }
   const double lanes = f64 ? chip.f64 : chip.f32;
   const double once = sliding_first_clocks + work.steps * sliding_step_clocks +
                       work.products * work.threads / lanes / sliding_share *

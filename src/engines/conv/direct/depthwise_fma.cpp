@@ -210,8 +210,10 @@ double DepthwiseFmaEngine::seconds(const Problem& any, const DeviceDescription& 
   const std::int64_t products = tile.run * gather.rows * gather.channels * taps;
   return depthwise_fma_seconds({problem.type(), static_cast<double>(blocks_of(problem, tile)),
                                 static_cast<double>(tile.threads()), static_cast<double>(products),
-                                static_cast<double>(gather.channels), gather.source_strides[4] != 1,
-                                work_of(problem, false).bytes},
+                                static_cast<double>(gather.channels),
+                                static_cast<double>(tile.units * tile.stage_elements) /
+                                    static_cast<double>(tile.pack * tile.threads()),
+                                gather.source_strides[4] != 1, work_of(problem, false).bytes},
                                device);
 }
 

@@ -133,33 +133,34 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return "";
 }
 
-// Counted: instructions of a unit, which four schedulers share, and bytes.
+// By an H200's times of 3x3 and of 31 taps of a row: instructions of a turn, and what share of the
+// rate of a multiprocessor's four schedulers they reach; clocks of a turn's barrier, which blocks
+// hide from each other, and of a block.
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
                std::int64_t blocks, const DeviceDescription& device) {
-  constexpr double copy = 24, conversion = 2, start = 40, share = 0.7, schedulers = 4,
-                   turn_clocks = 600, first_clocks = 4000, clock = 1.755e9, memory_share = 0.6;
+  constexpr double copy = 24, conversion = 2, start = 40, share = 0.72, schedulers = 4,
+                   turn_clocks = 600, first_clocks = 2000, clock = 1.755e9, memory_share = 0.75;
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
   const auto taps_s = static_cast<double>(gather.phases.front().taps[2]);
   const bool halves = size_of(problem.type()) == 2;
   const auto run = static_cast<double>(tile.run), row = static_cast<double>(tile.row);
-  const double rows = static_cast<double>(tile.filter_rows);
-  const double patch = static_cast<double>(tile.units * tile.patch_width *
-                                           reach(gather, 1, tile.p, tile.filter_rows));
+  const auto rows = static_cast<double>(tile.filter_rows);
+  const auto patch = static_cast<double>(tile.units * tile.patch_width *
+                                         reach(gather, 1, tile.p, tile.filter_rows));
   const double thread =
       start +
       rows * (run * taps_s * static_cast<double>(words_of(problem.type())) +
               row / static_cast<double>(tile.read) + (halves ? row * conversion : 0)) +
       patch / static_cast<double>(tile.pack * tile.threads()) * copy;
   const double turns =
-      static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather));
-  const double at_once =
-      std::min(static_cast<double>(blocks), static_cast<double>(resident * device.multiprocessors));
-  const double rounds = std::ceil(static_cast<double>(blocks) / at_once);
-  // Blocks of a multiprocessor share its schedulers, and hide each other's turns.
-  const double beside = std::max(at_once / device.multiprocessors, 1.0);
+      static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather)) /
+      static_cast<double>(blocks);  // of a block
+  const double beside =
+      std::ceil(static_cast<double>(blocks) / static_cast<double>(device.multiprocessors));
   const double work = thread * static_cast<double>(tile.threads()) / 32 / schedulers / share;
-  const double clocks = rounds * first_clocks + turns / at_once * (work * beside + turn_clocks);
-  const double readings = static_cast<double>(
+  const double clocks =
+      beside * (first_clocks + turns * (work + turn_clocks / std::min(beside, 4.0)));
+  const auto readings = static_cast<double>(
       ceil_div(gather.phases.front().taps[1], tile.filter_rows) * gather.phases.front().taps[0]);
   return std::max(
       clocks / clock,

@@ -1,6 +1,7 @@
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/grouped/groups.hpp"
+#include "engines/conv/tile/banks.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -84,10 +86,21 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return whole_row_sizes_refusal(gather, few.channels);
 }
 
+// Wavefronts of one read of a right operand, of 8 columns side by side: pixels lie apart by
+// strides.
+std::int64_t right_accesses(const FewChannelsGradientTile& tile, const Gather& gather) {
+  const std::int64_t apart = (tile.few_of_x ? gather.stride[2] : 1) * (tile.planar ? 1 : tile.few);
+  const std::int64_t step = tile.element == 2 || tile.planar ? 2 : 1;  // pixels from lane to lane
+  std::array<std::int64_t, 32> words{};
+  for (std::int64_t lane = 0; lane < 32; ++lane)
+    words[static_cast<std::size_t>(lane)] = (lane % 4 * step * apart + lane / 4) * tile.element / 4;
+  return bank_accesses(words);
+}
+
 // Wavefronts of shared memory that a warp's step reads. Of f32 a right operand is of half as many
 // pixels, and each read brings the elements of one.
 std::int64_t step_reads(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
-  const std::int64_t left = 4, right = tile.element == 2 ? 4 : 2;
+  const std::int64_t left = 4, right = (tile.element == 2 ? 4 : 2) * tile.right_accesses;
   return tile.few_of_x ? left * m + right * n : left * m * n + right;
 }
 
@@ -229,17 +242,24 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   work.warps = tile.warps();
   work.bytes = work_of(problem, false).bytes;
   work.memory_share = 0.6;
-  // Other rows of taps read the many channels anew, from L2, in which lines are read in parts.
+  // Other rows of taps read the many channels anew, other channels the few, from L2, in which lines
+  // are read in parts.
   constexpr double rate = 40e9;       // bytes a second of a multiprocessor
   constexpr double half_lines = 1.3;  // of 32 bytes: measured, on an H200
   const Spatial& taps = gather.phases.front().taps;
-  const double again = static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1);
-  const double places = tile.few_of_x ? static_cast<double>(gather.phases.front().out_pixels())
-                                      : static_cast<double>(problem.in_pixels());
-  const double many = places * static_cast<double>(problem.batch * tile.element) *
-                      static_cast<double>(tile.few_of_x ? gather.rows : gather.channels);
+  const auto out_places = static_cast<double>(gather.phases.front().out_pixels());
+  const auto in_places = static_cast<double>(problem.in_pixels());
+  const std::int64_t all_many = tile.few_of_x ? gather.rows : gather.channels;
+  const auto images = static_cast<double>(problem.batch * tile.element);
+  const double many =
+      images * (tile.few_of_x ? out_places : in_places) * static_cast<double>(all_many);
+  const double few =
+      images * (tile.few_of_x ? in_places : out_places) * static_cast<double>(tile.few);
+  const double again =
+      many * static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1) +
+      few * static_cast<double>(ceil_div(all_many, tile.many) - 1);
   const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
-  const double seconds = grouped_seconds(work, device) + again * many / (rate * at_work);
+  const double seconds = grouped_seconds(work, device) + again / (rate * at_work);
   return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines : 1) +
          (groups > 1 ? second_kernel_seconds : 0);
 }
@@ -258,6 +278,7 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
   const Few few = few_of(gather, tile.few_of_x);
   tile.few = few.channels;
   tile.planar = is_planar(gather);
+  tile.right_accesses = right_accesses(tile, gather);
   tile.copy_bytes =
       whole_row_copy(problem, few.width, tile.planar ? 1 : few.channels, few.strides, tile.planar);
   if (tile.planar) tile.many_copy = planar_copy(problem, gather);

@@ -25,6 +25,7 @@ struct FewChannelsGradientTile {
   std::int64_t p = 0, q = 0;     // pixels of dy at a time
   int warps_m = 1, warps_n = 1, slices = 1;
   std::int64_t products_m = 0, products_n = 0;  // of a warp's step
+  std::int64_t right_accesses = 1;              // of shared memory, of a read of what is few
   std::int64_t copy_bytes = 0, many_copy = 16;  // of the one with few channels, of the other one
   std::int64_t few_pitch = 0, stage_bytes = 0, shared_memory = 0;
 
