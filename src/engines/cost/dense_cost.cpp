@@ -90,25 +90,26 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 double dense_wgrad_second_seconds(double groups, double bytes) {
   // The launch, which the first step's end hides in part; a thread's loads, 32 at a time; what all
   // leave and read, in L2.
-  constexpr double launch = 2e-6, load = 1e-6 / 32, l2_bytes_a_second = 7.2e12;
+  constexpr double launch = 2.8e-6, load = 4e-8, l2_bytes_a_second = 8.9e12;
   return launch + load * groups + 2 * bytes / l2_bytes_a_second;
 }
 
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
-  // 16 bits: fitted to 280 measurements of 15 layers on an H200, root mean square error 11%, where
-  // the choice takes 1.05 times the best's time, 1.27 times at worst. f32: to those of 16 bits on
+  // 16 bits: fitted to 280 measurements of 15 layers on an H200, root mean square error 10%, where
+  // the choice takes 1.01 times the best's time, 1.08 times at worst. f32: to those of 16 bits on
   // an H100, before.
-  // Clocks: how much longer a step takes than its products; a copy of 64 channels of a step's
-  // pixels, which one thread asks for; bytes a clock that all have from L2, for each; what a
-  // cluster's exchange takes for each 64 x 64 sums.
+  // Clocks: how much longer a step takes than its products, and besides; a copy of 64 channels of a
+  // step's pixels, which one thread asks for; bytes a clock that all have from L2, for each; a line
+  // where a multiprocessor waits for them alone. The exchange of a cluster's sums, and for each 64
+  // x 64 of them. A round's start, where nothing hides it, and a block's results, for each 64 x 64:
+  // stored by threads, and, of a persistent block, through slabs.
   struct Fitted {
-    double step_share, ask_clocks, l2_bytes, exchange_clocks;
+    double step_share, besides, ask_clocks, l2_bytes, line_clocks, exchange_wait, exchange_clocks,
+        start_clocks, result_clocks, slab_clocks;
   };
-  constexpr Fitted of_half{1.28, 100, 46.8, 190}, of_single{1.32, 195, 35.7, 845};
-  const auto& [step_share, ask_clocks, l2_bytes, exchange_clocks] =
-      work.element == 2 ? of_half : of_single;
-  // A step's besides; a line where a multiprocessor waits for them alone; the exchange's beginning.
-  constexpr double besides = 21, line_clocks = 2, exchange_wait = 7550;
+  constexpr Fitted of_half{1.29, 0, 160, 60, 2.17, 10100, 0, 8560, 880, 560},
+      of_single{1.32, 21, 195, 35.7, 2, 7550, 845, 0, 0, 0};
+  const Fitted& fitted = work.element == 2 ? of_half : of_single;
   // Of shared memory, a clock; of three products: sums that are promoted a clock, how often, and
   // how long the tensor cores wait, by count.
   constexpr double shared_bytes = 128, adders = 128, promoted_pixels = 64, promoted_wait = 100;
@@ -129,23 +130,23 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
           : 0;
   const double askers = work.element == 4 ? 2 : 1;
   const double step =
-      std::max({sums * work.step_pixels / products_a_clock * size * products * step_share,
-                shared * step_share,
-                lines * 128 * std::min(work.blocks, places) / (l2_bytes * device.multiprocessors),
-                slabs * ask_clocks / askers, lines * line_clocks}) +
-      besides +
+      std::max(
+          {sums * work.step_pixels / products_a_clock * size * products * fitted.step_share,
+           shared * fitted.step_share,
+           lines * 128 * std::min(work.blocks, places) / (fitted.l2_bytes * device.multiprocessors),
+           slabs * fitted.ask_clocks / askers, lines * fitted.line_clocks}) +
+      fitted.besides +
       (work.split ? work.step_pixels / promoted_pixels * (sums / adders + promoted_wait) : 0);
   double block = step * work.steps;
-  if (work.cluster > 1) block += exchange_wait + exchange_clocks * sums / (64 * 64);
+  if (work.cluster > 1) block += fitted.exchange_wait + fitted.exchange_clocks * sums / (64 * 64);
   const double rounds = std::ceil(work.blocks / places);
-  // A round after the first: a block's start and its results, which nothing hides. A persistent
-  // block's leave by slabs.
-  constexpr double start_clocks = 2300, result_clocks = 1800, slab_clocks = 490;
   const double slabs_of_results = sums / (64 * 64);
   if (work.persistent)
-    block += slab_clocks * slabs_of_results;
+    block += fitted.slab_clocks * slabs_of_results;
   else
-    block += (rounds - 1) / rounds * (start_clocks + result_clocks * slabs_of_results);
+    block += (rounds - 1) / rounds * fitted.start_clocks;
+  if (!work.persistent && work.cluster == 1 && work.groups == 1)
+    block += fitted.result_clocks * slabs_of_results;
   return clocks_to_seconds(rounds * block, work.bytes, device) +
          (work.groups > 1
               ? dense_wgrad_second_seconds(work.groups, work.blocks / work.cluster * sums * 4)
