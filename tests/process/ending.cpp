@@ -1,5 +1,5 @@
-// A program that ends while 30 plans are being finalized in the background, one of which has a
-// stand-in.
+// A program that ends while 30 plans are being finalized in the background, one of which is to be
+// executable at once.
 //
 //   ending HOW MICROSECONDS KERNELS
 //

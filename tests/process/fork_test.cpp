@@ -151,11 +151,18 @@ BOOST_AUTO_TEST_CASE(while_threads_finalize_plans) {
 BOOST_AUTO_TEST_CASE(while_a_stand_in_serves) {
   kilnHandle_t handle = nullptr;
   BOOST_REQUIRE(kilnCreate(&handle, KILN_DEVICE_HOST, 0) == KILN_STATUS_SUCCESS);
-  Work work(5);
-  kilnPlan_t quick = nullptr, plan = nullptr;
+  Work work(5), other(6);
+  kilnPlan_t first = nullptr, quick = nullptr, plan = nullptr;
+  const char* engine = nullptr;
+  // So that the stand-in's kernel is there, and the compiler that is waited for is the plan's own.
+  BOOST_REQUIRE(other.plan(handle, &first) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnSetPlanStandIn(first, KILN_STAND_IN_ANY) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnStartFinalizePlan(first) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnGetPlanText(first, KILN_PLAN_ENGINE, &engine) == KILN_STATUS_SUCCESS);
   BOOST_REQUIRE(work.plan(handle, &quick) == KILN_STATUS_SUCCESS);
-  BOOST_REQUIRE(kilnSetPlanEngine(quick, "direct") == KILN_STATUS_SUCCESS);
-  BOOST_REQUIRE(kilnFinalizePlan(quick) == KILN_STATUS_SUCCESS);  // so that it is there
+  BOOST_REQUIRE(kilnSetPlanEngine(quick, engine) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnFinalizePlan(quick) == KILN_STATUS_SUCCESS);
+  BOOST_REQUIRE(kilnWaitFinalizePlan(first) == KILN_STATUS_SUCCESS);
   BOOST_REQUIRE(work.plan(handle, &plan) == KILN_STATUS_SUCCESS);
   BOOST_REQUIRE(kilnSetPlanStandIn(plan, KILN_STAND_IN_ANY) == KILN_STATUS_SUCCESS);
   make_compiler_slow(true);
@@ -174,7 +181,7 @@ BOOST_AUTO_TEST_CASE(while_a_stand_in_serves) {
   BOOST_TEST(kilnWaitFinalizePlan(plan) == KILN_STATUS_SUCCESS);
   BOOST_TEST(work.execute(handle, plan) == KILN_STATUS_SUCCESS);
   BOOST_TEST(work.right());
-  for (const kilnPlan_t each : {plan, quick})
+  for (const kilnPlan_t each : {plan, quick, first})
     BOOST_TEST(kilnDestroyPlan(each) == KILN_STATUS_SUCCESS);
   kilnDestroy(handle);
 }
