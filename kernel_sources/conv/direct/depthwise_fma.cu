@@ -106,31 +106,31 @@ device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
 // Starts to bring a channel of all units.
 device_inline void load(const GatherParams& params, const Origin& origin, int channel,
                         compute_t* stage) {
-  constexpr int COPIES = PATCH_W / PACK;  // of a row
+  constexpr int COPIES = PATCH_W / PACK, UNIT_COPIES = PATCH_H * COPIES;  // of a row, of a unit
   const int first_h = origin.p * STRIDE_H + LOWEST_H,
             first_w = origin.q * STRIDE_W + LOWEST_W - SHIFT;
+#pragma unroll 4
+  for (int i = thread_x(); i < UNITS * UNIT_COPIES; i += THREADS) {
+    const int number = UNITS == 1 ? 0 : i / UNIT_COPIES, copy = i - number * UNIT_COPIES;
+    const Unit unit(params, origin.unit + static_cast<u64>(number));
+    const int row = copy / COPIES, column = (copy - row * COPIES) * PACK;
+    const int h = first_h + row, v = first_w + column;
+    const bool inside = unit.exists && static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
+                        static_cast<u32>(v) < static_cast<u32>(SOURCE_W);
+    move<PACK>(stage + number * STAGE + copy * PACK,
+               static_cast<const element_t*>(params.source) +
+                   (unit.image * SOURCE_STRIDE_N +
+                    (static_cast<i64>(unit.group) * CHANNELS + channel) * SOURCE_STRIDE_C +
+                    static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(v) * SOURCE_STRIDE_W),
+               inside);
+  }
 #pragma unroll 1
   for (int number = 0; number < UNITS; ++number) {
     const Unit unit(params, origin.unit + static_cast<u64>(number));
-    const element_t* const plane =
-        static_cast<const element_t*>(params.source) + unit.image * SOURCE_STRIDE_N +
-        (static_cast<i64>(unit.group) * CHANNELS + channel) * SOURCE_STRIDE_C;
-    compute_t* const to = stage + number * STAGE;
-#pragma unroll 4
-    for (int i = thread_x(); i < PATCH_H * COPIES; i += THREADS) {
-      const int row = i / COPIES, column = (i - row * COPIES) * PACK;
-      const int h = first_h + row, v = first_w + column;
-      const bool inside = unit.exists && static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
-                          static_cast<u32>(v) < static_cast<u32>(SOURCE_W);
-      move<PACK>(
-          to + i * PACK,
-          plane + (static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(v) * SOURCE_STRIDE_W),
-          inside);
-    }
     load_filter<0>(static_cast<const element_t*>(params.w) +
                        static_cast<i64>(unit.group) * W_STRIDE_GROUP +
                        static_cast<i64>(channel) * W_STRIDE_C,
-                   to + PATCH, unit.exists);
+                   stage + number * STAGE + PATCH, unit.exists);
   }
 }
 

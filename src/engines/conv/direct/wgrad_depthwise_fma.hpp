@@ -1,5 +1,5 @@
-// Filter gradient of depthwise layers whose rows lie side by side (channels first): sums of all
-// taps of a few rows of the filter in registers.
+// Filter gradient of layers of one or few channels a group whose rows lie side by side (channels
+// first): sums of all taps of a few rows of the filter in registers.
 #pragma once
 
 #include "engines/conv/direct/filter_gradient.hpp"
