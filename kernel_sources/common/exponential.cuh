@@ -16,7 +16,7 @@ template <>
 struct ExponentialConstants<float> {
   static constexpr float LOG2E = 1.4426950408889634f, MAGIC = 0x1.8p23f;
   static constexpr float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440054690583e-4f;
-  static constexpr int MANTISSA_BITS = 23, BIAS = 127;
+  static constexpr int MANTISSA_BITS = 23, EXPONENT_BIAS = 127;
   static constexpr int SHIFT = 64;  // exp is kept times 2^SHIFT
   static constexpr float UNSHIFT = 0x1p-64f;
   using Bits = u32;
@@ -25,7 +25,7 @@ template <>
 struct ExponentialConstants<double> {
   static constexpr double LOG2E = 1.4426950408889634074, MAGIC = 0x1.8p52;
   static constexpr double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
-  static constexpr int MANTISSA_BITS = 52, BIAS = 1023;
+  static constexpr int MANTISSA_BITS = 52, EXPONENT_BIAS = 1023;
   static constexpr int SHIFT = 512;
   static constexpr double UNSHIFT = 0x1p-512;
   using Bits = u64;
@@ -84,7 +84,7 @@ struct Exponential {
       const ExponentialParts<T> parts(high, low);
       rest = parts.rest;
       scale = math_of_bits((math_bits(parts.count) << C::MANTISSA_BITS) +
-                           (static_cast<Bits>(C::BIAS + C::SHIFT) << C::MANTISSA_BITS));
+                           (static_cast<Bits>(C::EXPONENT_BIAS + C::SHIFT) << C::MANTISSA_BITS));
     }
   }
 
@@ -111,12 +111,12 @@ template <class T>
 device_inline T scale_exponential(T factor, T high, T low) {
   using C = ExponentialConstants<T>;
   using Bits = typename C::Bits;
-  constexpr T MOST = T(C::BIAS - 2) * T(3 * 0.69314718055994531);
+  constexpr T MOST = T(C::EXPONENT_BIAS - 2) * T(3 * 0.69314718055994531);
   const T bounded = high > MOST ? MOST : high < -MOST ? -MOST : high;  // NaN stays NaN
   const ExponentialParts<T> parts(bounded, bounded == high ? low : T(0));
   const int n = static_cast<int>(math_bits(parts.count)) - static_cast<int>(math_bits(C::MAGIC));
   const auto power = [](int k) {
-    return math_of_bits(static_cast<Bits>(C::BIAS + k) << C::MANTISSA_BITS);
+    return math_of_bits(static_cast<Bits>(C::EXPONENT_BIAS + k) << C::MANTISSA_BITS);
   };
   T out = math_fma(factor, parts.rest, factor);
   const int third = n / 3;

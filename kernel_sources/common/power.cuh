@@ -41,8 +41,9 @@ device_inline TwoParts<T> logarithm_of(T x) {
   const Bits bits = math_bits(subnormal ? x * RAISE : x);
   // x = m * 2^n with sqrt(1/2) <= m < sqrt(2).
   const Bits least = math_bits(T(0.70710678118654752));
-  const Bits steps = (bits - least + (Bits(C::BIAS) << C::MANTISSA_BITS)) >> C::MANTISSA_BITS;
-  const int n = static_cast<int>(steps) - C::BIAS;
+  const Bits steps =
+      (bits - least + (Bits(C::EXPONENT_BIAS) << C::MANTISSA_BITS)) >> C::MANTISSA_BITS;
+  const int n = static_cast<int>(steps) - C::EXPONENT_BIAS;
   const T m = math_of_bits(bits - (static_cast<Bits>(n) << C::MANTISSA_BITS));
   // s = (m - 1) / (m + 1)
   const T f = math_add(m, T(-1)), d = math_add(m, T(1));

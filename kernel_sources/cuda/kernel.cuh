@@ -13,9 +13,23 @@ using u64 = unsigned long long;
 //   KILN_KERNEL(scale, 256, 2, ScaleParams, p) { ... p.x ... }
 // At most THREADS threads a block; registers are limited so that MIN_BLOCKS blocks fit on a
 // multiprocessor. The struct stays in constant memory and must not be written to.
+#ifndef LATE_BYTES
 #define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)     \
   extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) \
       name(const __grid_constant__ ParamsStruct p)
+#else  // late constants come first (target/late.cuh)
+#define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)     \
+  struct name##_parameters {                                        \
+    u64 late[LATE_BYTES / 8];                                       \
+    ParamsStruct own;                                               \
+  };                                                                \
+  device_inline void name##_body(const ParamsStruct& p);            \
+  extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) \
+      name(const __grid_constant__ name##_parameters parameters) {  \
+    name##_body(parameters.own);                                    \
+  }                                                                 \
+  device_inline void name##_body(const ParamsStruct& p)
+#endif
 
 device_inline u32 thread_x() { return threadIdx.x; }
 device_inline u32 thread_y() { return threadIdx.y; }

@@ -22,14 +22,21 @@ __attribute__((const, noinline)) static kiln::host::Context* current_context() {
 }
 #define kiln_context (current_context())
 
+#ifdef LATE_BYTES
+constexpr u32 parameters_at = LATE_BYTES;
+#else
+constexpr u32 parameters_at = 0;
+#endif
+
 #define KILN_KERNEL(name, THREADS, MIN_BLOCKS, ParamsStruct, p)                            \
   static void name##_thread(const ParamsStruct& p);                                        \
   static void name##_start(const void* parameters) {                                       \
-    name##_thread(*static_cast<const ParamsStruct*>(parameters));                          \
+    const char* const own = static_cast<const char*>(parameters) + parameters_at;          \
+    name##_thread(*reinterpret_cast<const ParamsStruct*>(own));                            \
   }                                                                                        \
   static_assert((THREADS) > 0 && (THREADS) <= 1024 && (MIN_BLOCKS) > 0);                   \
   extern "C" __attribute__((visibility("default"))) const kiln::host::KernelEntry name = { \
-      name##_start, sizeof(ParamsStruct), THREADS, &kiln_current};                         \
+      name##_start, parameters_at + sizeof(ParamsStruct), THREADS, &kiln_current};         \
   static void name##_thread(const ParamsStruct& p)
 
 device_inline u32 thread_x() { return kiln_context->thread_index[0]; }

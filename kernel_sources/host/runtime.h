@@ -15,6 +15,7 @@ inline constexpr unsigned most_exchanged = 64;  // bytes of one lane
 struct Context {
   unsigned thread_index[3], block_index[3], grid_size[3];
   unsigned cluster_rank, cluster_size;
+  const void* parameters;
 
   void (*block_barrier)(Context*);
   void (*warp_barrier)(Context*);

@@ -28,11 +28,21 @@ struct MacroText {
   friend bool operator==(const MacroText&, const MacroText&) = default;
 };
 
+// A number that the text does not have: it comes with the launch, ahead of the kernel's own
+// parameters, so that one kernel serves whatever it is (late.hpp).
+struct LateValue {
+  enum class Kind : std::uint8_t { number, wide_number, divisor, wide_divisor };
+  Kind kind = Kind::number;
+  bool array = false;
+  std::uint16_t offset = 0;  // bytes into what comes with the launch
+  friend bool operator==(const LateValue&, const LateValue&) = default;
+};
+
 // One constant of the generated text.
 struct Constant {
   std::string name;
   std::variant<std::int64_t, bool, TypeName, MacroText, MagicDivisor, WideMagicDivisor,
-               std::vector<std::int64_t>>
+               std::vector<std::int64_t>, LateValue>
       value;  // a vector: an array
   std::string comment;
   friend bool operator==(const Constant&, const Constant&) = default;
@@ -45,6 +55,7 @@ struct KernelSpec {
   std::string entry;   // the extern "C" kernel
   std::string tile;    // for people
   std::vector<Constant> constants;
+  std::uint32_t late_bytes = 0;     // of late constants, ahead of the parameters
   std::uint32_t shared_memory = 0;  // dynamic, bytes
   std::size_t alignment = 1;        // bytes that every operand must be aligned to
   bool clustered = false;           // may come in clusters; else it lacks the code for them

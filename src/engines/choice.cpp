@@ -57,7 +57,8 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
   Found best;
   for (const Engine* engine : engines()) {
     const std::string& only = terms.only_engine;
-    if ((!only.empty() && only != engine->name()) || !engine->is_for(problem)) continue;
+    if (only.empty() ? engine->stands_in() : only != engine->name()) continue;
+    if (!engine->is_for(problem)) continue;
     auto answer = ask(*engine, problem, device);
     if (auto* refusal = std::get_if<Refusal>(&answer))
       refusals.push_back({engine->name(), std::move(refusal->reason)});

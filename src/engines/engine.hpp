@@ -37,6 +37,9 @@ class Engine {
   virtual bool is_for(const Problem& problem) const = 0;
   // Whether a convolution's result may have another type than what it reads.
   virtual bool takes_mixed_types() const { return false; }
+  // Whether its kernels run in the place of chosen ones that are being compiled: the choice does
+  // not ask it.
+  virtual bool stands_in() const { return false; }
   // Of a problem that it is for: at least one, in no order. Cheap: no kernel is written for it.
   virtual std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const = 0;

@@ -24,6 +24,9 @@
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
+#include "engines/conv/stand_in/stand_in_dense.hpp"
+#include "engines/conv/stand_in/stand_in_direct.hpp"
+#include "engines/conv/stand_in/stand_in_gemm.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
@@ -65,12 +68,14 @@ std::span<const Engine* const> engines() {
           FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
           ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
-          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine, DirectEngine,
+          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
+          StandInDenseEngine, StandInGemmEngine, StandInDirectEngine, DirectEngine,
           WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
           WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
           WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
           WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, WgradDirectEngine, LocalFmaEngine,
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, StandInWgradDenseEngine,
+          StandInWgradGemmEngine, StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine,
           LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine,
           PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine,
           ReductionEngine>);

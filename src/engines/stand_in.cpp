@@ -1,5 +1,7 @@
 #include "engines/stand_in.hpp"
 
+#include <utility>
+
 #include "core/error.hpp"
 
 namespace kiln {
@@ -12,19 +14,35 @@ const char* last_resort(const Problem& problem) {
   return std::holds_alternative<LocalProblem>(problem) ? "local_direct" : nullptr;
 }
 
-}  // namespace
+// Engines of kernels for every shape, the better ones first.
+constexpr const char* for_every_shape[] = {"stand_in_dense",  "stand_in_wgrad_dense",
+                                           "stand_in_gemm",   "stand_in_wgrad_gemm",
+                                           "stand_in_direct", "stand_in_wgrad_direct"};
 
-std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
-                                const Terms& terms) {
-  const char* const engine = last_resort(problem);
-  if (engine == nullptr) return std::nullopt;
+std::optional<Choice> by_engine(const char* engine, const Problem& problem,
+                                const DeviceDescription& device, const Terms& terms) {
   std::vector<EngineRefusal> refusals;
   try {
-    return StandIn{choose(problem, device, {engine, terms.workspace}, refusals, nullptr), false};
+    return choose(problem, device, {engine, terms.workspace}, refusals, nullptr);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_SUPPORTED) throw;
     return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
+                                const Terms& terms) {
+  if (std::holds_alternative<ConvolutionProblem>(problem))
+    for (const char* const engine : for_every_shape)
+      if (auto choice = by_engine(engine, problem, device, terms))
+        return StandIn{std::move(*choice), true};
+  const char* const engine = last_resort(problem);
+  if (engine == nullptr) return std::nullopt;
+  if (auto choice = by_engine(engine, problem, device, terms))
+    return StandIn{std::move(*choice), false};
+  return std::nullopt;
 }
 
 }  // namespace kiln

@@ -162,6 +162,7 @@ struct HashConstant {
   std::size_t operator()(const MacroText& value) const {
     return std::hash<std::string>()(value.text);
   }
+  std::size_t operator()(const LateValue& value) const { return value.offset; }
   template <class Divisor>
   std::size_t operator()(const Divisor& value) const {
     return std::hash<std::uint64_t>()(value.divisor);

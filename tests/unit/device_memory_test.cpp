@@ -41,7 +41,8 @@ std::vector<std::string> lasting_variables(const std::string& text) {
   std::vector<std::string> found;
   for (std::sregex_iterator at(code.begin(), code.end(), declaration), end; at != end; ++at) {
     const std::string words = at->str();
-    if (words.back() != '(' && !std::regex_search(words, constant)) found.push_back(words);
+    const bool function = words.back() == '(' || words.ends_with("operator[");
+    if (!function && !std::regex_search(words, constant)) found.push_back(words);
   }
   return found;
 }

@@ -22,8 +22,3 @@ struct TapAt {
     if constexpr (SPACE == 3) at[2] = d;
   }
 };
-
-// Places from tap to tap, whichever way.
-constexpr int APART_D = STEP_D < 0 ? -STEP_D : STEP_D;
-constexpr int APART_H = STEP_H < 0 ? -STEP_H : STEP_H;
-constexpr int APART_W = STEP_W < 0 ? -STEP_W : STEP_W;

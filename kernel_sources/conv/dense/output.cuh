@@ -34,7 +34,7 @@ struct OutputPlace {
         const int at[3] = {static_cast<int>(pixel) + i * OUT_STRIDE_ROW, row / CLASSES, image};
         bulk_store(params.maps[output_map(0, i)], slab + i * (SLAB_BLOCK_BYTES / CLASSES), at);
       }
-    } else if constexpr (OUT_IN_LINE) {
+    } else if (OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_store(map, slab, at);
     } else {
@@ -52,7 +52,7 @@ struct OutputPlace {
         bulk_load(slab + i * (SLAB_BLOCK_BYTES / CLASSES), params.maps[residual_map(0, i)], landed,
                   at);
       }
-    } else if constexpr (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
+    } else if (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);
     } else {

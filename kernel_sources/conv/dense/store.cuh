@@ -196,7 +196,7 @@ class Store {
   }
 
   device_inline compute_t bias_of(int row) const {
-    if constexpr (!BIAS) return 0;
+    if (!BIAS) return 0;
     return row < GROUPS * ROWS ? epilogue_.bias_of(row) : compute_t(0);
   }
 };

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "common/compute_type.cuh"
+#include "common/late.cuh"
 #include "conv/dense/box.cuh"
 #include "conv/dense/params.h"
 #include "target/mbarrier.cuh"
@@ -34,8 +35,6 @@ constexpr int GROUP_ROWS = 64 * LEFT;  // of a warpgroup on the left
 constexpr int BLOCK_LEFT = CONSUMERS * GROUP_ROWS;
 constexpr int TILE_PIXELS = PIXELS_LEFT ? BLOCK_LEFT : BLOCK_RIGHT;
 constexpr int TILE_ROWS = PIXELS_LEFT ? BLOCK_RIGHT : BLOCK_LEFT;
-constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
-constexpr int ROW_TILES = GROUPS * ((ROWS + TILE_ROWS - 1) / TILE_ROWS);
 static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS == 0));
 
 constexpr int PIXEL_LINE = 64, PIXEL_LINE_BYTES = 128;
@@ -43,9 +42,7 @@ constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // of 
 constexpr int CLASS_CHANNELS = STEP_CHANNELS / CLASSES;                   // of a step
 constexpr int PIXEL_LINE_BLOCK = CLASS_CHANNELS * PIXEL_LINE_BYTES,
               CLASS_BYTES = PIXEL_LINES * PIXEL_LINE_BLOCK;
-constexpr int PLANE = OUT_O[0] * OUT_P[0] * OUT_Q[0];
 constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // of a tile
-constexpr u32 PLANE_TILES = (PLANE + IMAGE_PIXELS - 1) / IMAGE_PIXELS;
 static_assert(!PLANAR || (sizeof(element_t) == 2 && PHASES == 1));
 static_assert(CLASSES == 1 || (PLANAR && STEP_CHANNELS == 64));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
@@ -100,7 +97,7 @@ struct Tile {
     for (int i = 0; i + 1 < PHASES; ++i)
       if (number >= params.tiles[i]) phase = i + 1, before = params.tiles[i];
     const u32 in_phase = number - before;
-    const u32 pixel_tile = in_phase / ROW_TILES;
+    const u32 pixel_tile = QUOTIENT(in_phase, ROW_TILES);
     first_row = static_cast<int>(in_phase - pixel_tile * ROW_TILES) * TILE_ROWS;
     if constexpr (PLANAR) {
       const u32 images = pixel_tile / PLANE_TILES;

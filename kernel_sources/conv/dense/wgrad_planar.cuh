@@ -5,9 +5,6 @@
 
 #include "conv/dense/wgrad_stages.cuh"
 
-constexpr int PLANE = OUT_O * OUT_P * OUT_Q;
-constexpr u32 PLANE_STEPS = (PLANE + STEP_PIXELS - 1) / STEP_PIXELS;
-
 // Copy i of a stage: of dy, then of x, a class each.
 struct PlanarCopy {
   bool of_x;

@@ -85,10 +85,10 @@ struct PixelPlace {
     q = rest % OUT_Q;
   }
   device_inline void advance() {
-    q += STEP_PIXELS % OUT_Q;
-    p += STEP_PIXELS / OUT_Q % OUT_P;
-    o += STEP_PIXELS / (OUT_P * OUT_Q) % OUT_O;
-    n += STEP_PIXELS / (OUT_P * OUT_Q) / OUT_O;
+    q += ADVANCE_Q;
+    p += ADVANCE_P;
+    o += ADVANCE_O;
+    n += ADVANCE_N;
     if (q >= OUT_Q) q -= OUT_Q, ++p;
     if (p >= OUT_P) p -= OUT_P, ++o;
     if (o >= OUT_O) o -= OUT_O, ++n;
@@ -100,8 +100,8 @@ struct Share {
   u32 tile, group, first, end;
   device_inline Share(const DenseWgradParams& params, u32 number) {
     // Blocks that read the same pixels follow each other.
-    tile = number % TILES;
-    group = PARTIAL ? number / TILES : 0;
+    tile = REMAINDER(number, TILES);
+    group = PARTIAL ? QUOTIENT(number, TILES) : 0;
     const u32 parts = cluster_size() * (PARTIAL ? params.groups : 1);
     const u64 part = group * cluster_size() + cluster_rank();
     first = static_cast<u32>(part * params.steps / parts);
@@ -128,9 +128,9 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     const int block = tile.block + i;  // the last tile may have fewer: one comes again
     columns[i] = ColumnBlock(block < COLUMN_BLOCKS ? block : COLUMN_BLOCKS - 1);
     // From the tap whose place is lowest on.
-    if constexpr (STEP_D < 0) columns[i].t = TAPS_T - 1 - columns[i].t;
-    if constexpr (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
-    if constexpr (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
+    if (STEP_D < 0) columns[i].t = TAPS_T - 1 - columns[i].t;
+    if (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
+    if (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
   }
   PixelPlace pixel(share.first * STEP_PIXELS);
 #pragma unroll 1
@@ -145,7 +145,7 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
       if constexpr (DY_PLANAR) {
         const int at[3] = {(pixel.o * OUT_P + pixel.p) * OUT_Q + pixel.q, row, pixel.n};
         bulk_load(to, params.dy[0], landed, at);
-      } else if constexpr (DY_IN_LINE) {
+      } else if (DY_IN_LINE) {
         const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
         bulk_load(to, params.dy[0], landed, at);
       } else {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "common/compute_type.cuh"
+#include "common/late.cuh"
 #include "conv/dense/wgrad_params.h"
 #include "conv/mma/scaled_sums.cuh"
 
@@ -18,13 +19,9 @@ constexpr int QUADS = LEFT * PRODUCTS_A_ROW;
 constexpr int ADDERS = 128 * CONSUMERS;  // threads that hold sums
 constexpr int GROUP_ROWS = 64 * LEFT, TILE_ROWS = CONSUMERS * GROUP_ROWS;
 constexpr int BLOCK_COLUMNS = BLOCK_RIGHT / LINE_CHANNELS;
-constexpr int CHANNEL_BLOCKS = (CHANNELS + LINE_CHANNELS - 1) / LINE_CHANNELS;
-constexpr int COLUMN_BLOCKS = CHANNEL_BLOCKS * TAPS_T * TAPS_R * TAPS_S;
-constexpr u32 ROW_TILES = (ROWS + TILE_ROWS - 1) / TILE_ROWS;
-constexpr u32 GROUP_TILES = ROW_TILES * ((COLUMN_BLOCKS + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
-constexpr u32 TILES = GROUPS / PACKED * GROUP_TILES;
 static_assert(BLOCK_RIGHT % 64 == 0 && BLOCK_RIGHT <= 256);
-static_assert(GROUPS % PACKED == 0 && ROWS % PACKED == 0 && CHANNELS % PACKED == 0);
+static_assert(PACKED == 1 ||
+              (GROUPS % PACKED == 0 && ROWS % PACKED == 0 && CHANNELS % PACKED == 0));
 
 struct alignas(16) Quad {
   float sum[4];
@@ -34,9 +31,11 @@ struct alignas(16) Quad {
 struct WgradTile {
   int group, row, block;
   device_inline explicit WgradTile(u32 number)
-      : group(GROUPS == PACKED ? 0 : static_cast<int>(number / GROUP_TILES)),
-        row(static_cast<int>(number % GROUP_TILES % ROW_TILES) * TILE_ROWS),
-        block(static_cast<int>(number % GROUP_TILES / ROW_TILES) * BLOCK_COLUMNS) {}
+      : group(GROUPS == PACKED ? 0 : static_cast<int>(QUOTIENT(number, GROUP_TILES))) {
+    const u32 of_group = REMAINDER(number, GROUP_TILES);
+    row = static_cast<int>(REMAINDER(of_group, ROW_TILES)) * TILE_ROWS;
+    block = static_cast<int>(QUOTIENT(of_group, ROW_TILES)) * BLOCK_COLUMNS;
+  }
 };
 
 // A block of columns: a tap, and the first of its channels.
@@ -44,11 +43,11 @@ struct ColumnBlock {
   int t = 0, r = 0, s = 0, channel = 0;
   device_inline ColumnBlock() {}
   device_inline explicit ColumnBlock(int block) {
-    const int tap = block / CHANNEL_BLOCKS;
+    const int tap = QUOTIENT(block, CHANNEL_BLOCKS);
     channel = (block - tap * CHANNEL_BLOCKS) * LINE_CHANNELS;
-    t = tap / (TAPS_R * TAPS_S);
-    r = tap / TAPS_S - t * TAPS_R;
-    s = tap % TAPS_S;
+    t = QUOTIENT(tap, TAPS_RS);
+    r = QUOTIENT(tap, TAPS_S) - t * TAPS_R;
+    s = REMAINDER(tap, TAPS_S);
   }
 };
 

@@ -27,7 +27,7 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
 
   // Threads run along the output as it lies: channels last, or the width last.
   index_t pixel, row;
-  if constexpr (OUTPUT_ROWS_INNER) {
+  if (OUTPUT_ROWS_INNER) {
     pixel = DIVIDE(DIV_ALL_ROWS, rest);
     row = rest - pixel * DIV_ALL_ROWS;
   } else {

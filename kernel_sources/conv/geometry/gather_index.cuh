@@ -50,7 +50,7 @@ struct PixelOrigin {
     }
     pixel.o = 0;
     if constexpr (FIXED) {
-      if constexpr (OUT_O[0] > 1) {
+      if (OUT_O[0] > 1) {
         pixel.o = DIVIDE(DIV_PQ, rest);
         rest -= pixel.o * DIV_PQ;
       }
@@ -115,7 +115,7 @@ struct TapBox {
     }
     tap.t = 0;
     if constexpr (FIXED) {
-      if constexpr (FILTER_T[0] > 1) {
+      if (FILTER_T[0] > 1) {
         tap.t = DIVIDE(DIV_RS, rest);
         rest -= tap.t * DIV_RS;
       }

@@ -13,7 +13,7 @@
 template <class Index, int STEP, bool UNTIL_NAN>
 device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u32 t, u32 r, u32 s,
                                      u64 images, u32 first) {
-  constexpr index_t IMAGES_A_TURN = STEP / DIV_OPQ, PIXELS_A_TURN = STEP % DIV_OPQ;
+  const index_t images_a_turn = STEP / DIV_OPQ, pixels_a_turn = STEP % DIV_OPQ;
   const Index d0 = static_cast<Index>(t) * STEP_D + ORIGIN_D[0];
   const Index h0 = static_cast<Index>(r) * STEP_H + ORIGIN_H[0];
   const Index w0 = static_cast<Index>(s) * STEP_W + ORIGIN_W[0];
@@ -40,8 +40,8 @@ device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u3
                                static_cast<Index>(q) * static_cast<Index>(OUT_STRIDE_Q))];
     sum += at_x * to_compute(at_dy);
     if (UNTIL_NAN && sum != sum) break;
-    n += IMAGES_A_TURN;
-    pixel += PIXELS_A_TURN;
+    n += images_a_turn;
+    pixel += pixels_a_turn;
     if (pixel >= DIV_OPQ) {
       pixel -= DIV_OPQ;
       ++n;

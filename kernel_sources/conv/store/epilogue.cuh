@@ -19,7 +19,7 @@ struct Epilogue {
 
   // The bias of a row; 0 if the plan has none.
   device_inline compute_t bias_of(int row) const {
-    if constexpr (BIAS) return to_compute(bias[static_cast<i64>(row) * BIAS_STRIDE]);
+    if (BIAS) return to_compute(bias[static_cast<i64>(row) * BIAS_STRIDE]);
     return 0;
   }
 

@@ -46,7 +46,7 @@ struct ColumnLoader {
     for (int i = 0; i < ColumnLanes::COUNT; ++i) {
       // Beyond the end, read the last column again: what comes of it is never stored.
       const int column = first_column + outer0 + ColumnLanes::STEP * i;
-      tap[i] = taps.decode(column < COLUMNS ? column : COLUMNS - 1);
+      tap[i] = taps.decode(column < REDUCTION ? column : REDUCTION - 1);
       offset[i] = tap_offset(tap[i]);
       bits[i] = tap_bits(tap[i]);
     }

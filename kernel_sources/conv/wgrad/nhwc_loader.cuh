@@ -52,7 +52,7 @@ struct ColumnLoader {
   device_inline ColumnLoader(const element_t* group, const TapBox& taps, int first_column,
                              u32 end_pixel) {
     const int column = first_column + Walk::element();
-    const bool exists = COLUMNS % TILE_N == 0 || column < COLUMNS;
+    const bool exists = REDUCTION % TILE_N == 0 || column < REDUCTION;
     tap = taps.decode(exists ? column : 0);
     x = opaque(group - bias(0) + tap_offset(tap));
     end = exists ? end_pixel : 0;

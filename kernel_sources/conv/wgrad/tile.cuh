@@ -10,8 +10,6 @@
 #include "conv/store/epilogue.cuh"
 #include "conv/wgrad/wgrad_params.h"
 
-constexpr int COLUMNS = REDUCTION;
-
 // Pixels counted from image 0 on.
 device_inline Pixel pixel_at(u32 index) { return PixelOrigin{0, 0, 0, 0}.decode(index); }
 
@@ -93,7 +91,7 @@ struct GradientStore {
     u32 existing = 0;
 #pragma unroll
     for (int i = 0; i < PIECE; ++i)
-      existing |= static_cast<u32>(column_of(first + i) < COLUMNS) << i;
+      existing |= static_cast<u32>(column_of(first + i) < REDUCTION) << i;
     if (!scale_back(piece, existing)) {
       lost |= u64(1) << (index * PIECES + first / PIECE);
       return;
@@ -143,7 +141,7 @@ struct GradientStore {
 
  private:
   device_inline void add_up(int filter, int column, u32 lane) const {
-    if (column >= COLUMNS) return;
+    if (column >= REDUCTION) return;
     const Tap tap = taps.decode(column);
     compute_t sum = gradient_sum<offset_t, 32, true>(
         tile.x(params) + static_cast<i64>(tap.c) * SOURCE_STRIDE_C,

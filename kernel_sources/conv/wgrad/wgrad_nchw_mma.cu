@@ -41,7 +41,7 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
 #pragma unroll
   for (int j = 0; j < PRODUCTS_N; ++j) {
     const int column = tile.first_column + Reader::column(warp.n, lane, j);
-    const bool exists = COLUMNS % TILE_N == 0 || column < COLUMNS;
+    const bool exists = REDUCTION % TILE_N == 0 || column < REDUCTION;
     reader.set_column(
         j, column_place(taps.decode(exists ? column : tile.first_column), first_channel));
   }

@@ -36,7 +36,7 @@ KILN_KERNEL(wgrad_nchw_wgmma_swap, THREADS, MIN_BLOCKS, WgradParams, params) {
 #pragma unroll
   for (int j = 0; j < THREAD_N; ++j) {
     const int column = tile.first_column + position.n + column_step(j);
-    const bool exists = COLUMNS % TILE_N == 0 || column < COLUMNS;
+    const bool exists = REDUCTION % TILE_N == 0 || column < REDUCTION;
     reader.columns[j] =
         column_place(taps.decode(exists ? column : tile.first_column), first_channel);
   }

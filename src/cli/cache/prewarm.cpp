@@ -17,6 +17,7 @@
 #include "cli/progress.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
+#include "engines/conv/stand_in/stand_in_kernels.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/tuning.hpp"
@@ -28,6 +29,7 @@ struct Options {
   std::string file, bundle;
   std::vector<std::string> architectures, device_files;
   ManifestDefaults defaults{{"f32"}, {"nchw"}, {}, false};
+  bool stand_ins = false;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
@@ -66,10 +68,29 @@ struct Work {
   std::set<std::string> winners;      // lines of tuning that some of them were chosen by
 };
 
+// Kernels for every shape, of the devices given or of the machine's own.
+void add_stand_ins(const std::vector<DeviceDescription>& given, Work& work) {
+  std::string why;
+  const std::vector<DeviceDescription> devices = given.empty() ? list_cuda_devices(why) : given;
+  if (devices.empty())
+    throw UsageError(cat("no --arch and no --device for --stand-ins, and no GPU: ", why));
+  std::set<std::string> seen;
+  for (const DeviceDescription& device : devices) {
+    if (!seen.insert(device.arch).second) continue;
+    for (KernelSpec& kernel : stand_in_kernels(device)) {
+      const std::string label = cat(device.arch, " ", kernel.engine, " ", kernel.tile);
+      work.jobs.push_back({label, std::move(kernel), device.kind, device.arch});
+    }
+  }
+}
+
 // The kernels that the manifest asks for, each once: problems that differ in their batch mostly
 // share theirs.
 Work work_of(const Options& options, Counts& counts) {
   const std::vector<DeviceDescription> given = devices_of(options);
+  Work work;
+  if (options.stand_ins) add_stand_ins(given, work);
+  if (options.file.empty()) return work;
   ManifestDefaults defaults = options.defaults;
   defaults.other_devices = !given.empty();
   const Manifest manifest = read_manifest(options.file, defaults);
@@ -78,7 +99,6 @@ Work work_of(const Options& options, Counts& counts) {
     std::cout << "failed         " << printable_lines(flaw) << std::endl;
   };
   for (const std::string& flaw : manifest.flaws) complain(flaw);
-  Work work;
   std::set<std::string> seen, told;
   for (const ManifestEntry& entry : manifest.entries) {
     const auto& devices = given.empty() ? entry.devices : given;
@@ -151,6 +171,8 @@ void pack(const Options& options, const Work& work) {
 }
 
 int run(const Options& options) {
+  if (options.file.empty() && !options.stand_ins)
+    throw UsageError("nothing to compile; expected FILE, --stand-ins, or both");
   const cache::DiskStore& store = kernel_cache();
   if (cache_mode() != CacheMode::on) {
     throw UsageError(cat("KILN_CACHE is ", name_of(cache_mode()),
@@ -194,8 +216,10 @@ void add_prewarm_command(CLI::App& app, Run& run_command) {
       "  {\"command\":\"conv\",\"problem\":\"ic64ih56oc64kh3ph1\",\"dt\":[\"f32\",\"f16\"],\n"
       "   \"layout\":\"nhwc\",\"batch\":[1,8],\"architecture\":\"sm_90a\"}     (on one line)\n"
       "What an interrupted run has compiled, the next one finds there.");
-  command.add_option("FILE", options->file, "A manifest, a problem a line, as described below")
-      ->required();
+  command.add_option("FILE", options->file, "A manifest, a problem a line, as described below");
+  command.add_flag("--stand-ins", options->stand_ins,
+                   "The kernels that serve every shape, and run while a shape's own is compiled; "
+                   "default architecture: the GPUs' here");
   command
       .add_option("--arch", options->architectures,
                   "sm_XX, a chip such as h100-pcie, or host; several separated by ','. Default: "

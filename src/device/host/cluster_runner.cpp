@@ -67,6 +67,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
   }
   std::ranges::copy(launch.shape.grid, grid_size);
   cluster_size = launch.shape.cluster;
+  parameters = launch.parameters;
   leading_.resize(launch.shape.cluster);
   fill_table();
   fill_bulk_table();

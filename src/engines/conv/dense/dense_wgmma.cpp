@@ -223,6 +223,11 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   add_dense_lines(spec.constants, layout.lines, problem);
   const bool lacks_taps = gather.phases.back().tap_count() == 0;
   add("MAY_LACK_TAPS", lacks_taps, "some pixels meet no tap");
+  add("CHANNEL_STEPS", ceil_div(gather.channels, layout.lines.channels), "of a tap");
+  add("ROW_TILES", row_tiles(tile, gather));
+  add("PLANE_TILES",
+      planar_ ? ceil_div(gather.phases.front().out_pixels(), tile.pixels() / images) : 1,
+      "PLANAR: of an image, or of IMAGES");
   add("PIXELS_LEFT", tile.pixels_left);
   add("PLANAR", planar_, "pixels of a channel lie side by side");
   const std::int64_t classes = planar_ ? planar_classes(problem, gather) : 1;

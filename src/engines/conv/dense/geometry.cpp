@@ -117,6 +117,9 @@ void add_dense_lines(std::vector<Constant>& constants, const DenseLines& lines,
 
 void add_dense_space(std::vector<Constant>& constants, const Gather& gather) {
   constants.push_back({"SPACE", std::int64_t{dense_space(gather)}, "dimensions of it"});
+  constants.push_back({"APART_D", std::abs(gather.step[0]), "from tap to tap, whichever way"});
+  constants.push_back({"APART_H", std::abs(gather.step[1]), ""});
+  constants.push_back({"APART_W", std::abs(gather.step[2]), ""});
 }
 
 DensePhase dense_phase(const Gather& gather, const Gather::Phase& phase) {
@@ -200,9 +203,11 @@ bool filter_by_channels(const Gather& gather) { return gather.w_channel != 1; }
 // products, and so 1.2e-4 over a run of these, a quarter of what f16 and TF32 round.
 constexpr std::int64_t dense_run = 16384;
 
+std::int64_t dense_promotion(std::int64_t channels) { return dense_run / channels; }
+
 void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
                          std::int64_t channels) {
-  const std::int64_t run = dense_run / channels;
+  const std::int64_t run = dense_promotion(channels);
   constants.push_back({"PROMOTE", steps > run ? run : 0, "steps"});
   constants.push_back({"PROMOTE_LOCAL", steps > run, ""});
 }

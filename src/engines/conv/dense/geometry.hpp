@@ -79,6 +79,8 @@ std::int64_t dense_store_pixels(const ConvolutionProblem& problem, const Gather&
 // Whether the filter's rows lie side by side, and not its channels.
 bool filter_by_channels(const Gather& gather);
 
+// Steps of so many channels, after which a sum is promoted.
+std::int64_t dense_promotion(std::int64_t channels);
 // PROMOTE and PROMOTE_LOCAL, for sums over so many steps of so many channels.
 void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
                          std::int64_t channels);

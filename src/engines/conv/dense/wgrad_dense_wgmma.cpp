@@ -224,6 +224,12 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("TAPS_T", phase.taps[0]);
   add("TAPS_R", phase.taps[1]);
   add("TAPS_S", phase.taps[2]);
+  add("TAPS_RS", phase.taps[1] * phase.taps[2]);
+  add("CHANNEL_BLOCKS", ceil_div(channels_of(problem), tile.line_channels()), "columns of a tap");
+  add("COLUMN_BLOCKS", column_blocks(tile, problem));
+  add("ROW_TILES", ceil_div(rows_of(problem), tile.filters()));
+  add("GROUP_TILES", tile_count(tile, problem) / (problem.groups / packed_groups(problem)));
+  add("TILES", tile_count(tile, problem));
   add("DW_FIRST", phase.w_first);
   add("DW_STRIDE_ROW", gather.w_row);
   add("DW_STRIDE_CHANNEL", gather.w_channel);
@@ -335,6 +341,13 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("OUT_O", phase.pixels[0], "of dy");
   add("OUT_P", phase.pixels[1]);
   add("OUT_Q", phase.pixels[2]);
+  const std::int64_t plane = phase.pixels[1] * phase.pixels[2];
+  add("ADVANCE_Q", tile.step_pixels % phase.pixels[2], "a step on");
+  add("ADVANCE_P", tile.step_pixels / phase.pixels[2] % phase.pixels[1]);
+  add("ADVANCE_O", tile.step_pixels / plane % phase.pixels[0]);
+  add("ADVANCE_N", tile.step_pixels / plane / phase.pixels[0]);
+  add("PLANE", phase.out_pixels());
+  add("PLANE_STEPS", ceil_div(phase.out_pixels(), tile.step_pixels), "PLANAR: of an image");
   add("LOWER_D", places.lower[2], "the lowest tap of the first pixel");
   add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);

@@ -1,0 +1,156 @@
+#include "engines/conv/stand_in/stand_in_dense.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "conv/dense/params.h"
+#include "core/text.hpp"
+#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+
+namespace kiln {
+namespace {
+
+// Tiles of which one is nearly as good as the best of all, by estimates of some 200 layers; those
+// of volumes come first.
+constexpr DenseTile tiles[] = {
+    {true, 3, 1, 64},   {true, 3, 1, 128}, {false, 2, 1, 96}, {true, 2, 1, 64},
+    {false, 2, 1, 160}, {true, 2, 1, 128}, {false, 2, 1, 32},
+};
+struct WgradTile {
+  int consumers, right, step_bytes;  // of an operand's pixel, for each channel
+};
+constexpr WgradTile wgrad_tiles[] = {
+    {1, 128, 256}, {2, 192, 128}, {1, 64, 256}, {2, 128, 256}, {2, 256, 128},
+};
+constexpr std::size_t tiles_of_volumes = 3;
+
+// Of such a list.
+template <class Tile, std::size_t Count>
+std::span<const Tile> some_of(const Tile (&all)[Count], const ConvolutionProblem& problem) {
+  const bool volume = dense_space(make_gather(problem)) == 3;
+  return std::span<const Tile>(all).first(volume ? tiles_of_volumes : Count);
+}
+
+template <std::size_t Count>
+bool is_among(std::string_view name, const char* const (&names)[Count]) {
+  return std::ranges::any_of(names, [&](const char* each) { return name == each; });
+}
+
+Treatment treat_gather(std::string_view name) {
+  constexpr const char* late[] = {
+      "CHANNELS", "ROWS",    "CHANNEL_STEPS", "OUT_IN_LINE", "Z_IN_LINE", "OUT_O",
+      "OUT_P",    "OUT_Q",   "FILTER_T",      "FILTER_R",    "FILTER_S",  "LOWER_D",
+      "LOWER_H",  "LOWER_W", "STRIDE_D",      "STRIDE_H",    "STRIDE_W",  "STEP_D",
+      "STEP_H",   "STEP_W",  "APART_D",       "APART_H",     "APART_W",   "BIAS_STRIDE"};
+  if (is_among(name, late)) return Treatment::late;
+  if (name == "ROW_TILES") return Treatment::divisor;
+  if (name == "SOURCE_STRIDE_C") return Treatment::keep;  // channels lie side by side
+  if (name == "OUT_STRIDE_ROW" || name == "Z_STRIDE_ROW") return Treatment::late;
+  if (name.starts_with("OUT_STRIDE_") || name.starts_with("Z_STRIDE_") || name == "OUT_FIRST" ||
+      name == "Z_FIRST")
+    return Treatment::wide;
+  // What tensor maps know.
+  const bool in_maps = name.starts_with("SOURCE_") || name.starts_with("PADDED_") ||
+                       name.starts_with("ORIGIN_") || name.starts_with("W_");
+  return in_maps ? Treatment::leave_out : Treatment::keep;
+}
+
+Treatment treat_wgrad(std::string_view name) {
+  constexpr const char* divisors[] = {"ROW_TILES",      "GROUP_TILES", "TILES",
+                                      "CHANNEL_BLOCKS", "TAPS_RS",     "TAPS_S"};
+  constexpr const char* late[] = {
+      "CHANNELS",   "ROWS",          "TAPS_T",      "TAPS_R",      "COLUMN_BLOCKS", "STRIDE_D",
+      "STRIDE_H",   "STRIDE_W",      "STEP_D",      "STEP_H",      "STEP_W",        "APART_D",
+      "APART_H",    "APART_W",       "OUT_O",       "OUT_P",       "OUT_Q",         "LOWER_D",
+      "LOWER_H",    "LOWER_W",       "ADVANCE_Q",   "ADVANCE_P",   "ADVANCE_O",     "ADVANCE_N",
+      "DW_FIRST",   "DW_STRIDE_ROW", "DW_STRIDE_T", "DW_STRIDE_R", "DW_STRIDE_S",   "PLANE",
+      "DY_IN_LINE", "PLANE_STEPS",   "DIV_OPQ",     "DIV_PQ",      "DIV_Q",         "SOURCE_D",
+      "SOURCE_H",   "SOURCE_W",      "ORIGIN_D",    "ORIGIN_H",    "ORIGIN_W"};
+  if (is_among(name, divisors)) return Treatment::divisor;
+  if (is_among(name, late)) return Treatment::late;
+  const bool strides = name.starts_with("SOURCE_STRIDE_") || name.starts_with("OUT_STRIDE_");
+  return strides ? Treatment::wide : Treatment::keep;
+}
+
+std::string group_refusal(const ConvolutionProblem& problem) {
+  if (problem.groups == 1) return "";
+  return cat(problem.groups, " groups of channels; expected 1");
+}
+
+// Phases that there are not have no tiles, and the last one's maps.
+void pad_dense_phases(Proposal& proposal) {
+  constexpr std::int64_t counts[] = {1, 4, std::size(DenseParams{}.tiles)};
+  LaunchSpec& launch = proposal.launch;
+  const std::int64_t phases = constant<std::int64_t>(proposal.kernel, "PHASES"),
+                     padded = *std::ranges::lower_bound(counts, phases);
+  if (padded == phases) return;
+  pad_phases(proposal.kernel, padded);
+  const std::size_t maps = launch.maps.size() / static_cast<std::size_t>(phases);
+  set_constant(proposal.kernel, "MAPS", static_cast<std::int64_t>(maps) * padded);
+  DenseParams params;
+  std::memcpy(&params, launch.parameters.data(), sizeof params);
+  for (auto i = static_cast<std::size_t>(phases); i < static_cast<std::size_t>(padded); ++i) {
+    params.tiles[i] = params.tiles[i - 1];
+    for (std::size_t map = 0; map < maps; ++map) {
+      launch.maps.push_back(launch.maps[launch.maps.size() - maps]);
+      launch.maps.back().offset =
+          static_cast<std::uint16_t>(launch.maps.back().offset + maps * tensor_map_bytes);
+    }
+  }
+  launch.parameters.resize(sizeof params + launch.maps.size() * tensor_map_bytes);
+  std::memcpy(launch.parameters.data(), &params, sizeof params);
+}
+
+}  // namespace
+
+std::string StandInDenseEngine::refusal(const ConvolutionProblem& problem) const {
+  if (problem.type() == KILN_DATA_FLOAT && problem.pass == ConvolutionPass::dgrad)
+    return "a data gradient in TF32, whose first step turns the filter";
+  return group_refusal(problem);
+}
+
+bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate& candidate) const {
+  const DenseTile& tile = dense_.tiles()[static_cast<std::size_t>(candidate.kernel)];
+  return std::ranges::any_of(some_of(tiles, problem), [&](const DenseTile& each) {
+    return each.pixels_left == tile.pixels_left && each.consumers == tile.consumers &&
+           each.left == tile.left && each.right == tile.right;
+  });
+}
+
+bool StandInDenseEngine::generalize(Proposal& proposal) const {
+  pad_dense_phases(proposal);
+  KernelSpec& kernel = proposal.kernel;
+  if (constant<std::int64_t>(kernel, "PHASES") > 1) set_constant(kernel, "MAY_LACK_TAPS", true);
+  // As if every sum were a long one.
+  set_constant(kernel, "PROMOTE", dense_promotion(constant<std::int64_t>(kernel, "STEP_CHANNELS")));
+  set_constant(kernel, "PROMOTE_LOCAL", true);
+  return make_late(proposal, treat_gather);
+}
+
+std::string StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) const {
+  if (is_split(problem)) return "f32 in three products";
+  return group_refusal(problem);
+}
+
+bool StandInWgradDenseEngine::has(const ConvolutionProblem& problem,
+                                  const Candidate& candidate) const {
+  if (candidate.kernel % 2 != 0) return false;  // in two steps
+  const WgradDenseTile& tile =
+      dense_.tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
+  if (tile.persistent()) return false;
+  return std::ranges::any_of(some_of(wgrad_tiles, problem), [&](const WgradTile& each) {
+    return each.consumers == tile.consumers && tile.left == 1 && each.right == tile.right &&
+           each.step_bytes == tile.step_pixels * tile.element;
+  });
+}
+
+bool StandInWgradDenseEngine::generalize(Proposal& proposal) const {
+  proposal.kernel.clustered = true;
+  return make_late(proposal, treat_wgrad);
+}
+
+}  // namespace kiln

@@ -1,0 +1,34 @@
+// The engines that take every legal problem, for every shape.
+#pragma once
+
+#include "engines/conv/direct/direct.hpp"
+#include "engines/conv/direct/wgrad_direct.hpp"
+#include "engines/conv/stand_in/stand_in_engine.hpp"
+
+namespace kiln {
+
+class StandInDirectEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_direct"; }
+
+ private:
+  const Engine& exact() const override { return direct_; }
+  std::string refusal(const ConvolutionProblem& problem) const override;
+  bool generalize(Proposal& proposal) const override;
+
+  DirectEngine direct_;
+};
+
+class StandInWgradDirectEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_wgrad_direct"; }
+
+ private:
+  const Engine& exact() const override { return direct_; }
+  std::string refusal(const ConvolutionProblem&) const override { return ""; }
+  bool generalize(Proposal& proposal) const override;
+
+  WgradDirectEngine direct_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,81 @@
+#include "engines/conv/stand_in/stand_in_gemm.hpp"
+
+#include <vector>
+
+#include "engines/conv/gather.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/wgrad/product.hpp"
+
+namespace kiln {
+namespace {
+
+Treatment treat(std::string_view name) {
+  for (const char* const late :
+       {"CHANNELS", "ROWS", "REDUCTION", "TAPS_T", "TAPS_R", "TAPS_S", "FILTER_T", "FILTER_R",
+        "FILTER_S", "FILTER_K_STEP", "BIAS", "BIAS_STRIDE", "OUT_O", "OUT_P", "OUT_Q"})
+    if (name == late) return Treatment::late;
+  if (name == "W_FIRST" || name == "OUT_FIRST" || name == "Z_FIRST") return Treatment::wide;
+  for (const char* const late : {"SOURCE_", "STRIDE_", "STEP_", "ORIGIN_", "W_STRIDE_",
+                                 "OUT_STRIDE_", "Z_STRIDE_", "DIV_", "BLOCK_DIV_"})
+    if (name.starts_with(late)) return Treatment::late;
+  return Treatment::keep;
+}
+
+// One tile for all, small enough for few of them to fill a chip.
+bool is_kept(const std::vector<GemmTile>& tiles, const Candidate& candidate) {
+  const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
+  return tile.m == 64 && tile.n == 64;
+}
+
+// Of whatever a tap may lie outside.
+void pad_everywhere(KernelSpec& kernel) {
+  for (const char* const name : {"PADDED_D", "PADDED_H", "PADDED_W", "TAPS_IN_DEPTH"})
+    set_constant(kernel, name, true);
+}
+
+}  // namespace
+
+std::string StandInGemmEngine::refusal(const ConvolutionProblem& problem) const {
+  return phase_refusal(problem);
+}
+
+bool StandInGemmEngine::has(const ConvolutionProblem& problem, const Candidate& candidate) const {
+  const Gather gather = make_gather(problem);
+  return is_kept(mma_tiles(problem, gather.channels * gather.most_taps()), candidate);
+}
+
+// Every shape is walked as those of several phases are: image by image, by the taps that some of a
+// tile's pixels have inside the source.
+bool StandInGemmEngine::generalize(Proposal& proposal) const {
+  KernelSpec& kernel = proposal.kernel;
+  pad_phases(kernel);
+  pad_everywhere(kernel);
+  kernel.clustered = true;
+  for (const char* const name : {"FIXED", "WHOLE_K_TILES", "IMAGES_INNER", "FILTER_K_LINEAR"})
+    set_constant(kernel, name, false);
+  if (!constant<bool>(kernel, "LINES_ALONG_M")) set_constant(kernel, "OUTPUT_VECTOR", false);
+  set_constant(kernel, "PHASE_TILES", std::int64_t{0});
+  set_constant(kernel, "COLUMNS_TOGETHER", std::int64_t{1});
+  set_constant(kernel, "PIXEL_LANES_ON_K", constant<bool>(kernel, "CHANNELS_INNER"));
+  const bool wide = constant<TypeName>(kernel, "offset_t") != TypeName{"int"};
+  set_constant(kernel, "pixel_offset_t", TypeName{wide ? "long long" : "unsigned"});
+  set_constant(kernel, "out_offset_t", TypeName{"long long"});
+  return make_late(proposal, treat);
+}
+
+std::string StandInWgradGemmEngine::refusal(const ConvolutionProblem&) const { return ""; }
+
+bool StandInWgradGemmEngine::has(const ConvolutionProblem& problem,
+                                 const Candidate& candidate) const {
+  return is_kept(mma_tiles(problem, usual_reduction(problem)), candidate);
+}
+
+bool StandInWgradGemmEngine::generalize(Proposal& proposal) const {
+  pad_everywhere(proposal.kernel);
+  proposal.kernel.clustered = true;
+  // Masks would take a division by the distance of taps for each pixel.
+  set_constant(proposal.kernel, "TAP_MASK", false);
+  return make_late(proposal, treat);
+}
+
+}  // namespace kiln

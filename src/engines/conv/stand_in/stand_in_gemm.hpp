@@ -1,0 +1,36 @@
+// Implicit matrix products on the tensor cores, of any layout and groups, for every shape.
+#pragma once
+
+#include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/stand_in/stand_in_engine.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
+
+namespace kiln {
+
+class StandInGemmEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_gemm"; }
+
+ private:
+  const Engine& exact() const override { return gemm_; }
+  std::string refusal(const ConvolutionProblem& problem) const override;
+  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  bool generalize(Proposal& proposal) const override;
+
+  ImplicitGemmMmaEngine gemm_;
+};
+
+class StandInWgradGemmEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_wgrad_gemm"; }
+
+ private:
+  const Engine& exact() const override { return gemm_; }
+  std::string refusal(const ConvolutionProblem& problem) const override;
+  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  bool generalize(Proposal& proposal) const override;
+
+  WgradImplicitGemmMmaEngine gemm_;
+};
+
+}  // namespace kiln
