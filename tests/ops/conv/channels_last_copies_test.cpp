@@ -15,8 +15,9 @@ using namespace test;
 const ChannelsLastCopiesEngine gathers;
 const WgradChannelsLastCopiesEngine gradients;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT},
-    bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
-constexpr Arithmetic in_turns[] = {f16, tf32, bf16};
+    bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32},
+    f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
+constexpr Arithmetic in_turns[] = {f16, tf32, bf16, f32};
 constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad,
                                           ConvolutionPass::wgrad};
 
@@ -185,8 +186,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal_of(engine_for(problem), problem);
   };
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1")) == "");
-  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
-             "the data type is f32; this engine takes f16, bf16, and f32 in TF32");
+  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT})) ==
+             "the data type is f64; this engine takes f16, bf16 and f32");
   BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh3ph1", f16, KILN_TENSOR_NHWC)) ==
              "the channels of x are contiguous already");
   BOOST_TEST(reason(nchw("mb4ic1ih28oc6kh3ph1")) ==

@@ -122,7 +122,8 @@ bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
   const auto whole = [&](std::int64_t stride) { return stride > 0 && stride % vector == 0; };
   for (std::size_t i = 0; i < 3; ++i)
     if (phase.taps[i] > 1 && !whole(gather.w_tap[i])) return false;
-  return problem.groups == 1 && whole(gather.w_row) && phase.w_first % vector == 0;
+  return problem.groups == 1 && problem.w_type == problem.type() && gather.w_channel == 1 &&
+         whole(gather.w_row) && phase.w_first % vector == 0;
 }
 
 // As many groups as fill the device, where what they leave fits into the workspace.
@@ -256,6 +257,14 @@ std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(
 
 bool WgradDenseWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
+bool WgradDenseWgmmaEngine::takes(const WgradDenseTile& tile,
+                                  const ConvolutionProblem& problem) const {
+  const bool planar_dy = !planar_ && dy_planar(problem);
+  constexpr int line = 64;
+  if (planar_dy && tile.step_pixels != line) return false;
+  return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, make_gather(problem)));
+}
+
 // Kernel 2 i is tile i's in one step, 2 i + 1 in two.
 std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
@@ -274,11 +283,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
   const std::span<const WgradDenseTile> all = tiles(problem);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const WgradDenseTile& tile = all[i];
-    if (!suits(tile, problem)) continue;
-    const bool planar_dy = !planar_ && dy_planar(problem);
-    constexpr int line = 64;
-    if (planar_dy && tile.step_pixels != line) continue;
-    if (tile.persistent() && (planar_dy || !has_map_of_dw(problem, gather))) continue;
+    if (!suits(tile, problem) || !takes(tile, problem)) continue;
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);

@@ -23,6 +23,8 @@ class WgradDenseWgmmaEngine : public Engine {
                 Candidate candidate) const override;
 
   std::span<const WgradDenseTile> tiles(const ConvolutionProblem& problem) const;
+  // Whether it can have the tile: not with every order of dy and dw.
+  bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem) const;
   // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
   // workspace; one of one of a persistent tile.
   Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem,

@@ -53,10 +53,9 @@ bool picks_pixels(const ConvolutionProblem& problem) {
 }
 
 std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& device) {
-  const bool tf32 = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
-  if (size_of(problem.type()) != 2 && !tf32)
+  if (size_of(problem.type()) > 4)
     return cat("the data type is ", name_of(problem.type()),
-               "; this engine takes f16, bf16, and f32 in TF32");
+               "; this engine takes f16, bf16 and f32");
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (problem.batch == 0) return "the batch is empty";
   if (problem.alignment < alignment)
