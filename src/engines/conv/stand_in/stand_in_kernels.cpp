@@ -30,16 +30,34 @@ constexpr Example examples[] = {
     {"mb4ic256id8ih14oc256kd3kh3pd1ph1", ConvolutionPass::dgrad},
     {"mb4ic256id8ih14oc256kd3kh3sd2sh2pd1ph1", ConvolutionPass::dgrad},
     {"mb4ic256id8ih14oc256kd3kh3pd1ph1", ConvolutionPass::wgrad},
-    {"mb16ic256ih14oc256kh3ph1", ConvolutionPass::fprop, KILN_TENSOR_NCHW},
-    {"mb16ic256ih14oc256kh3ph1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
-    {"mb16ic256ih14oc256kh3sh2ph1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
-    {"mb16ic256ih14oc256kh3ph1", ConvolutionPass::wgrad, KILN_TENSOR_NCHW},
-    // Longer and shorter sums, which are promoted otherwise.
-    {"mb16ic512ih14oc512kh3ph1", ConvolutionPass::fprop, KILN_TENSOR_NCHW},
-    {"mb16ic64ih14oc64kh3ph1", ConvolutionPass::fprop, KILN_TENSOR_NCHW},
-    {"mb16ic64ih14oc64kh3ph1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
-    {"mb16ic32ih14oc32kh3ph1", ConvolutionPass::fprop, KILN_TENSOR_NCHW},
+    // Of one tap, whose filters' rows lie side by side.
+    {"mb4ic256ih14oc192kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
+    {"mb4ic256ih14oc512kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
+    {"mb4ic256ih14oc2048kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
+    {"mb4ic256ih14oc9216kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
 };
+
+// Sums of any length, which products on the tensor cores promote otherwise.
+struct Length {
+  const char* plain;
+  const char* strided;
+};
+constexpr Length lengths[] = {{"mb1ic32ih10oc32kh3ph1", "mb1ic32ih10oc32kh3sh2ph1"},
+                              {"mb4ic64ih10oc64kh3ph1", "mb4ic128ih10oc128kh3sh2ph1"},
+                              {"mb16ic256ih14oc256kh3ph1", "mb16ic512ih14oc512kh3sh2ph1"},
+                              {"mb64ic1024ih28oc1024kh3ph1", "mb64ic2560ih28oc2560kh3sh2ph1"}};
+
+std::vector<Example> all_examples() {
+  std::vector<Example> all(std::begin(examples), std::end(examples));
+  for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+    for (const Length& length : lengths) {
+      for (const ConvolutionPass pass :
+           {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad})
+        all.push_back({length.plain, pass, layout});
+      all.push_back({length.strided, ConvolutionPass::dgrad, layout});
+    }
+  return all;
+}
 
 struct Arithmetic {
   DataType type, result;
@@ -57,7 +75,7 @@ constexpr Arithmetic arithmetics[] = {
 
 ConvolutionProblem problem_of(const Example& example, const Arithmetic& arithmetic) {
   ConvolutionOperands o =
-      describe_convolution(parse_convolution_line(example.line), arithmetic.type, KILN_TENSOR_NHWC,
+      describe_convolution(parse_convolution_line(example.line), arithmetic.type, example.layout,
                            KILN_CROSS_CORRELATION);
   o.spec.math = arithmetic.math;
   switch (example.pass) {
@@ -87,12 +105,13 @@ std::vector<KernelSpec> stand_in_kernels(const DeviceDescription& device) {
   const StandInWgradDenseEngine wgrad_dense;
   const StandInWgradGemmEngine wgrad_gemm;
   const StandInWgradDirectEngine wgrad_direct;
-  const Engine* const all[] = {&dense, &gemm, &direct, &wgrad_dense, &wgrad_gemm, &wgrad_direct};
+  const Engine* const asked[] = {&dense, &gemm, &direct, &wgrad_dense, &wgrad_gemm, &wgrad_direct};
+  const std::vector<Example> all = all_examples();
   std::vector<KernelSpec> kernels;
   for (const Arithmetic& arithmetic : arithmetics)
-    for (const Example& example : examples) {
+    for (const Example& example : all) {
       const Problem problem = problem_of(example, arithmetic);
-      for (const Engine* engine : all) {
+      for (const Engine* engine : asked) {
         if (!engine->is_for(problem)) continue;
         auto answer = ask(*engine, problem, device);
         auto* const candidates = std::get_if<std::vector<Candidate>>(&answer);
