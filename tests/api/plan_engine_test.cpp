@@ -70,6 +70,10 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
              engines.at("depthwise_fma"));
   BOOST_TEST(engines.count("wgrad_implicit_gemm_fma") == 0u);  // of another pass
   BOOST_TEST(engines.count("pooling") == 0u);
+  // Some take it with workspace alone.
+  constexpr std::size_t granted = std::size_t{1} << 24;
+  const Buffer<float> lent(std::vector<float>(granted / sizeof(float) + 64));
+  succeeds(kilnSetWorkspace(handle, aligned(lent), granted));
   for (const auto& [name, refusal] : engines) {
     const TestPlan own = plan_of(handle, c);
     if (!refusal.empty()) {
@@ -78,6 +82,7 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
       continue;
     }
     succeeds(kilnSetPlanEngine(own, name.c_str()));
+    succeeds(kilnSetPlanWorkspaceLimit(own, granted));
     succeeds(kilnFinalizePlan(own));
     BOOST_TEST(text_of(own, KILN_PLAN_ENGINE) == name);
     // Small integers: exact, in whatever order they are added up.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -41,5 +42,11 @@ class Buffer {
   std::size_t count_;
   void* address_;
 };
+
+// The first multiple of 256 in a buffer, where a workspace may begin.
+inline void* aligned(const Buffer<float>& buffer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
+  return buffer.data() + (256 - address % 256) % 256 / sizeof(float);
+}
 
 }  // namespace test

@@ -31,12 +31,6 @@ struct SumOfAll {
   }
 };
 
-// The first multiple of 256 in a buffer.
-void* aligned(const Buffer<float>& buffer) {
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  return buffer.data() + (256 - address % 256) % 256 / sizeof(float);
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(workspace)
