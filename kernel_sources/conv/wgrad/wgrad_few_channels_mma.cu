@@ -255,6 +255,7 @@ device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const Ti
       const bool inside = static_cast<u32>(d) < static_cast<u32>(SOURCE_D) &&
                           static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
                           static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
+      if (EXCHANGED && !inside) continue;
       const compute_t at_x = inside ? to_compute(x[static_cast<i64>(h) * SOURCE_STRIDE_H +
                                                    static_cast<i64>(w) * SOURCE_STRIDE_W])
                                     : compute_t(0);

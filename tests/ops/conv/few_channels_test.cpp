@@ -176,7 +176,9 @@ BOOST_AUTO_TEST_CASE(filter_gradients_of_planes) {
        {"mb2ic3ih16iw32oc64kh7ph3sh2", "mb2ic3ih9iw12oc41kh3ph1", "mb1ic1ih11iw70oc16kh5ph2",
         "mb3ic3ih10iw15oc23kh3ph0sh2pw0sw2kw4", "mb2ic4ih18iw24oc96kh4sh4ph0",
         "mb1ic8ih7iw10oc16kh3ph2dh1dw1", "mb2ic2ih12iw100oc8kh1kw9ph0pw4sw3",
-        "mb1ic3id5ih8iw12oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb5ic3ih1iw34oc16kh1kw3pw1"})
+        "mb1ic3id5ih8iw12oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb5ic3ih1iw34oc16kh1kw3pw1",
+        "mb2ic64ih9iw24oc3kh3ph1", "mb1ic37ih7iw18oc2kh5ph1", "mb2ic24ih10iw16oc1kh3ph3dh1dw1",
+        "mb1ic40id4ih6iw8oc4kd2kh3kw3pd0ph1pw1"})
     for (const Arithmetic& arithmetic : arithmetics)
       check_gradients(gradient({line, KILN_TENSOR_NCHW}, arithmetic,
                                turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION),
@@ -204,6 +206,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
                                  {"mb2ic24ih9iw13oc3kh3ph1", KILN_TENSOR_NHWC},
                                  {"mb2ic24ih9iw14oc3kh3ph1sh2", KILN_TENSOR_NHWC},
                                  {"mb2ic3ih9iw12oc21kh3ph1", KILN_TENSOR_NCHW},
+                                 {"mb2ic21ih9iw12oc3kh3ph1", KILN_TENSOR_NCHW},
+                                 {"mb2ic21ih9iw12oc3kh3ph0", KILN_TENSOR_NCHW},
                                  {"mb2ic3ih9iw15oc21kh3ph1sh2", KILN_TENSOR_NCHW}})
     for (const Arithmetic& arithmetic : arithmetics)
       for (const bool of_dy : {false, true})
@@ -265,9 +269,9 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
       refusal_of(of_filters, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                         KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==
       "rows of dy of 9 elements; expected multiples of 4 bytes");
-  BOOST_TEST(
-      refusal_of(of_filters, gradient({"mb4ic32ih8oc3kh3ph1", KILN_TENSOR_NCHW}, arithmetics[0])) ==
-      "the channels of dy lie 64 elements apart; expected 1");
+  BOOST_TEST(refusal_of(of_filters,
+                        gradient({"mb4ic32ih8oc3kh3ph1sh2", KILN_TENSOR_NCHW}, arithmetics[0])) ==
+             "the channels of dy lie 16 elements apart; expected 1");
   BOOST_TEST(
       refusal_of(of_filters, nhwc("mb4ic3ih90oc32kh60kw60", KILN_DATA_HALF, ConvolutionPass::wgrad))
           .starts_with("a row of the filter has 60 taps, "));

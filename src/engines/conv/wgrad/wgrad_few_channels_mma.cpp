@@ -10,81 +10,21 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/banks.hpp"
-#include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
-#include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
+#include "engines/conv/wgrad/exchanged_roles.hpp"
+#include "engines/conv/wgrad/few_channels_operands.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_of_x = 8, most_of_dy = 8;  // channels, where they are few
 constexpr std::int64_t block_warps = 8, stages = 3, resident = 2;
 constexpr std::int64_t most_pixels = 256, most_columns = 64;  // of a tile
 constexpr int most_cluster = 16;
-
-// The one with few channels: whose rows lie in copies of so many bytes.
-struct Few {
-  const char* tensor;
-  const Dims& strides;
-  std::int64_t channels, width;
-};
-Few few_of(const Gather& gather, bool of_x) {
-  if (of_x) return {"x", gather.source_strides, gather.channels, gather.source[2]};
-  return {"dy", gather.out_strides, gather.rows, gather.phases.front().pixels[2]};
-}
-bool few_of_x(const Gather& gather) { return gather.channels <= gather.rows; }
-bool is_planar(const Gather& gather) {
-  return few_of_x(gather) && gather.rows > 1 && gather.out_strides[1] != 1;
-}
-
-// Of channels-first tensors: a channel's rows lie apart, and come by as many bytes as divide them.
-std::int64_t planar_copy(const ConvolutionProblem& problem, const Gather& gather) {
-  return whole_row_copy(problem, gather.phases.front().pixels[2], 1, gather.out_strides, true);
-}
-std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);
-      !reason.empty())
-    return reason;
-  const std::int64_t width = gather.phases.front().pixels[2];
-  if (std::string reason = whole_rows_refusal("dy", width, 1, gather.out_strides); !reason.empty())
-    return reason;
-  constexpr std::int64_t least = 4;
-  if (planar_copy(problem, gather) < least)
-    return cat("rows of dy of ", width, " elements; expected multiples of ", least, " bytes");
-  return whole_row_sizes_refusal(gather, gather.channels);
-}
-
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = warp_products_refusal(problem, device); !reason.empty()) return reason;
-  if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
-  const bool of_x = few_of_x(gather);
-  const Few few = few_of(gather, of_x);
-  if (few.channels > (of_x ? most_of_x : most_of_dy))
-    return cat(gather.channels, " input and ", gather.rows, " output channels; expected at most ",
-               most_of_x, " of one");
-  if (is_planar(gather)) return planar_refusal(problem, gather);
-  const std::int64_t many = of_x ? gather.rows : gather.channels,
-                     vector = channel_vector(problem.type());
-  if (many % vector != 0)
-    return cat(many, " channels of ", of_x ? "dy" : "x", "; expected a multiple of ", vector);
-  if (std::string reason = whole_rows_refusal(few.tensor, few.width, few.channels, few.strides);
-      !reason.empty())
-    return reason;
-  if (problem.alignment < 16)
-    return cat("the alignment is ", problem.alignment, " bytes; expected 16");
-  if (std::string reason = vector_strides_refusal(
-          of_x ? "dy" : "x", of_x ? gather.out_strides : gather.source_strides, vector);
-      !reason.empty())
-    return reason;
-  return whole_row_sizes_refusal(gather, few.channels);
-}
 
 // Wavefronts of one read of a right operand, of 8 columns side by side: pixels lie apart by
 // strides.
@@ -269,7 +209,8 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
 bool WgradFewChannelsMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
 std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
-    const ConvolutionProblem& problem, const DeviceDescription& device) const {
+    const ConvolutionProblem& asked, const DeviceDescription& device) const {
+  const ConvolutionProblem problem = with_roles_exchanged(asked);
   const Gather gather = make_gather(problem);
   FewChannelsGradientTile tile;
   tile.few_of_x = few_of_x(gather);
@@ -303,10 +244,12 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
 
 std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto& asked = std::get<ConvolutionProblem>(any);
+  const ConvolutionProblem problem = with_roles_exchanged(asked);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (std::string reason = few_channels_refusal(problem, gather, device); !reason.empty())
+    return Refusal{exchanges_roles(asked) ? cat("x and dy exchanged: ", reason)
+                                          : std::move(reason)};
   const std::vector<FewChannelsGradientTile> fitting = tiles(problem, device);
   if (fitting.empty())
     return Refusal{cat("a row of the filter has ", gather.phases.front().taps[2],
@@ -320,7 +263,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candida
       candidate.seconds = seconds(problem, gather, fitting[i], cluster, groups, device);
       if (groups > 1)
         candidate.workspace =
-            propose(fitting[i], problem, cluster, static_cast<int>(groups)).workspace;
+            propose(fitting[i], asked, cluster, static_cast<int>(groups)).workspace;
       candidates.push_back(std::move(candidate));
     };
     for (int cluster = 1; cluster <= std::min(most_cluster, device.largest_cluster); cluster *= 2)
@@ -334,19 +277,22 @@ std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candida
 
 Proposal WgradFewChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
                                          Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
+  const auto& asked = std::get<ConvolutionProblem>(any);
+  const ConvolutionProblem problem = with_roles_exchanged(asked);
   const Gather gather = make_gather(problem);
   const FewChannelsGradientTile tile =
       tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel / 2));
   const bool two_steps = candidate.kernel % 2 != 0;
   return propose(
-      tile, problem, candidate.parts,
+      tile, asked, candidate.parts,
       two_steps ? filter_gradient_groups(problem, tiles_of(problem, gather, tile), device) : 1);
 }
 
 Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
-                                            const ConvolutionProblem& problem, int cluster,
+                                            const ConvolutionProblem& asked, int cluster,
                                             int groups) const {
+  const ConvolutionProblem problem = with_roles_exchanged(asked);
+  const bool exchanged = exchanges_roles(asked);
   const Gather gather = make_gather(problem);
   const Gather::Phase& phase = gather.phases.front();
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
@@ -383,7 +329,8 @@ Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
   add("STAGES", stages);
   add("MIN_BLOCKS", resident);
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
-  add_checked_constant(spec.constants, problem, true, true);
+  add("EXCHANGED", exchanged, "x and dy: zeros outside x are no products");
+  add_checked_constant(spec.constants, problem, true, true, exchanged);
   add("SHARED_BYTES", tile.shared_memory);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
@@ -391,7 +338,8 @@ Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
   divisor("DIV_TILES_Q", ceil_div(phase.pixels[2], tile.q));
   divisor("DIV_TILES_P", ceil_div(phase.pixels[1], tile.p));
   divisor("DIV_OUT_O", phase.pixels[0]);
-  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
+  return exchanged ? for_exchanged_roles(std::move(out)) : out;
 }
 
 std::string describe(const FewChannelsGradientTile& tile) {

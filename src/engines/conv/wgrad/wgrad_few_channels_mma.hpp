@@ -1,6 +1,7 @@
 // Filter gradient of tensors of 16 bits or f32 of which x or dy has few channels, as those of
 // layers that read or make an image: products over pixels on the tensor cores. Channels come last
-// or, of few channels of x, first.
+// or first; with stride 1 few channels of dy take x's place (exchanged_roles.hpp), with another
+// they come last.
 #pragma once
 
 #include <cstdint>
