@@ -47,7 +47,7 @@ std::int64_t step_reads(const FewChannelsGradientTile& tile, std::int64_t m, std
 // Whether a thread has registers for so many products of a warp, 4 sums each. Of f32 operands and
 // columns take more than of 16 bits, of three products operands twice as many.
 bool has_registers(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
-  if (tile.split) return m * n <= (tile.few_of_x && !tile.planar ? 12 : 10);
+  if (tile.split) return m * n <= (tile.few_of_x && !tile.planar && n <= 5 ? 12 : 10);
   return m * n <= 20 && (tile.element == 2 || 4 * m * n + 3 * n + 4 * m <= 112);
 }
 
