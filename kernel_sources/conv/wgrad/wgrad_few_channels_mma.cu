@@ -273,24 +273,27 @@ device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own,
                                 const DepthwiseTile& tile) {
   float* const mine = own + lane.slice * TILE_ELEMENTS;
 #pragma unroll
-  for (int m = 0; m < PRODUCTS_M; ++m)
+  for (int j = 0; j < PRODUCTS_N; ++j)
 #pragma unroll
-    for (int j = 0; j < PRODUCTS_N; ++j)
+    for (int side = 0; side < 2; ++side) {
+      const int number = lane.n * PRODUCTS_N + j, in_octet = 2 * (lane.number % 4) + side;
+      const int index = FEW_OF_X ? number * 8 + in_octet : number;
+      // PLANAR: columns are numbered channel by channel.
+      const int at = PLANAR ? index % TILE_TAPS * FEW + index / TILE_TAPS : index;
+      if (FEW_OF_X ? index >= COLUMNS : index >= TILE_TAPS || in_octet >= FEW) continue;
 #pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        const int channel =
-            lane.m * (PRODUCTS_M * 16) + StepProducts::channel(m, c / 2, lane.number);
-        const int number = lane.n * PRODUCTS_N + j, in_octet = 2 * (lane.number % 4) + c % 2;
-        if constexpr (FEW_OF_X) {
-          const Column column(number * 8 + in_octet);
-          if (number * 8 + in_octet < COLUMNS)
-            mine[((column.r * TAPS_S + column.s) * FEW + column.channel) * BLOCK_ROWS + channel] =
-                sums[m][j][c];
-        } else {
-          if (number < TILE_TAPS && in_octet < FEW)
-            mine[(number * CHANNELS + channel) * BLOCK_ROWS + in_octet] = sums[m][j][c];
+      for (int m = 0; m < PRODUCTS_M; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int channel =
+              lane.m * (PRODUCTS_M * 16) + StepProducts::channel(m, half, lane.number);
+          const float sum = sums[m][j][2 * half + side];
+          if constexpr (FEW_OF_X)
+            mine[at * BLOCK_ROWS + channel] = sum;
+          else
+            mine[(at * CHANNELS + channel) * BLOCK_ROWS + in_octet] = sum;
         }
-      }
+    }
   if constexpr (SLICES > 1 || CHECKED) {
     block_barrier();
 #pragma unroll 1
