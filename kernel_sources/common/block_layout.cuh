@@ -88,9 +88,9 @@ constexpr int SIDE_WARPS = SIDE > 32 ? SIDE / 32 : 1;
 constexpr int COMBINE_BYTES = SIDE_WARPS > 1 ? THREADS / 32 * TX* LANES * sizeof(compute_t) : 0;
 
 // Combines `values` over the TY threads that share results, always in the same order; every one of
-// them gets the outcome. All threads of the block take part. `offset`: of COMBINE_BYTES of shared
-// memory, free for another use after a barrier.
-template <class Combine>
+// them gets the outcome or, not EVERYONE, those of their first warp alone. All threads of the block
+// take part. `offset`: of COMBINE_BYTES of shared memory, free for another use after a barrier.
+template <bool EVERYONE = true, class Combine>
 device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Combine& combine) {
 #pragma unroll
   for (u32 mask = TX; mask < 32 && mask < SIDE; mask *= 2)
@@ -111,6 +111,7 @@ device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Comb
       }
     }
     block_barrier();
+    if (!EVERYONE && warp % SIDE_WARPS != 0) return;
     // Of many warps each takes but a few, as many as there are threads of a result in it.
     constexpr int SHARING = SIDE_WARPS > 8 ? (32 / TX < SIDE_WARPS ? 32 / TX : SIDE_WARPS) : 1;
     const Word* const first = shared + warp / SIDE_WARPS * SIDE_WARPS * (WORDS * TX) + thread_tx();

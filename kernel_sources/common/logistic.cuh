@@ -172,6 +172,7 @@ struct GeluErf {
 
  private:
   device_inline static Exponential<BRIEF, T> density_at(T size) {
+    if constexpr (BRIEF) return {T(-0.5) * math_mul(size, size), T(0)};
     const TwoParts<T> exponent = product_of(T(-0.5) * size, size);
     return Exponential<BRIEF, T>(exponent.high, exponent.low);
   }

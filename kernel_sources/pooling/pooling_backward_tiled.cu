@@ -7,11 +7,7 @@
 // block of dx: tiles and, up to a stride of two, blocks begin at multiples of the stride, so which
 // windows hold which place, and by which tap, is the same for every block and known to the
 // compiler. Windows are added up in the order of the outputs.
-//
-// A thread's windows come one after the other, and each waits for memory. So that it is a wait for
-// L2, a block asks for what the one AHEAD of it will read, which begins some microseconds later.
 #include "pooling/choose.cuh"
-#include "target/prefetch.cuh"
 #include "target/shared_memory.cuh"
 
 // The first window that may hold one of some places, and the number of them, counted from the
@@ -65,10 +61,10 @@ struct Tile {
   int h, w, c;  // its first place and channel
   i64 n;
 
-  // In order: tiles along the width, along the height, runs of channels, images.
-  device_inline explicit Tile(u32 number) {
-    const u32 rest = DIVIDE(DIV_TILES_W, number);
-    w = static_cast<int>(number - rest * DIV_TILES_W) * TILE_W;
+  // Blocks in order: tiles along the width, along the height, runs of channels, images.
+  device_inline Tile() {
+    const u32 rest = DIVIDE(DIV_TILES_W, block_x());
+    w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
     const u32 next = DIVIDE(DIV_TILES_H, rest);
     h = static_cast<int>(rest - next * DIV_TILES_H) * TILE_H;
     const u32 image = DIVIDE(DIV_RUNS, next);
@@ -76,50 +72,6 @@ struct Tile {
     n = image;
   }
 };
-
-// Asks for a tile's part of x or dy: places `h` to `end_h` and `w` to `end_w`, as far as they lie
-// in the tensor. What is not dense along the width and the channels, nobody asks for.
-template <i64 STRIDE_N, i64 STRIDE_C, i64 STRIDE_P, i64 STRIDE_Q>
-device_inline void ask_for(const void* tensor, const Tile& tile, int h, int end_h, int size_h,
-                           int w, int end_w, int size_w) {
-  constexpr bool PLANAR = (VECTOR == 1 || PLANES) && STRIDE_Q == 1,
-                 WHOLE =
-                     !PLANAR && STRIDE_C == 1 && LANES * VECTOR >= CHANNELS && STRIDE_Q == CHANNELS,
-                 RUNS = VECTOR > 1 && STRIDE_C == 1;
-  if constexpr (!PLANAR && !RUNS) return;
-  h = h < 0 ? 0 : h, end_h = end_h < size_h ? end_h : size_h;
-  w = w < 0 ? 0 : w, end_w = end_w < size_w ? end_w : size_w;
-  if (h >= end_h || w >= end_w) return;
-  const element_t* const first = static_cast<const element_t*>(tensor) + tile.n * STRIDE_N +
-                                 static_cast<i64>(tile.c) * STRIDE_C;
-  const int columns = PLANAR || WHOLE ? 1 : end_w - w;
-  int elements = end_w - w;
-  if constexpr (WHOLE) elements *= CHANNELS;
-  if constexpr (!PLANAR && !WHOLE)
-    elements = LANES * VECTOR < CHANNELS - tile.c ? LANES * VECTOR : CHANNELS - tile.c;
-  const int planes = PLANES && tile.c + 1 < CHANNELS ? 2 : 1;
-#pragma unroll 1
-  for (int plane = 0; plane < planes; ++plane)
-#pragma unroll 1
-    for (int i = thread_x(); i < (end_h - h) * columns; i += THREADS)
-      prefetch(first + (plane * static_cast<offset_t>(STRIDE_C) +
-                        static_cast<offset_t>(h + i / columns) * STRIDE_P +
-                        static_cast<offset_t>(w + i % columns) * STRIDE_Q),
-               elements * sizeof(element_t));
-}
-
-// For what another block's windows will read.
-device_inline void ask_for_windows(const PoolingParams& params, const Tile& tile) {
-  const int p = tile.h / STRIDE_H + FIRST_P, q = tile.w / STRIDE_W + FIRST_Q;
-  ask_for<Y_STRIDE_N, Y_STRIDE_C, Y_STRIDE_H, Y_STRIDE_W>(params.dy, tile, p, p + WINDOWS_H, END_P,
-                                                          q, q + WINDOWS_W, END_Q);
-  if constexpr (MODE == MAX) {
-    const int h = p * STRIDE_H - PAD_H, w = q * STRIDE_W - PAD_W;
-    ask_for<X_STRIDE_N, X_STRIDE_C, X_STRIDE_H, X_STRIDE_W>(
-        params.x, tile, h, h + (WINDOWS_H - 1) * STRIDE_H + WINDOW_H, IN_H, w,
-        w + (WINDOWS_W - 1) * STRIDE_W + WINDOW_W, IN_W);
-  }
-}
 
 device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gradient* gradients,
                               Choice* choices, compute_t* shares) {
@@ -266,8 +218,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   if constexpr (MODE == MAX) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
   if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
 
-  if (block_x() + AHEAD < grid_x()) ask_for_windows(params, Tile(block_x() + AHEAD));
-  const Tile tile(block_x());
+  const Tile tile;
   do_windows(params, tile, gradients, choices, shares);
   block_barrier();
 

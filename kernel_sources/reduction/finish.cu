@@ -21,7 +21,7 @@ KILN_KERNEL(finish, THREADS, 1, ReductionParams, params) {
       for (int i = 0; i < LANES; ++i)
         totals[sum][i] = combine(totals[sum][i], own[part * LANES + i]);
     if (sum > 0) block_barrier();  // until then the last exchange is read
-    combine_ty(totals[sum], 0, combine);
+    combine_ty<false>(totals[sum], 0, combine);
   }
   if (thread_ty() != 0 || !present) return;
   store_result(params, n, kept_place(static_cast<index_t>(result - n * KEPT)), totals);

@@ -123,17 +123,21 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
       for (int i = 1; i < VECTOR; ++i) totals[sum][0] = combine(totals[sum][0], sums[sum][i]);
     }
     if (sum > 0) block_barrier();  // until then the last exchange is read
-    combine_ty(totals[sum], 0, combine);
+    combine_ty<false>(totals[sum], 0, combine);
   }
 
   if constexpr (PARTIAL) {
     if (thread_ty() != 0 || !present) return;
     compute_t* const partials = static_cast<compute_t*>(params.partials);
+    // FOLD neighbours are parts of one result.
+    const index_t number_kept = static_cast<index_t>(result - n * KEPT);
+    const u64 row = n * (KEPT / FOLD) + number_kept % (KEPT / FOLD);
+    const u32 part = static_cast<u32>(number_kept / (KEPT / FOLD)) * parts + rank;
 #pragma unroll
     for (int sum = 0; sum < SUMS; ++sum)
 #pragma unroll
       for (int i = 0; i < LANES; ++i)
-        partials[((result * SUMS + sum) * parts + rank) * LANES + i] = totals[sum][i];
+        partials[((row * SUMS + sum) * (FOLD * parts) + part) * LANES + i] = totals[sum][i];
     return;
   }
 

@@ -6,11 +6,9 @@
 // cache.
 //
 // One block has a multiprocessor to itself where rows are long, so it has to keep memory busy by
-// itself: what is saved is all under way at once, from the beginning; the rest of the row comes to
-// L2 meanwhile; and so does the row that begins next, while this one is written.
+// itself: what is saved is all under way at once, from the beginning.
 #include "softmax/softmax_row.cuh"
 #include "target/async_copy.cuh"
-#include "target/prefetch.cuh"
 
 constexpr int INPUTS = BACKWARD ? 2 : 1;
 using Vector = Pack<element_t, VECTOR>;
@@ -225,21 +223,6 @@ struct Batch {
   }
 };
 
-// Asks for a thread's vectors of a row from number `at` on, at most `count`. A warp's lie side by
-// side.
-constexpr bool IN_ONE_PIECE = INNER && COMBINED_AXES == 1 && RESULTS == 1 &&
-                              IN0_STRIDE_C3 == VECTOR && IN1_STRIDE_C3 == VECTOR;
-device_inline void ask_for(const Rows& rows, index_t at, index_t stride, u32 count) {
-  if (!IN_ONE_PIECE || thread_x() % 32 != 0) return;
-#pragma unroll 1
-  for (; count > 0 && at < COMBINED; at += stride, --count) {
-    const index_t left = COMBINED - at;
-    const u32 bytes = static_cast<u32>(left < 32 ? left : 32) * sizeof(Vector);
-    prefetch(In0::at(rows.in0, at, 0), bytes);
-    if constexpr (BACKWARD) prefetch(In1::at(rows.in1, at, 0), bytes);
-  }
-}
-
 // Waits until all but the newest `left` groups of copies have landed; of many, for some more.
 device_inline void wait_for_all_but(u32 left) {
   if (left == 0)
@@ -267,8 +250,6 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
     for (index_t next = at; next < COMBINED && under_way < SAVED; next += BATCH * stride)
       Batch::start(rows, under_way++, next, stride);
   }
-  const index_t first = at;
-  ask_for(rows, first + SAVED * BATCH * stride, stride, ~0u);
 #pragma unroll 1
   for (; at < COMBINED; at += BATCH * stride, ++batches) {
     Batch batch;
@@ -293,10 +274,6 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
           ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]) * alpha;
   }
   if (!rows.present) batches = 0;
-  if (params.ahead > 0) {
-    const Rows next(params, cluster_number() + params.ahead);
-    if (next.present) ask_for(next, first, stride, params.ahead_vectors);
-  }
 #pragma unroll 1
   while (batches-- > 0) {
     at -= BATCH * stride;

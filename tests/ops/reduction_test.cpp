@@ -160,6 +160,16 @@ BOOST_AUTO_TEST_CASE(two_steps) {
         item.fill_uniform(static_cast<unsigned>(type));
         try_all(std::move(item));
       }
+  // Channels of several pixels at a time.
+  for (DataType type : all_types)
+    for (std::int64_t channels : {12, 40}) {
+      OperationCase item(make_reduction(KILN_REDUCE_SUM,
+                                        dense(type, {3, channels, 32, 52}, KILN_TENSOR_NHWC),
+                                        dense(type, {1, channels, 1, 1})));
+      item.scalars = {.alpha = 0.5, .beta = 2.0};
+      item.fill_uniform(static_cast<unsigned>(channels));
+      try_all(std::move(item));
+    }
   for (kilnReduceTensorOp_t op : operations) {
     OperationCase item(make_reduction(op, dense(KILN_DATA_FLOAT, {2, 12, 31, 57}),
                                       dense(KILN_DATA_FLOAT, {1, 1, 1, 1})));

@@ -1,12 +1,10 @@
 // Softmax in every algorithm, mode, type and layout, by both engines; extreme values; its gradient.
 #include <boost/test/unit_test.hpp>
-#include <cstring>
 #include <limits>
 
 #include "engines/softmax/softmax_online.hpp"
 #include "placed_case.hpp"
 #include "random_tensors.hpp"
-#include "softmax/softmax_params.h"
 
 namespace {
 
@@ -111,15 +109,13 @@ BOOST_AUTO_TEST_CASE(rows_of_a_whole_image) {
   }
 }
 
-// Rows of which shared memory keeps a part, and more of them than run at once: the next ones are
-// asked for ahead.
-BOOST_AUTO_TEST_CASE(rows_after_rows) {
+// Rows of which shared memory keeps a part, by one block a multiprocessor and by two.
+BOOST_AUTO_TEST_CASE(rows_kept_in_part) {
   DeviceDescription small = device()->description();
   small.multiprocessors = 2;
   small.largest_cluster = std::min(small.largest_cluster, 2);
   small.shared_memory_per_block = 24 << 10;
   small.shared_memory_per_multiprocessor = 25 << 10;
-  small.l2_bytes = 100 << 10;
   for (DataType type : all_types)
     for (std::int64_t channels : {5, 8})
       for (bool backward : {false, true}) {
@@ -127,15 +123,11 @@ BOOST_AUTO_TEST_CASE(rows_after_rows) {
         OperationCase item = backward ? backward_case(t, t, t, KILN_SOFTMAX_ACCURATE, modes[1])
                                       : forward_case(t, t, KILN_SOFTMAX_LOG, modes[1]);
         item.fill_uniform(static_cast<unsigned>(channels), -1, 1);
-        auto answer = SoftmaxOnlineEngine().propose(item.problem, small);
-        const auto& proposal = std::get<Proposal>(answer);
-        SoftmaxParams params{};
-        BOOST_REQUIRE(proposal.launch.parameters.size() == sizeof params);
-        std::memcpy(&params, proposal.launch.parameters.data(), sizeof params);
-        BOOST_TEST(params.ahead > 0);
-        BOOST_TEST(params.ahead_vectors > 0);
-        const std::string fault = item.fault(run_proposal(item, proposal));
-        BOOST_TEST(fault == "", text_of(item.problem) << ": " << fault);
+        auto answer = SoftmaxOnlineEngine().candidates(item.problem, small);
+        for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+          const std::string fault = item.fault(run_proposal(item, *candidate.made));
+          BOOST_TEST(fault == "", text_of(item.problem) << ": " << fault);
+        }
       }
 }
 

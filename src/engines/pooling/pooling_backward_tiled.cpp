@@ -186,8 +186,6 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   add("SHARED_BYTES", tile.shared_bytes);
   add("PLANES", vector.planes);
   add("MIN_BLOCKS", std::int64_t{vector.single() ? 5 : inside ? 3 : 2});
-  // Blocks run for some microseconds, and of single channels eight on a multiprocessor.
-  add("AHEAD", std::int64_t{vector.single() ? 2 : 1} * device.multiprocessors);
   const bool rows_aligned = result.strides[4] == 1 && problem.in[2] % tile.block_w == 0 &&
                             result.strides[0] % tile.block_w == 0 &&
                             result.strides[1] % tile.block_w == 0 &&

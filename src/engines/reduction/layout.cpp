@@ -1,6 +1,7 @@
 #include "engines/reduction/layout.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/integer.hpp"
 #include "engines/choice.hpp"
@@ -58,6 +59,25 @@ Reduction::Reduction(const ReductionProblem& p) : problem(p), batch_kept(p.out_d
   combining = make_combining(p.dims, {p.a_strides, p.c_strides}, reduced, 0, 1,
                              16 / static_cast<int>(size_of(p.type)));
   sums = p.op == KILN_REDUCE_NORM2 && p.type != KILN_DATA_HALF ? 3 : 1;
+}
+
+Reduction Reduction::in_long_lines() const {
+  Reduction out = *this;
+  if (combining.inner_combined || combining.kept.size() != 1 || combining.combined.empty())
+    return out;
+  Axis& line = out.combining.kept.back();
+  Axis& lines = out.combining.combined.back();
+  if (line.strides[0] != 1 || lines.strides[0] != line.size) return out;
+  constexpr std::int64_t longest = 32;  // vectors
+  const std::int64_t vectors = combining.kept_vectors();
+  for (int times = 2; times <= 16 && vectors * out.fold % longest != 0; ++times)
+    if (lines.size % times == 0 &&
+        std::gcd(vectors * times, longest) > std::gcd(vectors * out.fold, longest))
+      out.fold = times;
+  line.size *= out.fold;
+  lines.size /= out.fold;
+  for (std::int64_t& stride : lines.strides) stride *= out.fold;
+  return out;
 }
 
 std::int64_t blocks_of(const Reduction& reduction, const BlockLayout& layout) {

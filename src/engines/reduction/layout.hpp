@@ -12,7 +12,13 @@ struct Reduction {
   bool batch_kept;  // images are results of their own; one image is reduced over, as many are
   int sums;         // of squares, for a norm: as they are, scaled up, scaled down
 
+  int fold = 1;  // neighbours of what is combined that are kept apart, to be combined later
+
   explicit Reduction(const ReductionProblem& problem);
+
+  // With so many neighbours apart that memory is read in long lines, where the results lie side by
+  // side in lines that follow each other: channels of pixels.
+  Reduction in_long_lines() const;
 
   DataType compute() const { return compute_type(problem.type); }
   std::int64_t vector_bytes() const {
@@ -38,7 +44,7 @@ struct ReductionLayout : BlockLayout {
 // most of the chip busy, if that is another layout; the same one else.
 ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescription& device,
                                  bool wide);
-// For blocks that leave their sums in the workspace: as many as the chip has places for.
+// For blocks that leave their sums in the workspace.
 ReductionLayout partial_layout(const Reduction& reduction);
 
 // Vectors of results need so many blocks, before several share one.

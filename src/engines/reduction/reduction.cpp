@@ -87,6 +87,7 @@ Step first_step(const Reduction& reduction, const ReductionLayout& layout, int p
     spec.constants.push_back({name, value, ""});
   };
   add("PARTIAL", partial);
+  add("FOLD", std::int64_t{reduction.fold});
   add("UNROLL", std::int64_t{layout.unroll});
   add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
@@ -124,22 +125,22 @@ Step second_step(const Reduction& reduction, const BlockLayout& first, int parts
 // where its cache looks up a line for every few bytes, and memory.
 double seconds_of(const Reduction& reduction, const ReductionLayout& layout, std::int64_t parts,
                   const DeviceDescription& device) {
-  constexpr double wait = 0.55e-6, most_of_multiprocessor = 90e9;  // seconds; bytes a second
-  constexpr double full_line = 128;                                // bytes
+  constexpr double wait = 0.55e-6;  // seconds
+  // Bytes a second that a multiprocessor takes, and what share of memory's rate is left, of lines
+  // of 32 and 64 bytes and of whole ones: as an H200 has them.
+  constexpr double taken_by_one[] = {28e9, 38e9, 80e9}, share_left[] = {0.67, 0.85, 1};
   const std::int64_t blocks = blocks_of(reduction, layout) * parts;
   if (blocks == 0) return memory_bound_seconds(0, device);
   const auto places = static_cast<double>(places_of(layout, device));
   const double busy = std::min(static_cast<double>(blocks), places);
   const double under_way = busy * static_cast<double>(layout.bytes_a_turn(reduction)) / wait;
-  const double line =
-      reduction.combining.inner_combined
-          ? full_line
-          : std::min(static_cast<double>(layout.tx * reduction.vector_bytes()), full_line);
-  const double multiprocessors = std::min(busy, static_cast<double>(device.multiprocessors));
-  const double taken = multiprocessors * most_of_multiprocessor * (line / full_line);
+  const std::int64_t line = layout.tx * reduction.vector_bytes();
+  const int kind = reduction.combining.inner_combined || line >= 128 ? 2 : line >= 64 ? 1 : 0;
+  const double taken =
+      std::min(busy, static_cast<double>(device.multiprocessors)) * taken_by_one[kind];
   const double bytes = work_of(reduction.problem, false).bytes;
   return memory_bound_seconds(0, device) +
-         bytes / std::min({under_way, taken, rates_of(device).memory});
+         bytes / std::min({under_way, taken, rates_of(device).memory * share_left[kind]});
 }
 
 enum Kernel { one_step, two_steps, one_step_wide };
@@ -154,18 +155,22 @@ Candidate in_one_step(const Reduction& reduction, const ReductionLayout& layout,
   return candidate;
 }
 
-Candidate in_two_steps(const Reduction& reduction, const ReductionLayout& layout, int parts,
-                       const DeviceDescription& device) {
+// None is made where a second step is of no use.
+Candidate in_two_steps(const Reduction& reduction, const DeviceDescription& device) {
   constexpr double launch = 3e-6;  // of a second kernel
-  const std::int64_t results = reduction.results(reduction.problem.dims[0]);
+  const Reduction lines = reduction.in_long_lines();
+  const ReductionLayout layout = partial_layout(lines);
+  const int parts = partial_parts(lines, layout, device);
+  const std::int64_t results = lines.results(reduction.problem.dims[0]);
   Candidate candidate;
   candidate.kernel = two_steps;
-  candidate.seconds = seconds_of(reduction, layout, parts, device) + launch;
+  if (parts == 1) return candidate;
+  candidate.seconds = seconds_of(lines, layout, parts, device) + launch;
   candidate.workspace =
       static_cast<std::size_t>(results * reduction.combining.lanes() * reduction.sums * parts) *
       size_of(reduction.compute());
-  candidate.made = Proposal{first_step(reduction, layout, parts, true, device),
-                            {second_step(reduction, layout, parts, device)},
+  candidate.made = Proposal{first_step(lines, layout, parts, true, device),
+                            {second_step(reduction, layout, parts * lines.fold, device)},
                             candidate.workspace};
   return candidate;
 }
@@ -188,9 +193,8 @@ std::variant<std::vector<Candidate>, Refusal> ReductionEngine::candidates(
   std::vector<Candidate> candidates{in_one_step(reduction, layout, one_step, device)};
   if (const ReductionLayout wide = clustered_layout(reduction, device, true); wide.tx != layout.tx)
     candidates.push_back(in_one_step(reduction, wide, one_step_wide, device));
-  const ReductionLayout partial = partial_layout(reduction);
-  if (const int parts = partial_parts(reduction, partial, device); parts > 1)
-    candidates.push_back(in_two_steps(reduction, partial, parts, device));
+  if (Candidate two = in_two_steps(reduction, device); two.made)
+    candidates.push_back(std::move(two));
   return candidates;
 }
 

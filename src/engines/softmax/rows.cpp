@@ -54,7 +54,7 @@ KernelSpec SoftmaxRows::kernel(const std::string& name, const BlockLayout& layou
 }
 
 std::variant<Proposal, Refusal> SoftmaxRows::proposal(KernelSpec kernel, const BlockLayout& layout,
-                                                      int parts, const RowsAhead& ahead) const {
+                                                      int parts) const {
   const std::int64_t grid = blocks(layout) * parts;
   if (grid > limit32)
     return Refusal{cat(combining.kept_vectors() * problem.dims[0], " rows need ", grid,
@@ -68,8 +68,6 @@ std::variant<Proposal, Refusal> SoftmaxRows::proposal(KernelSpec kernel, const B
   launch.shape.shared_memory = out.kernel.shared_memory;
   SoftmaxParams params{};
   params.images = problem.dims[0];
-  params.ahead = ahead.rows;
-  params.ahead_vectors = ahead.vectors;
   launch.set_parameters(params);
   using Hole = LaunchSpec::Hole;
   const auto patch = [&](Hole hole, std::size_t operand, std::size_t offset) {

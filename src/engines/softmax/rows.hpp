@@ -11,11 +11,6 @@
 
 namespace kiln {
 
-// What blocks ask for while they write: of the row so many rows on, so many vectors a thread.
-struct RowsAhead {
-  unsigned rows = 0, vectors = 0;
-};
-
 struct SoftmaxRows {
   const SoftmaxProblem& problem;
   std::vector<Operand> operands;
@@ -32,8 +27,8 @@ struct SoftmaxRows {
   // `name`: of engine and kernel. `steps`: vectors of a row that a thread may count past its end.
   KernelSpec kernel(const std::string& name, const BlockLayout& layout, int steps) const;
   // `parts`: how many blocks share a row.
-  std::variant<Proposal, Refusal> proposal(KernelSpec kernel, const BlockLayout& layout, int parts,
-                                           const RowsAhead& ahead) const;
+  std::variant<Proposal, Refusal> proposal(KernelSpec kernel, const BlockLayout& layout,
+                                           int parts) const;
 };
 
 }  // namespace kiln

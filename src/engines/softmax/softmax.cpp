@@ -72,7 +72,7 @@ std::variant<Proposal, Refusal> SoftmaxEngine::propose(const Problem& any,
   spec.constants.push_back({"COUNT", count, ""});
   // Registers for the elements and about 30 more.
   spec.constants.push_back({"MIN_BLOCKS", std::int64_t{words <= 32 ? 4 : 3}, ""});
-  return rows.proposal(std::move(spec), layout, 1, {});
+  return rows.proposal(std::move(spec), layout, 1);
 }
 
 }  // namespace kiln

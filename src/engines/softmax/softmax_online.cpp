@@ -5,6 +5,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/cost/chips.hpp"
+#include "engines/cost/cost_model.hpp"
 #include "engines/softmax/rows.hpp"
 
 namespace kiln {
@@ -28,9 +29,14 @@ std::int64_t exchange_bytes(const SoftmaxRows& rows, const BlockLayout& layout,
          round_up(static_cast<std::uint32_t>(device.largest_cluster) * totals);
 }
 
-// Two blocks a multiprocessor, so that one reads while the other writes, if half its shared memory
-// then holds what a block of the largest cluster has of its rows; else one with all of it.
-OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& device) {
+std::int64_t half_of_shared_memory(const DeviceDescription& device) {
+  constexpr int reserved = 1024;  // of each block, by the driver
+  return device.shared_memory_per_multiprocessor / 2 - reserved;
+}
+
+// Two blocks a multiprocessor, so that one reads while the other writes, or, `alone`, one with all
+// of its shared memory.
+OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& device, bool alone) {
   OnlineLayout layout;
   const std::int64_t bytes =
       rows.combining.vector * static_cast<std::int64_t>(size_of(rows.problem.type)) * rows.inputs();
@@ -40,11 +46,8 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
       std::min<std::int64_t>({64 / bytes, 16, most_elements / rows.combining.vector}));
   if (!rows.combining.inner_combined)
     layout.tx = std::min(8, power_at_least(rows.combining.kept_vectors()));
-  const std::int64_t of_block = bytes * rows.length() * layout.tx / device.largest_cluster;
-  constexpr int reserved = 1024;  // of each block, by the driver
-  const std::int64_t half = device.shared_memory_per_multiprocessor / 2 - reserved;
+  const std::int64_t half = half_of_shared_memory(device);
   const std::int64_t whole = device.shared_memory_per_block;
-  const bool alone = of_block > half;
   // Half as many threads where each needs more than 64 registers.
   const bool wide_registers = rows.compute() == KILN_DATA_DOUBLE || rows.combining.lanes() > 4;
   int threads = alone && !wide_registers ? 1024 : 512;
@@ -63,6 +66,15 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
   layout.shared =
       static_cast<std::uint32_t>(exchange_bytes(rows, layout, device) + layout.saved * batch_bytes);
   return layout;
+}
+
+// Whether half a multiprocessor's shared memory holds what a block of the largest cluster has of
+// its rows.
+bool half_is_enough(const SoftmaxRows& rows, const DeviceDescription& device) {
+  const OnlineLayout paired = choose_layout(rows, device, false);
+  const std::int64_t of_row = rows.combining.vector * rows.inputs() * rows.length() * paired.tx *
+                              static_cast<std::int64_t>(size_of(rows.problem.type));
+  return of_row / device.largest_cluster <= half_of_shared_memory(device);
 }
 
 // How many blocks share a row: until what each has of it is saved, or the device is busy; but what
@@ -88,31 +100,8 @@ int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
   return parts;
 }
 
-// Of rows that do not all run at once: while one is written, what begins next comes to L2, as far
-// as a third of it goes, for written lines take their share.
-RowsAhead choose_ahead(const SoftmaxRows& rows, const OnlineLayout& layout, int parts,
-                       const DeviceDescription& device) {
-  const int resident = layout.blocks_a_multiprocessor;
-  const auto at_once = std::max(
-      static_cast<std::int64_t>(cluster_places(parts, resident, device)) * resident / parts,
-      std::int64_t{1});
-  if (rows.blocks(layout) <= at_once) return {};
-  const std::int64_t turn = rows.combining.vector * rows.inputs() * layout.threads() *
-                            static_cast<std::int64_t>(size_of(rows.problem.type));
-  return {static_cast<unsigned>(at_once),
-          static_cast<unsigned>(device.l2_bytes / 3 / (at_once * parts * turn))};
-}
-
-}  // namespace
-
-bool SoftmaxOnlineEngine::is_for(const Problem& problem) const {
-  return std::holds_alternative<SoftmaxProblem>(problem);
-}
-
-std::variant<Proposal, Refusal> SoftmaxOnlineEngine::propose(
-    const Problem& any, const DeviceDescription& device) const {
-  const SoftmaxRows rows(std::get<SoftmaxProblem>(any));
-  const OnlineLayout layout = choose_layout(rows, device);
+std::variant<Proposal, Refusal> propose(const SoftmaxRows& rows, const OnlineLayout& layout,
+                                        const DeviceDescription& device) {
   KernelSpec spec = rows.kernel("softmax_online", layout, device.largest_cluster * layout.batch);
   spec.tile = cat(layout.tx, "x", layout.ty, " threads, ", rows.combining.vector,
                   " elements a load, ", layout.saved * layout.batch, " of them saved");
@@ -132,8 +121,37 @@ std::variant<Proposal, Refusal> SoftmaxOnlineEngine::propose(
   // then.
   const bool single = rows.combining.vector == 1;
   add("MIN_BLOCKS", std::max(layout.blocks_a_multiprocessor * (single ? 3 : 4) / 4, 1));
-  const int parts = choose_parts(rows, layout, device);
-  return rows.proposal(std::move(spec), layout, parts, choose_ahead(rows, layout, parts, device));
+  return rows.proposal(std::move(spec), layout, choose_parts(rows, layout, device));
+}
+
+}  // namespace
+
+bool SoftmaxOnlineEngine::is_for(const Problem& problem) const {
+  return std::holds_alternative<SoftmaxProblem>(problem);
+}
+
+// One block a multiprocessor where two would not keep their rows. Then two of them are a candidate
+// as well: what each waits for the other one hides, but more is read twice.
+std::variant<std::vector<Candidate>, Refusal> SoftmaxOnlineEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const SoftmaxRows rows(std::get<SoftmaxProblem>(any));
+  std::vector<Candidate> out;
+  const bool paired = half_is_enough(rows, device);
+  for (const bool alone : {true, false}) {
+    if (alone && paired) continue;
+    auto answer = propose(rows, choose_layout(rows, device, alone), device);
+    if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+    Candidate& candidate = out.emplace_back();
+    candidate.kernel = static_cast<int>(out.size()) - 1;
+    candidate.seconds = memory_bound_seconds(work_of(any, false).bytes, device);
+    candidate.made = std::move(std::get<Proposal>(answer));
+  }
+  return out;
+}
+
+Proposal SoftmaxOnlineEngine::make(const Problem&, const DeviceDescription&,
+                                   Candidate candidate) const {
+  return std::move(candidate.made).value();
 }
 
 }  // namespace kiln

@@ -6,12 +6,14 @@
 
 namespace kiln {
 
-class SoftmaxOnlineEngine final : public OneKernelEngine {
+class SoftmaxOnlineEngine final : public Engine {
  public:
   const char* name() const override { return "softmax_online"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
 };
 
 }  // namespace kiln
