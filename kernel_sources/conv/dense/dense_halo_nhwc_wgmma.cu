@@ -18,7 +18,7 @@
 constexpr bool PIXELS_LEFT = false;
 constexpr bool LINES_LEFT = false;
 constexpr int SLAB_LINES = BLOCK_RIGHT, SLAB_LINE = ROW_LINE, SLAB_BLOCKS = 64 / ROW_LINE;
-constexpr int SLABS = 1, WARPGROUPS = 2, CLASSES = 1;
+constexpr int SLABS = 1, WARPGROUPS = 2;
 
 struct Params {
   DenseParams common;

@@ -9,7 +9,6 @@
 // A block is one warpgroup that asks for copies and CONSUMERS that multiply; there is one for each
 // multiprocessor, which takes tiles (tile.cuh) in turn, so that a tile's results leave while the
 // next one's operands come.
-#include "conv/dense/class_filter.cuh"
 #include "conv/dense/loads.cuh"
 #include "conv/dense/output.cuh"
 #include "target/shared_memory.cuh"
@@ -26,23 +25,9 @@ device_inline constexpr int line_bytes(bool by_steps, bool pixels) {
 constexpr int LEFT_LINE = line_bytes(LEFT_BY_STEPS, PIXELS_LEFT),
               RIGHT_LINE = line_bytes(RIGHT_BY_STEPS, !PIXELS_LEFT);
 constexpr int LEFT_OPERAND_BYTES = PIXELS_LEFT && PLANAR ? PIXEL_LINE_BLOCK : 64 * LINE_BYTES;
-constexpr bool FILTER_IN_REGISTERS = CLASSES > 1 && !FILTER_BY_CHANNELS;
-static_assert(!FILTER_IN_REGISTERS || !PIXELS_LEFT);
-// Classes are `apart` bytes apart; each half of a product's steps is of another one.
-device_inline constexpr int apart(bool pixels) {
-  return pixels ? CLASS_BYTES : CLASS_CHANNELS * ROW_LINE_BYTES;
-}
-device_inline constexpr int eight_lines(bool by_steps, bool pixels) {
-  return CLASSES > 1 && by_steps ? apart(pixels) : 8 * line_bytes(by_steps, pixels);
-}
-constexpr int LEFT_EIGHT = eight_lines(LEFT_BY_STEPS, PIXELS_LEFT),
-              RIGHT_EIGHT = eight_lines(RIGHT_BY_STEPS, !PIXELS_LEFT);
 // Product k's steps, from the first one's.
 device_inline constexpr int steps_at(bool by_steps, bool pixels, int k) {
-  if (!by_steps) return k * 32;
-  if (CLASSES == 1) return k * 16 * line_bytes(by_steps, pixels);
-  const int each = 8 / CLASSES;  // eights of a class
-  return k / each * 2 * apart(pixels) + k % each * 8 * line_bytes(by_steps, pixels);
+  return k * (by_steps ? 16 * line_bytes(by_steps, pixels) : 32);
 }
 device_inline constexpr int line_block(bool pixels) {
   return pixels ? PIXEL_LINE_BLOCK : STEP_CHANNELS * ROW_LINE_BYTES;
@@ -59,28 +44,16 @@ device_inline void multiply(Products& products, Sums& sums, const SharedMatrix& 
   if constexpr (L + 1 < LEFT) multiply<L + 1>(products, sums, left, right, add);
 }
 
-// The filter's rows of each left operand, through registers.
-template <int L>
-device_inline void multiply_filters(Products& products, Sums& sums,
-                                    const ClassFilter (&filters)[LEFT], const SharedMatrix& right,
-                                    bool add) {
-#pragma unroll
-  for (int k = 0; k < LINE_BYTES / 32; ++k)
-    products.template multiply<true, L>(sums, filters[L].words(k),
-                                        right.moved(steps_at(true, true, k)), add || k > 0);
-  if constexpr (L + 1 < LEFT) multiply_filters<L + 1>(products, sums, filters, right, add);
-}
-
 device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
                            Barriers& barriers) {
   const u32 group = thread_x() / 128 - 1;
   const bool first_lane = thread_x() % 32 == 0;
   Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
               barriers.residual[group], group);
-  const SharedMatrix lefts =
-      SharedMatrix::swizzled<LEFT_LINE>(memory + group * (LEFT * LEFT_OPERAND_BYTES), LEFT_EIGHT);
-  const SharedMatrix rights = SharedMatrix::swizzled<RIGHT_LINE>(memory + LEFT_BYTES, RIGHT_EIGHT,
-                                                                 line_block(!PIXELS_LEFT));
+  const SharedMatrix lefts = SharedMatrix::swizzled<LEFT_LINE>(
+      memory + group * (LEFT * LEFT_OPERAND_BYTES), 8 * LEFT_LINE);
+  const SharedMatrix rights = SharedMatrix::swizzled<RIGHT_LINE>(
+      memory + LEFT_BYTES, 8 * RIGHT_LINE, line_block(!PIXELS_LEFT));
   Products products;
   Ring ring(0);
   const u32 tiles = params.common.tiles[PHASES - 1];
@@ -100,33 +73,20 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
         barriers.landed[ring.stage].wait(ring.parity);
         const SharedMatrix left = lefts.moved(ring.stage * STAGE_BYTES);
         const SharedMatrix right = rights.moved(ring.stage * STAGE_BYTES);
-        if constexpr (FILTER_IN_REGISTERS) {
-          ClassFilter filters[LEFT];
+        products.begin();
 #pragma unroll
-          for (int l = 0; l < LEFT; ++l)
-            filters[l].load(memory + ring.stage * STAGE_BYTES +
-                            (static_cast<int>(group) * LEFT + l) * (64 * LINE_BYTES));
-          products.begin();
-          multiply_filters<0>(products, sums, filters, right, step > first);
-          products.commit();
-          products.template wait<0>();
-          if (first_lane) barriers.free[ring.stage].arrive();
-        } else {
-          products.begin();
-#pragma unroll
-          for (int k = 0; k < LINE_BYTES / 32; ++k)
-            multiply<0>(products, sums, left.moved(steps_at(LEFT_BY_STEPS, PIXELS_LEFT, k)),
-                        right.moved(steps_at(RIGHT_BY_STEPS, !PIXELS_LEFT, k)),
-                        step > first || k > 0);
-          products.commit();
-          products.template wait<1>();
-          if (first_lane && step > first) barriers.free[before].arrive();
-        }
+        for (int k = 0; k < LINE_BYTES / 32; ++k)
+          multiply<0>(products, sums, left.moved(steps_at(LEFT_BY_STEPS, PIXELS_LEFT, k)),
+                      right.moved(steps_at(RIGHT_BY_STEPS, !PIXELS_LEFT, k)),
+                      step > first || k > 0);
+        products.commit();
+        products.template wait<1>();
+        if (first_lane && step > first) barriers.free[before].arrive();
         before = ring.stage;
         ring.advance();
       }
       products.template wait<0>();
-      if (first_lane && !FILTER_IN_REGISTERS) barriers.free[before].arrive();
+      if (first_lane) barriers.free[before].arrive();
       if constexpr (PROMOTE > 0) {
         if (promoted) sums.add_held();
         if (step < steps) sums.hold();
@@ -153,8 +113,7 @@ KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) {
   begin_step();
   if (thread_x() < 128) {
     give_registers<PRODUCER_REGISTERS>();
-    if (thread_x() % 32 == 0 && thread_x() / 32 < PRODUCERS)
-      produce(params, memory, barriers, static_cast<int>(thread_x() / 32));
+    if (thread_x() == 0) produce(params, memory, barriers);
   } else {
     take_registers<CONSUMER_REGISTERS>();
     consume(params, sums, memory, barriers);

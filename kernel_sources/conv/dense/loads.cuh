@@ -1,6 +1,5 @@
-// The producers of a dense convolution: PRODUCERS threads, which ask the copy engine for both
-// operands of every step of every tile, STAGES ahead of those who multiply. The first one asks for
-// the filter.
+// The producer of a dense convolution: a thread that asks the copy engine for both operands of
+// every step of every tile, STAGES ahead of those who multiply.
 #pragma once
 
 #include "conv/dense/tile.cuh"
@@ -15,13 +14,7 @@ device_inline BoxAt filter_box(int inner, const TapAt& tap, int outer) {
 // channels or, with FILTER_BY_CHANNELS, channels of ROW_LINE rows, one such block after the other.
 device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier& barrier, int row,
                                int channel, const TapAt& tap) {
-  if constexpr (FILTER_BY_CHANNELS && CLASSES > 1) {
-#pragma unroll
-    for (int block = 0; block < TILE_ROWS / ROW_LINE; ++block) {
-      const int at[3] = {row + block * ROW_LINE, channel / CLASSES, 0};
-      bulk_load(to + block * (STEP_CHANNELS * ROW_LINE_BYTES), map, barrier, at);
-    }
-  } else if constexpr (FILTER_BY_CHANNELS) {
+  if constexpr (FILTER_BY_CHANNELS) {
 #pragma unroll
     for (int block = 0; block < TILE_ROWS / ROW_LINE; ++block) {
       const BoxAt place = filter_box(row + block * ROW_LINE, tap, channel);
@@ -33,33 +26,24 @@ device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier
   }
 }
 
-// PLANAR: channels from `channel` on of the tile's pixels, line by line of them, of the classes
-// that are this producer's.
-device_inline void load_planar(unsigned char* to, const TensorMap* maps, Mbarrier& barrier,
-                               int channel, const Tile& tile, int producer) {
+// PLANAR: channels from `channel` on of the tile's pixels, line by line of them.
+device_inline void load_planar(unsigned char* to, const TensorMap& map, Mbarrier& barrier,
+                               int channel, const Tile& tile) {
 #pragma unroll
-  for (int i = 0; i < CLASSES / PRODUCERS; ++i) {
-    const int of_class = i * PRODUCERS + producer;
-    const int pixel = static_cast<int>(tile.first_pixel) + of_class * SOURCE_STRIDE_C;
-#pragma unroll
-    for (int line = 0; line < PIXEL_LINES / IMAGES; ++line) {
-      const int at[3] = {pixel + line * PIXEL_LINE, channel / CLASSES, tile.image};
-      bulk_load(to + of_class * CLASS_BYTES + line * PIXEL_LINE_BLOCK, maps[of_class], barrier, at);
-    }
+  for (int line = 0; line < PIXEL_LINES / IMAGES; ++line) {
+    const int at[3] = {static_cast<int>(tile.first_pixel) + line * PIXEL_LINE, channel, tile.image};
+    bulk_load(to + line * PIXEL_LINE_BLOCK, map, barrier, at);
   }
 }
 
-device_inline void produce(const Params& params, unsigned char* memory, Barriers& barriers,
-                           int producer) {
-  constexpr u32 FILTER_BYTES = static_cast<u32>(PIXELS_LEFT ? RIGHT_BYTES : LEFT_BYTES);
-  const u32 bytes = static_cast<u32>(PIXEL_BYTES / PRODUCERS) + (producer == 0 ? FILTER_BYTES : 0);
+device_inline void produce(const Params& params, unsigned char* memory, Barriers& barriers) {
   Ring ring(1);
   const u32 tiles = params.common.tiles[PHASES - 1];
 #pragma unroll 1
   for (u32 number = block_x(); number < tiles; number += grid_x()) {
     const Tile tile(number, params.common);
     const PixelPlace pixel(tile.first_pixel, tile.phase);
-    const TensorMap& source = params.maps[source_map(tile.phase, 0)];
+    const TensorMap& source = params.maps[source_map(tile.phase)];
     const TensorMap& filter = params.maps[filter_map(tile.phase)];
     const int w = pixel.q * STRIDE_W + LOWER_W[tile.phase];
     const int h = pixel.p * STRIDE_H + LOWER_H[tile.phase];
@@ -84,19 +68,18 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
           for (int channel = 0; channel < CHANNELS; channel += STEP_CHANNELS) {
             Mbarrier& landed = barriers.landed[ring.stage];
             barriers.free[ring.stage].wait(ring.parity);
-            landed.arrive_and_expect(bytes);
+            landed.arrive_and_expect(static_cast<u32>(LEFT_BYTES + RIGHT_BYTES));
             unsigned char* const left = memory + ring.stage * STAGE_BYTES;
             unsigned char* const right = left + LEFT_BYTES;
             unsigned char* const pixels = PIXELS_LEFT ? left : right;
             if constexpr (PLANAR) {
-              load_planar(pixels, params.maps, landed, source_channel + channel, tile, producer);
+              load_planar(pixels, source, landed, source_channel + channel, tile);
             } else {
               const BoxAt at(source_channel + channel, w, h, d, pixel.n);
               bulk_load_im2col(pixels, source, landed, at.at, tap.at);
             }
-            if (producer == 0)
-              load_filter(PIXELS_LEFT ? right : left, filter, landed, filter_row,
-                          filter_channel + channel, of_filter);
+            load_filter(PIXELS_LEFT ? right : left, filter, landed, filter_row,
+                        filter_channel + channel, of_filter);
             ring.advance();
           }
         }

@@ -27,13 +27,10 @@ struct OutputPlace {
   device_inline void next_block() { row += ROW_LINE; }
   // By one thread.
   device_inline void store(const unsigned char* slab) const {
-    const TensorMap& map = params.maps[output_map(phase, 0)];
+    const TensorMap& map = params.maps[output_map(phase)];
     if constexpr (PLANAR) {
-#pragma unroll
-      for (int i = 0; i < CLASSES; ++i) {
-        const int at[3] = {static_cast<int>(pixel) + i * OUT_STRIDE_ROW, row / CLASSES, image};
-        bulk_store(params.maps[output_map(0, i)], slab + i * (SLAB_BLOCK_BYTES / CLASSES), at);
-      }
+      const int at[3] = {static_cast<int>(pixel), row, image};
+      bulk_store(map, slab, at);
     } else if (OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_store(map, slab, at);
@@ -44,14 +41,10 @@ struct OutputPlace {
     }
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
-    const TensorMap& map = params.maps[residual_map(phase, 0)];
+    const TensorMap& map = params.maps[residual_map(phase)];
     if constexpr (PLANAR) {
-#pragma unroll
-      for (int i = 0; i < CLASSES; ++i) {
-        const int at[3] = {static_cast<int>(pixel) + i * Z_STRIDE_ROW, row / CLASSES, image};
-        bulk_load(slab + i * (SLAB_BLOCK_BYTES / CLASSES), params.maps[residual_map(0, i)], landed,
-                  at);
-      }
+      const int at[3] = {static_cast<int>(pixel), row, image};
+      bulk_load(slab, map, landed, at);
     } else if (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
       const int at[2] = {row, static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);

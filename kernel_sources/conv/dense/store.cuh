@@ -19,10 +19,8 @@ constexpr int SLAB_LINE_BYTES = SLAB_LINE * static_cast<int>(sizeof(element_t));
 constexpr int SLAB_BLOCK_BYTES = SLAB_LINES * SLAB_LINE_BYTES;
 static_assert(SLAB_BLOCKS == 1 || SLAB_BLOCK_BYTES % 1024 == 0);
 static_assert(SLAB_BLOCKS * SLAB_BLOCK_BYTES <= SLAB_BYTES);
-// Where 16 bytes of a line are in a block, whose lines are in CLASSES of those that are equal
-// modulo that.
+// Where 16 bytes of a line are in a block.
 device_inline int place_in_block(int line, int chunk) {
-  if constexpr (CLASSES > 1) line = line % CLASSES * (SLAB_LINES / CLASSES) + line / CLASSES;
   return line * SLAB_LINE_BYTES +
          (chunk ^ line * SLAB_LINE_BYTES / 128 % (SLAB_LINE_BYTES / 16)) * 16;
 }

@@ -8,10 +8,7 @@
 //
 // PLANAR tensors are channels-first ones, for filters of one tap: a tile's pixels are of one image,
 // or of several small ones, IMAGES, and lie in shared memory as they come, PIXEL_LINE of a channel
-// in a line, where the tensor cores transpose them. Maps have strides of multiples of 16 bytes:
-// where a channel's planes lie otherwise, every CLASSES-th one does so, and a class of channels,
-// those that are equal modulo CLASSES, has a map of its own, which ends where its first plane does.
-// A step's channels then lie in shared memory class by class.
+// in a line, where the tensor cores transpose them.
 //
 // STORE_PIXELS: of channels-last tensors results that lie otherwise, such as channels first, go out
 // by threads, so many pixels side by side at a time (0: the copy engine takes them, rows of a pixel
@@ -39,12 +36,9 @@ static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS 
 
 constexpr int PIXEL_LINE = 64, PIXEL_LINE_BYTES = 128;
 constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // of a channel
-constexpr int CLASS_CHANNELS = STEP_CHANNELS / CLASSES;                   // of a step
-constexpr int PIXEL_LINE_BLOCK = CLASS_CHANNELS * PIXEL_LINE_BYTES,
-              CLASS_BYTES = PIXEL_LINES * PIXEL_LINE_BLOCK;
+constexpr int PIXEL_LINE_BLOCK = STEP_CHANNELS * PIXEL_LINE_BYTES;
 constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // of a tile
 static_assert(!PLANAR || (sizeof(element_t) == 2 && PHASES == 1));
-static_assert(CLASSES == 1 || (PLANAR && STEP_CHANNELS == 64));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 
 // Shared memory: stages of both operands, slabs on their way out, barriers.
@@ -54,7 +48,7 @@ constexpr int SLAB_LINE = LINES_OF_PIXELS ? SLAB_PIXEL_LINE : ROW_LINE;
 constexpr int SLAB_LINES = LINES_LEFT ? 64 : BLOCK_RIGHT;
 constexpr int SLAB_BLOCKS = LINES_LEFT ? 1 : 64 / SLAB_LINE;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
-constexpr int PIXEL_BYTES = PLANAR ? CLASSES * CLASS_BYTES : TILE_PIXELS * LINE_BYTES;
+constexpr int PIXEL_BYTES = PLANAR ? PIXEL_LINES * PIXEL_LINE_BLOCK : TILE_PIXELS * LINE_BYTES;
 constexpr int LEFT_BYTES = PIXELS_LEFT ? PIXEL_BYTES : BLOCK_LEFT * LINE_BYTES;
 constexpr int RIGHT_BYTES = PIXELS_LEFT ? BLOCK_RIGHT * LINE_BYTES : PIXEL_BYTES;
 constexpr int STAGE_BYTES = LEFT_BYTES + whole_swizzles(RIGHT_BYTES);
@@ -63,7 +57,6 @@ constexpr int SLAB_BYTES =
 constexpr int SLABS_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = SLABS_AT + CONSUMERS * SLABS * SLAB_BYTES;
 constexpr int THREADS = 128 * (1 + CONSUMERS);
-constexpr int PRODUCERS = CLASSES < 4 ? CLASSES : 4;  // threads that ask for copies
 
 static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256);
 static_assert(!PLANAR || STORE_PIXELS == 0);
@@ -71,18 +64,11 @@ static_assert(TILE_ROWS % ROW_LINE == 0 && BLOCK_RIGHT % (LINES_LEFT ? SLAB_LINE
 
 // Which map is whose.
 constexpr int PHASE_MAPS = STORE_PIXELS > 0 ? 2 : 3;
-device_inline constexpr int source_map(int phase, int of_class) {
-  return PLANAR ? of_class : phase * PHASE_MAPS;
-}
-device_inline constexpr int filter_map(int phase) {
-  return PLANAR ? CLASSES : phase * PHASE_MAPS + 1;
-}
-device_inline constexpr int output_map(int phase, int of_class) {
-  return PLANAR ? CLASSES + 1 + of_class : phase * PHASE_MAPS + 2;
-}
-device_inline constexpr int residual_map(int phase, int of_class) {
-  if (!RESIDUAL) return output_map(phase, of_class);
-  return PLANAR ? 2 * CLASSES + 1 + of_class : PHASES * 3;
+device_inline constexpr int source_map(int phase) { return phase * PHASE_MAPS; }
+device_inline constexpr int filter_map(int phase) { return phase * PHASE_MAPS + 1; }
+device_inline constexpr int output_map(int phase) { return phase * PHASE_MAPS + 2; }
+device_inline constexpr int residual_map(int phase) {
+  return RESIDUAL ? PHASES * PHASE_MAPS : output_map(phase);
 }
 
 // One tile. Rows of one pixel tile follow each other, so that L2 has its pixels.
@@ -145,7 +131,7 @@ struct Barriers {
   // By one thread.
   device_inline void init() {
     for (int i = 0; i < STAGES; ++i) {
-      landed[i].init(PRODUCERS);
+      landed[i].init(1);
       free[i].init(4 * CONSUMERS);  // a warp each
     }
     for (int i = 0; i < CONSUMERS; ++i) residual[i].init(1);

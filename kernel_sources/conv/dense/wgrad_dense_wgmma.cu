@@ -57,7 +57,7 @@ device_inline void help(const Params& params, const Share& share, unsigned char*
   if constexpr (ASKER < ASKERS) {
     if (thread_x() == ASKER * 32) {
       if constexpr (PLANAR) {
-        produce_planar<ASKER>(params, share, memory, barriers);
+        produce_planar<ASKER == 1>(params, share, memory, barriers);
       } else {
         Ring<STAGES> ring(1);
         produce<SLABS * ASKER / ASKERS, SLABS*(ASKER + 1) / ASKERS>(params, share, memory, barriers,
@@ -126,11 +126,8 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   const Share share(params.common, cluster_number());
   if (thread_x() == 0) {
     barriers.init();
-#pragma unroll
-    for (int i = 0; i < CLASSES; ++i) {
-      prefetch_map(params.x[i]);
-      prefetch_map(params.dy[i]);
-    }
+    prefetch_map(params.x);
+    prefetch_map(params.dy);
   }
   block_barrier();
   begin_step();

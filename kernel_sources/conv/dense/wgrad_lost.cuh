@@ -7,7 +7,6 @@
 
 // By all lanes of a warp, each of which says whether it lost its quad `quad`. One sum is of so many
 // pixels that all of them add it up together.
-static_assert(CLASSES == 1 || !CHECKED);
 device_inline void add_up_lost(const DenseWgradParams& params, const WgradTile& tile, int quad,
                                int adder, bool lost) {
   const int lane = adder % 32;
@@ -27,7 +26,7 @@ device_inline void add_up_lost(const DenseWgradParams& params, const WgradTile& 
 #pragma unroll 1
       for (u32 mask = 16; mask > 0; mask /= 2) sum += warp_shuffle_xor(sum, mask);
       if (lane != 0) continue;
-      output_t* const to = place.in(params, half) + i % 2 * APART;
+      output_t* const to = place.in(params, half) + i % 2 * DW_STRIDE_CHANNEL;
       const compute_t beta = static_cast<compute_t>(params.beta);
       compute_t value = static_cast<compute_t>(params.alpha) * sum;
       if (beta != compute_t(0)) value += beta * to_compute(*to);

@@ -11,8 +11,8 @@
 using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, SPLIT, !SPLIT>;
 using Products = WarpgroupProducts<element_t, LEFT, PRODUCTS_A_ROW>;
 
-// Steps of 16 bits: the tensor cores read both operands where they have landed, and transpose those
-// of channels-last tensors.
+// The tensor cores read both operands where they have landed, and transpose those of channels-last
+// tensors, of 16 bits.
 class TransposedSteps {
   Barriers& barriers_;
   SharedMatrix lefts_, rights_;
@@ -23,7 +23,7 @@ class TransposedSteps {
  public:
   device_inline TransposedSteps(unsigned char* memory, Barriers& barriers, int group)
       : barriers_(barriers),
-        lefts_(SharedMatrix::swizzled<LINE_BYTES>(memory + group * (LEFT * SLAB_BYTES),
+        lefts_(SharedMatrix::swizzled<LINE_BYTES>(memory + group * (LEFT * LEFT_OPERAND),
                                                   8 * LINE_BYTES, SLAB_BYTES)),
         rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + LEFT_SLABS * SLAB_BYTES, 8 * LINE_BYTES,
                                                    SLAB_BYTES)) {}
@@ -37,7 +37,7 @@ class TransposedSteps {
     const SharedMatrix right = rights_.moved(ring_.stage * STAGE_BYTES);
     products_.begin();
 #pragma unroll
-    for (int k = 0; k < STEP_PIXELS / 16; ++k)
+    for (int k = 0; k < STEP_PIXELS * static_cast<int>(sizeof(element_t)) / 32; ++k)
       multiply_from<0>(sums, left.moved(k * (LEFT_PLANAR ? 32 : 16 * LINE_BYTES)),
                        right.moved(k * (PLANAR ? 32 : 16 * LINE_BYTES)));
     products_.commit();
@@ -55,12 +55,13 @@ class TransposedSteps {
 
  private:
   static constexpr bool LEFT_PLANAR = PLANAR || DY_PLANAR;
+  static constexpr int LEFT_OPERAND = LEFT_PLANAR ? 64 * LINE_BYTES : SLAB_BYTES;
 
   template <int L, class AnySums>
   device_inline void multiply_from(AnySums& sums, const SharedMatrix& left,
                                    const SharedMatrix& right) {
-    products_.template multiply_swizzled<!LEFT_PLANAR, !PLANAR, L>(sums, left.moved(L * SLAB_BYTES),
-                                                                   right, true);
+    products_.template multiply_swizzled<!LEFT_PLANAR, !PLANAR, L>(
+        sums, left.moved(L * LEFT_OPERAND), right, true);
     if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, right);
   }
   device_inline void release() {

@@ -12,12 +12,13 @@
 
 struct Params {
   DenseWgradParams common;
-  TensorMap x[CLASSES], dy[CLASSES];
+  TensorMap x, dy;
 };
 
 // The tensor cores transpose operands of 16 bits. Of f32 they take those alone whose reduction lies
-// side by side: x is turned in shared memory (wgrad_turn.cuh), and dy on its way into registers.
-constexpr bool TURNS = sizeof(element_t) == 4;
+// side by side, as that of PLANAR ones does: else x is turned in shared memory (wgrad_turn.cuh),
+// and dy on its way into registers.
+constexpr bool TURNS = sizeof(element_t) == 4 && !PLANAR;
 
 constexpr int SLAB_BYTES = STEP_PIXELS * LINE_BYTES;
 constexpr int LEFT_SLABS = TILE_ROWS / LINE_CHANNELS, SLABS = LEFT_SLABS + BLOCK_COLUMNS;
@@ -30,10 +31,7 @@ constexpr int TURNED_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = TURNED_AT + TURNED_SLOTS * TURNED_BYTES;
 // Helping warpgroups come first. Of theirs some warps ask for copies, and others turn x.
 constexpr int HELPING_THREADS = 128 * HELPERS;
-constexpr int ASKERS = CLASSES > 1       ? 4
-                       : TURNS || PLANAR ? 2
-                                         : 1,
-              TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
+constexpr int ASKERS = TURNS || PLANAR ? 2 : 1, TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
 constexpr int THREADS = HELPING_THREADS + ADDERS;
 static_assert(STEP_PIXELS % (TURNS ? 32 : 16) == 0 && SLAB_BYTES % 1024 == 0);
 static_assert(TURNS == (TURNED_SLOTS > 0) && (PLANAR || SLABS % ASKERS == 0));
@@ -144,13 +142,13 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
       const int row = tile.group * ROWS + tile.row + i * LINE_CHANNELS;
       if constexpr (DY_PLANAR) {
         const int at[3] = {(pixel.o * OUT_P + pixel.p) * OUT_Q + pixel.q, row, pixel.n};
-        bulk_load(to, params.dy[0], landed, at);
+        bulk_load(to, params.dy, landed, at);
       } else if (DY_IN_LINE) {
         const int at[2] = {row, static_cast<int>(step * STEP_PIXELS)};
-        bulk_load(to, params.dy[0], landed, at);
+        bulk_load(to, params.dy, landed, at);
       } else {
         const BoxAt at(row, pixel.q, pixel.p, pixel.o, pixel.n);
-        bulk_load_im2col(to, params.dy[0], landed, at.at, TapAt(0, 0, 0).at);
+        bulk_load_im2col(to, params.dy, landed, at.at, TapAt(0, 0, 0).at);
       }
     }
     const int w = pixel.q * STRIDE_W + LOWER_W, h = pixel.p * STRIDE_H + LOWER_H,
@@ -159,7 +157,7 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     for (int i = FIRST_COLUMN; i < END - LEFT_SLABS; ++i, to += SLAB_BYTES) {
       const BoxAt at(tile.group * CHANNELS + columns[i].channel, w, h, d, pixel.n);
       const TapAt tap(columns[i].s * APART_W, columns[i].r * APART_H, columns[i].t * APART_D);
-      bulk_load_im2col(to, params.x[0], landed, at.at, tap.at);
+      bulk_load_im2col(to, params.x, landed, at.at, tap.at);
     }
     pixel.advance();
     ring.advance();

@@ -51,39 +51,28 @@ struct ColumnBlock {
   }
 };
 
-// Which of a tile's filters or channels, COUNT of them, comes `number`-th where they are in
-// classes.
-template <int COUNT>
-device_inline int in_class(int number) {
-  constexpr int EACH = COUNT / CLASSES;
-  return CLASSES == 1 ? number : number % EACH * CLASSES + number / EACH;
-}
-
-// Two channels of a quad, APART elements apart in dw; both: there is a second one.
-constexpr i64 APART = CLASSES * static_cast<i64>(DW_STRIDE_CHANNEL);
-static_assert(!DW_PAIRS || APART == 1);
+// Two channels of a quad.
 struct alignas(2 * sizeof(output_t)) ChannelPair {
   output_t element[2] = {};
-  device_inline void load(const output_t* from, bool both) {
+  device_inline void load(const output_t* from) {
     if constexpr (DW_PAIRS) {
       *this = *reinterpret_cast<const ChannelPair*>(from);
     } else {
       element[0] = from[0];
-      if (both) element[1] = from[APART];
+      element[1] = from[DW_STRIDE_CHANNEL];
     }
   }
-  device_inline void store(output_t* to, bool both) const {
+  device_inline void store(output_t* to) const {
     if constexpr (DW_PAIRS) {
       *reinterpret_cast<ChannelPair*>(to) = *this;
     } else {
       to[0] = element[0];
-      if (both) to[APART] = element[1];
+      to[DW_STRIDE_CHANNEL] = element[1];
     }
   }
 };
 
-// What of dw quad `quad` of thread `adder` is: two channels of a tap, CLASSES apart, of two
-// filters.
+// What of dw quad `quad` of thread `adder` is: two channels of a tap, side by side, of two filters.
 struct QuadPlace {
   ColumnBlock columns;
   int group, rows[2], channel;
@@ -91,21 +80,20 @@ struct QuadPlace {
   device_inline QuadPlace(const WgradTile& tile, int quad, int adder) : group(tile.group) {
     const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
     const int lane = adder % 32, warp = adder / 32 % 4;
-    const int column = in_class<BLOCK_RIGHT>(product * 8 + lane % 4 * 2);
+    const int column = product * 8 + lane % 4 * 2;
     const int block = tile.block + column / LINE_CHANNELS;
     columns = ColumnBlock(block);
     channel = columns.channel + column % LINE_CHANNELS;
     exists = block < COLUMN_BLOCKS && channel < CHANNELS;  // channels come in fours
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      rows[half] = tile.row + in_class<TILE_ROWS>(adder / 128 * GROUP_ROWS + left * 64 + warp * 16 +
-                                                  half * 8 + lane / 4);
+      rows[half] =
+          tile.row + adder / 128 * GROUP_ROWS + left * 64 + warp * 16 + half * 8 + lane / 4;
   }
   device_inline bool has(int half) const {
     return exists && rows[half] < ROWS &&
            (PACKED == 1 || rows[half] / (ROWS / PACKED) == channel / (CHANNELS / PACKED));
   }
-  device_inline bool has_both() const { return CLASSES == 1 || channel + CLASSES < CHANNELS; }
   device_inline output_t* in(const DenseWgradParams& params, int half) const {
     return static_cast<output_t*>(params.dw) + DW_FIRST +
            static_cast<i64>(group * ROWS + rows[half]) * DW_STRIDE_ROW + columns.t * DW_STRIDE_T +
@@ -127,15 +115,14 @@ device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& p
     output_t* const to = place.in(params, half);
     ChannelPair pair;
     compute_t value[2] = {alpha * total.sum[half * 2], alpha * total.sum[half * 2 + 1]};
-    const bool both = place.has_both();
     if (beta != compute_t(0)) {
-      pair.load(to, both);
+      pair.load(to);
       value[0] += beta * to_compute(pair.element[0]);
       value[1] += beta * to_compute(pair.element[1]);
     }
     pair.element[0] = from_compute<output_t>(value[0]);
     pair.element[1] = from_compute<output_t>(value[1]);
-    pair.store(to, both);
+    pair.store(to);
   }
   return true;
 }

@@ -1,5 +1,5 @@
 // Copies between tensors whose channels have their pixels side by side and [image][pixel][channel],
-// several of them in a launch. A block has one tile of channels x pixels of one image, which goes
+// several of them in a launch. A block has tiles of channels x pixels of one image, which go
 // through shared memory: 16 bytes an access on either side, wherever rows of pixels begin.
 //
 // Rows of pixels lie in shared memory as 16-byte units, each row as far from a unit's beginning as
@@ -7,17 +7,18 @@
 // which takes several of those of a few pixels finds them in different banks.
 #include "common/compute_type.cuh"
 #include "conv/relaid/channels_last_copies_params.h"
+#include "target/async_copy.cuh"
 #include "target/kernel.cuh"
 #include "target/shared_memory.cuh"
 #include "target/step.cuh"
 #include "target/vector_access.cuh"
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 256, TILES = CHANNELS_LAST_TILES;
 constexpr int ELEMENT = sizeof(element_t), VECTOR = 16 / ELEMENT;
 constexpr int TILE = 8192 / ELEMENT;              // elements of a tile
 constexpr int VECTORS = TILE / VECTOR / THREADS;  // of channels, a thread
 constexpr int ROW_UNITS = 3;                      // of rows of pixels, a thread, at most
-constexpr int SHARED_UNITS = 1024;
+constexpr int SHARED_UNITS = 1024;                // of a tile
 
 template <int SIZE>
 struct BitsOf {
@@ -156,12 +157,10 @@ struct UnitPlace {
   }
 };
 
-// Rows of pixels as they lie to shared memory. A unit that reaches over the tensor's end is read
-// element by element.
+// Asks for rows of pixels, which come to shared memory as they lie. A unit that reaches over the
+// tensor's end is read element by element.
 device_inline void read_rows(const Tile& tile, bits_t* shared) {
   const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
-  u32 words[ROW_UNITS][4];
-  int to[ROW_UNITS];  // the unit of shared memory; -1: there is nothing
 #pragma unroll
   for (int i = 0; i < ROW_UNITS; ++i) {
     const UnitPlace place(tile, i);
@@ -169,18 +168,13 @@ device_inline void read_rows(const Tile& tile, bits_t* shared) {
     const int first = place.unit * VECTOR - Tile::shift_of(in + row);
     const bool exists = place.exists && first < tile.pixels,
                whole = row + first + VECTOR <= tile.copy.in_span;
-    to[i] = exists && whole ? tile.unit_at(place.row, place.unit) : -1;
-    load_words<4>(words[i], in + row + first, to[i] >= 0);
+    bits_t* const to = shared + (exists ? tile.unit_at(place.row, place.unit) : 0) * VECTOR;
+    async_copy_if<16>(exists && whole, to, in + row + first, true);
     if (exists && !whole)
 #pragma unroll 1
       for (int j = first < 0 ? -first : 0; j < VECTOR && first + j < tile.pixels; ++j)
-        shared[tile.element_at(place.row, place.unit * VECTOR + j)] = in[row + first + j];
+        to[j] = in[row + first + j];
   }
-#pragma unroll
-  for (int i = 0; i < ROW_UNITS; ++i)
-    if (to[i] >= 0)
-      reinterpret_cast<Unit*>(shared)[to[i]] = {
-          {words[i][0], words[i][1], words[i][2], words[i][3]}};
 }
 
 // The same of pixels that a stride leaves, one by one. Threads take neighbouring pixels, and as
@@ -292,25 +286,47 @@ device_inline void write_rows(const Tile& tile, const bits_t* shared) {
 
 KILN_BEGINS_STEP;
 
-KILN_KERNEL(channels_last_copies, THREADS, 4, ChannelsLastParams, params) {
+// A block has TILES tiles: while one is written, the next one's rows are on their way.
+KILN_KERNEL(channels_last_copies, THREADS, 5, ChannelsLastParams, params) {
   begin_step();
-  bits_t* const shared = shared_array<bits_t, SHARED_UNITS * VECTOR>(0);
+  bits_t* const shared = shared_array<bits_t, TILES * SHARED_UNITS * VECTOR>(0);
   int number = 0;
   while (block_x() >= params.copies[number].first_block + params.copies[number].blocks) ++number;
   const ChannelsLastCopy& copy = params.copies[number];
-  const Tile tile(copy, block_x() - copy.first_block);
-  const bool goes_out = tile.image < copy.out_images;
-  if (goes_out) {
-    read_channels(tile, params.beta, shared);
+  const u32 first = (block_x() - copy.first_block) * TILES;
+  const u32 end = first + TILES < copy.tiles ? first + TILES : copy.tiles;
+#pragma unroll 1
+  for (u32 i = first; i < end; ++i) {
+    const Tile tile(copy, i);
+    if (tile.image >= copy.out_images) continue;
+    bits_t* const memory = shared + (i - first) * (SHARED_UNITS * VECTOR);
+    read_channels(tile, params.beta, memory);
     block_barrier();
-    write_rows(tile, shared);
+    write_rows(tile, memory);
   }
-  if (tile.image >= copy.in_images || (copy.in_with_beta != 0 && params.beta == 0)) return;
-  if (goes_out) block_barrier();
-  if (copy.walk == WALK_PICKED)
-    read_picked(tile, shared);
-  else
-    read_rows(tile, shared);
-  block_barrier();
-  write_channels(tile, shared);
+  if (copy.in_images == 0 || (copy.in_with_beta != 0 && params.beta == 0)) return;
+  if (copy.out_images > 0) block_barrier();
+#pragma unroll 1
+  for (u32 i = first; i < end; ++i) {
+    const Tile tile(copy, i);
+    bits_t* const memory = shared + (i - first) * (SHARED_UNITS * VECTOR);
+    if (tile.image < copy.in_images) {
+      if (copy.walk == WALK_PICKED)
+        read_picked(tile, memory);
+      else
+        read_rows(tile, memory);
+    }
+    async_commit();
+  }
+#pragma unroll 1
+  for (u32 i = first; i < end; ++i) {
+    if (i + 1 < end)
+      async_wait<1>();
+    else
+      async_wait<0>();
+    block_barrier();
+    const Tile tile(copy, i);
+    if (tile.image < copy.in_images)
+      write_channels(tile, shared + (i - first) * (SHARED_UNITS * VECTOR));
+  }
 }

@@ -27,6 +27,7 @@ struct ChannelsLastCopy {
   unsigned plane_width, plane_height;    // of the caller's, unless alike
   unsigned picked_width, picked_height;  // of the copy
   unsigned stride[3];                    // depth, height, width
+  unsigned tiles;                        // of all images
 };
 
 struct ChannelsLastParams {
@@ -34,5 +35,7 @@ struct ChannelsLastParams {
   ChannelsLastCopy copies[most];  // those there are, in the order of their blocks
   double beta;                    // 0: what results held is not read
 };
+
+enum : int { CHANNELS_LAST_TILES = 2 };  // of a block
 
 static_assert(sizeof(ChannelsLastCopy) == 128, "host and device must agree");

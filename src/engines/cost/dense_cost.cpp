@@ -58,8 +58,9 @@ double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
                              work.pixels * own_line_clocks + work.rows * filter_line_clocks);
   // Of 7 layers in NCHW, on an H200.
   constexpr double half_lines_share = 1.7;
-  // By threads, by count: two accesses of a warp for each, and no other tile meanwhile.
-  constexpr double access_clocks = 4;
+  // By threads: two accesses of a warp for each, and no other tile meanwhile. Single elements that
+  // lie apart, as those of a phase do, were seen to take three times as long.
+  const double access_clocks = work.phases.size() > 1 ? 13 : 4;
   const double by_threads =
       work.store_bytes > 0 ? slab * 2 / work.store_bytes / 32 * 2 * access_clocks : 0;
   const double results = (slab_clocks * (work.half_lines ? half_lines_share : 1) + by_threads) *
@@ -124,11 +125,11 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   // f32 in shared memory, by pixel: its way in, x read and turned, dy read by lanes, and x by each
   // 64 filters' products.
   const double shared =
-      work.element == 4
+      work.turned
           ? work.step_pixels * 4.0 / shared_bytes *
                 (work.filters * 2 + work.columns * (products + 2 + work.filters / 64.0 * products))
           : 0;
-  const double askers = work.element == 4 ? 2 : 1;
+  const double askers = work.turned ? 2 : 1;
   const double step =
       std::max(
           {sums * work.step_pixels / products_a_clock * size * products * fitted.step_share,

@@ -37,8 +37,9 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 // A filter gradient: blocks of `steps` stages each.
 struct DenseWgradWork {
   int filters = 0, columns = 0, step_pixels = 0;
-  int element = 2;     // bytes; f32 is turned in shared memory
-  bool split = false;  // f32 in three products
+  int element = 2;      // bytes
+  bool turned = false;  // in shared memory, as f32 with channels last
+  bool split = false;   // f32 in three products
   double blocks = 0, steps = 0;
   int cluster = 1;          // blocks that add up their sums in shared memory
   double groups = 1;        // of clusters, whose sums a second step adds up

@@ -194,7 +194,7 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const Convol
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
-  return behind_turned_filter(std::move(out), asked, device);
+  return behind_turned_filter(std::move(out), asked);
 }
 
 }  // namespace kiln

@@ -7,7 +7,6 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
-#include "engines/conv/dense/picked_pixels.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -97,12 +96,7 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
 
 // A tile with more of either side than there is computes what nobody needs. Of groups, no tile
 // reaches into the next one; those of few rows are for them alone.
-bool suits(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
-           bool planar) {
-  // With classes of channels the filter goes through registers, which only the left operand can.
-  if (planar && tile.pixels_left && !filter_by_channels(gather) &&
-      planar_classes(problem, gather) > 1)
-    return false;
+bool suits(const DenseTile& tile, const Gather& gather) {
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
 }
@@ -155,29 +149,25 @@ std::span<const DenseTile> DenseWgmmaEngine::tiles() const {
 std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem =
-      planar_ ? with_picked_pixels(asked) : with_turned_filter(asked);
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   if (std::string reason = planar_ ? planar_refusal(problem, gather, device)
                                    : dense_refusal(problem, gather, device);
       !reason.empty())
     return Refusal{std::move(reason)};
   constexpr int least_stages = 3;
-  if (planar_ ? picks_pixels(asked) : turns_filter(asked))
-    if (std::string reason = planar_ ? picked_pixels_refusal(asked) : turned_filter_refusal(asked);
-        !reason.empty())
+  if (turns_filter(asked))
+    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
       return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
     if (const DenseTile& tile = tiles()[i];
-        suits(tile, problem, gather, planar_) &&
-        lay(tile, problem, gather, planar_).stages >= least_stages)
+        suits(tile, gather) && lay(tile, problem, gather, planar_).stages >= least_stages)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {
-    candidate.seconds +=
-        planar_ ? picked_pixels_seconds(asked, device) : turned_filter_seconds(asked, device);
-    candidate.workspace = planar_ ? picked_pixels_bytes(asked) : turned_filter_bytes(asked);
+    candidate.seconds += turned_filter_seconds(asked, device);
+    candidate.workspace = turned_filter_bytes(asked);
   }
   if (candidates.empty())
     return Refusal{cat(gather.rows, " output channels a group; expected a multiple of 16, so that ",
@@ -193,8 +183,7 @@ Proposal DenseWgmmaEngine::make(const Problem& any, const DeviceDescription& dev
 
 Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProblem& asked,
                                    const DeviceDescription& device) const {
-  const ConvolutionProblem problem =
-      planar_ ? with_picked_pixels(asked) : with_turned_filter(asked);
+  const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
   const Layout layout = lay(tile, problem, gather, planar_);
   const std::int64_t images = images_of(tile, gather, planar_);
@@ -230,9 +219,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
       "PLANAR: of an image, or of IMAGES");
   add("PIXELS_LEFT", tile.pixels_left);
   add("PLANAR", planar_, "pixels of a channel lie side by side");
-  const std::int64_t classes = planar_ ? planar_classes(problem, gather) : 1;
   add("IMAGES", images, "PLANAR: of a tile");
-  add("CLASSES", classes, "PLANAR: of channels");
   add("STORE_PIXELS", planar_ ? 0 : dense_store_pixels(problem, gather),
       "side by side, that a thread stores at a time");
   add("SLAB_PIXEL_LINE", std::int64_t{tile.line_pixels(size_of(problem.type()))},
@@ -252,8 +239,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
   add("OUT_IN_LINE", line, "all pixels of the output are equally far apart");
   add("Z_IN_LINE", problem.epilogue.residual && in_line(problem.z_strides, pixels));
-  add("MAPS", planar_ ? classes * (problem.epilogue.residual ? 3 : 2) + 1
-                      : dense_map_count(problem, gather));
+  add("MAPS", planar_ ? (problem.epilogue.residual ? 4 : 3) : dense_map_count(problem, gather));
   add_dense_promotion(spec.constants,
                       gather.most_taps() * ceil_div(gather.channels, layout.lines.channels),
                       layout.lines.channels);
@@ -285,8 +271,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
-  return planar_ ? behind_picked_pixels(std::move(out), asked, device)
-                 : behind_turned_filter(std::move(out), asked, device);
+  return behind_turned_filter(std::move(out), asked);
 }
 
 }  // namespace kiln

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/dense/planar.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 
@@ -65,9 +64,6 @@ class DenseNchwWgmmaEngine final : public DenseWgmmaEngine {
  public:
   DenseNchwWgmmaEngine() : DenseWgmmaEngine(true) {}
   const char* name() const override { return "dense_nchw_wgmma"; }
-  std::string only_by_name(const Problem& problem) const override {
-    return planar_only_by_name(problem);
-  }
 };
 
 }  // namespace kiln

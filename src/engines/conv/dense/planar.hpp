@@ -14,17 +14,9 @@ namespace kiln {
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            const DeviceDescription& device);
 
-// Strides of maps are multiples of 16 bytes: of so many channels, 1, 2, 4 or 8, all tensors' are.
-// Channels are equal modulo that to those with which they share a map. Of one that is not refused.
-std::int64_t planar_classes(const ConvolutionProblem& problem, const Gather& gather);
-
 // The same of a filter gradient, of which `gather` is the forward pass.
 std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device);
-
-// Why the choice passes over the engines of these files for a problem that they take
-// (Engine::only_by_name).
-std::string planar_only_by_name(const Problem& problem);
 
 // As dense_lines(), of the filter; space has one dimension here.
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
@@ -46,7 +38,7 @@ std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, cons
 std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather);
 TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather);
 
-// Those of x, a class each, then those of dy: lines of 64 pixels of so many channels and filters.
+// Those of x and of dy: lines of 128 bytes of pixels of so many channels and filters.
 std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,
                                              const Gather& gather, std::int64_t channels,
                                              std::int64_t filters);

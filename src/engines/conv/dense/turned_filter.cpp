@@ -1,40 +1,44 @@
 #include "engines/conv/dense/turned_filter.hpp"
 
-#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "core/text.hpp"
 #include "engines/choice.hpp"
-#include "engines/conv/dense/staged_operand.hpp"
-#include "engines/cost/chips.hpp"
+#include "engines/conv/relaid/copies.hpp"
 
 namespace kiln {
 namespace {
 
-// From tap to tap, where all are equally far apart; 0 where they are not.
-std::int64_t tap_stride(const ConvolutionProblem& problem) {
-  std::int64_t first = 0, next = 0;
-  for (const int i : {2, 1, 0}) {
-    const std::int64_t stride = problem.w_strides[2 + i];
-    if (problem.filter[i] == 1) continue;
-    if (first == 0) first = next = stride;
-    if (stride != next) return 0;
-    next = stride * problem.filter[i];
-  }
-  return std::max<std::int64_t>(first, 1);  // of one tap
+// As of one image of as many channels as there are filters, whose pixels are a filter's elements.
+RelaidTensor filter_tensor(const ConvolutionProblem& problem) {
+  constexpr std::uint8_t w = 0;  // among the operands of a data gradient
+  RelaidTensor tensor;
+  tensor.operand = w;
+  tensor.type = problem.type();
+  tensor.images = 1;
+  tensor.channels = problem.out_channels;
+  tensor.channel_stride = problem.w_strides[0];
+  tensor.plane = tensor.copied = {1, problem.taps(), problem.group_in()};
+  tensor.span =
+      (problem.out_channels - 1) * problem.w_strides[0] + problem.taps() * problem.group_in();
+  return tensor;
 }
 
-// {1, filters, taps, channels of a group} in the type of w.
-Tensor filter_tensor(const ConvolutionProblem& problem, std::int64_t filter, std::int64_t tap,
-                     std::int64_t channel) {
-  Tensor tensor;
-  tensor.type = problem.type();
-  tensor.rank = 4;
-  tensor.dims = {1, problem.out_channels, problem.taps(), problem.group_in()};
-  tensor.strides = {1, filter, tap, channel};
-  tensor.strides[0] = 1;
-  for (int i = 1; i < 4; ++i) tensor.strides[0] += (tensor.dims[i] - 1) * tensor.strides[i];
-  return tensor;
+// Whether the elements of a filter lie side by side, channels innermost.
+bool is_line(const ConvolutionProblem& problem) {
+  if (problem.group_in() > 1 && problem.w_strides[1] != 1) return false;
+  std::int64_t next = problem.group_in();
+  for (const int i : {2, 1, 0}) {
+    if (problem.filter[i] > 1 && problem.w_strides[2 + i] != next) return false;
+    next *= problem.filter[i];
+  }
+  return true;
+}
+
+std::array<RelaidMove, 1> moves_of(const RelaidTensor& filter) {
+  return {RelaidMove{.tensor = &filter, .in_images = 1}};
 }
 
 }  // namespace
@@ -45,8 +49,8 @@ bool turns_filter(const ConvolutionProblem& problem) {
 }
 
 std::string turned_filter_refusal(const ConvolutionProblem& problem) {
-  if (problem.w_strides[1] != 1 || tap_stride(problem) == 0)
-    return "in w neither channels nor filters are contiguous, with taps equally far apart";
+  if (!is_line(problem))
+    return "in w neither filters are contiguous nor all elements of a filter, channels innermost";
   if (const std::size_t bytes = turned_filter_bytes(problem); bytes > most_workspace)
     return cat("the turned filter has ", bytes, " bytes; expected at most the largest workspace, ",
                most_workspace);
@@ -54,37 +58,36 @@ std::string turned_filter_refusal(const ConvolutionProblem& problem) {
 }
 
 std::size_t turned_filter_bytes(const ConvolutionProblem& problem) {
-  if (!turns_filter(problem)) return 0;
-  return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
-         size_of(problem.type());
+  return turns_filter(problem) ? filter_tensor(problem).image_bytes() : 0;
 }
 
 double turned_filter_seconds(const ConvolutionProblem& problem, const DeviceDescription& device) {
   if (!turns_filter(problem)) return 0;
-  return clocks_to_seconds(0, 2 * static_cast<double>(turned_filter_bytes(problem)), device);
+  return copies_seconds(moves_of(filter_tensor(problem)), device);
 }
 
 ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem) {
   if (!turns_filter(problem)) return problem;
   ConvolutionProblem turned = problem;
-  std::int64_t next = problem.out_channels;
   turned.w_strides[0] = 1;
+  turned.w_strides[1] = problem.group_in() > 1 ? problem.out_channels : 0;
+  std::int64_t next = problem.out_channels * problem.group_in();
   for (const int i : {2, 1, 0}) {
     turned.w_strides[2 + i] = problem.filter[i] == 1 ? 0 : next;
     next *= problem.filter[i];
   }
-  turned.w_strides[1] = next;
   return turned;
 }
 
-Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem,
-                              const DeviceDescription& device) {
-  if (!turns_filter(problem)) return second;
-  const ConvolutionProblem turned = with_turned_filter(problem);
-  return behind_staging(std::move(second), problem,
-                        {"w", filter_tensor(problem, problem.w_strides[0], tap_stride(problem), 1),
-                         filter_tensor(problem, 1, problem.out_channels, turned.w_strides[1])},
-                        device);
+Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem) {
+  if (!turns_filter(problem) || second.launch.empty) return second;
+  const RelaidTensor filter = filter_tensor(problem);
+  RelaidPlaces places;
+  places.operands.resize(operands_of(problem).size());
+  places.operands[filter.operand].in_workspace = true;
+  std::vector<Step> steps{copies_step(moves_of(filter), second.kernel.engine, second.kernel.tile)};
+  append_relaid(steps, std::move(second), places);
+  return proposal_of(std::move(steps), filter.image_bytes());
 }
 
 }  // namespace kiln

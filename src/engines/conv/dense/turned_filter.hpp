@@ -25,7 +25,6 @@ double turned_filter_seconds(const ConvolutionProblem& problem, const DeviceDesc
 ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem);
 
 // What the second step proposes, behind the first one; itself if there is none.
-Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem,
-                              const DeviceDescription& device);
+Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem);
 
 }  // namespace kiln

@@ -37,6 +37,17 @@ constexpr WgradDenseTile planar_tiles[] = {
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .planar = true},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .planar = true},
 };
+constexpr WgradDenseTile planar_single_tiles[] = {
+    {.consumers = 2, .left = 1, .right = 256, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 2, .left = 2, .right = 128, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 2, .left = 1, .right = 192, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 2, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 2, .left = 2, .right = 64, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 2, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 1, .left = 1, .right = 256, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 1, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .planar = true},
+    {.consumers = 1, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .planar = true},
+};
 // The more filters a tile has, the less of x is turned for each.
 constexpr WgradDenseTile single_tiles[] = {
     {.consumers = 2, .left = 2, .right = 128, .step_pixels = 32, .element = 4},
@@ -89,6 +100,7 @@ std::string describe(const WgradDenseTile& tile) {
 }
 
 std::span<const WgradDenseTile> wgrad_dense_tiles(std::size_t element, bool planar, bool split) {
+  if (planar && element == 4) return planar_single_tiles;
   if (planar) return planar_tiles;
   if (split) return split_tiles;
   if (element == 4) return single_tiles;

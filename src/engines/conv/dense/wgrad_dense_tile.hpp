@@ -20,7 +20,7 @@ struct WgradDenseTile {
   // a tile's, or a part's of it.
   int slabs = 0;
 
-  bool turns() const { return element == 4; }
+  bool turns() const { return element == 4 && !planar; }
   int filters() const { return consumers * left * 64; }
   int threads() const { return 128 * (helpers + consumers); }
   int quads() const { return left * right / 8; }        // of a thread's sums

@@ -9,7 +9,6 @@
 #include "core/text.hpp"
 #include "engines/choice.hpp"
 #include "engines/conv/dense/geometry.hpp"
-#include "engines/conv/dense/picked_pixels.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -145,6 +144,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.columns = tile.right;
   work.step_pixels = tile.step_pixels;
   work.element = tile.element;
+  work.turned = tile.turns();
   work.split = tile.split;
   work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
   work.steps = static_cast<double>(
@@ -237,10 +237,8 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("DW_STRIDE_T", gather.w_tap[0]);
   add("DW_STRIDE_R", gather.w_tap[1]);
   add("DW_STRIDE_S", gather.w_tap[2]);
-  const std::int64_t classes = tile.planar ? planar_classes(problem, gather) : 1;
-  add("DW_PAIRS", classes == 1 && in_pairs(gather), "two channels are one access");
+  add("DW_PAIRS", in_pairs(gather), "two channels are one access");
   add("PLANAR", tile.planar, "pixels of a channel lie side by side");
-  add("CLASSES", classes, "PLANAR: of channels");
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands of 64 filters of each");
   add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns");
@@ -268,17 +266,12 @@ bool WgradDenseWgmmaEngine::takes(const WgradDenseTile& tile,
 // Kernel 2 i is tile i's in one step, 2 i + 1 in two.
 std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
-  const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem = planar_ ? with_picked_pixels(asked) : asked;
-  const std::size_t picked = planar_ ? picked_pixels_bytes(asked) : 0;
+  const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   if (std::string reason = planar_ ? planar_wgrad_refusal(problem, gather, device)
                                    : refusal(problem, gather, device);
       !reason.empty())
     return Refusal{std::move(reason)};
-  if (picked > 0)
-    if (std::string reason = picked_pixels_refusal(asked); !reason.empty())
-      return Refusal{std::move(reason)};
   std::vector<Candidate> candidates;
   const std::span<const WgradDenseTile> all = tiles(problem);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -288,16 +281,14 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
       candidate.parts = parts.cluster;
-      candidate.seconds = seconds(tile, problem, parts, device) +
-                          (planar_ ? picked_pixels_seconds(asked, device) : 0);
-      candidate.workspace =
-          parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : picked;
+      candidate.seconds = seconds(tile, problem, parts, device);
+      candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
       candidates.push_back(std::move(candidate));
     };
     for (const int cluster : clusters) {
       if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
       add({cluster, 1});
-      if (picked > 0 || tile.persistent()) continue;  // the workspace is taken, or of no use
+      if (tile.persistent()) continue;  // workspace is of no use
       const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
       if (groups > 1) add({cluster, groups});
     }
@@ -310,9 +301,6 @@ Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription
   const auto& problem = std::get<ConvolutionProblem>(any);
   const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
-  if (planar_ && picks_pixels(problem))
-    return behind_picked_pixels(
-        propose(tile, with_picked_pixels(problem), device, candidate.parts, 1), problem, device);
   return propose(tile, problem, device, candidate.parts,
                  partial ? groups_of(tile, problem, candidate.parts, device) : 1);
 }

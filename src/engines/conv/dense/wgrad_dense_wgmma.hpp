@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/wgrad_dense_tile.hpp"
 #include "engines/engine.hpp"
 
@@ -49,9 +48,6 @@ class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
  public:
   WgradDenseNchwWgmmaEngine() : WgradDenseWgmmaEngine(true) {}
   const char* name() const override { return "wgrad_dense_nchw_wgmma"; }
-  std::string only_by_name(const Problem& problem) const override {
-    return planar_only_by_name(problem);
-  }
 };
 
 // The first step of a proposal of two then adds to what that of another one of the same tile,

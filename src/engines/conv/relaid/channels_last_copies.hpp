@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include "engines/engine.hpp"
 

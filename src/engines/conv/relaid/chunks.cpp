@@ -1,7 +1,6 @@
 #include "engines/conv/relaid/chunks.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/integer.hpp"
@@ -77,15 +76,6 @@ RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
                                             static_cast<std::int64_t>(size_of(tensor.type));
   places.workspace = static_cast<std::int64_t>(layout.workspace);
   return places;
-}
-
-Proposal proposal_of(std::vector<Step> steps, std::size_t workspace) {
-  Proposal proposal;
-  static_cast<Step&>(proposal) = std::move(steps.front());
-  proposal.then.assign(std::make_move_iterator(steps.begin() + 1),
-                       std::make_move_iterator(steps.end()));
-  proposal.workspace = workspace;
-  return proposal;
 }
 
 }  // namespace kiln

@@ -45,6 +45,4 @@ std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t b
 RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
                        std::int64_t number);
 
-Proposal proposal_of(std::vector<Step> steps, std::size_t workspace);
-
 }  // namespace kiln

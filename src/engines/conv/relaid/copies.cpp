@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "conv/relaid/channels_last_copies_params.h"
@@ -12,7 +13,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::uint32_t threads = 256, shared_bytes = 16 * 1024;
+constexpr std::uint32_t threads = 256, shared_bytes = CHANNELS_LAST_TILES * 16 * 1024;
 constexpr std::int64_t tile_bytes = 8192;
 constexpr int least_tile_log = 4, most_tile_log = 9;
 
@@ -49,8 +50,9 @@ ChannelsLastCopy copy_of(const RelaidMove& move) {
   copy.tile_log = number(tile_log(copy.pixels, tensor.channels, tile));
   copy.pixel_tiles = number(ceil_div(std::int64_t{copy.pixels}, std::int64_t{1} << copy.tile_log));
   copy.channel_tiles = number(ceil_div(tensor.channels, tile >> copy.tile_log));
-  copy.blocks =
+  copy.tiles =
       copy.pixel_tiles * copy.channel_tiles * number(std::max(move.out_images, move.in_images));
+  copy.blocks = number(ceil_div(std::int64_t{copy.tiles}, std::int64_t{CHANNELS_LAST_TILES}));
   copy.plane_width = number(tensor.plane[2]);
   copy.plane_height = number(tensor.plane[1]);
   copy.picked_width = number(tensor.copied[2]);
@@ -117,7 +119,7 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
 
 double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device) {
   // The caller's side is memory, at most of that rate; the copy is in the L2 cache.
-  constexpr double memory_share = 0.8, cache_share = 1.3, ramp = 1e-6;
+  constexpr double memory_share = 0.65, cache_share = 1.3, ramp = 1.5e-6;
   double memory = 0, copies = 0;
   for (const RelaidMove& move : moves) {
     const RelaidTensor& tensor = *move.tensor;
@@ -184,6 +186,15 @@ void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value) {
     std::erase_if(launch.patches,
                   [&](const LaunchSpec::Patch& patch) { return patch.hole == hole; });
   }
+}
+
+Proposal proposal_of(std::vector<Step> steps, std::size_t workspace) {
+  Proposal proposal;
+  static_cast<Step&>(proposal) = std::move(steps.front());
+  proposal.then.assign(std::make_move_iterator(steps.begin() + 1),
+                       std::make_move_iterator(steps.end()));
+  proposal.workspace = workspace;
+  return proposal;
 }
 
 }  // namespace kiln

@@ -67,4 +67,7 @@ void append_relaid(std::vector<Step>& steps, Proposal proposal, const RelaidPlac
 // What it scales with, instead of what an execution says.
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value);
 
+// At least one step, with so many bytes of workspace.
+Proposal proposal_of(std::vector<Step> steps, std::size_t workspace);
+
 }  // namespace kiln

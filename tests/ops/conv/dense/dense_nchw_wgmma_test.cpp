@@ -22,12 +22,6 @@ ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16,
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
-// What the engine takes and no GPU runs yet.
-bool left_out_here(const OperationCase& item) {
-  return device()->description().kind == KILN_DEVICE_CUDA &&
-         !engine.only_by_name(item.problem).empty();
-}
-
 void check_tile(const DenseTile& tile, const OperationCase& item, const HostTensor& want) {
   const Proposal proposal =
       engine.propose(tile, std::get<ConvolutionProblem>(item.problem), device()->description());
@@ -37,7 +31,6 @@ void check_tile(const DenseTile& tile, const OperationCase& item, const HostTens
 
 // By some of the tiles that the engine has for it, which take turns.
 void check(const OperationCase& item, std::size_t turn, std::size_t most = 3) {
-  if (left_out_here(item)) return;
   const auto answer = engine.candidates(item.problem, device()->description());
   const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
   BOOST_TEST_REQUIRE((candidates != nullptr),
@@ -85,56 +78,6 @@ BOOST_AUTO_TEST_CASE(planes) {
     }
 }
 
-// Planes of which every second, fourth or eighth one begins at a multiple of 16 bytes; a tile of
-// filters that end within a class, one of fewer than there are classes.
-BOOST_AUTO_TEST_CASE(planes_that_begin_anywhere) {
-  if (!has_warpgroups()) return;
-  std::size_t turn = 0;
-  for (const char* line : {"mb2ic72ih14oc136kh1", "mb5ic136ih7oc80kh1", "mb3ic64ih5iw10oc72kh1",
-                           "mb3ic8ih13oc40kh1", "mb2ic24ih17iw19oc8kh1", "mb9ic16ih3iw5oc24kh1",
-                           "mb2ic40iw37oc72kw1", "g2mb2ic128ih7oc128kh1"})
-    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
-      OperationCase item = integers_of(nchw(line, turn % 2 == 0 ? bf16 : f16, pass));
-      if (turn % 4 > 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
-      check(item, turn++);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(every_tile_of_classes) {
-  if (!has_warpgroups()) return;
-  kiln_test::ShareOfCases share = share_of_cases();
-  for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
-    for (const char* line : {"mb2ic72ih14iw18oc136kh1", "mb3ic72ih7oc136kh1"}) {
-      const OperationCase item = integers_of(nchw(line, f16, pass));
-      if (left_out_here(item)) continue;
-      const auto answer = engine.candidates(item.problem, device()->description());
-      const HostTensor want = item.expected();
-      for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
-        const DenseTile& tile = engine.tiles()[static_cast<std::size_t>(candidate.kernel)];
-        if (share.takes(describe(tile), pass, line)) check_tile(tile, item, want);
-      }
-    }
-}
-
-// What a stride leaves of x is copied first, in one dimension of space or three, too.
-BOOST_AUTO_TEST_CASE(strides) {
-  if (!has_warpgroups()) return;
-  std::size_t turn = 0;
-  for (const char* line :
-       {"mb2ic72ih16oc136kh1sh2", "mb3ic64ih13iw14oc72kh1sh2", "mb2ic24ih9iw16oc40kh1sh3sw1",
-        "mb2ic40iw37oc72kw1sw3", "mb2ic16id5ih6iw7oc24kd1kh1kw1sd2sh2sw2"}) {
-    OperationCase item = integers_of(nchw(line, turn % 2 == 0 ? bf16 : f16));
-    if (turn % 2 == 1) {
-      item.scalars = {.alpha = -2, .beta = 3};
-      item.fill_integers(7, 2);
-    }
-    check(item, turn++);
-  }
-}
-
 BOOST_AUTO_TEST_CASE(groups) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -151,8 +94,7 @@ BOOST_AUTO_TEST_CASE(epilogue) {
   std::size_t turn = 0;
   for (const Arithmetic& arithmetic : {f16, bf16}) {
     OperationCase fused(
-        fused_in(arithmetic.type == KILN_DATA_HALF ? "mb2ic24ih14iw12oc72kh1" : "mb3ic24ih7oc72kh1",
-                 arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
+        fused_in("mb2ic24ih14iw12oc72kh1", arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
     fused.scalars = {.alpha = 2, .beta = -1};
     fused.fill_integers(5, 2);
     for (int i = 0; i < 4; ++i) check(fused, turn++);
@@ -174,10 +116,8 @@ BOOST_AUTO_TEST_CASE(long_sums) {
 // What is not a number goes where it is read, and nowhere else.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
-  for (const char* line :
-       {"mb3ic24ih6iw12oc24kh1", "mb3ic24ih6iw8oc24kh1", "mb3ic24ih6iw9oc24kh1"}) {
+  for (const char* line : {"mb3ic24ih6iw12oc24kh1", "mb3ic24ih6iw8oc24kh1"}) {
     OperationCase item = integers_of(nchw(line), 5);
-    if (left_out_here(item)) continue;
     item["x"].at(20) = std::nan("");
     item["x"].at(800) = std::numeric_limits<double>::infinity();
     item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
@@ -205,22 +145,13 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1", {KILN_DATA_FLOAT, KILN_MATH_TF32})) ==
              "the data type is f32; this engine takes f16 and bf16");
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1")) == "the filter has 9 taps; expected one");
-  BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1sh2")) == "");
-  BOOST_TEST(reason(nchw("mb64ic256ih56oc64kh1sh2")) ==
-             "the pixels that a stride leaves have 25690112 bytes; expected at most the largest "
-             "workspace, 16777216");
   for (const ConvolutionProblem& problem :
        {nchw("mb4ic32ih28oc64kh1ph1"), nchw("mb4ic32ih28oc64kh1sh2", f16, ConvolutionPass::dgrad)})
     BOOST_TEST(reason(problem) ==
                "padding or, of a data gradient, a stride, so that pixels of the "
                "output are not those of the input");
-  BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1")) == "");
-  BOOST_TEST(reason(nchw("mb4ic32ih7oc12kh1")) ==
-             "in y an image begins 588 elements after the one before; expected a multiple of 8");
-  BOOST_TEST(
-      reason(nchw("g2mb4ic64ih7oc128kh1")) ==
-      "32 input channels a group, of planes that begin at no multiples of 16 bytes; expected "
-      "a multiple of 64");
+  BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1")) ==
+             "in x a channel begins 196 elements after the one before; expected a multiple of 8");
   BOOST_TEST(reason(nchw("mb4ic36ih28oc64kh1")) ==
              "in w neither channels nor filters are contiguous, in multiples of 16 bytes");
   BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh1", f16, KILN_TENSOR_NHWC)) ==
