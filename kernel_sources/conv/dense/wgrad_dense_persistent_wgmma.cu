@@ -57,8 +57,8 @@ KILN_KERNEL(wgrad_dense_persistent_wgmma, THREADS, 1, PersistentParams, params) 
   PersistentBarriers& barriers = *shared_array<PersistentBarriers, 1>(OWN_BARRIERS_AT);
   if (thread_x() == 0) {
     barriers.init();
-    prefetch_map(params.read.x[0]);
-    prefetch_map(params.read.dy[0]);
+    prefetch_map(params.read.x);
+    prefetch_map(params.read.dy);
     prefetch_map(params.dw);
   }
   block_barrier();

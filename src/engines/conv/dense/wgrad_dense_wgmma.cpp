@@ -114,8 +114,9 @@ bool in_pairs(const Gather& gather) {
 struct Parts {
   int cluster, groups;
 };
-// Whether a persistent tile's results can leave by the copy engine: by a map of dw.
+// Whether a persistent tile's results can leave by the copy engine: as 16 bits, by a map of dw.
 bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
+  if (problem.result_type() != problem.type() || gather.w_channel != 1) return false;
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t vector = dense_vector(problem.type());
   const auto whole = [&](std::int64_t stride) { return stride > 0 && stride % vector == 0; };
