@@ -345,8 +345,6 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("LOWER_D", places.lower[2], "the lowest tap of the first pixel");
   add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);
-  add("X_STRIDE_CHANNEL", gather.source_strides[1]);
-  add("DY_STRIDE_CHANNEL", gather.out_strides[1]);
   const bool planar_dy = !tile.planar && dy_planar(problem);
   add("DY_PLANAR", planar_dy, "dy has its channels first, and x last");
   add("DY_IN_LINE", line, "all pixels of dy are equally far apart");
