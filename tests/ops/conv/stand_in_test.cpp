@@ -240,6 +240,8 @@ BOOST_AUTO_TEST_CASE(one_kernel_at_once) {
 BOOST_AUTO_TEST_CASE(kernels_ahead) {
   const DeviceDescription target = known_architecture("h100");
   const std::vector<KernelSpec> kernels = stand_in_kernels(target);
+  for (const KernelSpec& kernel : stand_in_kernels(known_architecture("a100")))
+    BOOST_TEST(!kernel.clustered, kernel.engine << ": that chip has no clusters");
   BOOST_TEST(kernels.size() > 60);
   BOOST_TEST(kernels.size() < 300);
   for (const Arithmetic& arithmetic : with_f64)

@@ -121,7 +121,7 @@ bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate&
   });
 }
 
-bool StandInDenseEngine::generalize(Proposal& proposal) const {
+bool StandInDenseEngine::generalize(Proposal& proposal, const DeviceDescription&) const {
   pad_dense_phases(proposal);
   KernelSpec& kernel = proposal.kernel;
   if (constant<std::int64_t>(kernel, "PHASES") > 1) set_constant(kernel, "MAY_LACK_TAPS", true);
@@ -148,8 +148,9 @@ bool StandInWgradDenseEngine::has(const ConvolutionProblem& problem,
   });
 }
 
-bool StandInWgradDenseEngine::generalize(Proposal& proposal) const {
-  proposal.kernel.clustered = true;
+bool StandInWgradDenseEngine::generalize(Proposal& proposal,
+                                         const DeviceDescription& device) const {
+  proposal.kernel.clustered = device.largest_cluster > 1;
   return make_late(proposal, treat_wgrad);
 }
 

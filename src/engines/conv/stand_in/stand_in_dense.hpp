@@ -15,7 +15,7 @@ class StandInDenseEngine final : public StandInEngine {
   const Engine& exact() const override { return dense_; }
   std::string refusal(const ConvolutionProblem& problem) const override;
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   DenseNhwcWgmmaEngine dense_;
 };
@@ -28,7 +28,7 @@ class StandInWgradDenseEngine final : public StandInEngine {
   const Engine& exact() const override { return dense_; }
   std::string refusal(const ConvolutionProblem& problem) const override;
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   WgradDenseNhwcWgmmaEngine dense_;
 };

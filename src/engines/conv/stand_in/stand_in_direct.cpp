@@ -19,12 +19,12 @@ std::string StandInDirectEngine::refusal(const ConvolutionProblem& problem) cons
   return phase_refusal(problem);
 }
 
-bool StandInDirectEngine::generalize(Proposal& proposal) const {
+bool StandInDirectEngine::generalize(Proposal& proposal, const DeviceDescription&) const {
   pad_phases(proposal.kernel);
   return make_late(proposal, treat);
 }
 
-bool StandInWgradDirectEngine::generalize(Proposal& proposal) const {
+bool StandInWgradDirectEngine::generalize(Proposal& proposal, const DeviceDescription&) const {
   return make_late(proposal, treat);
 }
 

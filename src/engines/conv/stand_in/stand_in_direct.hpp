@@ -14,7 +14,7 @@ class StandInDirectEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return direct_; }
   std::string refusal(const ConvolutionProblem& problem) const override;
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   DirectEngine direct_;
 };
@@ -26,7 +26,7 @@ class StandInWgradDirectEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return direct_; }
   std::string refusal(const ConvolutionProblem&) const override { return ""; }
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   WgradDirectEngine direct_;
 };

@@ -29,7 +29,8 @@ std::variant<std::vector<Candidate>, Refusal> StandInEngine::candidates(
   if (all->empty()) return Refusal{"none of its tiles suits the problem"};
   // Whether sizes fit shows in any of them.
   Proposal first = exact().make(any, device, all->front());
-  if (!generalize(first)) return Refusal{"a size that kernels for every shape take in 32 bits"};
+  if (!generalize(first, device))
+    return Refusal{"a size that kernels for every shape take in 32 bits"};
   return answer;
 }
 
@@ -38,7 +39,7 @@ Proposal StandInEngine::make(const Problem& problem, const DeviceDescription& de
   Proposal proposal = exact().make(problem, device, std::move(candidate));
   proposal.kernel.engine = name();
   for (Step& step : proposal.then) step.kernel.engine = name();
-  if (!generalize(proposal))
+  if (!generalize(proposal, device))
     fail(KILN_STATUS_INTERNAL_ERROR, name(), " has a size that its kernels take in 32 bits");
   return proposal;
 }

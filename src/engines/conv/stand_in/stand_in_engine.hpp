@@ -33,7 +33,7 @@ class StandInEngine : public Engine {
   // Whether one of the other engine's candidates is among these.
   virtual bool has(const ConvolutionProblem&, const Candidate&) const { return true; }
   // Makes the other engine's proposal one for every shape. False if a size does not fit.
-  virtual bool generalize(Proposal& proposal) const = 0;
+  virtual bool generalize(Proposal& proposal, const DeviceDescription& device) const = 0;
 };
 
 // A constant of a kernel that has it.

@@ -46,11 +46,11 @@ bool StandInGemmEngine::has(const ConvolutionProblem& problem, const Candidate& 
 
 // Every shape is walked as those of several phases are: image by image, by the taps that some of a
 // tile's pixels have inside the source.
-bool StandInGemmEngine::generalize(Proposal& proposal) const {
+bool StandInGemmEngine::generalize(Proposal& proposal, const DeviceDescription& device) const {
   KernelSpec& kernel = proposal.kernel;
   pad_phases(kernel);
   pad_everywhere(kernel);
-  kernel.clustered = true;
+  kernel.clustered = device.largest_cluster > 1;
   for (const char* const name : {"FIXED", "WHOLE_K_TILES", "IMAGES_INNER", "FILTER_K_LINEAR"})
     set_constant(kernel, name, false);
   if (!constant<bool>(kernel, "LINES_ALONG_M")) set_constant(kernel, "OUTPUT_VECTOR", false);
@@ -70,9 +70,9 @@ bool StandInWgradGemmEngine::has(const ConvolutionProblem& problem,
   return is_kept(mma_tiles(problem, usual_reduction(problem)), candidate);
 }
 
-bool StandInWgradGemmEngine::generalize(Proposal& proposal) const {
+bool StandInWgradGemmEngine::generalize(Proposal& proposal, const DeviceDescription& device) const {
   pad_everywhere(proposal.kernel);
-  proposal.kernel.clustered = true;
+  proposal.kernel.clustered = device.largest_cluster > 1;
   // Masks would take a division by the distance of taps for each pixel.
   set_constant(proposal.kernel, "TAP_MASK", false);
   return make_late(proposal, treat);

@@ -15,7 +15,7 @@ class StandInGemmEngine final : public StandInEngine {
   const Engine& exact() const override { return gemm_; }
   std::string refusal(const ConvolutionProblem& problem) const override;
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   ImplicitGemmMmaEngine gemm_;
 };
@@ -28,7 +28,7 @@ class StandInWgradGemmEngine final : public StandInEngine {
   const Engine& exact() const override { return gemm_; }
   std::string refusal(const ConvolutionProblem& problem) const override;
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
-  bool generalize(Proposal& proposal) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   WgradImplicitGemmMmaEngine gemm_;
 };
