@@ -17,7 +17,7 @@ constexpr std::uint64_t tail_bytes = std::uint64_t{64} << 10;
 
 Lookup missed(Miss miss, std::string detail) { return {std::nullopt, miss, std::move(detail)}; }
 
-// A sentence's end that says why the file is not to be believed; "" if it is.
+// The end of a sentence that says why the file is not trusted; "" if it is.
 std::string distrust(const struct stat& status, uid_t trusted) {
   if (!S_ISREG(status.st_mode)) return "is not a regular file";
   if (status.st_mode & S_IWOTH) return "can be written by everybody";
@@ -43,7 +43,7 @@ class Bundle::Reader {
     if (!file_) open();
     return why_.empty() ? file_->read(offset, size) : std::vector<std::byte>();
   }
-  // A sentence's end, after a read in vain.
+  // The end of a sentence after a failed read.
   std::string why() const { return why_.empty() ? error_text(file_->error()) : why_; }
 
  private:

@@ -59,7 +59,7 @@ std::string BundleWriter::finish(std::string_view provenance) {
   write(encode_index(records_, layout.pages));
   layout.file_bytes = written_ + bundle_trailer_bytes;
   write(encode_trailer(layout));
-  // Unlike an entry of the cache, a bundle is carried elsewhere: it is to be on the disk whole.
+  // Unlike an entry of the cache, a bundle is copied to other machines, so it is synced to disk.
   if (failure_.empty() && ::fsync(descriptor_) != 0) failure_ = error_text(errno);
   if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && failure_.empty())
     failure_ = error_text(errno);

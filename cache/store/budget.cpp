@@ -46,7 +46,7 @@ Survey survey(OpenDirectory& top, const Uses& uses) {
   return found;
 }
 
-// The total in its file: the number and its hash, so that a torn one is known as such.
+// The total as its file has it: the number and its hash, so that a torn write is recognized.
 std::vector<std::byte> encode_total(std::uint64_t total) {
   ByteWriter file;
   file.integer(total);
@@ -89,7 +89,7 @@ Pruned prune(const std::string& version_path, std::uint64_t target, std::int64_t
       ++result.entries;
       result.bytes += entry.bytes;
     } else if (shard && shard.status(entry.file, still)) {
-      continue;  // the system does not let go of it
+      continue;  // the system refuses to remove it
     }            // else somebody else removed it
     result.bytes_left -= entry.bytes;
     --result.entries_left;

@@ -75,7 +75,7 @@ std::string version_path(const std::string& directory) {
   return directory + "/" + std::string(version_directory);
 }
 
-// Nothing below throws but for want of memory: then `otherwise` is the answer.
+// Nothing below throws unless memory is exhausted; `otherwise` is returned then.
 template <class Result, class Work>
 Result guarded(Result otherwise, Work work) {
   try {
@@ -130,7 +130,7 @@ void DiskStore::warn_once(const std::string& text) const {
   if (!warn_ || warned_.exchange(true)) return;
   try {
     warn_(text);
-  } catch (...) {  // a logger's trouble is not the cache's
+  } catch (...) {  // a failing logger must not fail the cache
   }
 }
 
@@ -142,8 +142,8 @@ void DiskStore::refuse(const std::string& path, std::string_view reason) const {
   if (refusal_.compare_exchange_strong(none, text.get())) static_cast<void>(text.release());
 }
 
-// Whether entries may be looked for and written: the cache's directory is there, and nobody else
-// has a hand in it or in the version folder inside.
+// Whether entries may be looked up and written: the cache's directory exists, and no other user can
+// write to it or to the version folder inside.
 bool DiskStore::examine_folders() const {
   if (refusal_.load()) return false;
   const std::string version = version_path(directory_);
@@ -174,14 +174,14 @@ std::string DiskStore::shard_path(const EntryName& name) const {
 
 Lookup DiskStore::get(const Key& key) const {
   Lookup lookup = find(key);
-  // The folder that was sound may be gone, and another's in its place.
+  // The folder that was examined may have been replaced by another user's.
   if (!lookup.entry && usable() && !examine_folders() && !usable())
     lookup = missed(Miss::disabled, why_unusable());
   count(lookup.miss);
   return lookup;
 }
 
-// A hit does not examine the folders, which would cost it system calls: its own file tells who
+// A hit does not examine the folders, which would cost system calls: the entry's own file tells who
 // wrote it.
 Lookup DiskStore::find(const Key& key) const {
   if (!usable() || (!sound_.load() && !examine_folders()))

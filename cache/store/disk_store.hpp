@@ -73,8 +73,8 @@ class DiskStore {
   DiskStore(const DiskStore&) = delete;
   DiskStore& operator=(const DiskStore&) = delete;
 
-  // The size that publishing keeps the cache to, by evicting what was used last the longest ago; 0,
-  // at first: any, and nobody takes note of uses. To be said before the store is used.
+  // The size that publishing keeps the cache below by evicting the least recently used entries; 0,
+  // the default: unlimited, and uses are not recorded. To be set before the store is used.
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   std::uint64_t limit() const { return limit_; }
 
@@ -92,7 +92,8 @@ class DiskStore {
   // refuses or the key names no producer: a cache that cannot be written is slower, never wrong.
   bool put(const Key& key, const Entry& entry);
 
-  // Where whoever makes the entry of `key` holds a FileLock meanwhile; "" if there is no place.
+  // Path of the FileLock that the process which makes the entry of `key` holds meanwhile; "" if
+  // there is no directory.
   std::string lock_path(const Key& key);
 
   // Removes entries, those unused for longest first, until `target` bytes are left, and those last

@@ -15,7 +15,7 @@ class FileLock {
  public:
   // Opens the file, made if need be; waits for nothing.
   explicit FileLock(std::string path);
-  ~FileLock();  // lets go, even where a forked child still has the descriptor
+  ~FileLock();  // releases the lock, even if a forked child still has the descriptor
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
@@ -25,13 +25,13 @@ class FileLock {
     none  // no lock can be had: read-only, or a file system without locks
   };
   Turn ask();
-  bool wait(std::chrono::milliseconds patience);  // true: mine
+  bool wait(std::chrono::milliseconds patience);  // true: this object holds the lock
 
   bool held() const { return held_; }
 
   void remove();  // the file, which others may wait on: they then look again and find the work done
 
-  std::vector<std::byte> read(std::size_t most) const;   // from the beginning; empty: in vain
+  std::vector<std::byte> read(std::size_t most) const;   // from the beginning; empty if it fails
   void write(std::span<const std::byte> content) const;  // over the beginning
 
  private:

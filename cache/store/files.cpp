@@ -22,7 +22,7 @@ namespace {
 // bytes have told that it is an entry.
 constexpr std::size_t first_read_bytes = std::size_t{1} << 20;
 
-// A writer needs milliseconds; an hour is beyond any suspended laptop's clock drift between hosts.
+// A writer needs milliseconds; an hour also covers clocks of hosts that differ.
 constexpr std::time_t orphan_seconds = 3600;
 
 template <class Call>
@@ -70,8 +70,8 @@ int write_new_file(const std::string& path, std::span<const std::byte> bytes, Ac
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   }));
   if (file.get() < 0) return errno;
-  // The umask can only have taken bits away. Given back where the file system lets us; else another
-  // process will fail to read the entry, and that is a miss.
+  // The umask can only have taken bits away. They are set again if the file system allows it;
+  // otherwise another process fails to read the entry, which is a miss.
   if (access == Access::owner) static_cast<void>(::fchmod(file.get(), mode));
   if (const int error = write_all(file.get(), bytes)) return error;
   // Quotas and network file systems may say only here that the bytes did not arrive. EINTR counts
@@ -154,10 +154,10 @@ int publish_file(const std::string& directory, const std::string& name,
                  std::span<const std::byte> bytes, Access access) {
   const std::string temporary = directory + "/" + temporary_name();
   int error = write_new_file(temporary, bytes, access);
-  if (error == EEXIST) return error;  // somebody else's file: not ours to remove
+  if (error == EEXIST) return error;  // another process's file, which must stay
   if (error == 0 && std::rename(temporary.c_str(), (directory + "/" + name).c_str()) != 0)
     error = errno;
-  if (error != 0) ::unlink(temporary.c_str());  // in vain? Then it is reclaimed as an orphan
+  if (error != 0) ::unlink(temporary.c_str());  // if this fails, eviction removes it as an orphan
   return error;
 }
 
@@ -201,7 +201,8 @@ int append_to_file(const std::string& path, std::span<const std::byte> bytes, st
   const auto written = retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
   if (written < 0) return errno;
   if (static_cast<std::size_t>(written) == bytes.size()) return 0;
-  // Half a line would spoil the next one, which follows it. Unless somebody else's already does.
+  // Half a line would corrupt the next one, so it is taken back unless another process has already
+  // appended to it.
   if (::fstat(file.get(), &after) == 0 && after.st_size == before.st_size + written)
     static_cast<void>(::ftruncate(file.get(), before.st_size));
   return ENOSPC;

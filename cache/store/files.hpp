@@ -33,7 +33,7 @@ struct FileBytes {
 // entry, or one of another size than the file's.
 FileBytes read_entry_file(const std::string& path, uid_t owner);
 
-// None of the writers here lets a signal reach the program (quiet_writes.hpp).
+// No writer here lets a signal reach the program (quiet_writes.hpp).
 int write_all(int descriptor, std::span<const std::byte> bytes);
 
 // Makes `bytes` appear as directory/name in one step: written to a file beside it, then renamed.
@@ -55,8 +55,8 @@ class FileReader {
 
   int error() const { return error_; }  // the last one
   bool status(struct stat& status) const;
-  // Fewer bytes than asked for: in vain. What `size` says is allocated: it must have been compared
-  // with the file's before.
+  // Fails if there are fewer bytes. `size` bytes are allocated, so the caller must have compared it
+  // with the file's size.
   std::vector<std::byte> read(std::uint64_t offset, std::uint64_t size) const;
 
  private:
@@ -64,7 +64,7 @@ class FileReader {
   mutable int error_ = 0;
 };
 
-// At most `most` bytes of a file, with the same care.
+// At most `most` bytes of a file, under the same conditions.
 FileBytes read_whole_file(const std::string& path, std::size_t most);
 
 // Appends in one write to a file, made (0600) if need be; what arrives only in part is taken back,
@@ -111,7 +111,7 @@ void for_each_shard(OpenDirectory& top, Visit visit) {
   }
 }
 
-// Removes the temporary files and the locks that nobody alive can still want.
+// Removes temporary files and locks that no live process can still use.
 void remove_abandoned(OpenDirectory& directory);
 
 }  // namespace kiln::cache

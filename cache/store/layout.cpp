@@ -65,8 +65,9 @@ bool is_shard_name(std::string_view directory) {
 std::string temporary_name() {
   std::uint64_t token = 0;
   if (getrandom(&token, sizeof token, GRND_NONBLOCK) != sizeof token) {
-    // Early in a boot or in a jail: the clock and a counter tell the threads of a process apart,
-    // the process number does the rest, and O_EXCL has the last word.
+    // Without random numbers (early in a boot, or in a jail): the clock and a counter distinguish
+    // the threads of a process, the process number distinguishes processes, and O_EXCL catches what
+    // is left.
     static std::atomic<std::uint64_t> count{0};
     const auto now = std::chrono::system_clock::now().time_since_epoch().count();
     token = static_cast<std::uint64_t>(now) * 0x9e3779b97f4a7c15u + count++;

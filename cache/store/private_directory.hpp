@@ -1,4 +1,4 @@
-// Whether others can have had a hand in a directory or a file whose content will be executed.
+// Whether other users can have written to a directory or a file whose content will be executed.
 #pragma once
 
 #include <sys/stat.h>

@@ -5,7 +5,8 @@
 //   used 1763712000 0123...-89ab...          an entry, and when (seconds since the epoch)
 //   counted 1763712000 disk=12 compiled=3    what one process counted
 //
-// The file is advice: a line that is torn or lost costs the eviction an entry's place in the row.
+// The file is a hint: a line that is torn or lost only makes eviction take an entry at the wrong
+// time.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,7 @@ struct Uses {
 };
 Uses read_uses(const std::string& version_path);
 
-// Puts a file with these uses, each once, in the place of the one there.
+// Replaces the file by one with these uses, each once.
 void rewrite_uses(const std::string& version_path, const Uses& uses);
 
 }  // namespace kiln::cache

@@ -39,7 +39,11 @@ typedef enum KILN_ENUM_BASE {
 /* ---- descriptors --------------------------------------------------------------------------------
  */
 
+/* Sets *descriptor to a new descriptor of an activation, which one of the two setters below must
+ * set before it is used. Errors: BAD_PARAM (null), ALLOC_FAILED. */
 KILN_API kilnStatus_t kilnCreateActivationDescriptor(kilnActivationDescriptor_t* descriptor);
+
+/* As kilnDestroyTensorDescriptor. */
 KILN_API kilnStatus_t kilnDestroyActivationDescriptor(kilnActivationDescriptor_t descriptor);
 
 /* coef: the ceiling of CLIPPED_RELU, the slope of LEAKY_RELU, the alpha of ELU; finite, and but for
@@ -47,6 +51,9 @@ KILN_API kilnStatus_t kilnDestroyActivationDescriptor(kilnActivationDescriptor_t
  * unknown mode, coef, a mode with two coefficients). */
 KILN_API kilnStatus_t kilnSetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                                   kilnActivationMode_t mode, double coef);
+
+/* Reads mode and first coefficient back; either output may be null. Errors: BAD_PARAM (null
+ * descriptor), NOT_INITIALIZED (never set). */
 KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t descriptor,
                                                   kilnActivationMode_t* mode, double* coef);
 
@@ -58,6 +65,8 @@ KILN_API kilnStatus_t kilnGetActivationDescriptor(kilnActivationDescriptor_t des
 KILN_API kilnStatus_t kilnSetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
                                                     kilnActivationMode_t mode, double coef,
                                                     double coef2);
+
+/* As kilnGetActivationDescriptor, with the second coefficient. */
 KILN_API kilnStatus_t kilnGetActivationDescriptorEx(kilnActivationDescriptor_t descriptor,
                                                     kilnActivationMode_t* mode, double* coef,
                                                     double* coef2);

@@ -35,7 +35,7 @@ class ActivationForward : public Plan {
     check(kilnExecuteActivationForward(handle.get(), get(), s.alpha, o.x.at("x", x_), s.beta,
                                        o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -84,7 +84,7 @@ class ActivationBackward : public Plan {
                                         o.dy.at("dy", dy_), o.x.at("x", x_), s.beta,
                                         o.dx.at("dx", dx_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dx));

@@ -1,4 +1,4 @@
-// What every part of kiln.hpp stands on: exceptions for statuses, owners of C objects, handles.
+// Shared by all parts of kiln.hpp: exceptions for statuses, owners of C objects, handles.
 #ifndef KILN_BASE_HPP
 #define KILN_BASE_HPP
 
@@ -28,7 +28,7 @@ inline void check(kilnStatus_t status) {
   if (status != KILN_STATUS_SUCCESS) throw Exception(status, kilnGetLastErrorMessage());
 }
 
-// One C object and its end; movable, not copyable. get() serves any C call.
+// Owns one C object; movable, not copyable. get() is for C calls.
 template <class Pointer, kilnStatus_t (*destroy)(Pointer)>
 class Owner {
  public:
@@ -65,7 +65,7 @@ class Handle : public Owner<kilnHandle_t, kilnDestroy> {
     return stream;
   }
 
-  // Device memory that plans with a grant may use. See kilnSetWorkspace.
+  // Device memory that plans with a workspace limit may use. See kilnSetWorkspace.
   void set_workspace(void* workspace, std::size_t bytes) {
     check(kilnSetWorkspace(get(), workspace, bytes));
   }

@@ -29,9 +29,9 @@ typedef struct {
   uint64_t waits;               /* times that another process's compiler was waited for */
   uint64_t waitTimeouts;        /* of them, in vain */
   uint64_t published;           /* entries written to the user's cache */
-  uint64_t publishFailures;
-  uint64_t evicted; /* entries removed to keep the cache below KILN_CACHE_MAX_SIZE */
-  uint64_t evictedBytes;
+  uint64_t publishFailures;     /* entries that could not be written there */
+  uint64_t evicted;             /* entries removed to keep the cache below KILN_CACHE_MAX_SIZE */
+  uint64_t evictedBytes;        /* the size of those */
 } kilnCacheStats_t;
 
 /* From any thread. A structSize smaller than the library's own, of a program compiled against an

@@ -19,7 +19,7 @@ typedef enum KILN_ENUM_BASE {
  * and STRICT every NaN stays a NaN, and an infinity an infinity. */
 typedef enum KILN_ENUM_BASE {
   KILN_MATH_DEFAULT = 400, /* tensor cores where the error is no worse than that of f32 fused
-                            multiply-adds (f32: three products of 11-bit parts), else as STRICT */
+                            multiply-adds (f32: 3xTF32, src/reference/README.md), else as STRICT */
   KILN_MATH_STRICT = 401,  /* fused multiply-adds of the tensors' compute type alone */
   KILN_MATH_TF32 = 402     /* f32 elements may be cut to 11 bits before they are multiplied: the
                             lower 13 bits of each are left out. So a number below 2^-126 becomes a
@@ -31,7 +31,11 @@ typedef enum KILN_ENUM_BASE {
 /* ---- descriptors --------------------------------------------------------------------------------
  */
 
+/* Sets *descriptor to a new descriptor of a convolution, which one of the two setters below must
+ * set before it is used. Errors: BAD_PARAM (null), ALLOC_FAILED. */
 KILN_API kilnStatus_t kilnCreateConvolutionDescriptor(kilnConvolutionDescriptor_t* descriptor);
+
+/* As kilnDestroyTensorDescriptor. */
 KILN_API kilnStatus_t kilnDestroyConvolutionDescriptor(kilnConvolutionDescriptor_t descriptor);
 
 /* Per spatial dimension (arrayLength of them: 1, 2 or 3), outermost first:
@@ -46,12 +50,18 @@ KILN_API kilnStatus_t kilnSetConvolutionNdDescriptor(
     const int64_t padAfter[], const int64_t stride[], const int64_t dilation[],
     kilnConvolutionMode_t mode, kilnDataType_t computeType);
 
+/* The same for two dimensions of space, H the outer one; padAfter is padBefore. Errors: BAD_PARAM,
+ * in these names. */
 KILN_API kilnStatus_t kilnSetConvolution2dDescriptor(kilnConvolutionDescriptor_t descriptor,
                                                      int64_t padH, int64_t padW, int64_t strideH,
                                                      int64_t strideW, int64_t dilationH,
                                                      int64_t dilationW, kilnConvolutionMode_t mode,
                                                      kilnDataType_t computeType);
 
+/* Reads a descriptor back. The four arrays have arrayLengthRequested elements; as many of them are
+ * written as the convolution has dimensions of space, at most. *arrayLength gets that number. Any
+ * output pointer may be null. Errors: BAD_PARAM (null descriptor, arrayLengthRequested below 0),
+ * NOT_INITIALIZED (never set). */
 KILN_API kilnStatus_t kilnGetConvolutionNdDescriptor(kilnConvolutionDescriptor_t descriptor,
                                                      int arrayLengthRequested, int* arrayLength,
                                                      int64_t padBefore[], int64_t padAfter[],
@@ -59,7 +69,8 @@ KILN_API kilnStatus_t kilnGetConvolutionNdDescriptor(kilnConvolutionDescriptor_t
                                                      kilnConvolutionMode_t* mode,
                                                      kilnDataType_t* computeType);
 
-/* Groups (default 1) divide both C and K; depthwise is groups == C. */
+/* The group count, 1 until set, divides both C and K; depthwise is groups == C. Errors: BAD_PARAM
+ * (null, below 1); that it divides both is checked where they are known, by the plan. */
 KILN_API kilnStatus_t kilnSetConvolutionGroupCount(kilnConvolutionDescriptor_t descriptor,
                                                    int64_t groupCount);
 KILN_API kilnStatus_t kilnGetConvolutionGroupCount(kilnConvolutionDescriptor_t descriptor,
@@ -89,6 +100,7 @@ KILN_API kilnStatus_t kilnGetConvolutionForwardOutputDim(kilnConvolutionDescript
                                                          kilnFilterDescriptor_t wDesc, int nbDims,
                                                          int64_t dims[]);
 
+/* The same for x of four dimensions: *n images, *k channels, *p rows and *q columns. */
 KILN_API kilnStatus_t kilnGetConvolution2dForwardOutputDim(kilnConvolutionDescriptor_t convDesc,
                                                            kilnTensorDescriptor_t xDesc,
                                                            kilnFilterDescriptor_t wDesc, int64_t* n,
@@ -110,7 +122,12 @@ KILN_API kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescr
 
 /* Types: the two tensors that an operation reads have one data type, and its result has it too, or
  * is f32 where that is f16 or bf16: a filter gradient, say, that is accumulated in f32. z and bias
- * have the result's type. */
+ * have the result's type.
+ *
+ * For each operation three functions: kilnCreate...Plan, for the device of `handle`, whose *plan
+ * is yet to be finalized; kilnExecute..., whose pointers are device addresses of the tensors that
+ * the plan was created with; and the immediate call of the operation's own name. kiln/plan.h says
+ * what holds for all, their errors among it. */
 
 /* NaN and infinities in convolutions: an output is what IEEE 754 makes of its products, so a NaN in
  * one of them, an infinity times zero, or infinities of both signs give NaN. Padding is zeros that
@@ -121,7 +138,8 @@ KILN_API kilnStatus_t kilnGetConvolutionTransposedOutputDim(kilnConvolutionDescr
  * is either NaN or the sum of its other products, and which of them depends on the engine. No other
  * output depends on it so. */
 
-/* y = alpha * conv(x, w) + beta * y. */
+/* y = alpha * conv(x, w) + beta * y, the forward pass. x has sizes {N, C, space...}, w {K, C per
+ * group, taps...}, and y those of kilnGetConvolutionForwardOutputDim. */
 KILN_API kilnStatus_t kilnCreateConvolutionForwardPlan(
     kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
     kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);

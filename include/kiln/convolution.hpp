@@ -41,7 +41,7 @@ class ConvolutionForward : public Plan {
     check(kilnExecuteConvolutionForward(handle.get(), get(), s.alpha, o.x.at("x", x_),
                                         o.w.at("w", w_), s.beta, o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -94,7 +94,7 @@ class ConvolutionBiasActivationForward : public Plan {
                                                       o.w.at("w", w_), s.beta, o.z.at("z", z_),
                                                       o.bias.at("bias", bias_), o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -141,7 +141,7 @@ class ConvolutionBackwardData : public Plan {
     check(kilnExecuteConvolutionBackwardData(handle.get(), get(), s.alpha, o.w.at("w", w_),
                                              o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dx));
@@ -185,7 +185,7 @@ class ConvolutionBackwardFilter : public Plan {
     check(kilnExecuteConvolutionBackwardFilter(handle.get(), get(), s.alpha, o.x.at("x", x_),
                                                o.dy.at("dy", dy_), s.beta, o.dw.at("dw", dw_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dw));
@@ -226,7 +226,7 @@ class ConvolutionBackwardBias : public Plan {
     check(kilnExecuteConvolutionBackwardBias(handle.get(), get(), s.alpha, o.dy.at("dy", dy_),
                                              s.beta, o.db.at("db", db_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.db));
@@ -270,7 +270,7 @@ class ConvolutionTransposed : public Plan {
     check(kilnExecuteConvolutionTransposed(handle.get(), get(), s.alpha, o.x.at("x", x_),
                                            o.w.at("w", w_), s.beta, o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -331,7 +331,7 @@ class EpiloguePlan : public Plan {
     check(execute_plan(handle.get(), get(), s.alpha, o.x.at("x", x_), o.w.at("w", w_), s.beta,
                        static_cast<int>(operands.size()), operands.data(), o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const HostScale s(scale, compute_type_of(d.y));

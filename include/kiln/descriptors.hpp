@@ -25,7 +25,7 @@ class SizeSpan : public std::span<const std::int64_t> {
   int count() const noexcept { return static_cast<int>(size()); }
 };
 
-// What memory a tensor needs: elements of `type` from the first to the last one addressed.
+// The memory of a tensor: elements of `type` from the first to the last one addressed.
 struct Extent {
   kilnDataType_t type{};
   std::size_t elements = 0;
@@ -38,7 +38,7 @@ inline void check_counts(SizeSpan strides, SizeSpan dims) {
     throw Exception(KILN_STATUS_BAD_PARAM, "strides differ in number from dims");
 }
 
-// What a getter of a tensor or filter tells of its descriptor.
+// Type, sizes and strides of a tensor's or filter's descriptor, as its getter returns them.
 struct Shape {
   kilnDataType_t type{};
   Sizes dims, strides;
@@ -62,7 +62,7 @@ struct Shape {
 
 }  // namespace detail
 
-// Of N and C, then space; see kilnSetTensorNdDescriptor.
+// Sizes are N, C, then space; see kilnSetTensorNdDescriptor.
 class TensorDescriptor : public Owner<kilnTensorDescriptor_t, kilnDestroyTensorDescriptor> {
  public:
   TensorDescriptor(kilnTensorFormat_t format, kilnDataType_t type, SizeSpan dims)
@@ -84,7 +84,7 @@ class TensorDescriptor : public Owner<kilnTensorDescriptor_t, kilnDestroyTensorD
   detail::Shape shape() const { return {get(), kilnGetTensorNdDescriptor}; }
 };
 
-// Of K and C per group, then the filter's space; see kilnSetFilterNdDescriptor.
+// Sizes are K, C per group, then the filter's space; see kilnSetFilterNdDescriptor.
 class FilterDescriptor : public Owner<kilnFilterDescriptor_t, kilnDestroyFilterDescriptor> {
  public:
   FilterDescriptor(kilnTensorFormat_t format, kilnDataType_t type, SizeSpan dims)
@@ -107,7 +107,7 @@ class FilterDescriptor : public Owner<kilnFilterDescriptor_t, kilnDestroyFilterD
 };
 
 namespace detail {
-// What kernels on such tensors reckon in.
+// The compute type of operations on such tensors.
 template <class... Descriptors>
 kilnDataType_t compute_type_of(const Descriptors&... descriptors) {
   const bool any_double = ((descriptors.type() == KILN_DATA_DOUBLE) || ...);
@@ -115,8 +115,8 @@ kilnDataType_t compute_type_of(const Descriptors&... descriptors) {
 }
 }  // namespace detail
 
-// Per spatial dimension; pad_before says how many there are. What is left empty: pad_after as
-// pad_before, stride and dilation 1.
+// One value per spatial dimension, as many as pad_before has. Defaults of empty fields: pad_after
+// is pad_before, stride and dilation are 1.
 struct ConvolutionFields {
   Sizes pad_before{0, 0}, pad_after{}, stride{}, dilation{};
   std::int64_t groups = 1;
@@ -169,8 +169,8 @@ class ConvolutionDescriptor
   }
 };
 
-// Per spatial dimension; window says how many there are. What is left empty: no padding, stride as
-// the window, dilation 1.
+// One value per spatial dimension, as many as window has. Defaults of empty fields: no padding,
+// stride is the window, dilation is 1.
 struct PoolingFields {
   Sizes window{2, 2}, pad_before{}, pad_after{}, stride{}, dilation{};
   kilnPoolingMode_t mode = KILN_POOLING_MAX;

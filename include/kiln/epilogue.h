@@ -22,8 +22,11 @@ extern "C" {
  * Kernels know a bias, a residual and an activation, at most one of each, the bias before the
  * activation and the residual on either side of it. A plan of another list is NOT_SUPPORTED.
  *
- * A descriptor copies what it is given; a plan copies the list. */
+ * A descriptor copies what it is given; a plan copies the list. Errors: BAD_PARAM (null),
+ * ALLOC_FAILED. */
 KILN_API kilnStatus_t kilnCreateEpilogueDescriptor(kilnEpilogueDescriptor_t* descriptor);
+
+/* As kilnDestroyTensorDescriptor. */
 KILN_API kilnStatus_t kilnDestroyEpilogueDescriptor(kilnEpilogueDescriptor_t descriptor);
 
 /* biasDesc: one element a channel of the output, sizes {1, channels, 1...}, in its data type.
@@ -36,12 +39,13 @@ KILN_API kilnStatus_t kilnAddEpilogueBias(kilnEpilogueDescriptor_t descriptor,
 KILN_API kilnStatus_t kilnAddEpilogueResidual(kilnEpilogueDescriptor_t descriptor,
                                               kilnTensorDescriptor_t zDesc);
 
-/* Errors: as above. */
+/* activationDesc: a descriptor that was set. Errors: as above. */
 KILN_API kilnStatus_t kilnAddEpilogueActivation(kilnEpilogueDescriptor_t descriptor,
                                                 kilnActivationDescriptor_t activationDesc);
 
-/* Of all operations, and of those that have a tensor of their own, whose addresses an execution is
- * given. Either pointer may be null. */
+/* The numbers of operations in the list and, in *operands, of those that have a tensor of their
+ * own, whose addresses an execution is given. Either pointer may be null. Errors: BAD_PARAM (null
+ * descriptor). */
 KILN_API kilnStatus_t kilnGetEpilogueCounts(kilnEpilogueDescriptor_t descriptor, int* operations,
                                             int* operands);
 

@@ -19,11 +19,14 @@ typedef enum KILN_ENUM_BASE {
  * Errors: BAD_PARAM (null handle, unknown kind, ordinal out of range), NO_DEVICE. */
 KILN_API kilnStatus_t kilnCreate(kilnHandle_t* handle, kilnDeviceKind_t kind, int ordinal);
 
-/* Null is allowed and ignored. Plans outlive the handle they were made with. */
+/* Null is allowed and ignored. Plans outlive the handle they were made with; the stream and the
+ * workspace are the caller's, before and after. Errors: BAD_PARAM (no handle). */
 KILN_API kilnStatus_t kilnDestroy(kilnHandle_t handle);
 
 /* The CUstream (cudaStream_t) that executions with this handle go to; null, the default, is the
- * legacy default stream. The host device has no streams and runs every execution at once. */
+ * legacy default stream. It must belong to the primary context of the handle's device. The host
+ * device has no streams and runs every execution at once. Errors: BAD_PARAM (null handle; null
+ * output). */
 KILN_API kilnStatus_t kilnSetStream(kilnHandle_t handle, void* stream);
 KILN_API kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream);
 

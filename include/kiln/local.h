@@ -13,8 +13,8 @@ extern "C" {
 /* A local receptive field: output (n, k, o) is the sum over channels c and taps t of
  *   x[n, c, o * stride - pad + t * dilation] * w[o, k, c, t]
  * with x, y, padding, strides, dilation, groups and mode as a convolution has them (the math mode
- * says nothing: products are fused multiply-adds of the compute type). kiln's convolution gives y's
- * sizes too: kilnGetConvolutionForwardOutputDim, of a filter {K, C per group, space...}.
+ * does not matter: products are fused multiply-adds of the compute type). The sizes of y are those
+ * of kilnGetConvolutionForwardOutputDim for a filter {K, C per group, space...}.
  *
  * Weights are a tensor {P, Q, K, C per group, R, S} (in one dimension {Q, K, C per group, S}, in
  * three {O, P, Q, K, C per group, T, R, S}), P and Q the sizes of y: 2 * space + 2 dimensions. With

@@ -42,7 +42,7 @@ class LocalForward : public Plan {
     check(kilnExecuteLocalForward(handle.get(), get(), s.alpha, o.x.at("x", x_), o.w.at("w", w_),
                                   s.beta, o.bias.at("bias", bias_), o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -87,7 +87,7 @@ class LocalBackwardData : public Plan {
     check(kilnExecuteLocalBackwardData(handle.get(), get(), s.alpha, o.w.at("w", w_),
                                        o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dx));
@@ -131,7 +131,7 @@ class LocalBackwardFilter : public Plan {
     check(kilnExecuteLocalBackwardFilter(handle.get(), get(), s.alpha, o.x.at("x", x_),
                                          o.dy.at("dy", dy_), s.beta, o.dw.at("dw", dw_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dw));

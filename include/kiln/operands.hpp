@@ -1,4 +1,4 @@
-// What executions of kiln.hpp are given: operands and scalars.
+// Arguments of kiln.hpp's executions: operands and scalars.
 #ifndef KILN_OPERANDS_HPP
 #define KILN_OPERANDS_HPP
 
@@ -31,8 +31,8 @@ class BasicOperand {
                   "expected a span of float, double, bytes, or elements of two bytes");
   }
 
-  // The address for a tensor of `extent`; `name` is the operand's in what is thrown. A descriptor
-  // that is null has no elements, and its operand is the library's to judge.
+  // The address for a tensor of `extent`; `name` is the operand's in what is thrown. A null
+  // descriptor has no elements; the library checks its operand.
   Void* at(const char* name, const Extent& extent) const {
     const std::size_t size = extent.type == KILN_DATA_DOUBLE  ? 8
                              : extent.type == KILN_DATA_FLOAT ? 4
@@ -60,8 +60,7 @@ class BasicOperand {
 using In = BasicOperand<const void>;
 using Out = BasicOperand<void>;
 
-// A number that scales or sets. Neither a pointer nor NULL is one: they are refused by the
-// compiler.
+// A number that scales or sets. The compiler refuses pointers and NULL.
 class Scalar {
  public:
   constexpr Scalar(double value) noexcept : value_(value) {}

@@ -8,14 +8,15 @@
 extern "C" {
 #endif
 
-/* Every operation further down has a kilnCreate...Plan, which checks the descriptors against each
- * other and copies them, and makes no kernel yet; a kilnExecute..., for a finalized plan that came
- * from that very function; and an immediate call, in the style of the 2014 paper, which finds the
- * plan in a bounded cache of the handle's, or makes it. */
+/* Every operation has three functions: a kilnCreate...Plan, which checks the descriptors against
+ * each other and copies them, and makes no kernel yet; a kilnExecute..., for a finalized plan that
+ * came from that very function; and an immediate call, in the style of the 2014 paper, which finds
+ * the plan in a bounded cache of the handle's, or makes it. */
 
 /* Engines are ways to compute one problem; those for the plan's operation are counted from 0. Each
  * refuses, or has kernels whose times are estimated: the library takes the least estimate, or what
- * `kiln tune` found to be fastest. They can be asked for at any time. Errors: BAD_PARAM (null). */
+ * `kiln tune` found to be fastest. *count gets their number. They can be asked for at any time.
+ * Errors: BAD_PARAM (null). */
 KILN_API kilnStatus_t kilnGetPlanEngineCount(kilnPlan_t plan, int* count);
 
 /* The engine's name, such as "implicit_gemm_mma", and why it refuses the plan's problem on the
@@ -116,7 +117,9 @@ KILN_API kilnStatus_t kilnWaitFinalizePlan(kilnPlan_t plan);
  * Errors: BAD_PARAM (null plan). */
 KILN_API kilnStatus_t kilnCancelFinalizePlan(kilnPlan_t plan, int* cancelled);
 
-/* Null is allowed and ignored. The caller sees to it that no execution is still under way. */
+/* Null is allowed and ignored. The caller sees to it that no execution is still under way. A plan
+ * that is being finalized in the background is withdrawn or waited for. Errors: BAD_PARAM (no
+ * plan). */
 KILN_API kilnStatus_t kilnDestroyPlan(kilnPlan_t plan);
 
 /* ---- queries ------------------------------------------------------------------------------ */
@@ -169,11 +172,14 @@ typedef enum KILN_ENUM_BASE {
   KILN_PLAN_ARCHITECTURE = 1409 /* what the kernel was compiled for, such as "sm_90a" */
 } kilnPlanText_t;
 
-/* Null-terminated text owned by the plan. PROBLEM is there before finalization; REFUSALS also after
- * a finalization that found no engine. */
+/* Null-terminated text, valid as long as the plan. PROBLEM is there before finalization; REFUSALS
+ * also after a finalization that found no engine. Errors: BAD_PARAM (null, unknown text),
+ * NOT_INITIALIZED (never finalized, or being finalized). */
 KILN_API kilnStatus_t kilnGetPlanText(kilnPlan_t plan, kilnPlanText_t which, const char** text);
 
-/* The machine code (a cubin; on the host device, a shared object), owned by the plan. */
+/* The machine code of the first kernel (a cubin; on the host device, a shared object): *size bytes
+ * at *data, valid as long as the plan. Errors: BAD_PARAM (null), NOT_INITIALIZED (never finalized,
+ * or being finalized). */
 KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size_t* size);
 
 /* ---- execution ---------------------------------------------------------------------------- */
@@ -187,12 +193,13 @@ KILN_API kilnStatus_t kilnGetPlanBinary(kilnPlan_t plan, const void** data, size
  * computed, and gives NaN where it is NaN or infinite. The same call gives the same bits.
  *
  * Tensors are device addresses (on the host device, ordinary memory) of at least the size their
- * descriptors span, aligned to their element size. All tensors of an operation have one data type,
- * but for kilnTransformTensor. No two elements of an output may share an address; inputs may
- * broadcast (stride 0). The output must not overlap an input, unless "in place" below allows it to
- * be that very tensor, with the same sizes, strides and type. Execution refuses an overlap that is
- * certain from the addresses (equal ones, or where both tensors are without gaps); others, such as
- * those of interleaved tensors, are the caller's to avoid. An empty batch is legal.
+ * descriptors span, aligned to their element size (convolutions: kilnSetConvolutionAlignment). All
+ * tensors of an operation have one data type, but for kilnTransformTensor. No two elements of an
+ * output may share an address; inputs may broadcast (stride 0). The output must not overlap an
+ * input, unless "in place" below allows it to be that very tensor, with the same sizes, strides and
+ * type. Execution refuses an overlap that is certain from the addresses (equal ones, or where both
+ * tensors are without gaps); others, such as those of interleaved tensors, are the caller's to
+ * avoid. An empty batch is legal.
  *
  * Errors: BAD_PARAM naming the field (null, a descriptor that does not fit, a pointer without its
  * descriptor, a handle of another device, a plan of another operation), NOT_INITIALIZED (never set,

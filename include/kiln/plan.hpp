@@ -1,4 +1,4 @@
-// What all plans of kiln.hpp have in common, whatever they compute.
+// The base of all plans of kiln.hpp.
 #ifndef KILN_PLAN_HPP
 #define KILN_PLAN_HPP
 
@@ -12,11 +12,11 @@
 namespace kiln {
 inline namespace cxx {
 
-// Made by the constructors of its derived classes, one for each operation, which execute it.
+// Derived classes, one for each operation, construct and execute it.
 class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
  public:
-  // The engines for the operation, each with its refusal; "" of those that take the problem. The
-  // texts live as long as the plan.
+  // The operation's engines, each with its refusal, which is "" if it takes the problem. The texts
+  // live as long as the plan.
   struct Engine {
     std::string_view name, refusal;
   };
@@ -31,7 +31,7 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
     }
     return engines;
   }
-  // The engine that finalization takes; null: the library's choice. See kilnSetPlanEngine.
+  // Makes finalization take this engine; null: the library's choice. See kilnSetPlanEngine.
   void set_engine(const char* engine) { check(kilnSetPlanEngine(get(), engine)); }
 
   // Bytes of a handle's workspace that the plan may use. See kilnSetPlanWorkspaceLimit.
@@ -63,7 +63,7 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
     return cancelled != 0;
   }
 
-  // In which the kernel reckons, and the scalars reach it: KILN_DATA_FLOAT or KILN_DATA_DOUBLE.
+  // The compute type, which is the scalars' type, too: KILN_DATA_FLOAT or KILN_DATA_DOUBLE.
   kilnDataType_t compute_type() const noexcept { return compute_type_; }
 
   kilnPlanInfo_t info() const {
@@ -86,8 +86,8 @@ class Plan : public Owner<kilnPlan_t, kilnDestroyPlan> {
   }
 
  protected:
-  // create(&plan) is the operation's kilnCreate...Plan; `tensors` are the descriptors that tell the
-  // compute type.
+  // create(&plan) is the operation's kilnCreate...Plan; `tensors` are the descriptors that
+  // determine the compute type.
   template <class Create, class... Tensors>
   explicit Plan(Create&& create, const Tensors&... tensors)
       : Owner(created(create)), compute_type_(detail::compute_type_of(tensors...)) {}

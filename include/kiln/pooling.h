@@ -19,7 +19,11 @@ typedef enum KILN_ENUM_BASE {
 /* ---- descriptors --------------------------------------------------------------------------------
  */
 
+/* Sets *descriptor to a new descriptor of a pooling, which one of the two setters below must set
+ * before it is used. Errors: BAD_PARAM (null), ALLOC_FAILED. */
 KILN_API kilnStatus_t kilnCreatePoolingDescriptor(kilnPoolingDescriptor_t* descriptor);
+
+/* As kilnDestroyTensorDescriptor. */
 KILN_API kilnStatus_t kilnDestroyPoolingDescriptor(kilnPoolingDescriptor_t descriptor);
 
 /* Per spatial dimension (arrayLength of them: 1, 2 or 3), outermost first: window and stride at
@@ -33,12 +37,18 @@ KILN_API kilnStatus_t kilnSetPoolingNdDescriptor(
     int arrayLength, const int64_t window[], const int64_t padBefore[], const int64_t padAfter[],
     const int64_t stride[], const int64_t dilation[]);
 
+/* The same for two dimensions of space, H the outer one; padAfter is padBefore, dilations are 1.
+ * Errors: BAD_PARAM, in these names. */
 KILN_API kilnStatus_t kilnSetPooling2dDescriptor(kilnPoolingDescriptor_t descriptor,
                                                  kilnPoolingMode_t mode,
                                                  kilnNanPropagation_t nanPropagation,
                                                  int64_t windowH, int64_t windowW, int64_t padH,
                                                  int64_t padW, int64_t strideH, int64_t strideW);
 
+/* Reads a descriptor back. The five arrays have arrayLengthRequested elements; as many of them are
+ * written as the pooling has dimensions of space, at most. *arrayLength gets that number. Any
+ * output pointer may be null. Errors: BAD_PARAM (null descriptor, arrayLengthRequested below 0),
+ * NOT_INITIALIZED (never set). */
 KILN_API kilnStatus_t kilnGetPoolingNdDescriptor(kilnPoolingDescriptor_t descriptor,
                                                  int arrayLengthRequested, kilnPoolingMode_t* mode,
                                                  kilnNanPropagation_t* nanPropagation,
@@ -56,7 +66,8 @@ KILN_API kilnStatus_t kilnGetPoolingCeilMode(kilnPoolingDescriptor_t descriptor,
 
 /* The sizes of y: N, C, then per spatial dimension
  *   (in + padBefore + padAfter - ((window - 1) * dilation + 1)) / stride + 1,
- * rounded down, or by ceil mode. nbDims must be the rank of x. */
+ * rounded down, or by ceil mode. nbDims must be the rank of x. Errors: BAD_PARAM naming what does
+ * not fit, NOT_INITIALIZED. */
 KILN_API kilnStatus_t kilnGetPoolingForwardOutputDim(kilnPoolingDescriptor_t poolingDesc,
                                                      kilnTensorDescriptor_t xDesc, int nbDims,
                                                      int64_t dims[]);

@@ -35,7 +35,7 @@ class PoolingForward : public Plan {
     check(kilnExecutePoolingForward(handle.get(), get(), s.alpha, o.x.at("x", x_), s.beta,
                                     o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -80,7 +80,7 @@ class PoolingBackward : public Plan {
     check(kilnExecutePoolingBackward(handle.get(), get(), s.alpha, o.dy.at("dy", dy_),
                                      o.x.at("x", x_), s.beta, o.dx.at("dx", dx_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dx));

@@ -36,7 +36,7 @@ class SoftmaxForward : public Plan {
     check(kilnExecuteSoftmaxForward(handle.get(), get(), s.alpha, o.x.at("x", x_), s.beta,
                                     o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -81,7 +81,7 @@ class SoftmaxBackward : public Plan {
     check(kilnExecuteSoftmaxBackward(handle.get(), get(), s.alpha, o.y.at("y", y_),
                                      o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.dx));

@@ -43,8 +43,8 @@ typedef enum KILN_ENUM_BASE {
   KILN_STATUS_COMPILE_FAILED = 6, /* the message has the compiler's first errors */
   KILN_STATUS_EXECUTION_FAILED = 7, /* a refused load or launch, a defect the host device found */
   KILN_STATUS_ALLOC_FAILED = 8,     /* no host memory, device memory, thread or descriptor left */
-  KILN_STATUS_VERSION_MISMATCH = 9,
-  KILN_STATUS_INTERNAL_ERROR = 10,
+  KILN_STATUS_VERSION_MISMATCH = 9, /* kilnCheckVersion alone */
+  KILN_STATUS_INTERNAL_ERROR = 10,  /* a defect of the library: please report the message */
   KILN_STATUS_NOT_CACHED = 11 /* KILN_CACHE=strict, and the kernel is in no bundle and no cache */
 } kilnStatus_t;
 

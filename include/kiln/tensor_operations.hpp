@@ -33,7 +33,7 @@ class TransformTensor : public Plan {
     check(kilnExecuteTransformTensor(handle.get(), get(), s.alpha, o.x.at("x", x_), s.beta,
                                      o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.x, d.y));
@@ -71,7 +71,7 @@ class AddTensor : public Plan {
     check(kilnExecuteAddTensor(handle.get(), get(), s.alpha, o.x.at("x", x_), s.beta,
                                o.y.at("y", y_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.y));
@@ -105,7 +105,7 @@ class SetTensor : public Plan {
     check(kilnExecuteSetTensor(handle.get(), get(), o.y.at("y", y_),
                                detail::HostScalar(value, compute_type())));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o, Scalar value) {
     check(kilnSetTensor(handle.get(), d.y.get(), o.y.at("y", d.y.extent()),
                         detail::HostScalar(value, detail::compute_type_of(d.y))));
@@ -137,7 +137,7 @@ class ScaleTensor : public Plan {
     check(kilnExecuteScaleTensor(handle.get(), get(), o.y.at("y", y_),
                                  detail::HostScalar(alpha, compute_type())));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o, Scalar alpha) {
     check(kilnScaleTensor(handle.get(), d.y.get(), o.y.at("y", d.y.extent()),
                           detail::HostScalar(alpha, detail::compute_type_of(d.y))));
@@ -182,7 +182,7 @@ class OpTensor : public Plan {
                               detail::HostScalar(scalars.alpha2, compute_type()), o.b.at("b", b_),
                               detail::HostScalar(scalars.beta, compute_type()), o.c.at("c", c_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const BinaryScale& scalars = {}) {
     check(kilnOpTensor(
@@ -224,7 +224,7 @@ class ReduceTensor : public Plan {
     check(kilnExecuteReduceTensor(handle.get(), get(), s.alpha, o.a.at("a", a_), s.beta,
                                   o.c.at("c", c_)));
   }
-  // At once: the handle keeps the plan.
+  // Immediate call: the handle keeps the plan.
   static void run(const Handle& handle, const Descriptors& d, const Operands& o,
                   const Scale& scale = {}) {
     const detail::HostScale s(scale, detail::compute_type_of(d.c));

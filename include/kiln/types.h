@@ -31,14 +31,15 @@ typedef enum KILN_ENUM_BASE {
 /* The most dimensions a tensor may have. */
 #define KILN_DIM_MAX 8
 
-typedef struct kilnContext* kilnHandle_t;
-typedef struct kilnTensorStruct* kilnTensorDescriptor_t;
-typedef struct kilnFilterStruct* kilnFilterDescriptor_t;
-typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t;
-typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;
-typedef struct kilnActivationStruct* kilnActivationDescriptor_t;
-typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;
-typedef struct kilnPlanStruct* kilnPlan_t;
+/* Opaque objects: each is made and destroyed by functions of the header that is named. */
+typedef struct kilnContext* kilnHandle_t;                          /* handle.h */
+typedef struct kilnTensorStruct* kilnTensorDescriptor_t;           /* tensor.h */
+typedef struct kilnFilterStruct* kilnFilterDescriptor_t;           /* tensor.h */
+typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t; /* convolution.h */
+typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;         /* pooling.h */
+typedef struct kilnActivationStruct* kilnActivationDescriptor_t;   /* activation.h */
+typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;       /* epilogue.h */
+typedef struct kilnPlanStruct* kilnPlan_t;                         /* plan.h */
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ static_assert(TX <= 32 && THREADS % 32 == 0);
 
 device_inline int thread_tx() { return thread_x() % TX; }
 device_inline int thread_ty() { return thread_x() / TX % TY; }
-// Of the block's RESULTS: this thread's.
+// The index of this thread's result among the block's RESULTS.
 device_inline int thread_result() { return thread_x() / (TX * TY) * TX + thread_tx(); }
 
 // A vector's place along its axes, outermost first; axes that the tensors lack are at 0.
@@ -76,7 +76,7 @@ struct Strides {
   Strides<T##_STRIDE_N, T##_STRIDE_K0, T##_STRIDE_K1, T##_STRIDE_K2, T##_STRIDE_K3, T##_STRIDE_C0, \
           T##_STRIDE_C1, T##_STRIDE_C2, T##_STRIDE_C3>
 
-// Several results of a thread are exchanged WORD elements, at most 16 bytes, at a time.
+// A thread's results are exchanged WORD elements (at most 16 bytes) at a time.
 constexpr int LARGEST_WORD = 16 / sizeof(compute_t);
 constexpr int WORD = LANES < LARGEST_WORD ? LANES : LARGEST_WORD;
 constexpr int WORDS = LANES / WORD;
@@ -84,7 +84,7 @@ using Word = Pack<compute_t, WORD>;
 
 constexpr int SIDE = TX * TY;  // threads that share results
 constexpr int SIDE_WARPS = SIDE > 32 ? SIDE / 32 : 1;
-// Shared memory that one combine_ty() takes, bytes.
+// Bytes of shared memory for one combine_ty().
 constexpr int COMBINE_BYTES = SIDE_WARPS > 1 ? THREADS / 32 * TX* LANES * sizeof(compute_t) : 0;
 
 // Combines `values` over the TY threads that share results, always in the same order; every one of

@@ -1,4 +1,4 @@
-// The way of all four element types to and from the type that they are computed in.
+// Conversions of all four element types to and from the type that they are computed in.
 #pragma once
 
 #include "target/half.cuh"

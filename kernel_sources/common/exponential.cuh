@@ -1,4 +1,4 @@
-// Products with exp(x), where what they are rounded to last is their own value.
+// Products with exp(x) that are rounded only once.
 //
 // exp(x) = (1 + rest) * 2^n with |rest| < 0.42. Multiplying by (1 + rest) is one fused
 // multiply-add, so exp's own rounding is saved; and 2^n is multiplied by last, so that a factor and

@@ -1,5 +1,5 @@
-// COUNT elements that lie side by side, to and from the compute type C. Whole, in one access, where
-// the caller knows them aligned to their size together; else one by one.
+// Loads and stores COUNT contiguous elements, converted to and from the compute type C: in one
+// access where the caller knows that they are aligned to their whole size, else one by one.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -21,7 +21,7 @@ device_inline T convert_out(C x) {
   return from_compute<T>(static_cast<typename compute_of<T>::type>(x));
 }
 
-// As they are.
+// Without conversion.
 template <int COUNT, class T>
 device_inline Pack<T, COUNT> load_pack(const T* from, bool aligned) {
   if (COUNT > 1 && aligned) return *reinterpret_cast<const Pack<T, COUNT>*>(from);

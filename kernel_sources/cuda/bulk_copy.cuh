@@ -150,7 +150,7 @@ device_inline void show_to_copy_engine() {
 #endif
 }
 
-// Has the map at hand before the first copy asks for it.
+// Prefetches the map before the first copy needs it.
 device_inline void prefetch_map(const TensorMap& map) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");

@@ -26,7 +26,7 @@ device_inline u32 cluster_number() {
   return number;
 }
 
-// What a block of the cluster gets of `count`, rounded up.
+// A block's share of `count`, rounded up.
 device_inline u32 cluster_share(u32 count) {
   const u32 size = cluster_size();
   return (count + size - 1) / size;

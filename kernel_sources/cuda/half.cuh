@@ -1,4 +1,4 @@
-// The 16-bit floating-point types as storage, and the way to and from the type that is computed in.
+// The 16-bit floating-point types as storage, and their conversions to and from the compute types.
 // kernel_sources/host/half.cuh gives the same names.
 #pragma once
 

@@ -29,9 +29,9 @@ device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right
 #endif
 }
 
-// The same over 4, of f64: fused multiply-adds one after the other. Lane l holds of left (g, t),
-// (g + 8, t), of right (t, g). Over 8 the right operands would have to lie in registers side by
-// side, and be moved there (tests/bench/NOTES.md).
+// The same over 4, of f64: fused multiply-adds one after the other. Lane l holds of left (g, t), (g
+// + 8, t), of right (t, g). Over 8 the right operands would have to lie in registers side by side,
+// and be moved there.
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&right)[RIGHT][1]) {
 #if __CUDA_ARCH__ >= 900

@@ -1,7 +1,7 @@
 // A thread's sums of products, in registers that have names in PTX and that the compiler before it
 // knows nothing of: it would carry each of a hundred values through every loop and branch, for up
-// to half of its time (tests/bench/NOTES.md, "Compile time").
-// kernel_sources/host/sum_registers.cuh gives the same names.
+// to half of its time (src/compile/README.md). kernel_sources/host/sum_registers.cuh gives the same
+// names.
 //
 // Products are LEFT x RIGHT, of four sums each: those of product (l, r) are s<l>_<r>_0 to _3, and
 // what was promoted of them t<l>_<r>_0 to _3. A name has to stand in the text, so no loop can walk

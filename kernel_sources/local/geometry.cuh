@@ -1,5 +1,5 @@
-// Where the elements of a locally connected layer lie, from the constants that every kernel of one
-// has, and how a result is stored.
+// The addresses of the elements of a locally connected layer, from the constants that all its
+// kernels have, and how a result is stored.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -13,11 +13,11 @@ struct Place {
 // Offsets are 64 bits wide, whatever the constants' own width.
 device_inline i64 product(i64 a, i64 b) { return a * b; }
 
-// The tap as the filter has it, of the one that meets the input in order.
+// The filter's tap for a tap counted in the input's order.
 device_inline int tap_of(int axis, int tap) {
   return FLIPPED ? static_cast<int>(FILTER[axis]) - 1 - tap : tap;
 }
-// Where along an axis of the input the tap of an output lies.
+// The input position along an axis that a tap of an output reads.
 device_inline i64 input_at(int axis, i64 output, int tap) {
   return product(output, STRIDE[axis]) - PAD[axis] + product(tap, DILATION[axis]);
 }
@@ -28,12 +28,12 @@ device_inline i64 x_offset(const Place& place) {
 device_inline i64 y_offset(const Place& place) {
   return place.at[0] * Y_STRIDE[2] + place.at[1] * Y_STRIDE[3] + place.at[2] * Y_STRIDE[4];
 }
-// Of an output pixel's weights, in one image's.
+// The offset of an output pixel's weights among one image's.
 device_inline i64 pixel_offset(const Place& place) {
   return place.at[0] * OUTER_STRIDE[1] + place.at[1] * OUTER_STRIDE[2] +
          place.at[2] * OUTER_STRIDE[3];
 }
-// Within a filter's channel; taps in the order in which they meet the input.
+// The offset within a filter's channel; taps are in the input's order.
 device_inline i64 tap_offset(int t, int r, int s) {
   return product(tap_of(0, t), W_STRIDE[2]) + product(tap_of(1, r), W_STRIDE[3]) +
          product(tap_of(2, s), W_STRIDE[4]);

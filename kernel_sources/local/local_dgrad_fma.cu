@@ -1,6 +1,6 @@
 // The data gradient of a locally connected layer of one or two dimensions: a block owns TILE_H rows
-// of dx, whole, of TILE_CHANNELS channels of a group in IMAGES images, and walks the output pixels
-// that meet them. Each weight belongs to one element of dx, so each is read by one block, once.
+// of dx, whole, of TILE_CHANNELS channels of a group in IMAGES images, and visits the output pixels
+// that use them. Each weight belongs to one element of dx, so each is read by one block, once.
 //
 // A warp takes an output pixel at a time and its part of the filter, the taps whose rows of dx the
 // block owns, as it lies: a lane has SLOTS of these columns, sums over the filters of the group
@@ -66,7 +66,7 @@ KILN_KERNEL(local_dgrad_fma, WARPS * 32, MIN_BLOCKS, LocalParams, params) {
                              first_image * OUTER_STRIDE[0] + product(group * ROWS, W_STRIDE[0]) +
                              product(first_channel, W_STRIDE[1]);
 
-  // The output rows some of whose taps lie in the tile.
+  // The output rows with taps in the tile.
   const i64 last_h = first_h + TILE_H < IN[1] ? first_h + TILE_H : IN[1];
   const i64 reach = product(FILTER[1] - 1, DILATION[1]);
   i64 p = first_h + PAD[1] - reach;
@@ -78,7 +78,7 @@ KILN_KERNEL(local_dgrad_fma, WARPS * 32, MIN_BLOCKS, LocalParams, params) {
     const int first_tap =
         top >= first_h ? 0 : static_cast<int>((first_h - top + DILATION[1] - 1) / DILATION[1]);
 
-    // Of a lane's columns, those that there are: their weights and their elements of the tile.
+    // For a lane's existing columns: their weights, and their elements of the tile.
     i64 weight_at[SLOTS];
     int element_at[SLOTS], column_at[SLOTS];
     bool exists[SLOTS];
@@ -112,7 +112,7 @@ KILN_KERNEL(local_dgrad_fma, WARPS * 32, MIN_BLOCKS, LocalParams, params) {
       }
 #pragma unroll 1
       for (int begin = 0; begin < ROWS; begin += ROW_CHUNK) {
-        warp_barrier();  // the factors before were read, and the tile was added to
+        warp_barrier();  // all have read the previous factors and updated the tile
 #pragma unroll
         for (int i = 0; i < ROW_CHUNK * IMAGES; i += 32) {
           const int number = i + lane, image = number / ROW_CHUNK, k = number - image * ROW_CHUNK;

@@ -24,8 +24,9 @@ struct alignas(16) Quad {
   compute_t element[16 / sizeof(compute_t)];
 };
 
-// Halves the sums that a lane holds while it adds those of the lanes that differ in MASK, then in
-// half of it, down to LEAST. first: of those that it is left with; alone: no other lane holds them.
+// Adds up sums between lanes that differ in bit MASK, then in MASK / 2, down to LEAST, while each
+// lane keeps half of its sums at a time. first: the first sum that the lane is left with; alone:
+// whether no other lane holds them.
 template <int COUNT, int MASK, int LEAST>
 device_inline void share_sums(compute_t (&sums)[SUMS], int& first, bool& alone) {
   if constexpr (MASK >= LEAST) {
@@ -55,7 +56,7 @@ constexpr int LEFT = count_left(SUMS, COLUMN_LANES);
 KILN_KERNEL(local_fma, ROW_WARPS* COLUMN_WARPS * 32, MIN_BLOCKS, LocalParams, params) {
   compute_t* const window = shared_array<compute_t, IMAGES * CHUNK>(0);
 
-  // Images first: blocks side by side read the same weights.
+  // Images vary fastest, so that neighbouring blocks read the same weights.
   const auto groups_of_images = static_cast<u32>((params.images + IMAGES - 1) / IMAGES);
   u32 rest = block_x();
   u32 next = rest / groups_of_images;
@@ -85,7 +86,7 @@ KILN_KERNEL(local_fma, ROW_WARPS* COLUMN_WARPS * 32, MIN_BLOCKS, LocalParams, pa
 
 #pragma unroll 1
   for (int begin = 0; begin < COLUMNS; begin += CHUNK) {
-    if (begin > 0) block_barrier();  // all have read the window before
+    if (begin > 0) block_barrier();  // all have read the previous window
 #pragma unroll 1
     for (int i = static_cast<int>(thread_x()); i < CHUNK; i += THREADS) {
       const int column = begin + i;

@@ -127,8 +127,7 @@ kilnStatus_t kilnCreateActivationBackwardPlan(kilnHandle_t handle,
 kilnStatus_t kilnExecuteActivationBackward(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
                                            const void* y, const void* dy, const void* x,
                                            const void* beta, void* dx) {
-  // Which of y and x is looked at, the plan knows; of one that is no plan, execute_plan will say
-  // so.
+  // The plan knows which of y and x is read; if it is no plan at all, execute_plan refuses it.
   bool from_y = true;
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
     if (const auto* problem = std::get_if<kiln::PointwiseProblem>(&plan->plan.problem()))
@@ -144,7 +143,7 @@ kilnStatus_t kilnActivationBackward(kilnHandle_t handle, kilnActivationDescripto
                                     kilnTensorDescriptor_t dyDesc, const void* dy,
                                     kilnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                     kilnTensorDescriptor_t dxDesc, void* dx) {
-  // Of what is no descriptor, the call below will say so.
+  // If it is no descriptor at all, the call below refuses it.
   bool from_y = true;
   if (activationDesc != nullptr && activationDesc->mark.is(kilnActivationStruct::mark_value))
     from_y = kiln::gradient_from_output(activationDesc->activation);

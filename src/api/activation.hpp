@@ -1,4 +1,4 @@
-// What activation descriptors hold.
+// The content of activation descriptors.
 #pragma once
 
 #include "api/api.hpp"

@@ -1,4 +1,4 @@
-// What became of the process's lookups of kernels.
+// Counters of the process's kernel lookups.
 #include <cstddef>
 #include <cstring>
 

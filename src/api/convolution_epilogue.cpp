@@ -75,15 +75,14 @@ kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t
   const auto execute = [&](std::initializer_list<Argument> arguments) {
     return execute_plan(operation, handle, plan, scalars, arguments, {}, function);
   };
-  // Of what is no such plan, execute_plan says so.
+  // If it is no such plan, execute_plan refuses it.
   if (plan == nullptr || !plan->mark.is(kilnPlanStruct::mark_value) ||
       std::strcmp(plan->operation, operation) != 0)
     return execute({first, second, y});
   return run_list(plan->epilogue, count, operands, first, second, y, function, execute);
 }
 
-// What makes the problem of a list, forward or transposed, from descriptors that are looked at
-// then.
+// Makes the problem of a list, forward or transposed; the descriptors are read when it is called.
 template <class Make>
 auto maker(Make make, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
            kilnConvolutionDescriptor_t convDesc, kilnTensorDescriptor_t yDesc) {
@@ -143,7 +142,7 @@ kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, ki
                                                          const void* alpha, const void* x,
                                                          const void* w, const void* beta,
                                                          const void* z, const void* bias, void* y) {
-  // Which operands there are, the plan knows; of one that is no plan, execute_plan will say so.
+  // The plan knows its operands; if it is no plan at all, execute_plan refuses it.
   bool has_z = z != nullptr, has_bias = bias != nullptr;
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
     if (const auto* problem = std::get_if<kiln::ConvolutionProblem>(&plan->plan.problem())) {

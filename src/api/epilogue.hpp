@@ -10,7 +10,7 @@
 
 namespace kiln::api {
 
-// Which tensors the operations of a list have, in its order. Legal lists have one of a kind.
+// The tensors of a list's operations, in its order. Legal lists have at most one of each kind.
 class EpilogueTensors {
  public:
   EpilogueTensors() = default;
@@ -27,7 +27,7 @@ class EpilogueTensors {
     if (count > 0) check_pointer(operands, "operands", "the addresses of the epilogue's tensors");
   }
 
-  // The place of a kind's address in the caller's array; -1: the list has none.
+  // The index of a kind's address in the caller's array; -1 if the list has none.
   int place_of(EpilogueOperation::Kind kind) const {
     const auto end = kinds_.begin() + static_cast<std::ptrdiff_t>(count_);
     const auto found = std::find(kinds_.begin(), end, kind);

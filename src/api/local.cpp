@@ -11,7 +11,7 @@ using kiln::api::tensor_of;
 
 namespace {
 
-// With a bias or without: an execution's operands are those of its problem.
+// The operands of an execution are those of its problem, with or without a bias.
 template <class Run>
 kilnStatus_t run_forward(bool has_bias, const void* x, const void* w, const void* bias, void* y,
                          const Run& run) {
@@ -39,7 +39,7 @@ kilnStatus_t kilnCreateLocalForwardPlan(kilnHandle_t handle, kilnTensorDescripto
 kilnStatus_t kilnExecuteLocalForward(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
                                      const void* x, const void* w, const void* beta,
                                      const void* bias, void* y) {
-  // Whether there is one, the plan knows; of what is no plan, execute_plan will say so.
+  // The plan knows whether there is one; if it is no plan at all, execute_plan refuses it.
   bool has_bias = bias != nullptr;
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value))
     if (const auto* problem = std::get_if<kiln::LocalProblem>(&plan->plan.problem()))

@@ -61,12 +61,12 @@ struct kilnPlanStruct {
   kiln::FinalizeOptions options;
   std::string refusals;  // written by finalization
   kilnStandIn_t stand_in_allowed = KILN_STAND_IN_NONE;
-  // It lives as long as the plan: its kernels may be in flight, or in a graph.
+  // Lives as long as the plan: its kernels may be in flight, or in a graph.
   std::unique_ptr<kiln::Plan> stand_in;
-  // Of a plan that has a stand-in: what executes it now. Other threads execute while it changes.
+  // If there is a stand-in: the plan that executes now. Other threads execute while it changes.
   std::atomic<const kiln::Plan*> serving{nullptr};
-  // From kilnStartFinalizePlan until the caller was told that it is over: `plan` is another
-  // thread's.
+  // Set from kilnStartFinalizePlan until the caller has learned that finalization is over;
+  // meanwhile `plan` belongs to another thread.
   std::shared_ptr<kiln::BackgroundFinalization> background;
 
   // While a thread of the caller's finalizes it: fork_generation() + 1 of its process, else 0.
@@ -86,7 +86,7 @@ struct kilnPlanStruct {
 
 namespace kiln::api {
 
-// Says that a thread of the caller's is finalizing the plan.
+// Marks the plan as being finalized by one of the caller's threads, while it lives.
 class AtWork {
  public:
   explicit AtWork(kilnPlanStruct& object) : object_(object) {
@@ -100,7 +100,7 @@ class AtWork {
   kilnPlanStruct& object_;
 };
 
-// The plan, where no other thread is at work on it. Throws NOT_INITIALIZED.
+// The plan, if no other thread is working on it. Throws NOT_INITIALIZED.
 inline const Plan& settled(const kilnPlanStruct& object) {
   if (object.torn() || (object.background && object.background->lost())) {
     fail(KILN_STATUS_NOT_INITIALIZED,

@@ -46,7 +46,7 @@ struct ScalarArguments {
 // A pointer is null where its tensor's descriptor is. Throws BAD_PARAM.
 void check_left_out(std::span<const OptionalTensor> tensors, std::span<const void* const> pointers);
 
-// The handle is of the plan's device. Throws BAD_PARAM.
+// Checks that the handle is of the plan's device. Throws BAD_PARAM.
 void check_device(const kilnContext& context, const Plan& plan);
 
 // Runs a finalized plan on operands in the order of operands_of(problem). No allocation, no lock,

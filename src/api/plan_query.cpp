@@ -1,4 +1,4 @@
-// What a plan can say about itself.
+// Queries of a plan.
 #include <cstring>
 
 #include "api/objects.hpp"
@@ -20,7 +20,7 @@ void check_finalized(const kiln::Plan& plan) {
   }
 }
 
-// What a plan of the problem would need if it were granted all that is ever used.
+// Workspace that a plan of the problem would take if it were granted the most that any uses.
 std::size_t best_workspace(const kiln::Plan& plan, kiln::Terms terms) {
   terms.workspace = kiln::most_workspace;
   std::vector<kiln::EngineRefusal> refusals;

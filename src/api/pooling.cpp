@@ -64,7 +64,7 @@ kilnStatus_t kilnCreatePoolingBackwardPlan(kilnHandle_t handle, kilnPoolingDescr
 
 kilnStatus_t kilnExecutePoolingBackward(kilnHandle_t handle, kilnPlan_t plan, const void* alpha,
                                         const void* dy, const void* x, const void* beta, void* dx) {
-  // Whether there is an x, the plan knows; of one that is no plan, execute_plan will say so.
+  // The plan knows whether there is an x; if it is no plan at all, execute_plan refuses it.
   bool max = x != nullptr;
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value)) {
     if (const auto* problem = std::get_if<kiln::PoolingProblem>(&plan->plan.problem()))
@@ -81,7 +81,7 @@ kilnStatus_t kilnPoolingBackward(kilnHandle_t handle, kilnPoolingDescriptor_t po
                                  const void* alpha, kilnTensorDescriptor_t dyDesc, const void* dy,
                                  kilnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                  kilnTensorDescriptor_t dxDesc, void* dx) {
-  // Of what is no descriptor, the call below will say so.
+  // If it is no descriptor at all, the call below refuses it.
   bool max = true;
   if (poolingDesc != nullptr && poolingDesc->mark.is(kilnPoolingStruct::mark_value))
     max = poolingDesc->spec.mode == KILN_POOLING_MAX;

@@ -21,7 +21,7 @@ Tensor read_sizes(Role role, kilnDataType_t type, int rank, const std::int64_t* 
   return tensor;
 }
 
-// What check_tensor would say of the sizes, in the caller's names for them.
+// The checks that check_tensor makes of the sizes, with the caller's names in the messages.
 void check_named_sizes(Role role, const Tensor& tensor, std::span<const char* const> names) {
   auto product = static_cast<std::int64_t>(size_of(tensor.type));
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -1,4 +1,5 @@
-// Progress of many like jobs: on a terminal a bar and what is being done, elsewhere a line a job.
+// Progress of many similar jobs: on a terminal a bar and the current job's name, elsewhere one line
+// per job.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What is said to a command line that cannot be understood.
+// The error message for a command line that cannot be parsed.
 #pragma once
 
 #include <CLI/CLI.hpp>

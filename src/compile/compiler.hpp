@@ -1,4 +1,4 @@
-// Text in, machine code out. Knows no operation.
+// Compilers: source text in, machine code out. They know nothing of operations.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +33,13 @@ class Compiler {
                            const std::vector<std::string>& options) const = 0;
 };
 
-// What goes on the compilers' command lines, in order; part of every cache key, and so known
-// without a compiler, where only the cache is left. quick_assembly: fewer of ptxas's optimizations;
-// NVRTC before 12.9 has no such choice and leaves it out.
+// The compilers' command-line options, in order. They are part of every cache key, so they are
+// known without a compiler, for machines that have only the cache. quick_assembly: fewer of ptxas's
+// optimizations; NVRTC before 12.9 has no such choice and leaves it out.
 std::vector<std::string> nvrtc_options(const std::string& arch, bool quick_assembly = false);
 std::vector<std::string> host_compiler_options();
 
-// Null where there is none; `why` then says what was looked for and where.
+// Null if there is none; `why` then says what was looked for and where.
 std::shared_ptr<const Compiler> find_nvrtc(std::string& why);
 std::shared_ptr<const Compiler> find_host_compiler(std::string& why);
 

@@ -75,7 +75,7 @@ KernelResources resources_of(ElfBytes cubin, const std::string& entry) {
   KernelResources out;
   out.code_bytes = static_cast<int>(code->header.sh_size);
   if (const Section* const shared = find(".nv.shared." + entry)) {
-    // From compute capability 9.0 on the kibibyte that the system keeps is counted in.
+    // From compute capability 9.0 on this includes the kibibyte per block that the system reserves.
     constexpr int reserved = 1024;
     const bool counted_in = find(".nv.shared.reserved.0") != nullptr;
     out.shared_memory =

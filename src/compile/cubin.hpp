@@ -1,4 +1,4 @@
-// What a cubin says of its kernel: read from the ELF file, without driver or tools.
+// A kernel's resources, read from its cubin (an ELF file) without driver or tools.
 #pragma once
 
 #include <cstddef>

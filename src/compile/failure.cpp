@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-// The first lines that tell of an error; of an output without any, the first lines.
+// The first lines that report an error; if none does, the first lines.
 std::vector<std::string> first_errors(const std::string& output) {
   constexpr std::size_t most = 5;
   std::vector<std::string> errors, lines;

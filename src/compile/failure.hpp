@@ -1,4 +1,4 @@
-// What a compiler's failure is told as: briefly, and whole in the log.
+// Reports a compiler's failure: briefly in the message, in full in the log.
 #pragma once
 
 #include <string>

@@ -59,7 +59,7 @@ class HostCompiler : public Compiler {
     const TemporaryFolder folder;
     folder.write("kernel.cpp", cat("#line 1 ", quoted(name), "\n", source));
 
-    // The folder's name is chance and must not enter the binary: the compiler runs inside it.
+    // The compiler runs inside the folder, whose random name must not enter the binary.
     std::vector<std::string> command = {path_};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {cat("-fdebug-prefix-map=", folder.path(), "=."), "-o",
@@ -87,7 +87,7 @@ class HostCompiler : public Compiler {
   std::string identity_;
 };
 
-// The first line of what the program answers; "", and why, if it does not.
+// The first line of the program's output; "", with `why` set, if it fails.
 std::string first_line(const std::string& program, const char* question, std::string& why) {
   const ProgramResult answer = run_program({program, question});
   std::string line = answer.output.substr(0, answer.output.find('\n'));
@@ -96,7 +96,8 @@ std::string first_line(const std::string& program, const char* question, std::st
   return "";
 }
 
-// gcc begins its version with the name that it was called by, which is a place and no build.
+// gcc begins its version with the name that it was called by, which depends on the place and not on
+// the build.
 std::string without_name(const std::string& version, const std::string& path) {
   const std::string name = fs::path(path).filename().string() + " ";
   return version.starts_with(name) ? "gcc " + version.substr(name.size()) : version;
@@ -117,11 +118,12 @@ std::shared_ptr<const Compiler> search(std::string& why) {
 
 std::vector<std::string> host_compiler_options() {
   std::vector<std::string> options = {
-      // Lines, for debuggers and reports; where variables are would cost a fifth more.
+      // Line numbers for debuggers and sanitizer reports; debug information of variables would make
+      // compiling a fifth slower.
       "-std=c++20", "-g1", "-fno-var-tracking", "-fPIC", "-shared", "-pipe",
-      // Compiling is most of what a small problem costs. -O2 takes a sixth longer than -O1, and
-      // saves a third of the run, which would pay only from some 100 ms of running on. With the
-      // sanitizers -O1 takes nearly twice as long as -O0, and hides defects from them.
+      // Compiling dominates small problems. -O2 takes a sixth longer than -O1 to compile and a
+      // third less to run, which pays only for runs above some 100 ms. With the sanitizers -O1
+      // compiles nearly twice as long as -O0 and hides defects from them.
       sanitized ? "-O0" : "-O1",
       // A kernel reads floats four at a time, as CUDA C++ allows.
       "-fno-strict-aliasing",

@@ -196,7 +196,7 @@ class Nvrtc final : public Compiler {
       constexpr std::string_view prefix = "libnvrtc-builtins.so.";
       const std::string name = file.path().filename().string();
       if (!name.starts_with(prefix) || file.is_symlink()) continue;
-      // Other releases' builtins may lie beside it.
+      // The folder may also hold builtins of other releases.
       if ((release_of(name, prefix) + ".").starts_with(release.empty() ? "" : release + "."))
         builtins.insert(elf_build_id(file.path().string()));
     }

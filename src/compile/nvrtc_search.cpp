@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array sonames{"libnvrtc.so.13", "libnvrtc.so.12"};
 
-// A place inside this binary: the library, or the program that has it built in.
+// An address inside this binary: the library, or the program that it is linked into.
 constexpr char here = 0;
 
 // The folders of a list separated by ':'.

@@ -57,7 +57,7 @@ constexpr int status_file = 3;
 constexpr const char* supervisor = "/bin/sh";
 constexpr const char* supervision = "\"$@\" 3>&-; echo $? >&3";
 
-// What the child does before it becomes the supervisor.
+// The child's work before it becomes the supervisor.
 class ChildActions {
  public:
   ChildActions(const std::string& folder, int output, int status) {
@@ -110,12 +110,12 @@ char** child_environment() {
 std::string wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return "";  // it has ended, and somebody else was told how
+    if (errno != EINTR) return "";  // it has ended, and somebody else took its status
   if (WIFSIGNALED(status)) return cat("signal ", WTERMSIG(status));
   return WEXITSTATUS(status) == 0 ? "" : cat("exit status ", WEXITSTATUS(status));
 }
 
-// What the shell says of a program that it cannot begin.
+// Exit statuses of the shell for programs that it cannot start, or that a signal ends.
 constexpr int cannot_execute = 126, not_found = 127, first_signal = 128;
 
 }  // namespace

@@ -11,7 +11,8 @@
 namespace kiln {
 namespace {
 
-// A variable that is one of `words`, in any case, or unset; else `otherwise`, and a complaint.
+// A variable's value if it is one of `words`, in upper or lower case; otherwise `otherwise`, with a
+// complaint unless the variable is unset.
 std::string word_of(const char* name, std::span<const char* const> words, const char* otherwise,
                     std::vector<std::string>& complaints) {
   const std::string text = environment(name);

@@ -1,4 +1,4 @@
-// Everything the environment can say. No other file reads it.
+// All environment variables that the library reads; no other file reads any.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// Whether the process has the rights of whoever started it and no more. A set-user-ID program has
-// not: what its environment says is the caller's, and must not decide what the program runs.
+// Whether the process has no more privileges than its caller. A set-user-ID program has more, and
+// its caller's environment must not decide which code it runs.
 bool has_callers_privileges();
 
 // A variable's value; "" if it is not set, or if the process has more than its caller's privileges.
@@ -33,7 +33,7 @@ struct Config {
   std::string kernel_source_dir;
   std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: nowhere
   bool line_info = false;  // KILN_LINEINFO=1: kernels carry the lines of their text
-  // Of variables with a value that they do not have, a sentence each; the log begins with them.
+  // One sentence for each variable with an invalid value; the log begins with them.
   std::vector<std::string> complaints;
 };
 

@@ -169,7 +169,7 @@ std::string numbered(const Enumerator& enumerator) {
   return cat(enumerator.identifier, " (", enumerator.value, ")");
 }
 
-// All values of a short enumeration, the first and the last of a long one.
+// Names all values of a short enumeration, the first and the last of a long one.
 std::string expectation(const Enumeration& enumeration) {
   const auto& values = enumeration.values;
   if (values.size() > 4)
@@ -216,10 +216,10 @@ const Enumerator* find_enumerator(const Enumeration& enumeration, std::string_vi
 }
 
 void refuse_enumerator(const Enumeration& enumeration, std::string_view field, int value) {
-  std::string other;  // whose value it is, where arguments were swapped
+  std::string other;  // the enumeration that has the value, if arguments were swapped
   for (const Enumeration& candidate : enumerations) {
     const Enumerator* found = find_enumerator(candidate, value);
-    if (found != nullptr && &candidate != &enumerations[status])  // those are mere small numbers
+    if (found != nullptr && &candidate != &enumerations[status])  // any small number is a status
       other = cat(" (", found->identifier, ", a ", candidate.type, ")");
   }
   fail(KILN_STATUS_BAD_PARAM, field, " is ", value, other, "; expected ", expectation(enumeration));

@@ -8,11 +8,11 @@
 
 namespace kiln {
 
-// What such files need is 4. Whoever copies or prints a value needs stack for each level of it.
+// Such files need 4 levels. The limit bounds the stack that copying or printing a value takes.
 inline constexpr int most_json_levels = 64;
 
-// The value; a discarded one, which is of no type, where the text is no JSON or where its lists and
-// objects are nested deeper than most_json_levels.
+// The parsed value; a discarded one, which has no type, if the text is not JSON or is nested deeper
+// than most_json_levels.
 template <class Json = nlohmann::json>
 Json parse_json(std::string_view text) {
   bool too_deep = false;
@@ -28,7 +28,7 @@ Json parse_json(std::string_view text) {
   return too_deep ? Json(Json::value_t::discarded) : json;
 }
 
-// A value for a message: its text, cut where it is long.
+// A value as text for a message, truncated if it is long.
 template <class Json>
 std::string text_of_json(const Json& json) {
   constexpr std::size_t most = 120;

@@ -1,4 +1,4 @@
-// Takes a list apart.
+// Splits a list at a separator.
 #pragma once
 
 #include <string_view>
@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// split("a:b:", ':') is {"a", "b", ""}. A stream's getline would end early, without a word, where
-// memory is short.
+// split("a:b:", ':') is {"a", "b", ""}. Not by std::getline, which ends early without an error if
+// memory is exhausted.
 inline std::vector<std::string_view> split(std::string_view list, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {

@@ -15,8 +15,9 @@
 
 namespace kiln {
 
-// What engines may know of a device. Also written from a table for an architecture with no such
-// device present (known_architecture), so that a build machine chooses as the target will.
+// The properties of a device that engines may use. Also written from a table for an architecture
+// with no such device present (known_architecture), so that a build machine chooses as the target
+// will.
 struct DeviceDescription {
   kilnDeviceKind_t kind = KILN_DEVICE_CUDA;
   std::string name;  // "NVIDIA H200"
@@ -101,7 +102,7 @@ std::shared_ptr<Device> open_cuda_device(int ordinal);
 std::shared_ptr<Device> open_host_device();
 std::shared_ptr<Device> open_device(kilnDeviceKind_t kind, int ordinal);
 
-// Devices the driver reports; empty with a reason in `why` where there is no driver or no GPU.
+// Devices that the driver reports; empty, with a reason in `why`, if there is no driver or no GPU.
 std::vector<DeviceDescription> list_cuda_devices(std::string& why);
 
 }  // namespace kiln

@@ -31,7 +31,7 @@ int warps_by_registers(int registers, const DeviceDescription& device) {
                    : device.registers_per_multiprocessor / quarters / each * quarters;
 }
 
-// From compute capability 8.0 on the system keeps a kibibyte of each block's.
+// From compute capability 8.0 on the system reserves one kibibyte per block.
 int shared_memory_taken(int bytes, const DeviceDescription& device) {
   return device.compute_capability >= 80 ? round_up(bytes + 1024, 128) : round_up(bytes, 256);
 }

@@ -16,11 +16,11 @@ struct BlockNeeds {
 struct Occupancy {
   int blocks = 0;          // per multiprocessor
   int warps = 0;           // in them
-  int most_warps = 0;      // that the multiprocessor could hold
-  const char* limit = "";  // "registers", "shared memory", "threads", "blocks": what rules out more
+  int most_warps = 0;      // that the multiprocessor can hold at most
+  const char* limit = "";  // what rules out more: "registers", "shared memory", "threads", "blocks"
 };
 
-// As the driver reckons it with the largest carve-out of shared memory.
+// As the driver computes it with the largest carve-out of shared memory.
 Occupancy occupancy_of(const BlockNeeds& block, const DeviceDescription& device);
 
 }  // namespace kiln

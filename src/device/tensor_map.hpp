@@ -1,5 +1,5 @@
-// What a tensor map says of one tensor, as a plain value: a device encodes it into the 128 bytes
-// that its copy engine reads (kernel_sources/cuda/bulk_copy.cuh).
+// A tensor map as a plain value; a device encodes it into the 128 bytes that its copy engine (TMA)
+// reads (kernel_sources/cuda/bulk_copy.cuh).
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct TensorMapSpec {
   static constexpr std::int64_t most_offset(int space) { return space == 3 ? 31 : 255; }
   static constexpr std::int64_t most_corner(int space) { return most_offset(space) / 2; }
 
-  // What one copy lands.
+  // Bytes that one copy transfers.
   std::int64_t box_elements() const {
     std::int64_t elements = 1;
     for (int i = 0; i < (mode == Mode::im2col ? 2 : rank); ++i) elements *= box[i];

@@ -10,8 +10,9 @@
 namespace kiln {
 namespace {
 
-// Engines multiply sizes and strides without a thought of overflow: why none is asked, "" if they
-// are. An empty batch counts as one image, whose kernel is that of every batch.
+// Engines multiply sizes and strides without checking for overflow. The reason why a problem is too
+// large to ask any engine; "" if it is not. An empty batch counts as one image, whose kernel is
+// that of every batch.
 std::string extent_refusal(const Problem& problem) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 48;
   constexpr std::int64_t most_stride = std::int64_t{1} << 52;
@@ -45,7 +46,7 @@ void take_least(const Engine& engine, std::vector<Candidate> candidates, std::si
       best = {&engine, std::move(candidate)};
 }
 
-// Why none of an engine's candidates can be taken with so much workspace; "" if one can.
+// The reason why none of an engine's candidates fits into the granted workspace; "" if one does.
 std::string workspace_refusal(const std::vector<Candidate>& candidates, std::size_t granted) {
   const auto least = std::ranges::min_element(candidates, {}, &Candidate::workspace);
   if (least == candidates.end() || least->workspace <= granted) return "";
@@ -73,8 +74,8 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
   return best;
 }
 
-// The problem at the batch at which its kernel is chosen, and at the least one that has this
-// kernel.
+// The problem at the batch size at which its kernel is chosen, and at the smallest one that uses
+// this kernel.
 struct References {
   Problem chosen, least;
 };
@@ -88,8 +89,8 @@ References references_of(const ConvolutionProblem& problem) {
   return references;
 }
 
-// The same kernel at the batch at hand, in the parts that suit it; one unless there may be several.
-// None where the launch would be too large for that kernel alone.
+// The reference kernel at the problem's own batch size, with the best split count (1 unless
+// `several`). None if the launch would be too large for this kernel.
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
                const Terms& terms, bool several = true) {
   auto answer = ask(*reference.engine, problem, device);
@@ -103,23 +104,22 @@ Found in_parts(const Found& reference, const Problem& problem, const DeviceDescr
   return best;
 }
 
-// The kernel of a range of batches, in the parts that suit the one at hand. shared: it is written
-// for several, one of which may do here; else it is for one alone, at every batch of the range.
+// The kernel of the problem's range of batch sizes, with the best split count for its own. shared:
+// the kernel can split (CLUSTERED); else the split count is 1 for the whole range.
 Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
                      const Terms& terms, std::vector<EngineRefusal>& refusals, bool& shared) {
   const References references = references_of(problem);
   Found found = least(references.chosen, device, terms, refusals);
   if (found.engine == nullptr) return found;
-  // Fewer images are fewer tiles, for which parts are found sooner.
+  // With fewer images there are fewer tiles, so that splitting pays sooner.
   shared = found.candidate.parts > 1 ||
            in_parts(found, references.least, device, terms).candidate.parts > 1;
   if (references.chosen == Problem(problem)) return found;
   return in_parts(found, problem, device, terms, shared);
 }
 
-// What was chosen lately: estimates of all candidates, and how the chosen one lies on the problem,
-// cost more than everything else that a plan asks of a kernel that is there. Of convolutions; the
-// others have few candidates.
+// Recent choices, for convolutions: estimating all candidates costs more than everything else in
+// making a plan whose kernel is loaded already. Other operations have few candidates.
 struct Remembered {
   ConvolutionProblem problem;
   DeviceDescription device;
@@ -151,7 +151,7 @@ class Memory {
   }
 
  private:
-  // In all that estimates look at.
+  // Whether two devices are equal in everything that estimates depend on.
   static bool alike(const DeviceDescription& a, const DeviceDescription& b) {
     return a.kind == b.kind && a.compute_capability == b.compute_capability && a.arch == b.arch &&
            a.multiprocessors == b.multiprocessors && a.largest_cluster == b.largest_cluster &&
@@ -160,11 +160,11 @@ class Memory {
            a.registers_per_multiprocessor == b.registers_per_multiprocessor;
   }
 
-  std::list<Remembered> choices_;  // the latest first
+  std::list<Remembered> choices_;  // most recent first
 };
 constinit PerProcess<Memory> memory("chosen kernels");
 
-// The candidate of a winner's names, if there still is one.
+// The candidate that a tuning winner names, if it still exists.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
                            const DeviceDescription& device, std::size_t workspace) {
   for (const Engine* engine : engines()) {

@@ -18,7 +18,7 @@
 
 namespace kiln {
 
-// Batches of up to `most` images count as `reference`.
+// Batch sizes up to `most` use the kernel chosen at `reference`.
 struct BatchRange {
   std::int64_t most, reference;
 };
@@ -38,19 +38,19 @@ struct EngineRefusal {
 // those that take it.
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
 
-// On what terms a kernel is chosen.
+// What restricts the choice.
 struct Terms {
-  std::string only_engine{};  // ask this engine alone; "": all
-  std::size_t workspace = 0;  // bytes of device memory granted for what steps hand on
+  std::string only_engine{};  // name of the only engine to ask; "": all
+  std::size_t workspace = 0;  // bytes of workspace that the caller grants
   friend bool operator==(const Terms&, const Terms&) = default;
 };
-// The most workspace that is ever asked for, bytes; what is granted beyond it is not used.
+// The most workspace that any plan uses, in bytes.
 inline constexpr std::size_t most_workspace = std::size_t{16} << 20;
 
-// As the program takes them, each with a space behind it: "--engine direct --workspace 4096 ".
+// As flags of the program, each followed by a space: "--engine direct --workspace 4096 ".
 std::string flags_of(const Terms& terms);
 
-// What a measurement found to be fastest: a candidate by its names.
+// The fastest candidate that a measurement found, by names.
 struct Winner {
   std::string engine, tile;
   int parts = 1;
@@ -79,7 +79,7 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const T
 struct Option {
   Winner name;
   Choice choice;
-  bool only_by_name = false;  // the choice passes over it (Engine::only_by_name)
+  bool only_by_name = false;  // served only when named (Engine::only_by_name)
 };
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
                                    std::size_t workspace = 0);

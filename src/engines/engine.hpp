@@ -20,43 +20,45 @@ struct Refusal {
 };
 
 struct Candidate {
-  int kernel = 0;      // of the engine's kernels for the problem: the same one at any batch size
-  int parts = 1;       // blocks that share a tile's reduction, a launch argument
-  double seconds = 0;  // of an execution, estimated; see cost_model.hpp
+  int kernel = 0;      // number among the engine's kernels for the problem, at any batch size
+  int parts = 1;       // split count: blocks that share a tile's reduction; a launch argument
+  double seconds = 0;  // estimated time of one execution (cost_model.hpp)
   std::optional<Proposal>
-      made{};                 // by an engine that tells by making it whether it takes a problem
-  std::size_t workspace = 0;  // bytes that it needs: no candidate where fewer are granted
+      made{};  // the proposal, if the engine had to make it to know whether it takes the problem
+  std::size_t workspace = 0;  // bytes it needs; it is no candidate where fewer are granted
 };
 
 class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  // Whether the problem is of the operation that this engine is for at all. One that is not is no
-  // refusal worth telling.
+  // Whether the problem belongs to this engine's operation. If not, the engine is not even listed
+  // among the refusals.
   virtual bool is_for(const Problem& problem) const = 0;
   // Whether a convolution's result may have another type than what it reads.
   virtual bool takes_mixed_types() const { return false; }
-  // Whether its kernels run in the place of chosen ones that are being compiled: the choice does
-  // not ask it.
+  // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
+  // then never takes it.
   virtual bool stands_in() const { return false; }
-  // Of a problem that it is for: at least one, in no order. Cheap: no kernel is written for it.
+  // Candidates for a problem for which is_for() holds: at least one, in no order, or a refusal.
+  // Cheap: no kernel is written.
   virtual std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const = 0;
-  // Of a problem that it takes: why only those get it who name it, a clause; "" if the choice may
-  // take it by its estimate.
+  // For a problem that it takes: a clause that says why the engine serves it only when named; "" if
+  // the choice may take it.
   virtual std::string only_by_name(const Problem&) const { return {}; }
-  // Of one of these.
+  // Writes kernel and launch for a candidate of candidates().
   virtual Proposal make(const Problem& problem, const DeviceDescription& device,
                         Candidate candidate) const = 0;
 };
 
-// An engine with one kernel for a problem, which tells by writing it whether it takes it.
+// An engine with one kernel for each problem. It finds out by writing the kernel whether it takes
+// the problem.
 class OneKernelEngine : public Engine {
  public:
   virtual std::variant<Proposal, Refusal> propose(const Problem& problem,
                                                   const DeviceDescription& device) const = 0;
-  // Estimated; of a problem that it takes. Here: of moving every operand once.
+  // Estimated time for a problem that it takes; by default the time to move every operand once.
   virtual double seconds(const Problem& problem, const DeviceDescription& device) const;
 
   std::variant<std::vector<Candidate>, Refusal> candidates(
@@ -65,11 +67,12 @@ class OneKernelEngine : public Engine {
                 Candidate candidate) const final;
 };
 
-// The engine's candidates; a refusal too where it does not take mixed types.
+// The engine's candidates, or its refusal; refuses for it where the result has another type and it
+// does not take that.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 
-// All engines, of each operation the better ones first, which wins where estimates are equal.
+// All engines. Where estimates are equal, the first one of an operation wins.
 std::span<const Engine* const> engines();
 
 }  // namespace kiln

@@ -1,5 +1,5 @@
-// The engines in the order in which they are asked; of each operation's, the last takes every legal
-// problem.
+// The engines in the order in which they are asked. The last engine of each operation takes every
+// legal problem.
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"

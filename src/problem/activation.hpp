@@ -23,7 +23,7 @@ Activation make_activation(const Activation& activation);
 bool gradient_from_output(const Activation& activation);
 
 int coefficients_of(kilnActivationMode_t mode);  // 0, 1 or 2
-// What `kiln` takes where no --coef is given: those of PyTorch's ReLU6, LeakyReLU and ELU, of
+// Coefficients that `kiln` takes without --coef: those of PyTorch's ReLU6, LeakyReLU and ELU, of
 // ONNX's HardSigmoid and Clip, x^2, and x.
 Activation default_activation(kilnActivationMode_t mode);
 

@@ -19,7 +19,7 @@ void check_output_channels(const ConvolutionSpec& spec, const Tensor& w,
   }
 }
 
-// What x, w and the convolution say about each other; y is not looked at.
+// Checks x, w and the convolution against each other; y is not looked at.
 void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                   const ConvolutionNames& names) {
   check_convolution(spec);
@@ -96,7 +96,7 @@ void check_types(ConvolutionPass pass, const Tensor& x, const Tensor& w, const T
   }
 }
 
-// y: the result, which the caller knows as yDesc.
+// y is the result, the caller's yDesc.
 void add_epilogue(ConvolutionProblem& problem, const EpilogueList& list, const Tensor& y) {
   problem.epilogue = make_epilogue(list);
   if (const Tensor* const z = tensor_of(list, EpilogueOperation::Kind::residual)) {

@@ -45,7 +45,8 @@ struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 
   ConvolutionPass pass = ConvolutionPass::fprop;
-  // Of the tensors; z and the bias have the result's. The two that are read are alike.
+  // Element types of the tensors; z and the bias have the result's. The two that are read have one
+  // type.
   DataType x_type = KILN_DATA_FLOAT, w_type = KILN_DATA_FLOAT, y_type = KILN_DATA_FLOAT;
   int rank = 2;            // the caller's number of spatial dimensions
   std::int64_t batch = 0;  // N; may be 0
@@ -56,8 +57,8 @@ struct ConvolutionProblem {
   Spatial pad{};                  // before; the padding after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
-  kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 of f32 alone
-  std::int64_t alignment = 16;   // bytes that every operand is aligned to; no kernel asks for more
+  kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 only for f32
+  std::int64_t alignment = 16;   // bytes that every operand is aligned to; no kernel needs more
   ConvolutionEpilogue epilogue;  // of fprop and dgrad
 
   // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
@@ -100,10 +101,10 @@ void check_convolution(const ConvolutionSpec& spec);
 void check_math(kilnMathMode_t math);
 void check_alignment(std::int64_t alignment);
 
-// What the caller calls the three tensors, for the sentences of errors.
+// The caller's names of the three tensors, for error messages.
 struct ConvolutionNames {
   const char *x = "xDesc", *w = "wDesc", *y = "yDesc";
-  int filter = 0;  // of w's sizes the first one of a filter
+  int filter = 0;  // index of the filter's first size among w's
 };
 inline constexpr ConvolutionNames dgrad_names{"dxDesc", "wDesc", "dyDesc"};
 inline constexpr ConvolutionNames wgrad_names{"xDesc", "dwDesc", "dyDesc"};
@@ -119,9 +120,9 @@ TensorDims forward_output_dims(const ConvolutionSpec& spec, const Tensor& x, con
 TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                   const std::int64_t* extra);
 
-// All check everything against everything and make the canonical value, or throw BAD_PARAM (of an
-// epilogue also NOT_SUPPORTED). A bias has an element a channel of the result, as {1, channels,
-// 1...}. The result of f16 or bf16 tensors may be f32.
+// Each checks its arguments against each other and makes the canonical value, or throws BAD_PARAM
+// (for an epilogue also NOT_SUPPORTED). A bias has an element a channel of the result, as {1,
+// channels, 1...}. The result of f16 or bf16 tensors may be f32.
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                     const Tensor& y, const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
@@ -134,7 +135,7 @@ ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, cons
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
                                           const Tensor& dy, const Tensor& dw);
 
-// Whichever pass of these; the three above are made by it. The result may not overlap itself.
+// Any of these passes; the three functions above call it. The result may not overlap itself.
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names);
 

@@ -1,5 +1,5 @@
-// What a convolution does to its sums on the way out: the list that callers write, and its
-// canonical form, which kernels know.
+// What a convolution does to its accumulators before it stores them: the caller's list of
+// operations, and the canonical form that kernels have.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct EpilogueOperation {
   Activation activation{};
 };
 
-// In the order in which they happen, on v = alpha * sum. Without a residual, beta * (what the
+// In the order of execution, beginning with v = alpha * sum. Without a residual, beta * (what the
 // output held) is added first.
 using EpilogueList = std::vector<EpilogueOperation>;
 
@@ -31,7 +31,7 @@ inline constexpr std::size_t most_epilogue_operations = 8;
 
 // y = act(alpha * sum + bias + beta * (z or y)), or beta's part after the activation.
 struct ConvolutionEpilogue {
-  bool bias = false;           // one element a filter is added
+  bool bias = false;           // one element per filter is added
   bool residual = false;       // beta scales a tensor z of its own instead of what y held
   bool residual_last = false;  // added after the activation; false where there is none
   Activation activation;
@@ -44,7 +44,7 @@ struct ConvolutionEpilogue {
 // kind (identities do not count), or a bias after an activation.
 ConvolutionEpilogue make_epilogue(const EpilogueList& list);
 
-// The tensor of the list's operation of a kind; null if there is none.
+// The tensor of the list's operation of that kind; null if there is none.
 const Tensor* tensor_of(const EpilogueList& list, EpilogueOperation::Kind kind);
 
 // The list of act(v + beta * (z or y) + bias): z and bias may be null.

@@ -11,7 +11,7 @@
 namespace kiln {
 namespace {
 
-// The outputs along a dimension of `in` elements; below 1 if the window does not fit.
+// Number of outputs along a dimension of `in` elements; below 1 if the window does not fit.
 std::int64_t outputs(const PoolingSpec& spec, int i, std::int64_t in) {
   const std::int64_t before = spec.pad_before[i], after = spec.pad_after[i];
   const std::int64_t stride = spec.stride[i], window = spec.window[i], dilation = spec.dilation[i];
@@ -22,7 +22,7 @@ std::int64_t outputs(const PoolingSpec& spec, int i, std::int64_t in) {
   return up > 1 && (up - 1) * stride >= in + before ? up - 1 : up;
 }
 
-// What a problem of x's (dx's) and y's (dy's) shapes says, without strides.
+// The problem of x's (dx's) and y's (dy's) shapes, without strides.
 PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name, const Tensor& y,
                     const char* y_name) {
   check_given(x, x_name);

@@ -43,8 +43,8 @@ struct PoolingProblem {
   Spatial in{}, out{}, window{};
   Spatial pad{};  // before, negative where elements are left unread; after is what `out` implies
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
-  // How many places the last window reaches beyond the padding that AVERAGE_COUNT_INCLUDE_PADDING
-  // counts; 0 for the other modes.
+  // Positions by which the last window extends beyond the padding that
+  // AVERAGE_COUNT_INCLUDE_PADDING counts; 0 for the other modes.
   Spatial overhang{};
   // {N, C, depth, height, width}. Backward: y's are dy's; a maximum reads x and dy and writes dx,
   // an average reads dy alone, and x_strides are all 0.

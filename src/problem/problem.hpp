@@ -32,9 +32,9 @@ std::vector<Operand> operands_of(const Problem& problem);
 // The type of arithmetic, alpha and beta.
 DataType scalar_type(const Problem& problem);
 
-// What must be done, whatever the kernel: arithmetic of a convolution, with weights of each pixel's
-// own or without (0 for the others), and the bytes of every operand's elements once (the output
-// twice if it is read).
+// The least work of the operation, whatever the kernel: floating-point operations of convolutions
+// and locally connected layers (0 for the others), and the bytes of every operand's elements,
+// counted once (the output twice if it is read).
 struct Work {
   double flops = 0, bytes = 0;
 };

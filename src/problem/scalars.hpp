@@ -1,4 +1,4 @@
-// What a caller scales with at execution. Exact in double for either compute type.
+// The caller's scaling factors at execution. Exact in double for either compute type.
 #pragma once
 
 namespace kiln {

@@ -23,7 +23,7 @@ Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
 Real gelu_inner(Real x) { return gelu_slope * (x + cubic * x * x * x); }
 Real gelu_inner_slope(Real x) { return gelu_slope * (1 + 3 * cubic * x * x); }
 
-// What a function that has a limit at infinity is taken at there.
+// The argument at which a function with a limit at infinity is evaluated there.
 Real far_enough(double x) { return std::isinf(x) ? std::copysign(1e1000L, x) : x; }
 
 double between(double x, double low, double high) {

@@ -1,4 +1,4 @@
-// What becomes of a convolution's sum, and by how much a kernel may miss it.
+// The output of a convolution's sum, and the error that a kernel may have.
 //
 // An f32 (f64) kernel sums K products; partial sum s_i is rounded with an error of at most u |s_i|,
 // u = 2^-24 (2^-53). Taking these errors as independent and of mean zero, Hoeffding's inequality
@@ -37,7 +37,7 @@ Expected finish_inside(const ConvolutionProblem& problem, const Scalars& scalars
     out.allowed += alpha * (0x1p-9 * sum.magnitude + 0x1p-136 * sum.factors);
   const Activation activation = in_type(problem.epilogue.activation, computed);
   if (activation.mode == KILN_ACTIVATION_IDENTITY) return out;
-  // What the activation makes of the sum's error; its own is 8 roundoffs more.
+  // The sum's error after the activation, which adds 8 roundoffs of its own.
   const double sum_error = out.allowed + u * std::fabs(out.value);
   const double value = within(computed, activate(activation, out.value));
   const auto apart = [&](double other) { return std::fabs(activate(activation, other) - value); };

@@ -1,5 +1,5 @@
-// What the references of convolutions with and without weights of each pixel's own share: sums of
-// products, places and taps, and what becomes of a sum.
+// Shared by the references of convolutions and of locally connected layers: sums of products, which
+// input each tap meets, and the output of a sum.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ struct Expected {
   // without the products of padding, which engines may skip. Either is right.
   std::optional<double> without_padding{};
 
-  // Of the values that are right, the one that `output` is to be compared with.
+  // The right value that `output` is compared with, where several are right.
   double value_for(double output) const {
     return without_padding && !std::isnan(output) ? *without_padding : value;
   }
@@ -36,7 +36,7 @@ std::vector<Expected> expect(const Problem& problem, const Scalars& scalars,
                              std::span<const void* const> operands,
                              std::span<const std::int64_t> indices, int threads = 0);
 
-// How many elements of its inputs one output is made of, which is what expect() costs.
+// Number of input elements per output, which determines the time of expect().
 double terms_of_output(const Problem& problem);
 
 // ---- one operation each: what expect() calls ---------------------------------------------------

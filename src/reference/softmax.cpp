@@ -61,8 +61,8 @@ struct Elements {
   }
 };
 
-// What the elements of a row must know of it; forward the maximum and the sum of exp(x - maximum),
-// backward the sum of y * dy, or of dy, and of its terms' absolute values.
+// What a row's elements share; forward the maximum and the sum of exp(x - maximum), backward the
+// sum of y * dy, or of dy, and of its terms' absolute values.
 struct Totals {
   double maximum = -HUGE_VAL, sum = 0, magnitude = 0;
 };

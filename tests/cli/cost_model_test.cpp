@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
 }
 
 BOOST_AUTO_TEST_CASE(more_images_take_longer) {
-  // More images may be divided into parts that fewer had no steps for, fill tiles of one place, and
-  // have a kernel that suits them better.
+  // More images may allow a larger split count, fill tiles of one output position, and get a kernel
+  // that suits them better.
   constexpr double noise = 0.8;
   for (const char* chip : {"h200", "a100", "t4"}) {
     const DeviceDescription device = known_architecture(chip);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(more_work_costs_more) {
          {"mb64ic256ih28oc128kh3ph1", "mb64ic128ih28oc256kh3ph1", "mb64ic128ih56oc128kh3ph1",
           "mb64ic128ih28oc128kh5ph2", "mb128ic128ih28oc128kh3ph1"})
       BOOST_TEST(estimate(convolution(cat(flags, larger)), device) > 1.2 * base, flags << larger);
-    // Products that err no more than f32's are three; strict ones are FMA units'.
+    // DEFAULT is 3xTF32, three products; STRICT is FMA units.
     const double tf32 =
         estimate(convolution(cat("--math tf32 ", flags, "mb64ic128ih28oc128kh3ph1")), device);
     BOOST_TEST(tf32 < base, flags);
@@ -159,8 +159,8 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_a_range_of_batches) {
     }
 }
 
-// The figures that the constants were fitted to: a row's kernel, in the parts that suit it best.
-// Not each of them was measured in those.
+// The measured times that the constants were fitted to: a row's kernel, at the split count with the
+// least estimate, which is not always the measured one.
 BOOST_AUTO_TEST_CASE(measured_times_are_met) {
   const DeviceDescription device = known_architecture("h200");
   int rows = 0, close = 0;

@@ -1,6 +1,6 @@
-// The kernels that problems get (in the quick tier one of each engine), and a third of all engines'
-// tiles (all with KILN_TEST_FULL=1), compile for every architecture, and the main tiles keep
-// everything in registers: ptxas reports no spill worth a name.
+// The kernels of the lists' problems (in the quick tier one of each engine) and a third of all
+// engines' tiles (all with KILN_TEST_FULL=1) compile for every architecture, and ptxas reports no
+// spill in the main tiles beyond the few listed below.
 #include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -281,7 +281,7 @@ int spilled(const std::string& log) {
   return std::stoi(log.substr(log.rfind(' ', at - 1) + 1));
 }
 
-// What the compiler said, in this run or in one before it.
+// The compiler's output, from this run or an earlier one.
 std::string log_of(const std::string& source, const std::string& name,
                    const std::vector<std::string>& options, const Compiler& nvrtc) {
   kiln_test::Question question;
@@ -295,7 +295,7 @@ std::string log_of(const std::string& source, const std::string& name,
   return {reinterpret_cast<const char*>(log.data()), log.size()};
 }
 
-// "" or what is wrong. `where`: before all that is said.
+// "", or the fault. `where` begins every message.
 std::string compile(const KernelSpec& spec, const std::string& arch, const std::string& where,
                     const Compiler& nvrtc) {
   std::vector<std::string> options = nvrtc_options(arch, spec.quick_assembly);

@@ -60,14 +60,14 @@ int axis_of(ConvolutionPass pass, std::string_view operand) {
   return operand == "w" && pass == ConvolutionPass::dgrad ? 1 : 0;
 }
 
-// Engines that multiply padding as all else, and so have what the definition says.
+// Engines that multiply padding like any element, so their results follow the definition.
 bool skips_nothing(const std::string& engine) {
   return engine == "direct" || engine == "wgrad_direct" || engine == "depthwise_fma" ||
          engine == "wgrad_implicit_gemm_fma";
 }
 
-// Whether a kernel takes NaNs of f32 whose upper bits are an infinity's for that infinity: in one
-// product, unless its sums are checked (src/engines/conv/tile/checked_sums.hpp).
+// Whether a kernel reads a NaN whose upper 19 bits are an infinity's as that infinity: in TF32,
+// unless its sums are checked (src/engines/conv/tile/checked_sums.hpp).
 bool reads_least_nan_as_infinity(const Option& option, const Arithmetic& arithmetic) {
   if (arithmetic.math != KILN_MATH_TF32) return false;
   bool tensor_cores = false, checked = false;
@@ -93,7 +93,7 @@ OperationCase whole_numbers(const ConvolutionProblem& problem) {
   return item;
 }
 
-// Cases of a problem, and what the reference expects of them.
+// Cases of a problem, and the reference's results.
 struct Cases {
   std::vector<OperationCase> items;
   std::vector<std::vector<reference::Expected>> expected;
@@ -136,8 +136,8 @@ std::vector<OperationCase> cases_of(const ConvolutionProblem& problem) {
   return items;
 }
 
-// Each engine once a pass and layout, and its kernel in several parts as well; `share`: of these on
-// the host device, one in so many.
+// Each engine once per pass and layout, with its kernel also at a split count above one; `share`:
+// the host device runs one in that many.
 void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned share = 1) {
   kiln_test::ShareOfCases taken = share_of_cases(share);
   std::set<std::string> engines, cutting, keeping;

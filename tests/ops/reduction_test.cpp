@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
   }
 }
 
-// Blocks that leave their sums in the workspace, and the step that adds those up.
+// Blocks that leave partial sums in the workspace, and the step that adds them up.
 BOOST_AUTO_TEST_CASE(two_steps) {
   DeviceDescription large = device()->description();  // so large that one result is too few
   large.multiprocessors = 132;
@@ -192,8 +192,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         }
 }
 
-// Squares that overflow or underflow do not make the norm do so: elements of every size, alone and
-// beside each other, one channel's not the next one's.
+// The norm neither overflows nor underflows because squares do: elements of every size, alone and
+// beside each other, different in each channel.
 BOOST_AUTO_TEST_CASE(norms_of_any_size) {
   for (DataType type : all_types) {
     const bool narrow = type == KILN_DATA_HALF, wide = type == KILN_DATA_DOUBLE;

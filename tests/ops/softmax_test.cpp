@@ -41,7 +41,7 @@ Proposal proposal_of(const Problem& problem, const std::string& engine = {}) {
   return choose(problem, device()->description(), {.only_engine = engine}, refusals);
 }
 
-// The engine that takes a problem by itself, and how many blocks share a row.
+// The engine that is chosen for a problem, and the number of blocks that share a row.
 std::string way_of(const Problem& problem) {
   const Proposal proposal = proposal_of(problem);
   return cat(proposal.kernel.engine, " x", proposal.launch.shape.cluster);
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         item["x"].values = row;
         BOOST_TEST(check(item, engine) == "");
       }
-  // One row's NaN is none of another's.
+  // A NaN in one row does not reach another.
   for (const char* engine : both_engines)
     for (bool backward : {false, true}) {
       const Tensor t = dense(KILN_DATA_FLOAT, {2, 6, 2, 4});

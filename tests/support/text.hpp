@@ -1,4 +1,4 @@
-// What a text contains.
+// Searches in texts.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ device_inline void load_filter(const GatherParams& params, int first_channel, co
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
 #pragma unroll 1
   for (int i = thread_x(); i < TAPS * CHANNELS * BLOCK_CHANNELS; i += THREADS) {
-    // Threads side by side read taps of a channel, which lie side by side as a rule.
+    // Neighbouring threads read neighbouring taps of a channel, which are usually contiguous.
     const int line = i / TAPS, tap = i - line * TAPS;
     const int channel = line / CHANNELS, in = line % CHANNELS;
     const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];

@@ -1,14 +1,14 @@
-// Depthwise forward convolution and data gradient of one phase of channels-last tensors: what a
-// tile of pixels meets of the source, its halo, comes to shared memory by the copy engine, whose
-// boxes have zeros outside the source, while the tile before is computed.
+// Depthwise forward convolution and data gradient of one phase, in NHWC. The copy engine (TMA)
+// loads what a tile of pixels reads of the source, its halo, with zeros outside the source, while
+// the previous tile is computed.
 //
-// A thread has two channels of TILE_P x TILE_Q pixels. It walks down the rows of the source that
-// these meet, reads a row's places once and adds what they are to every row of outputs that meets
-// it; an output row whose sums are complete leaves at once, so that only about as many rows of sums
-// as the filter has are registers. A block has LANES_C pairs of channels, COLUMNS threads along a
-// row and STRIPS of them down a column; it keeps its channels, and so the filter, from tile to
-// tile. Shared memory holds STAGES halos as [row][column][channel] and the filter as [tap][channel]
-// of the compute type, from which WEIGHTS_KEPT takes it to registers.
+// A thread has two channels of TILE_P x TILE_Q pixels. It walks down the source rows that these
+// read, reads each row once and adds it to every output row that uses it; a complete output row is
+// stored at once, so only about as many rows of sums as the filter has rows are in registers. A
+// block has LANES_C pairs of channels, COLUMNS threads along a row and STRIPS down a column; it
+// keeps its channels, and so the filter, from tile to tile. Shared memory holds STAGES halos as
+// [row][column][channel] and the filter as [tap][channel] of the compute type; with WEIGHTS_KEPT
+// the filter is in registers.
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
 #include "conv/geometry/boxed_gather_params.h"
@@ -22,7 +22,7 @@ constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-// Of the source: what a thread meets, and what a tile does.
+// Source rows and columns that a thread, and a tile, reads.
 device_inline constexpr int rows_met(int p) {
   return (p - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
 }
@@ -44,7 +44,7 @@ static_assert(CHANNELS == 1 && ROWS == 1 && PHASES == 1);
 using Pair = Pack<element_t, VECTOR>;
 using Weights = Pack<compute_t, VECTOR>;
 
-// Where a thread's tile begins.
+// The first pixel of a thread's tile.
 struct Spot {
   i64 image;
   int p, q;
@@ -56,7 +56,7 @@ struct Spot {
   }
 };
 
-// Asks for the halo of a tile, if there is one.
+// Starts to load the halo of a tile, if there is one.
 device_inline void bring(const BoxedGatherParams& params, u32 tile, int channel,
                          unsigned char* halo, Mbarrier& landed) {
   if (tile >= params.common.tiles) return;
@@ -169,7 +169,7 @@ KILN_KERNEL(depthwise_halo_nhwc_fma, THREADS, MIN_BLOCKS, BoxedGatherParams, par
   u32 turn = 0;
 #pragma unroll 1
   for (u32 tile = first; tile < params.common.tiles; tile += step, ++turn) {
-    if (turn > 0) block_barrier();  // all have read the halo whose place the next one takes
+    if (turn > 0) block_barrier();  // all threads have read the halo that the next one overwrites
     if (thread_x() == 0) ask(tile + (STAGES - 1) * step, turn + STAGES - 1);
     landed[turn % STAGES].wait(turn / STAGES & 1);
     const Spot spot(tile);

@@ -1,11 +1,11 @@
-// Forward convolution and data gradient of channels-last tensors with few channels a group: little
-// arithmetic a byte, so everything is about reading the source once.
+// Forward convolution and data gradient in NHWC with few channels a group: little arithmetic a
+// byte, so the aim is to read the source once.
 //
-// A thread computes VECTOR channels, 16 bytes, of TILE_P x TILE_Q pixels. It walks down the rows of
-// the source that these meet, reads of each row's pixels the INPUTS channels of their groups once
-// into registers, and adds what they are to every output row; neighbouring threads have
-// neighbouring channels, so that a warp's accesses are whole lines. The filter lies in shared
-// memory as [tap][channel of the source, of a group][channel] of the compute type.
+// A thread computes VECTOR channels, 16 bytes, of TILE_P x TILE_Q pixels. It walks down the source
+// rows that these read, reads each pixel's INPUTS channels of their groups once into registers, and
+// adds them to every output row that uses them; neighbouring threads have neighbouring channels, so
+// that a warp accesses whole lines. The filter lies in shared memory as [tap][channel of the
+// source, of a group][channel] of the compute type.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
@@ -17,8 +17,8 @@ constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 
-// Of the output channels of a thread: their groups, which share INPUTS channels of the source, read
-// ACCESS at a time.
+// The groups of a thread's output channels, which have INPUTS source channels together, read ACCESS
+// at a time.
 constexpr int THREAD_GROUPS = ROWS < VECTOR ? VECTOR / ROWS : 1;
 constexpr int INPUTS = THREAD_GROUPS * CHANNELS;
 static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
@@ -30,7 +30,7 @@ struct Inputs {
 };
 using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of them
 
-// Where a thread is: its first channel, its tile's first pixel in the phase's output.
+// A thread's first channel, and its tile's first pixel in the phase's output.
 struct Spot {
   i64 image;
   int channel, p, q;
@@ -52,7 +52,7 @@ device_inline Spot spot_of(u32 block) {
 template <int PHASE>
 device_inline void compute(const GatherParams& params, const Spot& spot, const compute_t* filter) {
   constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
-  // Of the source: rows that the tile meets, and places of a row.
+  // Source rows that the tile reads, and places of a row.
   constexpr int ROWS_MET = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
   constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
   compute_t sums[TILE_P][TILE_Q][VECTOR];

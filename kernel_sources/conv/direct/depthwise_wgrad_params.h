@@ -1,5 +1,5 @@
-// What one execution of a filter gradient with few channels a group tells its kernels. Shared by
-// host code and kernels.
+// The parameters of one execution of a filter gradient with few channels a group. Shared by host
+// code and kernels.
 #pragma once
 
 // dw = alpha * sum + beta * dw
@@ -11,8 +11,8 @@ struct DepthwiseWgradParams {
   double alpha;       // exact for either compute type
   double beta;        // 0: dw is not read
   long long units;    // tiles of pixels of dy: the length of every sum
-  unsigned groups;    // of blocks, each with a part of the units: of PARTIAL kernels
-  unsigned elements;  // of the partials of a group
+  unsigned groups;    // groups of blocks, each with a part of the units (PARTIAL kernels)
+  unsigned elements;  // elements of the partial sums of a group
 };
 
 static_assert(sizeof(DepthwiseWgradParams) == 64, "host and device must agree");

@@ -1,12 +1,12 @@
-// How blocks share the sums of a filter gradient's tile: cluster by cluster in shared memory,
-// groups of clusters (PARTIAL) in the workspace.
+// How blocks add up their partial sums of a filter gradient's tile: within a cluster through shared
+// memory, groups of clusters (PARTIAL) through workspace.
 #pragma once
 
 #include "conv/direct/depthwise_wgrad_tile.cuh"
 #include "target/cluster.cuh"
 #include "target/shared_memory.cuh"
 
-// The block's tile, and the units of which it has the products.
+// The block's tile, and its units.
 struct TileShare {
   u32 tile, group;
   u64 first, end;
@@ -23,7 +23,7 @@ device_inline TileShare share_of(const DepthwiseWgradParams& params) {
   return share;
 }
 
-// Adds up what the cluster's blocks have in `own` in the order of their ranks, and stores it.
+// Adds up the `own` sums of the cluster's blocks by rank, and stores them.
 template <int THREADS>
 device_inline void finish_tile(const DepthwiseWgradParams& params, const TileShare& share,
                                const DepthwiseTile& tile, compute_t* own) {
@@ -44,5 +44,5 @@ device_inline void finish_tile(const DepthwiseWgradParams& params, const TileSha
     else
       store_element(params, tile, element, total);
   }
-  if (size > 1) cluster_barrier();  // a block's memory is read until then
+  if (size > 1) cluster_barrier();  // other blocks read this block's memory until then
 }

@@ -25,10 +25,10 @@ struct DepthwiseTile {
         row(static_cast<int>(number / (CHANNEL_TILES * IN_TILES) % ROW_TILES) * FILTER_ROWS) {}
 };
 
-// Of x: the first channel of the group of a channel of dy.
+// The first channel of x in the group of a channel of dy.
 device_inline int first_channel(int out) { return out / ROWS * CHANNELS; }
 
-// Element `element` of a tile, [tap][channel of x][channel of dy], finished, goes to dw.
+// Finishes element `element` of a tile, [tap][channel of x][channel of dy], and stores it to dw.
 device_inline void store_element(const DepthwiseWgradParams& params, const DepthwiseTile& tile,
                                  int element, compute_t sum) {
   const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;

@@ -1,7 +1,8 @@
 // Forward convolution and data gradient by their definition: a thread per output, a loop over taps
 // and channels. It takes every legal problem.
 //
-// Every phase is walked as if it had the most pixels of any; what lies past a phase's end is left.
+// Every phase is walked as if it had as many pixels as the largest; what lies past its end is
+// skipped.
 #include "common/magic.cuh"
 #include "conv/geometry/gather_sum.cuh"
 #include "conv/store/epilogue.cuh"
@@ -25,7 +26,7 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   const i64 n = static_cast<i64>(first_image + later_image);
   if (n >= params.images) return;
 
-  // Threads run along the output as it lies: channels last, or the width last.
+  // Threads run along the output in memory order: channels last, or the width last.
   index_t pixel, row;
   if (OUTPUT_ROWS_INNER) {
     pixel = DIVIDE(DIV_ALL_ROWS, rest);

@@ -18,7 +18,7 @@ static_assert(OWN_OFFSET + TILE_ELEMENTS * sizeof(compute_t) <= SHARED_BYTES);
 
 static_assert(BLOCK_ROWS == LANES_C * VECTOR);
 
-// Of x, read ACCESS channels at a time.
+// Channels of x, read ACCESS at a time.
 constexpr int INPUTS = (ROWS < VECTOR ? VECTOR / ROWS : 1) * CHANNELS;
 static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
 static_assert(INPUTS % ACCESS == 0);
@@ -66,7 +66,7 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ou
       }
 #pragma unroll
     for (int j = 0; j < TILE_Q; ++j) {
-      // Beside the row's end lies what may be infinite, and is no product.
+      // Elements beside the row's end may be infinite, and must not be multiplied.
       if (OUT_Q % TILE_Q != 0 && q + j >= OUT_Q) continue;
 #pragma unroll
       for (int tap = 0; tap < TAPS_S * CHANNELS; ++tap) {
@@ -88,7 +88,7 @@ device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t
   const int lane = thread_x() % LANES_C, run = thread_x() / LANES_C;
 #pragma unroll
   for (int tap = 0; tap < TILE_TAPS * CHANNELS; ++tap) {
-    if (tap > 0) block_barrier();  // the last exchange is read
+    if (tap > 0) block_barrier();  // all have read the last exchange
 #pragma unroll
     for (int c = 0; c < VECTOR; ++c)
       exchange[(run * LANES_C + lane) * VECTOR + c] =

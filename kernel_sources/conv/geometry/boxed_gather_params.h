@@ -1,5 +1,5 @@
-// What one execution of a gathering kernel tells it whose source the copy engine brings. Shared by
-// host code and kernels.
+// The parameters of one execution of a gathering kernel whose source is loaded by the copy engine
+// (TMA). Shared by host code and kernels.
 #pragma once
 
 #include "common/tensor_map.h"

@@ -1,5 +1,5 @@
-// The implicit lowering of a gather (src/engines/conv/gather.hpp): where element (reduction, pixel)
-// of the lowered matrix lies in the source. The matrix itself never exists.
+// The implicit lowering of a gather (src/engines/conv/gather.hpp): the source address of element
+// (reduction, pixel) of the lowered matrix, which itself never exists.
 //
 // The reduction index runs over channels and taps, in the order in which the source lies in memory:
 //   CHANNELS_INNER   k = ((t * R + r) * S + s) * C + c      (channels-last tensors)
@@ -19,14 +19,14 @@
 
 // ---- pixels -----------------------------------------------------------------------------------
 
-// Rows from the middle of an image outwards: with IMAGES_INNER those in the middle have most taps
-// inside the source, and the longest work begins first.
+// Rows from the middle of an image outwards: with IMAGES_INNER, middle rows have the most taps
+// inside the source, so the longest work begins first.
 device_inline int from_the_middle(int row, int rows) {
   return rows / 2 + (row % 2 != 0 ? -(row + 1) / 2 : row / 2);
 }
 
-// Where a tile's pixels begin. FIXED: in 32 bits from the first image of the tile on, which the
-// pointers of the block take in. Otherwise from image 0 on.
+// The start of a tile's pixels. FIXED: counted in 32 bits from the tile's first image, at which the
+// block's pointers begin; otherwise from image 0.
 struct PixelOrigin {
   int phase;
   u32 images;
@@ -74,7 +74,7 @@ struct Tap {
   int c, t, r, s;
 };
 
-// n / d for n * d < 2^32, by a multiplier that is worked out once.
+// n / d for n * d < 2^32, by a multiplier that is computed once.
 struct RuntimeDivisor {
   u32 d, multiplier;
   device_inline explicit RuntimeDivisor(u32 divisor)
@@ -82,7 +82,7 @@ struct RuntimeDivisor {
   device_inline u32 divide(u32 n) const { return d > 1 ? mulhi(n, multiplier) : n; }
 };
 
-// The taps that this block walks, unless FIXED.
+// The taps that this block visits, unless FIXED.
 struct TapBox {
   TapRange t, r, s;
   RuntimeDivisor trs, rs, ss;
@@ -140,8 +140,8 @@ device_inline TapBox taps_of_tile(const PixelOrigin& origin, u32 first, u32 last
   TapRange t{0, FILTER_T[phase]}, r{0, FILTER_R[phase]}, s{0, FILTER_S[phase]};
   if constexpr (!FIXED) {
     const Pixel a = origin.decode(first), b = origin.decode(last);
-    // Within one row only q varies; in one plane rows follow each other in some order; image by
-    // image all may vary.
+    // Within one row only q varies; within one plane also the row, in some order; across images
+    // everything may vary.
     const bool plane = a.o == b.o && (IMAGES_INNER || a.image == b.image);
     const bool row = plane && a.p == b.p;
     const bool volume = IMAGES_INNER || a.image == b.image;
@@ -157,15 +157,15 @@ device_inline TapBox taps_of_tile(const PixelOrigin& origin, u32 first, u32 last
 
 // ---- offsets ----------------------------------------------------------------------------------
 
-// The position in the source that the first tap of a pixel reads; ORIGIN holds the padding and, for
-// a walk backwards, the far end of its extent.
+// The source position that a pixel's first tap reads. ORIGIN includes the padding and, if taps are
+// walked backwards, the filter's extent.
 device_inline int first_d(Pixel pixel, int phase) { return pixel.o * STRIDE_D + ORIGIN_D[phase]; }
 device_inline int first_h(Pixel pixel, int phase) { return pixel.p * STRIDE_H + ORIGIN_H[phase]; }
 device_inline int first_w(Pixel pixel, int phase) { return pixel.q * STRIDE_W + ORIGIN_W[phase]; }
 
-// Element (k, pixel) of the lowered matrix lies pixel_offset + tap_offset elements behind
-// source - bias(phase): how far the first tap of the first pixel lies before the source. It keeps
-// pixel offsets from being negative, so that one register holds each.
+// Element (k, pixel) of the lowered matrix is at source - bias(phase) + pixel_offset + tap_offset.
+// The bias, by which the first tap of the first pixel lies before the source, keeps pixel offsets
+// from being negative, so that one register holds each.
 device_inline offset_t bias(int phase) {
   return -(static_cast<offset_t>(ORIGIN_D[phase]) * SOURCE_STRIDE_D +
            static_cast<offset_t>(ORIGIN_H[phase]) * SOURCE_STRIDE_H +

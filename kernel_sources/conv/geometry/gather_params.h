@@ -1,5 +1,5 @@
-// What one execution of a gathering convolution kernel (forward propagation, data gradient) tells
-// it. Shared by host code and kernels.
+// The parameters of one execution of a gathering convolution kernel (forward propagation, data
+// gradient). Shared by host code and kernels.
 #pragma once
 
 // out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row]), or as epilogue.cuh has it.
@@ -13,7 +13,7 @@ struct GatherParams {
   double beta;       // 0: z is not read
   double coef[2];    // of the activation
   long long images;  // N
-  long long tiles;   // of pixels, in the phase that has most
+  long long tiles;   // tiles of pixels in the phase that has most
 };
 
 static_assert(sizeof(GatherParams) == 88, "host and device must agree");

@@ -7,9 +7,9 @@
 #include "conv/geometry/gather_params.h"
 #include "target/kernel.cuh"
 
-// Of row `row` of a group, at pixel (o, p, q) of an image in a phase. Index: of places in the
-// source, and of offsets from the image's first. SELDOM: short rather than fast, and done with the
-// first NaN, which nothing that follows would change.
+// The sum of row `row` of a group, at pixel (o, p, q) of an image in a phase. Index: the type of
+// source positions and of offsets within an image. SELDOM: short code rather than fast, and it
+// stops at the first NaN, which nothing can change any more.
 template <class Index, bool SELDOM>
 device_inline compute_t gather_sum(const GatherParams& params, i64 image, i64 group, i64 row,
                                    int phase, Index o, Index p, Index q) {

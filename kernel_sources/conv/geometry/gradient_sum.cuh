@@ -6,10 +6,10 @@
 #include "common/magic.cuh"
 #include "target/kernel.cuh"
 
-// Of tap (t, r, s), a thread's part: every STEP-th pixel from `first` on, which is below STEP,
-// counted image by image. x: at the element's channel; dy: at its filter. Index: of places in x,
-// and of offsets from an image's first. UNTIL_NAN: done with the first NaN, which nothing that
-// follows would change.
+// A thread's part of the sum of tap (t, r, s): every STEP-th pixel from `first` (below STEP) on,
+// counted image by image. x: at the element's channel; dy: at its filter. Index: the type of
+// positions in x and of offsets within an image. UNTIL_NAN: stops at the first NaN, which nothing
+// can change any more.
 template <class Index, int STEP, bool UNTIL_NAN>
 device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u32 t, u32 r, u32 s,
                                      u64 images, u32 first) {

@@ -1,4 +1,5 @@
-// The taps of a filter that some of a row of pixels have inside the source.
+// Live taps: those of a filter that lie inside the source for at least one of some neighbouring
+// pixels.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -8,8 +9,8 @@ struct TapRange {
   int begin, end;
 };
 
-// The taps that some of the pixels first <= o <= last have inside a source of `size`; PADDED: not
-// every pixel has all.
+// The taps that lie inside a source of `size` for some pixel first <= o <= last; PADDED: not all
+// taps of every pixel do.
 template <bool PADDED>
 device_inline TapRange live_taps(int first, int last, int stride, int origin, int step, int size,
                                  int taps) {

@@ -1,4 +1,4 @@
-// Where a pixel of the output lies, and of the residual that is added to it.
+// The addresses of a pixel in the output and in the residual.
 #pragma once
 
 #include "target/kernel.cuh"

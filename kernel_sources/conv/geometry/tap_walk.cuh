@@ -1,14 +1,14 @@
-// The way of a tile's reduction: chunk of channels by chunk, in each of them tap by tap.
+// The order of a tile's reduction: chunk of channels by chunk, and within a chunk tap by tap.
 #pragma once
 
 #include "conv/geometry/live_taps.cuh"
 
-// The taps that some pixel of the tile has inside the source.
+// The taps that lie inside the source for some pixel of the tile.
 struct TapWindow {
   TapRange r, s;
 
   device_inline int taps() const { return (r.end - r.begin) * (s.end - s.begin); }
-  // In registers, rather than worked out anew at every step (kernel.cuh).
+  // Keeps them in registers instead of computing them at every step (kernel.cuh).
   device_inline void keep() {
     if (PADDED_H) r = {kept(r.begin), kept(r.end)};
     if (PADDED_W) s = {kept(s.begin), kept(s.end)};
@@ -32,7 +32,7 @@ struct Step {
     s = window.s.begin;
     advance_rows(1, window);
   }
-  // By so many rows of taps, a divisor of the window's.
+  // Advances by so many rows of taps, a divisor of the window's rows.
   device_inline void advance_rows(int rows, const TapWindow& window) {
     r += rows;
     if (r < window.r.end) return;

@@ -1,10 +1,10 @@
-// The sums of a TILE_M x TILE_N tile of a matrix product, THREAD_M x THREAD_N of them in each
-// thread's registers, and their way to the epilogue.
+// The accumulators of a TILE_M x TILE_N tile of a matrix product, THREAD_M x THREAD_N in each
+// thread's registers, and how they get to the epilogue.
 //
-// A tile's reduction may be shared by SLICES slices of a block, SLICE_THREADS threads each, which
-// take turns at its steps of TILE_K, and by the blocks of a cluster, which take a run of steps
-// each. In the end each part adds up a share of the sums of all, by rank, then by slice, so the
-// bits never depend on timing.
+// A tile's reduction may be split over SLICES slices of a block (SLICE_THREADS threads each, which
+// take its steps of TILE_K by turns) and over the blocks of a cluster (a run of steps each). In the
+// end each part adds up a share of all partial sums, by rank, then by slice, so the bits never
+// depend on timing.
 #pragma once
 
 #include "target/cluster.cuh"
@@ -15,8 +15,8 @@ constexpr int THREADS = SLICES * SLICE_THREADS;
 device_inline int slice() { return SLICES == 1 ? 0 : thread_x() / SLICE_THREADS; }
 device_inline int slice_thread() { return SLICES == 1 ? thread_x() : thread_x() % SLICE_THREADS; }
 
-// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M side by side, and from one
-// run to the next all lanes' runs lie between; its columns likewise.
+// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M neighbours, and runs of
+// all lanes lie between two of them; its columns likewise.
 constexpr int WARP_M = LANES_M * THREAD_M;
 constexpr int WARP_N = LANES_N * THREAD_N;
 static_assert(LANES_M * LANES_N == 32);
@@ -24,7 +24,7 @@ static_assert((TILE_M / WARP_M) * (TILE_N / WARP_N) * 32 == SLICE_THREADS);
 static_assert(TILE_M % WARP_M == 0 && TILE_N % WARP_N == 0);
 static_assert(THREAD_M % RUN_M == 0 && THREAD_N % RUN_N == 0);
 
-// Where a thread's row or column i lies from its first one on.
+// The offset of a thread's row or column i from its first one.
 device_inline constexpr int row_step(int i) { return i / RUN_M * (LANES_M * RUN_M) + i % RUN_M; }
 device_inline constexpr int column_step(int i) { return i / RUN_N * (LANES_N * RUN_N) + i % RUN_N; }
 
@@ -38,26 +38,26 @@ device_inline Position thread_position(int thread) {
           warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A thread's sums are `registers` (target/sum_registers.cuh) of what the way to multiply makes
-// them, whose LinePlace says of which line each is, and where it lies there.
+// A thread's accumulators are `registers` (target/sum_registers.cuh), defined by the way to
+// multiply, whose LinePlace gives each one's line and index in the line.
 
-// The epilogue walks a thread's sums line by line: rows of THREAD_N, or, with LINES_ALONG_M,
-// columns of THREAD_M, whichever lie side by side in the output. The loop is rolled, which keeps
-// the generated code and its compile time small. Registers cannot be indexed: lines go through
-// shared memory or, where there is none, the line at hand is always the first, and the others move
-// up (register_store.cuh).
+// The epilogue processes a thread's accumulators line by line: rows of THREAD_N or, with
+// LINES_ALONG_M, columns of THREAD_M, whichever are contiguous in the output. The loop is rolled,
+// which keeps code and compile time small. Registers cannot be indexed, so lines go through shared
+// memory or, where there is none, the current line is always the first and the others move up
+// (register_store.cuh).
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
-// Elements of a line that lie side by side, as far as one access takes them.
+// Contiguous elements of a line that one access takes.
 constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
 constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
-// A long line goes out in pieces, by a loop that is rolled, too; not in smaller ones, whose ways
-// from shared memory to the output would wait for each other.
+// A long line is stored in pieces, also by a rolled loop; smaller pieces would wait for each other
+// between shared memory and the output.
 constexpr int PIECE = LINE > 12 && LINE % 8 == 0 ? 8 : LINE, PIECES = LINE / PIECE;
 static_assert(PIECE % LINE_RUN == 0);
 
-// A line's elements from a piece's first one on, of an array with one of RUN each.
+// The elements of a piece, of an array with one entry for each RUN of a line.
 template <int RUN, class T>
 device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RUN], int first) {
 #pragma unroll
@@ -69,27 +69,27 @@ device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RU
   }
 }
 
-// Who of a warp takes which sums of a line out of an exchange, where those of a thread lie PITCH
+// Which sums of a line each thread of a warp takes out of an exchange, where a thread's are PITCH
 // apart: each its own,
 struct OwnSums {
   static constexpr bool OF_OTHERS = false;
   static constexpr int PITCH = THREADS;
-  // The first one that this thread takes, and element i of its line from there on.
+  // The first sum that this thread takes, and element i of its line from there.
   device_inline static int first() { return slice_thread(); }
   device_inline static constexpr int element(int i) { return i * PITCH; }
 };
 
-// or, where rows do not go out whole, those of neighbouring columns: element after element, the
-// warp takes its rows' columns in order, 32 sums at a time.
+// or, where rows are not stored in vectors, those of neighbouring columns: the warp takes the
+// columns of its rows in order, 32 sums at a time.
 struct NeighboursSums {
   static constexpr bool OF_OTHERS = true;
   // Elements that walk along a row, and rows from there to the next element.
   static constexpr int ALONG_ROW = WARP_N > 32 ? WARP_N / 32 : 1;
   static constexpr int ROWS_AT_ONCE = WARP_N > 32 ? 1 : 32 / WARP_N;
-  // Whether that divides rows evenly, so that a thread's columns are the same in all of them.
+  // Whether that divides rows evenly, so that a thread's columns are the same in all rows.
   static constexpr bool EVEN = 32 % (LANES_N * RUN_N) == 0 && PIECE % ALONG_ROW == 0 &&
                                (32 % WARP_N == 0 || WARP_N % 32 == 0);
-  // What a warp takes at a time falls into different banks.
+  // What a warp takes at a time hits different banks.
   static constexpr int PITCH = THREADS + LANES_N * ROWS_AT_ONCE;
 
   device_inline static int first() {
@@ -102,21 +102,22 @@ struct NeighboursSums {
     return row(i) * LANES_N + i % ALONG_ROW * (32 / LANES_N * PITCH);
   }
 
-  // Where element i lies from the warp's first sum of the line on: columns, and runs of RUN_M rows.
+  // The position of element i relative to the warp's first sum of the line: columns, and runs of
+  // RUN_M rows.
   device_inline static int first_row() { return static_cast<int>(thread_x() % 32) / WARP_N; }
   device_inline static int first_column() { return static_cast<int>(thread_x() % 32) % WARP_N; }
   device_inline static constexpr int row(int i) { return i / ALONG_ROW * ROWS_AT_ONCE; }
   device_inline static constexpr int column(int i) { return i % ALONG_ROW * 32; }
 };
 
-// Where a thread's sum lies in an exchange, whose first one is its first.
+// The index of a thread's sum in an exchange that begins with its first one.
 template <class LinePlace, int PITCH>
 struct ExchangePlace : LinePlace {
   device_inline static constexpr int of(int l, int r, int c) {
     return (LinePlace::line(l, r, c) * LINE + LinePlace::in_line(l, r, c)) * PITCH;
   }
 };
-// COUNT lines from `line` on go to an exchange.
+// Writes COUNT lines from `line` on to an exchange.
 template <int COUNT, int PITCH, class Sums>
 device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
   using Place = ExchangePlace<typename Sums::LinePlace, PITCH>;
@@ -126,10 +127,10 @@ device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
     sums.registers.template put<Place>(exchange);
 }
 
-// Adds up the sums of all parts, by rank, then by slice, and hands every piece of every line to
-// store(piece, line, first element) once, each part a share of the lines and each thread the sums
-// that Store::Taken says, then ends with store.finish(). `exchange` is shared memory for ELEMENTS
-// values, which no thread of the block writes any more.
+// Adds up the partial sums of all parts, by rank, then by slice, and calls store(piece, line, first
+// element) once for every piece of every line: each part for a share of the lines, each thread for
+// the sums that Store::Taken says. Ends with store.finish(). `exchange`: shared memory for ELEMENTS
+// values that no thread of the block still writes.
 template <int ELEMENTS, class Sums, class Store>
 device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store store) {
   using Taken = typename Store::Taken;
@@ -137,12 +138,12 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
   constexpr int HELD = ELEMENTS / LINE_PITCH;  // lines of all threads
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
-  // Parts whose sums are on their way at a time: another multiprocessor's take long. As many as
-  // there are registers for.
+  // Parts whose sums are in flight at a time, because those of another multiprocessor take long: as
+  // many as registers allow.
   constexpr u32 AT_ONCE = PIECE <= 4 ? 4 : PIECE <= 8 ? 2 : 1;
   const u32 parts = cluster_size() * SLICES;
   compute_t* const mine = exchange + thread_x();
-  block_barrier();  // no thread reads its stages any more
+  block_barrier();  // all threads have read their stages
 #pragma unroll 1
   for (u32 first = 0; first < LINES; first += BATCH) {
     const u32 end = LINES - first < BATCH ? LINES : first + BATCH;
@@ -182,7 +183,7 @@ device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store
       }
       store(piece, static_cast<int>(index), element);
     }
-    // Only then may the exchange be written again, or its block leave.
+    // Only after this may the exchange be overwritten or its block exit.
     if (parts > 1)
       cluster_barrier();
     else if (Taken::OF_OTHERS)

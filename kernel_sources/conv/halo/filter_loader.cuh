@@ -1,5 +1,5 @@
-// Brings the filter to shared memory as it lies there: tap by tap, of CHUNK_CHANNELS channels at a
-// time, in copies of 16 bytes.
+// Copies the filter to shared memory in its own layout: one tap at a time, CHUNK_CHANNELS channels
+// of it, 16 bytes a copy.
 #pragma once
 
 #include "conv/geometry/tap_walk.cuh"
@@ -7,12 +7,12 @@
 #include "conv/load/channel_vectors.cuh"
 #include "target/async_copy.cuh"
 
-// Vectors side by side in one row of the tile in shared memory, which is a row of the filter or,
-// with FILTER_ROWS_INNER, a channel; and how many there are.
+// Vectors in a line of the tile in shared memory, which is a row of the filter or, with
+// FILTER_ROWS_INNER, a channel; and the number of lines.
 constexpr int FILTER_PARTS = FILTER_ROWS_INNER ? TILE_M / VECTOR_ELEMENTS : PARTS;
 constexpr int FILTER_LINES = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
 
-// Where lines lie, for FilterReader: one after the other.
+// The layout of lines that FilterReader expects: one after the other.
 struct FilterInLines {
   static constexpr int LINE = FILTER_PITCH, PART = 16;  // bytes to the next
   static constexpr int BYTES = FILTER_LINES * FILTER_PITCH;
@@ -22,12 +22,13 @@ struct FilterInLines {
 // IN_L1: see async_copy().
 template <bool IN_L1, class Layout = FilterInLines>
 struct FilterLoader {
-  // Threads beyond whole lines idle.
+  // Threads beyond whole lines are idle.
   static constexpr int ROW_PARTS = FILTER_PARTS, TILE_ROWS = FILTER_LINES;
   static constexpr int ROWS_A_TURN = THREADS / ROW_PARTS;
   static constexpr int TURNS = (TILE_ROWS + ROWS_A_TURN - 1) / ROWS_A_TURN;
   static_assert(TILE_M % VECTOR_ELEMENTS == 0);
-  // Rows of a turn on are those of the first one and as many further: the orders of rows move bits.
+  // The rows of later turns are the first turn's plus a constant, also where row orders permute
+  // bits.
   static_assert(FILTER_ROWS_INNER || (ROWS_A_TURN & (ROWS_A_TURN - 1)) == 0);
 
   const element_t* w;  // at this thread's first vector

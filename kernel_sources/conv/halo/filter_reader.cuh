@@ -1,5 +1,5 @@
-// How taps of the filter lie in shared memory, CHUNK_CHANNELS channels of each, and how a lane
-// reads them: [row][channel] or, with FILTER_ROWS_INNER, [channel][row].
+// The layout of a tap of the filter in shared memory (CHUNK_CHANNELS channels), [row][channel] or,
+// with FILTER_ROWS_INNER, [channel][row]; and how a lane reads it.
 #pragma once
 
 #include "conv/mma/channel_chunk.cuh"

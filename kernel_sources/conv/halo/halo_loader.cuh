@@ -1,5 +1,5 @@
-// Brings the band of a channels-last source that a halo tile meets to shared memory, in copies of
-// 16 bytes: of CHUNK_CHANNELS channels at a time, once for all taps.
+// Copies the band of an NHWC source that a halo tile reads to shared memory, 16 bytes a copy:
+// CHUNK_CHANNELS channels at a time, once for all taps.
 #pragma once
 
 #include "conv/halo/halo_pixels.cuh"

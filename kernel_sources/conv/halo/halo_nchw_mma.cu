@@ -1,7 +1,7 @@
-// Forward convolution and data gradient of tensors whose channels lie apart, on the tensor cores:
-// halo_nhwc_mma.cu with loaders that transpose on the way.
+// Forward convolution and data gradient in NCHW by mma.sync: halo_nhwc_mma.cu with loaders that
+// transpose while they copy.
 //
-// A cluster of blocks may share one tile: each takes a part of the groups of taps.
+// The blocks of a cluster may share one tile: each takes some of the groups of taps.
 #include "conv/halo/halo_reader.cuh"
 #include "conv/halo/halo_store.cuh"
 #include "conv/halo/planar_stages.cuh"
@@ -11,9 +11,9 @@
 // As FragmentReader reads it.
 struct PlanarLines {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
-  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int HALO = HALO_BYTES, TAP = TILE_M * PITCH + 16, ROW = PITCH;
-  static constexpr int HALO_REST = 0, TAP_REST = 0;  // f32 is taken apart in registers
+  static constexpr int HALO_REST = 0, TAP_REST = 0;  // f32 is split in registers
   device_inline static constexpr int halo_word(int pixel, int word) {
     return pixel * PITCH + word * WORD_BYTES;
   }
@@ -53,18 +53,18 @@ KILN_KERNEL(halo_nchw_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();
   };
   const int steps = stages.groups_left * TAP_GROUP;
-  // A group's last share is stored a step after it was loaded: the first group, too, has as many
-  // steps as that takes.
+  // A group's last share is stored a step after it was loaded, so the first group takes as many
+  // steps, too.
   stages.fill<true>(land);
 
-  // The products of one fragment hide the way of the next from shared memory.
+  // The products of one fragment overlap with the loads of the next from shared memory.
   Fragments fragments[2];
   const auto read = [&](Fragments& to, int fragment) {
     reader.load(to, memory + stages.halo_at, stages.step, stages.filter_at, fragment % CHUNK_STEPS);
   };
-  // turn: which fragment is at hand.
+  // turn: the index of the current fragment.
   const auto multiply_step = [&](int turn) {
-    // Among the products, for many copies at once would have to wait for each other.
+    // Issued among the products, because many copies at once would wait for each other.
     const auto load_among = [&](int row) {
       stages.load_filter<PRODUCTS_M>(row);
       if (row == PRODUCTS_M / 2) stages.load_halo();

@@ -1,12 +1,12 @@
-// Forward convolution and data gradient of tensors whose channels lie apart, on Hopper's warpgroup
-// products: halo_nhwc_wgmma.cu with loaders that transpose on the way.
+// Forward convolution and data gradient in NCHW by wgmma: halo_nhwc_wgmma.cu with loaders that
+// transpose while they copy.
 //
-// The tensor cores read both operands where they lie, and need a thread for no more than to start
-// them: beside the products of one tap the threads gather what the taps to come need, element by
-// element. A cluster of blocks may share one tile: each takes a part of the groups of taps.
+// wgmma reads both operands from shared memory, so threads only start products. While one tap is
+// multiplied they gather what the next taps need, element by element. The blocks of a cluster may
+// share one tile: each takes some of the groups of taps.
 //
-// f32 in three products (SPLIT) is taken apart on the way: behind the planes of a halo, or of a
-// tap, lie those of the rests.
+// 3xTF32 (SPLIT) elements are split while they are copied: the planes of the hi parts of a halo, or
+// of a tap, are followed by those of the lo parts.
 #include "conv/halo/planar_stages.cuh"
 #include "conv/halo/warpgroup_tile.cuh"
 #include "conv/load/tile_operands.cuh"
@@ -20,7 +20,7 @@ struct PlanarPlanes {
   static constexpr int FILTER_PART = TILE_M * 16;  // bytes from one plane of a tap to the next
   static constexpr int HALO_REST = SPLIT ? HALO_BYTES : 0;
   static constexpr int TAP_REST = SPLIT ? CHUNK_STEPS * 2 * FILTER_PART : 0;
-  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int HALO = HALO_BYTES + HALO_REST;
   static constexpr int TAP = CHUNK_STEPS * 2 * FILTER_PART + TAP_REST + 16, ROW = 16;
   device_inline static constexpr int halo_word(int pixel, int word) {
@@ -31,9 +31,9 @@ struct PlanarPlanes {
   }
 };
 using Stages = PlanarStages<PlanarPlanes>;
-// Copies that come by registers leave the products running over a group's end: where the group
-// before lies is written to only once all have multiplied it. Asynchronous ones lose more by
-// beginning that late than they gain.
+// Where copies pass through registers, products keep running over a group's end: the previous
+// group's memory is written only after all warps have multiplied it. Asynchronous copies lose more
+// by starting that late than they gain.
 constexpr bool RUNS_ON = Stages::WAIT;
 
 constexpr int FILTERS_AT = 2 * PlanarPlanes::HALO;
@@ -78,8 +78,8 @@ KILN_KERNEL(halo_nchw_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
 
   WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
-  // Promotions stay out of the innermost loop, where they would be in the products' way. Each
-  // warpgroup has its own time for them, at which another one's products go on.
+  // Promotions stay out of the innermost loop, where they would delay products. Each warpgroup
+  // promotes at a different time, while another one's products go on.
   constexpr int GROUPS = THREADS / 128;
   int k = 0, stop = (static_cast<int>(thread_x()) / 128 + 1) * PROMOTE / GROUPS;
 #pragma unroll 1
@@ -105,7 +105,7 @@ KILN_KERNEL(halo_nchw_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       }
       products.commit();
       sums.fresh = false;
-      // What follows runs beside the products.
+      // From here on, instructions overlap with the products.
       if (RUNS_ON && group_begins) {
         products.template wait<1>();
         block_barrier();

@@ -1,8 +1,8 @@
-// halo_nchw_mma.cu on Hopper's warpgroup products, of f32. Their right operand, which they read
-// from shared memory where it lies, is the filter: in three products it is taken apart there, once
-// a group of taps. Their left operand is the pixels, whose words lanes read from the halo into
-// registers, wherever a tap has them: so no column of a tile is none, as in halo_nchw_wgmma.cu,
-// and the halo comes by asynchronous copies, as it is.
+// halo_nchw_mma.cu by wgmma, for f32, with swapped operands. Operand B, which wgmma reads from
+// shared memory, is the filter; 3xTF32 splits it there, once for each group of taps. Operand A is
+// the pixels, whose words lanes read from the halo into registers, wherever the tap is. So a tile
+// has no idle columns, unlike halo_nchw_wgmma.cu's, and the halo is copied asynchronously and
+// unchanged.
 #include "conv/halo/halo_tile.cuh"
 #include "conv/halo/planar_stages.cuh"
 #include "conv/load/tile_operands.cuh"
@@ -13,17 +13,17 @@
 
 static_assert(sizeof(element_t) == 4 && RUN_M == 2);
 
-// A channel's pixels lie side by side, and the next channel's 8 banks further: a lane reads one of
-// 8 pixels and of 4 channels.
+// A channel's pixels are contiguous, and the next channel's begin 8 banks further: a lane reads one
+// of 8 pixels and of 4 channels.
 constexpr int HALO_PLANE = (HALO_PIXELS + 23) / 32 * 32 + 8;  // words
 constexpr int TAP_BYTES = CHUNK_STEPS * 2 * RIGHT_PLANE;
 
 struct PlanarWords {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4;
-  // A tap 16 bytes further, for neighbouring lanes write neighbouring taps.
+  // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int TAP = TAP_BYTES + 16, ROW = 16;
-  static constexpr int HALO_REST = 0, TAP_REST = 0;  // both are taken apart once they have landed
+  static constexpr int HALO_REST = 0, TAP_REST = 0;  // both are split after they have landed
   device_inline static constexpr int halo_word(int pixel, int word) {
     return (word * HALO_PLANE + pixel) * 4;
   }
@@ -32,13 +32,13 @@ struct PlanarWords {
 using Stages = PlanarStages<PlanarWords>;
 
 constexpr int FILTERS_AT = 2 * PlanarWords::HALO;
-constexpr int RESTS_AT = FILTERS_AT + 2 * Stages::GROUP;  // of the group at hand
+constexpr int RESTS_AT = FILTERS_AT + 2 * Stages::GROUP;  // lo parts of the current group
 constexpr int TABLE_AT = RESTS_AT + (SPLIT ? Stages::GROUP : 0);
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 
-// Where a tap lies from a pixel's topmost, leftmost one, in bytes of the halo.
+// The offset of a tap from a pixel's topmost, leftmost one, in bytes of the halo.
 device_inline int tap_at(const Step& step) {
   return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(step.r, step.s) * 4;
 }
@@ -115,11 +115,11 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
       start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                             filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
                             RESTS_AT - FILTERS_AT - stages.group_at());
-      // What follows runs beside the products.
+      // From here on, instructions overlap with the products.
       if (last) {
         stages.load();
         stages.end_step([&] {
-          products.template wait<0>();  // what they read is to be written next
+          products.template wait<0>();  // what they read is written next
           land();
         });
       }
@@ -130,7 +130,7 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [&] { products.template wait<0>(); });
   sums.finish();
 
-  // Worked out again: kept from the beginning on, its parts would take registers.
+  // Computed again, because keeping it from the beginning would take registers.
   const HaloTile stored(from_here(cluster_number()), params);
   block_barrier();
   stage_and_store(sums, left_position(from_here(thread_x())), stored, params,

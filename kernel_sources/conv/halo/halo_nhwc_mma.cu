@@ -1,12 +1,12 @@
-// Forward convolution and data gradient of channels-last tensors on the tensor cores: an implicit
-// matrix product whose pixels are brought to shared memory once for all taps.
+// Forward convolution and data gradient in NHWC by mma.sync: an implicit matrix product whose
+// pixels are copied to shared memory once for all taps.
 //
-// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
-// output. Chunk by chunk of channels the band of the source that the pixels meet, their halo, comes
-// to shared memory, HALO_STAGES of them in flight, or one after the other where that leaves room
-// for wider chunks; tap by tap the filter, STAGES in flight. A tap is then nothing but another
-// place to read from: ldmatrix takes any rows of 16 bytes. A cluster of blocks may share one tile:
-// each takes a part of the steps.
+// A block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
+// output. For each chunk of channels, the band of the source that the pixels read, their halo, is
+// copied to shared memory, with HALO_STAGES halos in flight (or 1, where that leaves room for wider
+// chunks); the filter comes tap by tap, with STAGES taps in flight. Another tap is then only
+// another address: ldmatrix takes any rows of 16 bytes. The blocks of a cluster may share one tile:
+// each takes some of the steps.
 #include "conv/halo/filter_loader.cuh"
 #include "conv/halo/halo_loader.cuh"
 #include "conv/halo/halo_reader.cuh"
@@ -59,7 +59,7 @@ KILN_KERNEL(halo_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
 
   int slot = 0, halo_slot = 0;
-  // The products of one fragment hide the way of the next from shared memory.
+  // The products of one fragment overlap with the loads of the next from shared memory.
   Fragments fragments[2];
   const auto read = [&](Fragments& to, int fragment) {
     reader.load(to, memory + halo_slot * HALO_BYTES, step, slot * FILTER_BYTES, fragment);
@@ -97,8 +97,8 @@ KILN_KERNEL(halo_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
     read(fragments[0], 0);
     fragments[0].take_apart();
   };
-  // AHEAD steps that only load, so that loading stands here once. Promotions stay out of the
-  // innermost loop, where they would be in the products' way.
+  // The first AHEAD steps only load, so that the code that loads exists once. Promotions stay out
+  // of the innermost loop, where they would delay products.
   int k = begin - AHEAD;
 #pragma unroll 1
   while (k < end) {

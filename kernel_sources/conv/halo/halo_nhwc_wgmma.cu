@@ -1,13 +1,12 @@
-// Forward convolution and data gradient of channels-last tensors on Hopper's warpgroup products: an
-// implicit matrix product whose pixels are brought to shared memory once for all taps, and read
-// there by the tensor cores themselves.
+// Forward convolution and data gradient in NHWC by wgmma: an implicit matrix product whose pixels
+// are copied to shared memory once for all taps, where wgmma reads them.
 //
-// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (places of a line or
-// of a strip, pixel_tile.cuh) tile of the output, each warpgroup 64 rows of it. Chunk by chunk of
-// channels what the tile's pixels meet of the source, their halo, comes to shared memory,
-// HALO_STAGES of them in flight; tap by tap the filter, STAGES in flight. A tap is then nothing but
-// another place to read from. A cluster of blocks may share one tile: each takes a part of the
-// steps.
+// A block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (places of a line or of a
+// strip, pixel_tile.cuh) tile of the output, each warpgroup 64 rows of it. For each chunk of
+// channels, what the tile's pixels read of the source, their halo, is copied to shared memory, with
+// HALO_STAGES halos in flight; the filter comes tap by tap, with STAGES taps in flight. Another tap
+// is then only another start address. The blocks of a cluster may share one tile: each takes some
+// of the steps.
 #include "conv/halo/halo_planes.cuh"
 #include "conv/halo/left_operand.cuh"
 #include "conv/load/tile_operands.cuh"
@@ -41,7 +40,7 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   LeftOperand left(filters);
   const SharedMatrix pixels = pixel_matrix(memory);
 
-  // Steps in flight; what is read in place, the products of the step before may still read.
+  // Steps in flight. Operands read in place may still be in use by the products of the step before.
   constexpr int AHEAD = LeftOperand::IN_PLACE ? STAGES - 2 : STAGES - 1;
   static_assert(AHEAD > 0);
   Step next = Step::number(begin, tile);  // to be loaded
@@ -67,7 +66,7 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   sums.start();
   WarpgroupProducts<element_t, PRODUCTS_M, PRODUCTS_N> products;
   int slot = 0, halo_slot = 0;
-  bool fresh = true;  // a halo, not shown to the tensor cores yet
+  bool fresh = true;  // a halo landed that is not yet fenced for the tensor cores
   const auto multiply_step = [&](bool more) {
     async_wait<AHEAD - 1>();
     if (LeftOperand::IN_PLACE || fresh) show_to_tensor_cores();
@@ -77,7 +76,7 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
 #pragma unroll
     for (int half = 0; half < LeftOperand::HALVES; ++half) {
-      if (half > 0) products.template wait<1>();  // what they read is read anew
+      if (half > 0) products.template wait<1>();  // their registers are overwritten next
       left.load(half);
       products.begin();
       constexpr int FRAGMENTS = CHUNK_STEPS / LeftOperand::HALVES;
@@ -88,19 +87,19 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
       products.commit();
     }
     sums.fresh = false;
-    // What follows runs beside the products.
+    // From here on, instructions overlap with the products.
     if (more) load();
     async_commit();
     slot = slot + 1 == STAGES ? 0 : slot + 1;
     step.advance(tile);
     fresh = step.starts_chunk(tile);
     if (fresh) halo_slot = halo_slot + 1 == HALO_STAGES ? 0 : halo_slot + 1;
-    // Those before the last group are done: their registers are free and, once all have passed the
-    // next barrier, the slot and the halo of the step before.
+    // All groups before the last are done: their registers are free, and after the next barrier
+    // also the slot and the halo of the step before.
     products.template wait<1>();
   };
 
-  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  // Promotions stay out of the innermost loop, where they would delay products.
   int k = begin;
 #pragma unroll 1
   while (k < end) {

@@ -1,7 +1,6 @@
-// halo_nhwc_mma.cu on Hopper's warpgroup products, of f32 in three products. Their right operand,
-// which they read from shared memory where it lies, is the filter: a step is taken apart there
-// while the one before is multiplied. Their left operand is the pixels, by ldmatrix: so one reading
-// of a pixel serves all rows of the tile.
+// halo_nhwc_mma.cu by wgmma, for 3xTF32, with swapped operands. Operand B, which wgmma reads from
+// shared memory, is the filter: a step of it is split there while the step before is multiplied.
+// Operand A is the pixels, by ldmatrix, so one read of a pixel serves all rows of the tile.
 #include "conv/halo/halo_loader.cuh"
 #include "conv/halo/right_filter_loader.cuh"
 #include "conv/load/tile_operands.cuh"
@@ -12,8 +11,8 @@
 
 constexpr int FILTER_BYTES = PARTS * RIGHT_PLANE;
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
-// Of the step that is taken apart, the one at hand, and the one before, which some warps' last
-// products may still read.
+// Slots for the lo parts of three steps: the one that is being split, the current one, and the one
+// before, which some warps' last products may still read.
 constexpr int REST_STAGES = 3;
 constexpr int RESTS_AT = FILTERS_AT + STAGES * FILTER_BYTES;
 constexpr int TABLE_AT = RESTS_AT + REST_STAGES * FILTER_BYTES;
@@ -59,7 +58,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   const PixelReader reader(tile, memory);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
-  // Steps in flight; besides, there is room for the one at hand and the one before.
+  // Steps in flight; besides, there is room for the current one and the one before.
   constexpr int AHEAD = STAGES - 2;
   static_assert(AHEAD >= 2);
   sums.start();
@@ -86,7 +85,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   async_wait<AHEAD - 2>();
   block_barrier();
 
-  // Of the step at hand: its filter's slot, its rests', its halo's.
+  // Slots of the current step: of its filter, of the filter's lo parts, of its halo.
   int slot = 0, rest_slot = 0, halo_slot = 0;
   const auto after = [](int number, int count) { return number + 1 == count ? 0 : number + 1; };
   const auto take_filter_apart = [&](int filter, int rest) {
@@ -116,7 +115,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
   const auto end_step = [&] {
     async_wait<AHEAD - 2>();
-    block_barrier();  // the next step is apart, the one after it has landed for all
+    block_barrier();  // the next step is split, and the one after it has landed for all
     step.advance(tile);
     if (step.starts_chunk(tile)) next_halo();
     slot = after(slot, STAGES), rest_slot = after(rest_slot, REST_STAGES);
@@ -129,7 +128,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
       start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                             filters.moved(slot * FILTER_BYTES + fragment * (2 * RIGHT_PLANE)),
                             RESTS_AT - FILTERS_AT + (rest_slot - slot) * FILTER_BYTES);
-      // What follows runs beside the products.
+      // From here on, instructions overlap with the products.
       if (fragment == 0) {
         load();
         take_filter_apart(after(slot, STAGES), after(rest_slot, REST_STAGES));
@@ -145,7 +144,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   sums.finish();
   async_wait<0>();
 
-  // Worked out again: kept from the beginning on, its parts would take registers.
+  // Computed again, because keeping it from the beginning would take registers.
   const HaloTile stored(from_here(cluster_number()), params);
   block_barrier();
   stage_and_store(sums, left_position(from_here(thread_x())), stored, params,

@@ -1,6 +1,6 @@
-// Brings the pixels of the source that a tile meets to shared memory as wgmma reads them, from
-// channels that lie side by side. In memory they do, and in shared memory are 16 bytes here and 16
-// bytes there: they come through L1 (target/async_copy.cuh).
+// Copies the pixels of an NHWC source that a tile reads to shared memory, in the planes that wgmma
+// reads. Channels that are contiguous in global memory go to different planes, 16 bytes each, so
+// copies pass through L1 (target/async_copy.cuh).
 #pragma once
 
 #include "conv/halo/filter_loader.cuh"

@@ -15,7 +15,7 @@ struct FragmentReader {
     const int warp_n = position.n - lane % LANES_N * RUN_N;
 #pragma unroll
     for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS) {
-      // An odd product is read twice, and used once.
+      // With an odd number of products, the last one is read twice and used once.
       const int pixel = j + 1 < PRODUCTS_N ? fragment_row_n(lane) : fragment_row_n(lane) % 8;
       pixels[j / READ_PRODUCTS] =
           tile.place(warp_n + j * 8 + pixel) * PITCH + fragment_part_n(lane);

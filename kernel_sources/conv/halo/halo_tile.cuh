@@ -1,8 +1,8 @@
 // The geometry of a halo tile. The output is cut into STRIPS vertical strips of STRIP columns; a
-// strip's pixels are counted image by image, row by row, and a tile is TILE_N of them in a row.
-// What they need of the source is a band of its rows: images follow each other at IMAGE_ROWS rows
-// (those that the image's pixels meet, padding included), so that tap (r, s) of a pixel always lies
-// the same way from the pixel's first.
+// strip's pixels are counted image by image, row by row, and a tile is TILE_N of them in a row. The
+// tile reads a band of source rows: images follow each other every IMAGE_ROWS rows (those that an
+// image's pixels read, padding included), so tap (r, s) of every pixel is at the same offset from
+// the pixel's first tap.
 #pragma once
 
 #include "common/magic.cuh"
@@ -15,7 +15,8 @@
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
 
-// Blocks in order: parts of the reduction, tiles of rows, groups, strips, tiles of pixels.
+// Order of blocks, fastest first: blocks that share a tile, tiles of rows, groups, strips, tiles of
+// pixels.
 struct HaloTile : TapWindow {
   u32 group;
   int first_row;  // of the output's
@@ -46,14 +47,14 @@ struct HaloTile : TapWindow {
                             ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     const int last_q = first_q + STRIP < OUT_Q[0] ? first_q + STRIP - 1 : OUT_Q[0] - 1;
     s = live_taps<PADDED_W>(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
-    // Taps that come to shared memory together are whole rows of them.
+    // A group of taps is whole rows of taps.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
-    // A ring of halos needs so many steps between one and the next.
+    // With several halos in flight, there must be so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 
-  // Pixel n of the tile, from its first image on; what TileStore asks.
+  // Pixel n of the tile, counted from its first image, as TileStore asks for it.
   device_inline Pixel at(int n) const {
     const u32 index = first + n;
     Pixel pixel;
@@ -69,15 +70,14 @@ struct HaloTile : TapWindow {
     return static_cast<u32>(pixel.image) < images && (WHOLE_STRIPS || pixel.q < OUT_Q[0]);
   }
 
-  // Where the topmost, leftmost tap of pixel n lies in the halo, in pixels.
+  // The place of pixel n's topmost, leftmost tap in the halo.
   device_inline int place(int n) const {
     const Pixel pixel = at(n);
     return (pixel.image * IMAGE_ROWS + (pixel.p - first_p) * STRIDE_H) * HALO_COLUMNS +
            (pixel.q - first_q) * STRIDE_W;
   }
 
-  // Where pixel `place` of the halo lies in the source, from the tile's first image on; -1:
-  // outside.
+  // The source offset of place `place` of the halo, from the tile's first image; -1: outside.
   device_inline int source_offset(int place) const {
     const int halo_row = place / HALO_COLUMNS;
     const int row = first_p * STRIDE_H + halo_row;

@@ -1,10 +1,10 @@
-// The filter of a step as the left operand of products of warpgroups.
+// The filter of a step as operand A of wgmma.
 #pragma once
 
 #include "conv/halo/filter_loader.cuh"
 #include "conv/halo/warpgroup_tile.cuh"
 
-// Planes of 16 bytes, a plane's lines one behind the other, as wgmma reads them.
+// Planes of 16 bytes, the lines of a plane one after the other, as wgmma reads them.
 struct FilterInPlanes {
   static constexpr int LINE = 16, PART = FILTER_PLANE * 16;
   static constexpr int BYTES = FILTER_PARTS * PART;
@@ -12,7 +12,7 @@ struct FilterInPlanes {
   device_inline static int spread(int line) { return line; }
 };
 
-// Read where it lies.
+// Operand A in shared memory.
 struct LeftInPlace {
   using Layout = FilterInPlanes;
   static constexpr bool IN_PLACE = true;
@@ -28,7 +28,7 @@ struct LeftInPlace {
                 : SharedMatrix(first_slot + warpgroup_m() * (64 * 16), Layout::PART, 128)),
         step(filters) {}
 
-  // What follows is of the step whose filter lies in `slot`.
+  // The functions below use the step whose filter is in `slot`.
   device_inline void start(int slot) { step = filters.moved(slot); }
   device_inline void load(int) {}
   template <class Products, class Sums>
@@ -39,8 +39,8 @@ struct LeftInPlace {
   }
 };
 
-// By way of registers, which take it however it lies: while the products of one half of a step run,
-// the next half's is read.
+// Operand A in registers, for any layout: while the products of one half of a step run, the next
+// half is read.
 struct LeftInRegisters {
   using Layout = FilterInLines;
   static constexpr bool IN_PLACE = false;
@@ -67,7 +67,7 @@ struct LeftInRegisters {
   }
 };
 
-// The tensor cores transpose 16 bits alone.
+// wgmma transposes a shared-memory operand only for 16-bit types.
 template <bool IN_PLACE>
 struct LeftChoice {
   using Type = LeftInPlace;

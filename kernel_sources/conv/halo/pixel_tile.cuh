@@ -1,14 +1,13 @@
-// The geometry of tiles whose pixels wgmma reads where they lie: eight side by side at a time, each
-// eight as far from the last as that one from the one before; and so for every tap, which is for
-// all pixels of the tile the same number of places away.
+// The geometry of tiles whose pixels wgmma reads from shared memory. wgmma needs groups of eight
+// neighbouring pixels at equal distances, for every tap; a tap is the same number of places away
+// for all pixels of the tile.
 //
-// Lines: the pixels of the whole batch are one line, LINE_ROWS rows of LINE_COLUMNS places an
-// image, as many as its output needs for that. Where an image, or a row of it, is shorter than what
-// its pixels meet, padding included, the places between are padding that both neighbours share, and
-// columns of the product that no output has. A tile begins anywhere.
+// Lines: the pixels of the whole batch form one line of places, LINE_ROWS rows of LINE_COLUMNS
+// places for each image. Places between rows, and between images, are padding that both neighbours
+// share, and idle columns of the product. A tile may begin anywhere.
 //
-// STRIPS > 0: the output is cut into strips of eight columns, and a tile is TILE_ROWS rows of so
-// many of them side by side in one image, strip by strip.
+// STRIPS > 0: the output is cut into strips of eight columns, and a tile is TILE_ROWS rows of
+// STRIPS neighbouring strips of one image, strip by strip.
 #pragma once
 
 #include "common/magic.cuh"
@@ -24,14 +23,15 @@ constexpr int IMAGE_PLACES = LINE_ROWS * LINE_COLUMNS;
 constexpr bool IN_STRIPS = STRIPS > 0;
 constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // of strips
 static_assert(!IN_STRIPS || TILE_ROWS * 8 * STRIPS == TILE_N);
-// Of the source, from the tile's first pixel's topmost, leftmost tap to its last one's last.
+// Source places from the topmost, leftmost tap of the tile's first pixel to the last tap of its
+// last one.
 constexpr int HALO_COLUMNS = IN_STRIPS ? 8 * STRIPS + EXTENT_W : LINE_COLUMNS;
 constexpr int HALO_PIXELS =
     IN_STRIPS ? (TILE_ROWS + EXTENT_H) * HALO_COLUMNS : TILE_N + EXTENT_H * LINE_COLUMNS + EXTENT_W;
-constexpr int NEXT_PIXELS = IN_STRIPS ? HALO_COLUMNS : 8;  // from eight of them to the next eight
+constexpr int NEXT_PIXELS = IN_STRIPS ? HALO_COLUMNS : 8;  // positions per group of 8 pixels
 
-// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels (of an image, its
-// strips, then their rows).
+// Order of blocks, fastest first: blocks that share a tile, tiles of rows, groups, tiles of pixels
+// (within an image: strips, then rows).
 struct PixelTile : TapWindow {
   u32 group;
   int first_row;         // of the output's
@@ -72,14 +72,14 @@ struct PixelTile : TapWindow {
 
     r = live_taps<PADDED_H>(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
     s = live_taps<PADDED_W>(first_q, last_q, STRIDE_W, ORIGIN_W[0], STEP_W, SOURCE_W, TAPS_S);
-    // Taps that come to shared memory together are whole rows of them.
+    // A group of taps is whole rows of taps.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
-    // A ring of halos needs so many steps between one and the next.
+    // With several halos in flight, there must be so many steps between one and the next.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 
-  // Column n of the product, from the tile's first image on.
+  // Column n of the product, counted from the tile's first image.
   device_inline Pixel at(int n) const {
     if constexpr (!IN_STRIPS) return in_line(n);
     const int strip = n / (8 * TILE_ROWS), place = n - strip * (8 * TILE_ROWS);
@@ -92,8 +92,7 @@ struct PixelTile : TapWindow {
            (LINE_COLUMNS == OUT_Q[0] || pixel.q < OUT_Q[0]);
   }
 
-  // Where pixel `place` of the halo lies in the source, from the tile's first image on; -1:
-  // outside.
+  // The source offset of place `place` of the halo, from the tile's first image; -1: outside.
   device_inline int source_offset(int place) const {
     const Pixel pixel =
         IN_STRIPS ? Pixel{0, 0, first_p + place / HALO_COLUMNS, first_q + place % HALO_COLUMNS}
@@ -108,7 +107,7 @@ struct PixelTile : TapWindow {
                : -1;
   }
 
-  // How many places a tap lies behind a pixel's topmost, leftmost one.
+  // The number of places from a pixel's topmost, leftmost tap to a tap.
   device_inline static int tap(int r, int s) {
     return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
   }

@@ -1,15 +1,15 @@
-// Brings what a halo tile multiplies to shared memory from tensors whose channels lie apart, word
-// by word: an element of f32 or f64, or two channels of 16 bits. The copies are spread over the
-// steps before those that need them.
+// Copies the operands of a halo tile from NCHW tensors to shared memory, word by word: an element
+// of f32 or f64, or two channels of 16 bits. The copies are spread over the steps before those that
+// need them.
 //
-// A tap alone would touch a sector of the filter for each element. So TAP_GROUP taps, which lie
-// side by side there, come together, each to a plane of its own.
+// A single tap would touch a sector of the filter for each element. So TAP_GROUP taps, which are
+// contiguous there, are copied together, each to its own plane.
 //
-// Layout: where all that lies in shared memory, which the ways to multiply define: PIXELS of a
-// halo, TAPS and TAPS of a row (WIDTH) that it meets; the bytes of a HALO, of a filter's TAP, and
-// from one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word): places, of a word
-// of channels. HALO_REST, TAP_REST: where f32 is kept in two parts, bytes from a whole to its rest;
-// else 0.
+// Layout, which each kernel defines, says where operands lie in shared memory: PIXELS of a halo;
+// TAPS of the filter, and of a row of it (WIDTH); bytes of a HALO, of a TAP of the filter, and from
+// one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word), the offsets of a word of
+// channels. HALO_REST, TAP_REST: bytes from an element's hi part to its lo part where both are
+// kept, else 0.
 #pragma once
 
 #include "conv/geometry/tap_walk.cuh"
@@ -18,11 +18,11 @@
 
 constexpr int COPY_BYTES = ELEMENT_BYTES;
 constexpr int CHUNK_WORDS = CHUNK_BYTES / WORD_BYTES;
-// Of a group's, by which the next one is on its way: in the last one it lands.
+// Steps of a group during which the next group is loaded; in the last one it lands.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 
-// A thread takes pixels THREADS apart, some words of one in a turn.
+// A thread takes every THREADS-th pixel, some words of it each turn.
 template <class Layout>
 struct PlanarHaloLoader {
   static constexpr int REST = Layout::HALO_REST;
@@ -59,7 +59,7 @@ struct PlanarHaloLoader {
   }
   device_inline bool pending() const { return turn < (Words::WAIT ? TURNS + STEP_TURNS : TURNS); }
 
-  // Stores what the step before has loaded, and loads a step's share.
+  // Stores what the step before loaded, and loads this step's share.
   device_inline void step() {
     if (!pending()) return;
     if (Words::WAIT && turn > 0) store(turn - STEP_TURNS);
@@ -76,7 +76,8 @@ struct PlanarHaloLoader {
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(turn + i), first = word_of(turn + i);
-      // One to registers that is none loads nothing, rather than in a branch (vector_access.cuh).
+      // A copy to registers that does not exist loads nothing, without a branch
+      // (vector_access.cuh).
       const bool exists = pixel < Layout::PIXELS;
       if (!Words::WAIT && !exists) continue;
       const int offset = offsets[exists ? pixel : 0];
@@ -108,8 +109,7 @@ struct PlanarHaloLoader {
   device_inline static int word_of(int turn) { return turn % PIXEL_TURNS * BATCH; }
 };
 
-// A thread takes one word of one tap of each row. Lanes that follow each other take taps, then
-// channels.
+// A thread takes one word of one tap of each row. Neighbouring lanes take taps, then channels.
 template <class Layout>
 struct PlanarFilterLoader {
   using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, Layout::ROW, LOAD_STEPS,
@@ -127,7 +127,7 @@ struct PlanarFilterLoader {
                tap() * Layout::TAP + Layout::tap_word(channel() / WORD_ELEMENTS), W_STRIDE_ROW,
                W_STRIDE_C, ROWS - first_row, shared) {}
 
-  // Of the group that begins with `step`.
+  // For the group that begins with `step`.
   device_inline void start(const Step& step, int stage) {
     const int first = step.chunk * CHUNK_CHANNELS;
     loader.start(

@@ -1,6 +1,6 @@
-// The way of a planar tile's operands through shared memory: two halos, and two groups of TAP_GROUP
-// taps of the filter. While the steps of a group multiply, they load the next group and some of the
-// next chunk's halo; all threads wait for each other only where that lands.
+// The pipeline of an NCHW tile: two halos, and two groups of TAP_GROUP taps of the filter in shared
+// memory. The steps that multiply one group load the next group and part of the next chunk's halo;
+// threads meet at a barrier only when a group lands.
 #pragma once
 
 #include "conv/halo/planar_loader.cuh"
@@ -18,11 +18,11 @@ struct PlanarStages {
   Step step;                       // at hand
   Step next;                       // of the group to be loaded
   int tap = 0;                     // of the group
-  int groups_left;                 // from the one at hand on
+  int groups_left;                 // groups left, the current one included
   int filter_at = 0, halo_at = 0;  // of the step
   int load_at = 0;                 // of the group to be loaded
 
-  // Of the groups begin <= k < end.
+  // For groups begin <= k < end.
   device_inline PlanarStages(const TapWindow& of_tile, PlanarHaloLoader<Layout>& halo_loader,
                              PlanarFilterLoader<Layout>& filter_loader, int filters, int begin,
                              int end)
@@ -35,8 +35,8 @@ struct PlanarStages {
         next(step),
         groups_left(end - begin) {}
 
-  // Brings the first group and its halo, and starts what comes after (ONE_STEP: loads a step's
-  // share of it, too); they have landed for all once land() is back.
+  // Loads the first group and its halo and starts the next ones (ONE_STEP: also loads a step's
+  // share of them). The first have landed for all threads when land() returns.
   template <bool ONE_STEP, class Land>
   device_inline void fill(const Land& land) {
     if (groups_left > 0) {
@@ -53,7 +53,8 @@ struct PlanarStages {
     land();
   }
 
-  // A share of what the group at hand is to load; PARTS of them are a step's of the filter.
+  // Loads a share of what the current group has to load; PARTS shares are a step's part of the
+  // filter.
   template <int PARTS>
   device_inline void load_filter(int part) {
     filter.loader.template load<PARTS>(part);
@@ -63,9 +64,8 @@ struct PlanarStages {
     load_halo();
     filter.loader.advance();
   }
-  // A step's share or, in its chunk's last one, all that is left of the next chunk's. What comes by
-  // registers would be waited for in such a loop: so that is left to end_step(), where it is
-  // written once more.
+  // Loads a step's share of the next chunk's halo or, in the last step of a chunk, all that is
+  // left. Loads through registers would stall in that loop, so end_step() does those.
   device_inline void load_halo() {
     const bool rest = step.r + 1 == window.r.end && step.s + 1 == window.s.end;
 #pragma unroll 1
@@ -73,10 +73,11 @@ struct PlanarStages {
     while (!WAIT && rest && halo.pending());
   }
 
-  // Where the group at hand begins.
+  // The first step of the current group.
   device_inline int group_at() const { return filter_at < GROUP ? 0 : GROUP; }
 
-  // land(): the next group is to land for all, at filter_at. load_halo() has been called before.
+  // Ends a group: land() makes the next group visible to all threads, at filter_at. load_halo() has
+  // been called before.
   template <class Land>
   device_inline void end_step(const Land& land) {
     step.advance(window);

@@ -1,6 +1,6 @@
-// Brings the filter, tap by tap, CHUNK_CHANNELS channels at a time, to where products by warpgroups
-// read it as their right operand: planes of 16 bytes of channels (right_planes.cuh). In copies of
-// 16 bytes where channels lie side by side, else element by element: f32 alone.
+// Copies the filter, one tap and CHUNK_CHANNELS channels at a time, to planes of 16 bytes of
+// channels, which wgmma reads as operand B (right_planes.cuh). 16 bytes a copy where channels are
+// contiguous, else element by element; f32 only.
 #pragma once
 
 #include "conv/geometry/tap_walk.cuh"
@@ -14,7 +14,7 @@ struct RightFilterLoader {
   static constexpr int TURNS = (COPIES + THREADS - 1) / THREADS;
   static_assert(ELEMENT_BYTES == 4 && TILE_M % 8 == 0);
 
-  // A copy's row of the tile and its first channel of the chunk. Threads that follow each other
+  // The row of the tile and the first channel of the chunk that a copy takes. Neighbouring threads
   // take the parts of a row; or eight rows, then the channels of a part, so that they read whole
   // sectors and write to different banks.
   struct Copy {

@@ -1,4 +1,4 @@
-// Which part of a tile is a warpgroup's: 64 rows, WARP_N columns.
+// The part of a tile that a warpgroup computes: 64 rows, WARP_N columns.
 #pragma once
 
 #include "conv/halo/pixel_tile.cuh"
@@ -18,13 +18,13 @@ device_inline Position warpgroup_position() {
           warpgroup_n() * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A chunk's pixels in shared memory: planes of 16 bytes of channels, a plane's pixels one behind
-// the other. So any 8 pixels side by side are a matrix for wgmma, from whichever pixel on.
+// A chunk's pixels in shared memory: planes of 16 bytes of channels, the pixels of a plane one
+// after the other. So any 8 neighbouring pixels form a core matrix for wgmma.
 constexpr int PLANE_BYTES = HALO_PLANE * 16;
 constexpr int HALO_BYTES = CHUNK_STEPS * 2 * PLANE_BYTES;
 static_assert(HALO_PLANE >= HALO_PIXELS);
 
-// Where the warpgroup's first column lies, in pixels of the halo.
+// The halo place of the warpgroup's first column.
 device_inline int first_pixel_of_group() {
   return warpgroup_n() * (STRIPS > 1 ? 8 : WARP_N / 8 * NEXT_PIXELS);
 }

@@ -1,4 +1,4 @@
-// Brings tiles of the two lowered operands to shared memory: [TILE_K][pixels] of the source,
+// Loads tiles of the two lowered operands to shared memory: [TILE_K][pixels] of the source,
 // gathered, and [TILE_K][rows] of the filter.
 #pragma once
 
@@ -17,14 +17,14 @@ struct PixelLoader {
   PixelBounds<PixelLanes::COUNT> bounds;
   Mover<PixelLanes::PASSES * PixelLanes::COUNT> mover;
 
-  // last: the index of the last pixel there is.
+  // last: the index of the last existing pixel.
   device_inline PixelLoader(const element_t* group, const PixelOrigin& origin, u32 last)
       : source(opaque(group - bias(origin.phase))),
         k0(PixelLanes::first_k(slice_thread())),
         outer0(PixelLanes::first_outer(slice_thread())) {
 #pragma unroll
     for (int i = 0; i < PixelLanes::COUNT; ++i) {
-      // Beyond the end, read the last pixel again: what comes of it is never stored.
+      // Beyond the end the last pixel is read again; its results are never stored.
       const u32 index = origin.first + outer0 + PixelLanes::STEP * i;
       const Pixel pixel = origin.decode(index < last ? index : last);
       offset[i] = pixel_offset(pixel);

@@ -1,10 +1,10 @@
-// Forward convolution and data gradient as an implicit matrix product. Whoever includes this has
-// chosen the way to multiply: fma_multiply.cuh or mma_multiply.cuh.
+// Forward convolution and data gradient as an implicit matrix product. The includer has chosen how
+// to multiply: fma_multiply.cuh or mma_multiply.cuh.
 //
-// A thread block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
+// A block computes a TILE_M (rows: filters, or channels of dx) x TILE_N (pixels) tile of the
 // output. TILE_K rows of the two lowered operands at a time are gathered straight into shared
-// memory, STAGES of them in flight. A cluster of blocks may share one tile: each takes a part of
-// the reduction.
+// memory, with STAGES stages in flight. The blocks of a cluster may share one tile: each takes a
+// part of the reduction.
 #pragma once
 
 #include "conv/geometry/gather_params.h"
@@ -17,7 +17,7 @@
 // The pixels of one tile.
 struct TilePixels {
   PixelOrigin origin;
-  u64 image;  // that the block's pointers begin with
+  u64 image;  // at which the block's pointers begin
   u32 last;   // index of the last pixel; less than origin.first if there is none
 
   device_inline TilePixels(u32 tile, const GatherParams& params) {
@@ -25,7 +25,7 @@ struct TilePixels {
     if constexpr (PHASES > 1) {
       u32 run = static_cast<u32>(params.tiles), before = 0;  // tiles of each phase
       if constexpr (PHASE_TILES > 0) {
-        constexpr u32 FEWEST_TURNS = 4;  // fewer cost more by their tails than they spare
+        constexpr u32 FEWEST_TURNS = 4;  // fewer cost more at their ends than they save
         if (run > FEWEST_TURNS * PHASE_TILES) {
           before = tile / (PHASES * PHASE_TILES) * PHASE_TILES;
           tile -= before * PHASES;
@@ -46,7 +46,7 @@ struct TilePixels {
       origin.position = static_cast<u32>(first / of_place);
       origin.first = static_cast<u32>(first - origin.position * of_place);
     } else {
-      // From the first image of the tile on, 32 bits are enough to count pixels.
+      // Counted from the tile's first image, pixels fit into 32 bits.
       if constexpr (FIXED)
         image = DIVIDE(BLOCK_DIV_OPQ, first);
       else
@@ -57,7 +57,7 @@ struct TilePixels {
     const u64 left = all > first ? all - first : 0;
     last = origin.first + static_cast<u32>(left < TILE_N ? left : TILE_N) - 1;
   }
-  // What TileStore asks of a tile's pixels, by their place in the tile.
+  // What TileStore asks about a tile's pixels, by their index in the tile.
   device_inline bool inside(int n) const { return origin.first + n <= last; }
   device_inline Pixel at(int n) const {
     const u32 index = origin.first + n;
@@ -66,8 +66,8 @@ struct TilePixels {
   device_inline bool empty() const { return PHASES > 1 && last + 1 == origin.first; }
 };
 
-// Blocks in order: parts of the reduction, tiles of rows, groups, tiles of pixels, phases; where
-// these take turns, PHASE_TILES tiles of pixels of each at a time.
+// Order of blocks, fastest first: blocks that share a tile, tiles of rows, groups, tiles of pixels,
+// phases; where phases take turns, PHASE_TILES tiles of pixels of each at a time.
 struct Tile {
   u32 group;
   int first_row;
@@ -82,7 +82,7 @@ struct Tile {
   }
 };
 
-// As run_stages has it.
+// The loader that run_stages() expects.
 struct GatherLoader {
   FilterLoader& filter;
   PixelLoader& pixels;
@@ -125,7 +125,7 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
   GatherLoader loader{filter_loader, pixel_loader, taps};
   run_stages(share.begin, share.end, stages, loader, sums, position);
 
-  // Worked out again: kept from the beginning on, its parts would take registers.
+  // Computed again, because keeping it from the beginning would take registers.
   const Tile stored = Tile::number(from_here(cluster_number()), params);
   store_by_line<EXCHANGE>(sums, stored.pixels, position, stored.first_row,
                           static_cast<i64>(stored.pixels.image), stored.group, params, stages,

@@ -1,8 +1,9 @@
-// Brings a band of x to shared memory as lines of words: [copy][plane][row][line]. A plane is a
-// channel, or all of them where they lie side by side in a pixel. Elements that are to be
-// neighbours are: those of a line lie PHASES apart in memory, a line for each remainder. Of 16
-// bits, where two elements are a word, lines may be kept twice (COPIES), the second time moved on
-// by one element, so that every two neighbours are a word in one of them; or only so (X_SHIFT).
+// Loads a band of x to shared memory as lines of words: [copy][plane][row][line]. A plane is one
+// channel, or all channels where these are contiguous in a pixel. The elements of a line are PHASES
+// apart in memory, with a line for each remainder, so that operands that a product needs next to
+// each other are neighbours. For 16 bits, where two elements make a word, lines may be kept twice
+// (COPIES), the second time shifted by one element, so that every two neighbours form a word in one
+// of them; or only shifted (X_SHIFT).
 //
 // Where rows of x are aligned, and bands begin alike, a thread takes X_ACCESS bytes at a time; a
 // line then begins X_FRONT elements before the band.
@@ -11,7 +12,7 @@
 #include "conv/load/row_loader.cuh"
 #include "target/vector_access.cuh"
 
-// Where element `element` of a line lies, from the line's first word on, in words.
+// The word of a line that holds element `element`.
 device_inline constexpr int line_place(int element) {
   const int at = element + X_FRONT;
   return (COPIES == 1 ? 0 : at % 2 * X_COPY) + at / WORD_ELEMENTS;
@@ -19,8 +20,8 @@ device_inline constexpr int line_place(int element) {
 constexpr int X_WORDS = (COPIES == 1 ? 0 : X_COPY) + X_PLANES * X_PLANE;
 constexpr int X_BYTES = (X_WORDS * WORD_BYTES + 15) / 16 * 16;  // whole vectors
 
-// A thread takes the same chunk of X_CHUNK words of rows ROWS_A_TURN apart, of lines longer than
-// all threads one segment after the other; outside x they are zero.
+// A thread takes the same chunk of X_CHUNK words of every ROWS_A_TURN-th row; lines longer than all
+// threads are taken in segments. Words outside x are zero.
 //
 // Lines: ROWS of a plane, PHASES, WORDS of a line; SIZE, elements of a row of the source; STEPS, in
 // which they are loaded. X_PLANE, X_ROW, X_LINE, X_COPY: words from one to the next.
@@ -35,18 +36,18 @@ struct LineLoader {
   static constexpr int SEGMENT_TURNS = turns_of(X_PLANES * Lines::ROWS, ROWS_A_TURN);
   static constexpr int TURNS = SEGMENTS * SEGMENT_TURNS;
   static constexpr int BATCH = turns_of(TURNS, Lines::STEPS);
-  static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;         // of a chunk
-  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // at once, all in x or none
-  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // an element more
+  static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;         // elements of a chunk
+  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // one load: all in x or none
+  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // one element more is loaded
   static_assert(Lines::WORDS % X_CHUNK == 0);
   static_assert(WHOLE || X_ACCESS == ELEMENT_BYTES);
 
-  // A chunk of 16 bits on its way, in registers.
+  // A chunk of 16-bit elements in flight, in registers.
   struct Chunk {
     u32 parts[(WHOLE ? X_CHUNK : ELEMENTS) + NEXT];
     int place;  // in shared memory; -1: there is none
 
-    // Word i of the lines that are moved on by `shift`.
+    // Word i of the lines that are shifted by `shift`.
     device_inline u32 word(int i, int shift) const {
       if constexpr (WHOLE)
         return shift == 0 ? parts[i] : parts[i] >> 16 | parts[i + 1] << 16;
@@ -62,8 +63,8 @@ struct LineLoader {
   int first_h, first_element;  // of the band
   int stage;                   // where it goes
   int turn;                    // the next
-  // The thread's next chunk: its plane and row, its first element in a row of x, its offset from
-  // the image on (which may run past all), its place in shared memory.
+  // The thread's next chunk: its plane and row, its first element in a row of x, its offset in the
+  // image (which may run past the end), its place in shared memory.
   int plane, row, first;
   u32 from;
   int to;
@@ -72,7 +73,7 @@ struct LineLoader {
   device_inline LineLoader(const element_t* first_plane, int plane_count, byte_t* shared)
       : x(first_plane), memory(shared), planes(plane_count), turn(TURNS + BATCH) {}
 
-  // h, element: where the band begins; outside x, it may be.
+  // h, element: the start of the band, possibly outside x.
   device_inline void start(u32 of_image, int h, int element, int place) {
     image = x + static_cast<i64>(of_image) * SOURCE_STRIDE_N;
     first_h = h, first_element = element;
@@ -84,7 +85,7 @@ struct LineLoader {
   }
   device_inline bool pending() const { return turn < (WORD_ELEMENTS == 2 ? TURNS + BATCH : TURNS); }
 
-  // Stores what the step before has loaded, and loads a step's share.
+  // Stores what the step before loaded, and loads this step's share.
   device_inline void step() {
 #pragma unroll
     for (int i = 0; i < BATCH; ++i) {
@@ -101,7 +102,7 @@ struct LineLoader {
 #pragma unroll 1
     while (pending()) step();
   }
-  // After the last of Lines::STEPS: stores what still waits.
+  // After the last of Lines::STEPS: stores what is still in registers.
   device_inline void flush() {
     if constexpr (WORD_ELEMENTS == 2) {
 #pragma unroll

@@ -1,6 +1,6 @@
-// Copies of rows from global to shared memory, a thread the same place of rows ROWS_A_TURN apart,
-// spread over the steps before those that need them. What comes by registers is stored a step later
-// than it is loaded, so that nobody waits for memory.
+// Copies rows from global to shared memory. A thread copies the same place of every ROWS_A_TURN-th
+// row; the copies are spread over the steps before those that need them. What passes through
+// registers is stored a step after it was loaded, so that no thread waits for memory.
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
@@ -10,9 +10,9 @@
 
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
 
-// Copies on their way, each of BYTES that lie side by side. Those of 2 bytes wait in registers, two
-// to a word, `apart` from each other; and with REST, words of f32 that are stored in two parts, the
-// rest REST bytes behind the whole.
+// Copies in flight, each of BYTES contiguous bytes. Those of 2 bytes wait in registers, two to a
+// word, `apart` from each other; with REST, f32 words also wait and are stored as hi and lo, lo
+// REST bytes behind hi.
 template <int COUNT, int BYTES, int REST = 0>
 struct Copies {
   static constexpr bool WAIT = BYTES == 2 || REST > 0;
@@ -20,8 +20,8 @@ struct Copies {
 
   u32 waiting[WAIT ? COUNT : 1][REST > 0 ? 1 : 2] = {};
 
-  // active: whether there is such a copy. elements: that exist, all or none if they are copied at
-  // once; with WHOLE, all.
+  // active: whether the copy exists. elements: how many elements exist (all or none if they are
+  // copied at once); WHOLE: all.
   template <bool WHOLE = false>
   device_inline void load(int index, bool active, byte_t* to, const element_t* from, offset_t apart,
                           int elements) {
@@ -46,7 +46,7 @@ struct Copies {
       *reinterpret_cast<u32*>(to) = word(index);
     }
   }
-  // Four that follow each other, to 16 bytes.
+  // Four consecutive copies, stored as 16 bytes.
   device_inline void store_four(int index, byte_t* to) const {
     struct alignas(16) Four {
       u32 word[4];
@@ -73,15 +73,15 @@ struct Copies {
   }
 };
 
-// Of TILE_M rows, POSITIONS copies each, in STEPS steps. Rows lie PITCH bytes apart in shared
-// memory, `row_step` elements in global memory. WHOLE: all rows and elements exist. REST: as Copies
-// have it.
+// Copies TILE_M rows of POSITIONS copies each, in STEPS steps. Rows are PITCH bytes apart in shared
+// memory and `row_step` elements in global memory. WHOLE: all rows and elements exist. REST: see
+// Copies.
 template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false, int REST = 0>
 struct RowLoader {
   static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
   static_assert(ROWS_A_TURN > 0);
   static constexpr int BATCH = turns_of(turns_of(TILE_M, ROWS_A_TURN), STEPS);
-  // A step's rows are in the tile all or none: one question for all of them.
+  // The rows of a step are all inside the tile or all outside, so one test suffices.
   static constexpr bool EVEN = TILE_M % (BATCH * ROWS_A_TURN) == 0;
 
   const element_t* operand;  // at this thread's first row and position
@@ -89,12 +89,12 @@ struct RowLoader {
   offset_t row_step, apart;
   offset_t from;  // of the next row
   byte_t* to;     // and its place in shared memory
-  int rows;       // that exist, from the tile's first on
-  int elements;   // of the thread's position that exist
+  int rows;       // rows that exist, from the tile's first on
+  int elements;   // elements of the thread's position that exist
   int row;        // the next to load
-  int waiting;    // the step's before, not stored yet
+  int waiting;    // copies of the step before, not stored yet
   using Words = Copies<BATCH, BYTES, REST>;
-  // Until all rows are stored, too.
+  // Runs until all rows are stored.
   static constexpr int ALL_STEPS = STEPS + (Words::WAIT ? 1 : 0);
   Words copies;
 

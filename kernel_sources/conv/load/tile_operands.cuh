@@ -1,24 +1,25 @@
-// Where a tile of a gather finds its operands, and which of its steps are this block's.
+// The addresses of a tile's operands, and this block's share of the steps.
 #pragma once
 
 #include "conv/geometry/gather_params.h"
 #include "target/cluster.cuh"
 
-// The tile's first image, its group's first channel.
+// The source at the tile's first image and its group's first channel.
 template <class Tile>
 device_inline const element_t* source_of(const Tile& tile, const GatherParams& params) {
   return static_cast<const element_t*>(params.source) +
          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
          static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
 }
-// Its group's first filter, the first tap.
+// The filter at its group's first row and first tap.
 template <class Tile>
 device_inline const element_t* filter_of(const Tile& tile, const GatherParams& params) {
   return static_cast<const element_t*>(params.w) + W_FIRST[0] +
          static_cast<i64>(tile.group) * W_STRIDE_GROUP;
 }
 
-// A run of the steps that the blocks of a cluster share; the last ones' may be shorter, or empty.
+// This block's run of the steps that a cluster shares; the runs of the last blocks may be shorter,
+// or empty.
 struct StepShare {
   int begin, end;
 

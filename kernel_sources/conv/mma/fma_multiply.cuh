@@ -1,6 +1,6 @@
-// The product of a stage on the FMA units: a thread holds a row of either operand at a time, VECTOR
-// elements an access. A warp is 4 x 8 threads, so that its 16-byte reads of an operand row are free
-// of bank conflicts.
+// Multiplies a stage on the FMA units. A thread holds one row of each operand at a time, read
+// VECTOR elements an access. A warp is 4 x 8 threads, so that its 16-byte reads of an operand row
+// have no bank conflicts.
 #pragma once
 
 #include "conv/mma/gemm_tile.cuh"
@@ -42,14 +42,14 @@ struct Accumulator {
   device_inline Accumulator() { registers.declare(); }
   device_inline void start() { registers.clear(); }
 
-  // Rows I and those behind them.
+  // Row I and the rows after it.
   template <int I = 0>
   device_inline void multiply(const Fragment& fragment) {
     registers.template add_products<I>(fragment.m[I], fragment.n);
     if constexpr (I + 1 < THREAD_M) multiply<I + 1>(fragment);
   }
 
-  // Adds one stage. The next row's operands are on their way while one row is multiplied.
+  // Adds one stage. The next row's operands are loaded while one row is multiplied.
   template <class Between>
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
                                    const Position& position, bool /*last*/, const Between&) {

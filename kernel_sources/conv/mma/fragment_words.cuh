@@ -1,5 +1,5 @@
-// What the tensor cores multiply at a time: a fragment, 32 bytes of the reduction. It is made of
-// words: an element of f32 or f64, or two of 16 bits.
+// A fragment is what the tensor cores multiply at a time: 32 bytes of the reduction. It consists of
+// words: one element of f32 or f64, or two of 16 bits.
 #pragma once
 
 #include "target/half.cuh"
@@ -14,19 +14,19 @@ constexpr int WORD_BYTES = ELEMENT_BYTES > 4 ? ELEMENT_BYTES : 4;
 constexpr int WORD_ELEMENTS = WORD_BYTES / ELEMENT_BYTES;
 constexpr int FRAGMENT_WORDS = FRAGMENT_BYTES / WORD_BYTES;
 
-// From one row of so many fragments to the next, where they lie side by side in a row: an odd
-// number of 16 bytes, so that eight rows of 16 meet different banks, of f64 of 32, so that four of
-// 32 do.
+// Bytes from one row of contiguous fragments to the next: an odd number of 16 bytes, so that eight
+// 16-byte accesses hit different banks (f64: of 32 bytes, for four accesses of 32).
 device_inline constexpr int fragments_pitch(int fragments) {
   return fragments * FRAGMENT_BYTES + (ELEMENT_BYTES < 8 ? 16 : (fragments + 1) % 2 * 32);
 }
 
-// An entry of a table, in shared memory, of the reduction's words: its place in x, in bytes, and
-// what of it counts: what fills up rows and fragments is no operand, however infinite.
+// An entry of the table of the reduction's words, in shared memory: the word's offset in x, in
+// bytes, and a mask of its elements that count. What only fills up rows and fragments must not be
+// multiplied, because it may be infinite.
 struct alignas(8) ReductionWord {
   u32 place, mask;
 
-  // elements: of the word, that count.
+  // elements: the elements of the word that count.
   device_inline static ReductionWord of(int word_place, int elements) {
     return {static_cast<u32>(word_place), elements >= WORD_ELEMENTS ? ~0u
                                           : elements > 0            ? 0xffffu

@@ -1,13 +1,12 @@
-// Operands of the tensor cores' products as registers hold them, 32 bytes of the reduction at a
-// time (FRAGMENT_K elements), and their products.
+// Operands of mma.sync in registers, a fragment at a time (32 bytes of the reduction, FRAGMENT_K
+// elements), and their products.
 //
-// An operand lies in shared memory in one of two ways. Along the reduction: a row of the tile is
-// elements of the reduction side by side, and ldmatrix brings 8 rows of 16 bytes; of f64, which it
-// does not know, a lane reads its own element. Along the outer index: a row is one step of the
-// reduction; 16-bit elements are transposed by ldmatrix, and of f32 and f64 a lane reads RUN_M rows
-// of the tile side by side. Rows are as far apart as fragments_pitch() says (along the reduction),
-// an odd number of 16 bytes (16 bits along the outer index), or 32 bytes more than a multiple of
-// 128 (f32 and f64 so).
+// An operand has one of two layouts in shared memory. Along the reduction: a row of the tile is
+// contiguous elements of the reduction, and ldmatrix loads 8 rows of 16 bytes (f64 has no ldmatrix:
+// each lane reads its element). Along the outer index: a row is one step of the reduction; ldmatrix
+// transposes 16-bit elements, and for f32 and f64 a lane reads RUN_M neighbouring rows of the tile.
+// The pitch of rows is fragments_pitch() (along the reduction), an odd number of 16 bytes (16 bits
+// along the outer index), or a multiple of 128 plus 32 bytes (f32 and f64 along it).
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
@@ -15,15 +14,15 @@
 
 static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2);
 
-// An element of f64 takes two places, its lower half first.
+// An f64 element takes two registers, the lower half first.
 struct Fragments {
   u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];
-  compute_t rest_m[PRODUCTS_M][4], rest_n[PRODUCTS_N][2];  // of f32 that is taken apart
+  compute_t rest_m[PRODUCTS_M][4], rest_n[PRODUCTS_N][2];  // lo parts (3xTF32)
 
-  // Once read: takes f32 apart that is three products. Called behind the products of the fragment
-  // before, it is done among them; else the first product would wait for all columns. Rows, each of
-  // which its own products wait for, are left to them, for they would take registers
-  // (SPLIT_ROWS_AHEAD: are not).
+  // Splits 3xTF32 operands after they are read. Called after the products of the previous fragment,
+  // it overlaps with them; otherwise the first product would wait for all columns. Rows are split
+  // just before their own products, because splitting them ahead would take registers
+  // (SPLIT_ROWS_AHEAD: here).
   device_inline void take_apart() {
     if constexpr (SPLIT) {
 #pragma unroll
@@ -48,15 +47,15 @@ struct Fragments {
 
 constexpr bool BY_MATRICES = ELEMENT_BYTES < 8;
 
-// Which row and which of the 32 bytes a lane addresses first, for so many rows at a time; the next
-// product lies 16 rows on.
+// The row, and the offset in its 32 bytes, that a lane addresses first, for so many rows at a time;
+// the next product's rows are 16 further.
 device_inline int fragment_row_m(int lane) { return BY_MATRICES ? lane % 16 : lane / 4; }
 device_inline int fragment_part_m(int lane) {
   return BY_MATRICES ? lane / 16 * 16 : lane % 4 * ELEMENT_BYTES;
 }
 constexpr int READ_ROWS = BY_MATRICES ? 16 : 8;
 constexpr int READS_M = PRODUCTS_M * 16 / READ_ROWS;
-// The same of columns, for so many products at a time; the next ones lie as many columns on.
+// The same for columns, for so many products at a time.
 constexpr int READ_PRODUCTS = BY_MATRICES ? 2 : 1;
 constexpr int READS_N = (PRODUCTS_N + READ_PRODUCTS - 1) / READ_PRODUCTS;
 device_inline int fragment_row_n(int lane) {
@@ -66,7 +65,7 @@ device_inline int fragment_part_n(int lane) {
   return BY_MATRICES ? lane / 8 % 2 * 16 : lane % 4 * ELEMENT_BYTES;
 }
 
-// Two words that lie side by side.
+// Two contiguous words.
 device_inline void load_pair(u32& first, u32& second, const byte_t* from) {
   struct alignas(8) Pair {
     u32 word[2];
@@ -75,13 +74,13 @@ device_inline void load_pair(u32& first, u32& second, const byte_t* from) {
   first = pair.word[0], second = pair.word[1];
 }
 
-// A thread's rows are RUN_M side by side in the output, but 8 apart in a product: where row m of
-// the tile is kept.
+// A thread's rows are RUN_M neighbours in the output, but 8 apart in a product: the place where row
+// m of the tile is kept.
 device_inline int kept_row(int m) {
   constexpr int ROUND = LANES_M * RUN_M;
   return m / ROUND * ROUND + m % RUN_M * LANES_M + m / RUN_M % LANES_M;
 }
-// And the other way round.
+// The inverse.
 device_inline int row_kept_at(int row) {
   constexpr int ROUND = LANES_M * RUN_M;
   return row / ROUND * ROUND + row % LANES_M * RUN_M + row / LANES_M % RUN_M;
@@ -100,7 +99,7 @@ device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
     }
   }
 }
-// offsets: of the lane's rows.
+// offsets: those of the lane's rows.
 device_inline void load_fragments_m(Fragments& to, const byte_t* tile,
                                     const u32 (&offsets)[READS_M]) {
 #pragma unroll
@@ -111,7 +110,7 @@ device_inline void load_fragments_m(Fragments& to, const byte_t* tile,
       load_pair(to.m[i / 2][i % 2 * 2], to.m[i / 2][i % 2 * 2 + 1], tile + offsets[i]);
   }
 }
-// Products from j on, of the lane's column.
+// Loads the operands of products from j on, for the lane's column.
 device_inline void load_columns(Fragments& to, int j, const byte_t* column) {
   if constexpr (BY_MATRICES) {
     u32 both[4];
@@ -122,7 +121,7 @@ device_inline void load_columns(Fragments& to, int j, const byte_t* column) {
     load_pair(to.n[j][0], to.n[j][1], column);
   }
 }
-// offsets: of the lane's columns.
+// offsets: those of the lane's columns.
 device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
                                     const u32 (&offsets)[READS_N]) {
 #pragma unroll
@@ -132,12 +131,12 @@ device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
 
 // ---- rows along the outer index, PITCH bytes from one step of the reduction to the next -------
 
-// Of 16 bits a thread's rows are 8 apart, of more so many side by side as a read takes.
+// 16-bit elements: a thread's rows are 8 apart; wider ones: as many neighbours as one read takes.
 constexpr bool TRANSPOSABLE = sizeof(element_t) == 2   ? RUN_M == 1
                               : sizeof(element_t) == 4 ? RUN_M == 2 || RUN_M == 4
                                                        : RUN_M == 2;
 
-// Where in the tile a lane reads for the warp's first product, from the warp's first row on.
+// The offset, from the warp's first row, at which a lane reads for the warp's first product.
 template <int PITCH>
 device_inline int transposed_place_m(int lane) {
   if constexpr (sizeof(element_t) == 2)
@@ -169,7 +168,7 @@ device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
   }
 }
 
-// The same of columns, whose runs are single: from the warp's first column on.
+// The same for columns (runs of one), from the warp's first column.
 template <int PITCH>
 device_inline int transposed_place_n(int lane) {
   if constexpr (sizeof(element_t) == 2)
@@ -210,12 +209,12 @@ device_inline void floats_of(double (&to)[COUNT], const u32 (&bits)[2 * COUNT]) 
   for (int c = 0; c < COUNT; ++c) to[c] = double_of(bits[2 * c], bits[2 * c + 1]);
 }
 
-// Of operands that have been taken apart.
+// The products of operands that have been split.
 struct FragmentSums : PromotedSums<false> {
   device_inline void multiply_fragments(const Fragments& operands) {
     multiply_fragments(operands, [](int) {});
   }
-  // between(i): called after the products of rows i, for what is to be issued among them.
+  // between(i) is called after the products of rows i, to issue other instructions among them.
   template <class Between>
   device_inline void multiply_fragments(const Fragments& operands, const Between& between) {
     compute_t n[PRODUCTS_N][LANE_N];
@@ -227,7 +226,7 @@ struct FragmentSums : PromotedSums<false> {
   }
 
  private:
-  // Rows I and those behind them.
+  // Rows I and the ones after them.
   template <int I, class Between>
   device_inline void multiply_rows(const Fragments& operands,
                                    const compute_t (&n)[PRODUCTS_N][LANE_N],

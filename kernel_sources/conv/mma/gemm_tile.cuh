@@ -11,22 +11,22 @@ constexpr int STAGE_N = TILE_K * PITCH_N;
 constexpr int STAGE = STAGE_M + STAGE_N;
 static_assert(TILE_K % 8 == 0);
 
-// Whether the first stages are loaded by the loop that multiplies, which then only loads: so what
-// loads is there once. FMA units and products of f64 lose up to 3% by the branch between copies and
-// products; three products of f32, whose text takes NVRTC longest, 1%.
+// Whether the main loop also loads the first stages (without multiplying), so that the code that
+// loads exists once. The branch costs FMA units and f64 up to 3%, and 3xTF32, whose text takes
+// NVRTC longest, 1%.
 constexpr bool FILLED_BY_LOOP = SPLIT;
 
-// Elements of the stages' memory, of every slice.
+// Elements of all stages of all slices.
 constexpr int EXCHANGE = SLICES * STAGES * STAGE;
 
-// Of the ring of stages, the one read before `slot`, which is free once all have passed a barrier.
+// The stage read before `slot`, which is free after the next barrier.
 device_inline int last_slot(int slot) { return (slot == 0 ? STAGES : slot) - 1; }
 
-// Walks the steps begin <= k < end with all stages but one in flight. loader.load<SHARES>(share,
-// active, k, stage) begins to bring a share of a step's operands to a stage, if `active`;
-// loader.store(stage) writes there what came by registers. sums.multiply_tile(..., between) calls
-// between(i) for 0 <= i < LOAD_SHARES among a stage's products, if that is more than 1: the step
-// ahead is loaded there, and else before.
+// Runs steps begin <= k < end with all stages but one in flight. loader.load<SHARES>(share, active,
+// k, stage) starts to load a share of a step's operands to a stage, if `active`;
+// loader.store(stage) writes what came through registers. sums.multiply_tile(..., between) calls
+// between(i) for 0 <= i < LOAD_SHARES among a stage's products if LOAD_SHARES > 1: then the step
+// ahead is loaded there, otherwise before the products.
 template <class Loader, class Sums>
 device_inline void run_stages(int begin, int end, compute_t* stages, Loader& loader, Sums& sums,
                               const Position& position) {
@@ -46,7 +46,7 @@ device_inline void run_stages(int begin, int end, compute_t* stages, Loader& loa
 #pragma unroll 1
   for (int k = FILLED_BY_LOOP ? begin - AHEAD : begin; k < end; ++k) {
     async_wait<AHEAD - 1>();
-    block_barrier();  // step k has landed for all; the slot read last is free for all
+    block_barrier();  // step k has landed for all threads; all have read the previous slot
     const bool more = k + AHEAD < end;
     compute_t* const free = stages + last_slot(slot) * STAGE;
     const auto load_among = [&](int share) {

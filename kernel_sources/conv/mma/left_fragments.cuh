@@ -1,5 +1,5 @@
-// Left operands of products by warpgroups in registers, f32 that is three products taken apart
-// there, and their products with a right operand that lies in shared memory.
+// Operand A of wgmma in registers, where 3xTF32 splits it, and its products with operand B in
+// shared memory.
 #pragma once
 
 #include "conv/mma/warpgroup_sums.cuh"
@@ -11,7 +11,7 @@ struct LeftFragments {
 
   // Word `half` of the lane's two, of column j.
   device_inline u32& word(int j, int half) { return whole[j / 2][half * 2 + j % 2]; }
-  // Once read.
+  // Splits the fragment after it was read.
   device_inline void take_apart() {
     if constexpr (SPLIT) {
 #pragma unroll
@@ -27,7 +27,7 @@ struct LeftFragments {
 
 using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_LEFT, PRODUCTS_RIGHT>;
 
-// All from left operand L on.
+// The products of operands A from L on.
 template <bool RIGHT_INNER, int L>
 device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
                                  const LeftFragments& left, SharedMatrix right, int rest) {
@@ -41,8 +41,7 @@ device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
     multiply_from<RIGHT_INNER, L + 1>(products, sums, left, right, rest);
 }
 
-// Starts a fragment's products, a group of their own. rest: bytes from the right operand's wholes
-// to its rests.
+// Starts a fragment's products as one group. rest: bytes from operand B's hi parts to its lo parts.
 template <bool RIGHT_INNER>
 device_inline void start_products(LeftProducts& products, WarpgroupSums& sums,
                                   const LeftFragments& left, SharedMatrix right, int rest) {

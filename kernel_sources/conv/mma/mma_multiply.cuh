@@ -1,11 +1,11 @@
-// The product of a stage on the tensor cores.
+// Multiplies a stage by mma.sync.
 //
-// Of a 16 x 8 x 8 product lane l, with g = l / 4 and t = l % 4, holds rows g and g + 8 of columns t
-// and t + 4 of the left operand, column g of rows t and t + 4 of the right one, and columns 2t and
-// 2t + 1 of rows g and g + 8 of the sums; of a 16 x 8 x 4 product of f64 the same without t + 4.
-// Which row of the tile is called row g is free: a lane takes RUN_M rows side by side as rows g, g
-// + 8 of one product, then of the next, and VECTOR_N columns as column g of as many products. So it
-// reads 16 bytes at a time, and a thread's sums are runs of RUN_N = 2 VECTOR_N columns.
+// In an m16n8k8 product, lane l, with g = l / 4 and t = l % 4, holds rows g and g + 8 of columns t
+// and t + 4 of A, column g of rows t and t + 4 of B, and columns 2t and 2t + 1 of rows g and g + 8
+// of the accumulators; in an m16n8k4 product of f64 the same without t + 4. Which row of the tile
+// is called row g is free: a lane takes RUN_M rows side by side as rows g, g + 8 of one product,
+// then of the next, and VECTOR_N columns as column g of as many products. So it reads 16 bytes at a
+// time, and a thread's sums are runs of RUN_N = 2 VECTOR_N columns.
 //
 // Rows of the operands are PITCH % 32 == 8 words (f32) apart, so that a quarter warp's 16-byte
 // reads, of four rows t and two columns g, are free of bank conflicts.
@@ -48,13 +48,13 @@ struct StageOperands : Operands {
 };
 
 struct Accumulator : PromotedSums<false> {
-  // Products of f64 take so long that two warps of a scheduler do not hide each other's loads: each
-  // has its own among the first half of a stage's products.
+  // f64 products take so long that the two warps of a scheduler do not hide each other's loads, so
+  // each warp issues its loads among the first half of a stage's products.
   static constexpr int LOAD_SHARES = PRODUCT_K == 4 ? TILE_K / PRODUCT_K * PRODUCTS_M / 2 : 1;
 
   int steps_in_part = 0;
 
-  // Rows I and those behind them; between(i) after each.
+  // Rows I and the ones after them; between(i) after each.
   template <int I, class Between>
   device_inline void multiply(const compute_t (&m)[PRODUCTS_M][LANE_M],
                               const compute_t (&n)[PRODUCTS_N][LANE_N], const Between& between) {
@@ -85,7 +85,7 @@ struct Accumulator : PromotedSums<false> {
     const int lane = thread_x() % 32, g = lane / LANES_N, t = lane % LANES_N;
     tile_m += position.m + t * PITCH_M;
     tile_n += position.n - t * RUN_N + g * VECTOR_N + t * PITCH_N;
-    // Two at a time hide each other's operands; more would but repeat the text.
+    // Two products at a time overlap with each other's operands; more would only lengthen the code.
     constexpr int AT_ONCE = 16 / PRODUCT_K;
 #pragma unroll AT_ONCE
     for (int k = 0; k < TILE_K; k += PRODUCT_K) {

@@ -1,6 +1,6 @@
-// A thread's sums on the tensor cores, which round toward zero: every PROMOTE steps what has come
-// together goes to sums that are added up as f32 should be (0: at the end alone). Those wait in
-// registers or, with PROMOTE_LOCAL, where that happens seldom, in local memory.
+// A thread's accumulators on the tensor cores, which round toward zero. Every PROMOTE steps they
+// are promoted: added to totals, rounded to nearest (PROMOTE 0: only at the end). Totals are in
+// registers or, with PROMOTE_LOCAL, where promotions are rare, in local memory.
 #pragma once
 
 #include "conv/mma/tf32_split.cuh"
@@ -8,13 +8,13 @@
 
 static_assert(!SPLIT || !PROMOTE_LOCAL);
 
-// Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, and a warp's lanes 8 x 4 in each. Their left operand
-// is of the tile's rows or, where lanes are 8 along the columns, of those.
+// Products are PRODUCTS_LEFT x PRODUCTS_RIGHT, with a warp's lanes 8 x 4 in each. Operand A is the
+// tile's rows or, where 8 lanes run along the columns, its columns.
 constexpr bool COLUMNS_LEFT = LANES_N == 8;
 constexpr int PRODUCTS_LEFT = COLUMNS_LEFT ? PRODUCTS_N : PRODUCTS_M;
 constexpr int PRODUCTS_RIGHT = COLUMNS_LEFT ? PRODUCTS_M : PRODUCTS_N;
 
-// Row and column of the thread's that sum c of product (l, r) is.
+// The thread's row and column of sum c of product (l, r).
 device_inline constexpr int sum_row(int l, int r, int c) {
   return COLUMNS_LEFT ? 2 * r + c % 2 : 2 * l + c / 2;
 }
@@ -25,33 +25,33 @@ device_inline constexpr int sum_column(int l, int r, int c) {
 // Right operands of a run are a step apart in a Place (target/sum_registers.cuh).
 constexpr int RIGHT_RUN = COLUMNS_LEFT ? (RUN_M + 1) / 2 : VECTOR_N;
 
-// REPLACED: a run's first products take the place of its sums.
+// REPLACED: the first products of a run overwrite the accumulators.
 template <bool REPLACED>
 struct PromotedSums {
-  // Whether those of before the last promotion are in registers.
+  // Whether totals are in registers.
   static constexpr bool TOTALS = PROMOTE > 0 && !PROMOTE_LOCAL;
   static_assert(STORED_SUMS[0] == (TOTALS ? 't' : 's'));
 
   SumRegisters<compute_t, PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS, PROMOTE_LOCAL> registers;
-  bool promoted = false;  // something is held
-  bool fresh;             // sums are nothing yet: products are to take their place
+  bool promoted = false;  // there are totals
+  bool fresh;             // accumulators are empty: products overwrite them
 
-  // The first thing that a kernel does.
+  // Must be called first in a kernel.
   device_inline PromotedSums() { registers.declare(); }
-  // Before the products of a tile.
+  // To be called before the products of a tile.
   device_inline void start() {
     promoted = false;
     if constexpr (TOTALS) registers.clear_totals();
     start_run();
   }
 
-  // At the end of a run of PROMOTE steps, or of all; more: steps follow.
+  // To be called at the end of a run of PROMOTE steps, or of all steps; more: steps follow.
   device_inline void end_run(bool more) {
     if constexpr (TOTALS) {
       registers.add_to_totals();
       start_run();
     } else if constexpr (PROMOTE > 0) {
-      // What is held comes to the sums at hand, and goes back if there is more to come.
+      // Adds the totals to the accumulators, and stores them back if there are more steps.
       if (promoted) registers.add_held();
       if (!more) return;
       registers.hold();
@@ -59,7 +59,7 @@ struct PromotedSums {
       start_run();
     }
   }
-  // Once all runs have ended, where there may have been none.
+  // To be called after all runs, of which there may have been none.
   device_inline void finish() {
     if (!TOTALS && REPLACED && fresh) registers.clear();
   }
@@ -82,9 +82,9 @@ struct PromotedSums {
   }
 };
 
-// So many steps of STEP_FRAGMENTS fragments each, which take turns in two sets of registers:
-// step(the set of the first). Promotions stay out of the innermost loop, where they would be in the
-// products' way; settle(): products are to be done.
+// Runs so many steps of STEP_FRAGMENTS fragments, which alternate between two sets of registers:
+// step(set of the first fragment). Promotions stay out of the innermost loop, where they would
+// delay products; settle() waits for products.
 template <int STEP_FRAGMENTS, class Sums, class Step, class Settle>
 device_inline void multiply_in_turns(Sums& sums, int steps, const Step& step,
                                      const Settle& settle) {

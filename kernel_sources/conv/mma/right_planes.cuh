@@ -1,22 +1,21 @@
-// The right operand of products by warpgroups in shared memory, of f32 in three products: wholes
-// and, RIGHT_REST bytes behind them, rests.
+// Operand B of wgmma in shared memory; with 3xTF32, hi parts and, RIGHT_REST bytes behind them, lo
+// parts.
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
 #include "conv/mma/promoted_sums.cuh"
 
-// A plane is 16 bytes of the reduction, of all rows or all columns of the tile. It is followed by
-// 16 bytes that are not used, so that lanes which write neighbouring planes write to different
-// banks.
+// A plane is 16 bytes of the reduction of all rows, or all columns, of the tile. 16 unused bytes
+// follow it, so that lanes that write neighbouring planes hit different banks.
 constexpr int RIGHT_LINES = COLUMNS_LEFT ? TILE_M : TILE_N;
 constexpr int RIGHT_PLANE = RIGHT_LINES * 16 + 16;
 
-// Bytes from the first plane on to word `number` of line i.
+// The offset of word `number` of line i from the first plane, in bytes.
 device_inline constexpr int right_place(int i, int number) {
   return number / 4 * RIGHT_PLANE + i * 16 + number % 4 * 4;
 }
 
-// Takes what has landed in so many planes apart, of SETS that lie SET bytes apart.
+// Splits what has landed in so many planes, in SETS sets that are SET bytes apart.
 template <int PLANES, int SETS = 1, int SET = 0>
 device_inline void take_apart(byte_t* planes, byte_t* rests) {
   struct alignas(16) Four {
@@ -26,7 +25,7 @@ device_inline void take_apart(byte_t* planes, byte_t* rests) {
 #pragma unroll 1
   for (int turn = 0; turn < COUNT; turn += TURN) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {  // both on their way at once
+    for (int half = 0; half < 2; ++half) {  // both loads in flight at once
       const int i = turn + half * THREADS + static_cast<int>(thread_x());
       if (COUNT % TURN != 0 && i >= COUNT) continue;
       const int plane = i / RIGHT_LINES;

@@ -1,18 +1,18 @@
-// Sums of f32 by the tensor cores on their way out. In three products (SPLIT) their operands were
-// scaled (tf32_split.cuh), and where an infinity met the rest of a number, or something scaled
-// overflowed, a sum is NaN or infinite that need not be. In one product the tensor cores read a NaN
-// whose upper bits are an infinity's as that infinity. So with CHECKED a sum that is not finite,
-// which is rare, is added up once more by its definition.
+// Checks f32 sums of the tensor cores before they are stored. 3xTF32 (SPLIT) scaled the operands
+// (tf32_split.cuh): where an infinity met a lo part, or a scaled value overflowed, a sum may be NaN
+// or infinite although it should not be. In TF32 the tensor cores read a NaN whose upper 19 bits
+// are an infinity's as that infinity. So with CHECKED a sum that is not finite, which is rare, is
+// recomputed by its definition.
 #pragma once
 
 #include "target/kernel.cuh"
 #include "target/math.cuh"
 
-constexpr float SPLIT_SCALE = 0x1p24f, SPLIT_UNSCALE = 0x1p-48f;  // of operands, of sums
+constexpr float SPLIT_SCALE = 0x1p24f, SPLIT_UNSCALE = 0x1p-48f;  // for operands, for sums
 static_assert(CHECKED || !SPLIT);
 
-// Scales sums back; whether all that exist, those of the bits in `existing`, are finite (and, if
-// scaled, far enough from the largest number, should an overflow have ended there).
+// Scales sums back. Returns whether all existing sums (those with a bit in `existing`) are finite
+// and, if scaled, far enough from the largest number (an overflow may have ended there).
 template <int COUNT>
 device_inline bool scale_back(compute_t (&sums)[COUNT], u32 existing) {
   if constexpr (!CHECKED) return true;

@@ -1,12 +1,11 @@
-// Operands of products of 16 x 8 x 8 (f64: x 4) in registers, and f32 in three such products
-// (SPLIT).
+// Operands of m16n8k8 products (f64: m16n8k4) in registers, and 3xTF32 (SPLIT).
 #pragma once
 
 #include "conv/geometry/tile_sums.cuh"
 #include "conv/mma/tf32_parts.cuh"
 
-// A thread's sums are of PRODUCTS_M x PRODUCTS_N products; VECTOR_N of them share its runs of
-// columns.
+// A thread's accumulators are those of PRODUCTS_M x PRODUCTS_N products; VECTOR_N of them share its
+// runs of columns.
 constexpr int VECTOR_N = RUN_N > 1 ? RUN_N / 2 : 1;
 constexpr int PRODUCTS_M = THREAD_M / 2, PRODUCTS_N = THREAD_N / 2;
 

@@ -1,8 +1,8 @@
-// A thread's sums of products by warpgroups.
+// A thread's accumulators of wgmma.
 #pragma once
 
 #include "conv/mma/promoted_sums.cuh"
 
-// Where runs are long and pixels lie in shared memory, zeros cost less than the question whether
-// products are a run's first.
+// Where runs are long and pixels are in shared memory, clearing accumulators costs less than
+// testing for a run's first products.
 using WarpgroupSums = PromotedSums<COLUMNS_LEFT || SPLIT>;

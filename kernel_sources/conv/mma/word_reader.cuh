@@ -1,17 +1,17 @@
-// Operands of which one, the rows, lies in shared memory as fragments are read, and the other is a
-// band of x as it lies in memory: what a product multiplies with is a word of it, an element of f32
-// or f64 or two of 16 bits, at the place of a column plus that of a word of the reduction. So
-// everything that reads x somewhere reads it where it lies, and no column is ever written out.
+// Operands of mma.sync of which one, the rows, is in shared memory as fragments, and the other is a
+// band of x in its own layout. A product's operand is a word of the band (an element of f32 or f64,
+// or two of 16 bits) at the offset of its column plus that of a word of the reduction. So no column
+// of the lowered image is ever written out.
 #pragma once
 
 #include "conv/mma/fragments.cuh"
 
-// Where a lane finds its operands. Rows lie PITCH bytes apart or, with ROWS_INNER, side by side,
-// and so far apart the elements of their reduction. MASKED: some words are to be masked; not those
-// of f32 in three products, whose sums are added up by their definition where they are not finite
-// (scaled_sums.cuh). Four lanes read four words, half a fragment or, of f64, all of it. ROW_FOURS:
-// they lie side by side, all of them count or none, and after so many fours comes the next row,
-// ROW_PLACE bytes on; 0: the table says where.
+// The offsets of a lane's operands. Rows are PITCH bytes apart or, with ROWS_INNER, contiguous,
+// with the steps of their reduction PITCH bytes apart. MASKED: some words must be masked; not with
+// 3xTF32, whose sums are recomputed by their definition where they are not finite
+// (scaled_sums.cuh). Four lanes read four words: half a fragment (f64: all of it). ROW_FOURS: these
+// are contiguous, all of them count or none, and after so many fours the next row follows,
+// ROW_PLACE bytes further; 0: the table holds the offsets.
 template <int PITCH, bool ROWS_INNER, bool MASKED, int ROW_FOURS, int ROW_PLACE>
 struct WordReader {
   static constexpr int FOURS = FRAGMENT_WORDS / 4;  // of a fragment
@@ -29,7 +29,7 @@ struct WordReader {
         table(words),
         first_word(lane % 4) {}
 
-  // The lane's column of product j.
+  // The column of product j that the lane reads.
   device_inline static int column(int warp_n, int lane, int j) { return warp_n + j * 8 + lane / 4; }
   device_inline void set_column(int j, int place) {
     columns[j] = place + (ROW_FOURS > 0 ? first_word * WORD_BYTES : 0);
@@ -37,7 +37,7 @@ struct WordReader {
 
   static constexpr int ALL_WORDS = -1;
 
-  // rows_at: bytes from the first row given. words: of the reduction that count.
+  // rows_at: bytes from the given first row. words: words of the reduction that count.
   device_inline void load(Fragments& to, int rows_at, const byte_t* x, int fragment,
                           int words) const {
     if constexpr (ROWS_INNER)
@@ -50,9 +50,9 @@ struct WordReader {
         constexpr u32 OF_ROW = ROW_FOURS > 0 ? ROW_FOURS : 1;
         constexpr int BYTES = 4 * WORD_BYTES;
         const u32 first = static_cast<u32>(fragment) * FOURS, number = first + four;
-        // A row of whole fragments has both halves of one: the second lies right behind the first.
+        // In a row of whole fragments the second half of a fragment follows the first.
         const u32 row = (OF_ROW % FOURS == 0 ? first : number) / OF_ROW;
-        // What fills up may lie beyond all rows.
+        // Words that only fill up may lie beyond all rows.
         const bool counts = words == ALL_WORDS || number * 4 < static_cast<u32>(words);
         const int place = counts ? static_cast<int>(row * ROW_PLACE) +
                                        static_cast<int>(first - row * OF_ROW) * BYTES + four * BYTES

@@ -14,7 +14,7 @@ struct Epilogue {
   compute_t alpha, beta;
   Coefficients<compute_t> coef;
 
-  // What beta scales.
+  // The element that beta scales.
   device_inline const output_t* residual() const { return RESIDUAL ? z : out; }
 
   // The bias of a row; 0 if the plan has none.
@@ -23,7 +23,7 @@ struct Epilogue {
     return 0;
   }
 
-  // Of a sum and what its row's bias is; z: what beta scales, looked at if beta is not 0.
+  // The result of a sum, with its row's bias; z: what beta scales, used only if beta is not 0.
   device_inline output_t finish(compute_t sum, compute_t row_bias, compute_t z_value) const {
     const bool adds = beta != compute_t(0);
     compute_t added = row_bias;
@@ -41,8 +41,8 @@ struct Epilogue {
     out[at] = finish(sum, row_bias, z_value);
   }
 
-  // COUNT elements that lie side by side, in the output and in z alike, in one access: their
-  // alignment is the caller's to know.
+  // COUNT contiguous elements, in the output and in z alike, in one access; the caller knows that
+  // they are aligned.
   template <int COUNT, class Offset>
   device_inline void store_vector(Offset at, const compute_t (&sums)[COUNT],
                                   const compute_t (&row_bias)[COUNT]) const {

@@ -1,4 +1,4 @@
-// The outputs of a gather: where they go, and what they are by definition.
+// The outputs of a gather: their addresses, and their values by definition.
 #pragma once
 
 #include "conv/geometry/gather_sum.cuh"
@@ -7,7 +7,7 @@
 #include "conv/mma/scaled_sums.cuh"
 #include "conv/store/epilogue.cuh"
 
-// Of the rows from `row` of the whole output on, and the images from `image` on.
+// The outputs from row `row` of the whole output and image `image` on.
 device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
@@ -21,21 +21,21 @@ device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 ro
   return epilogue;
 }
 
-// Where the residual of pixel `n` of a row lies, whose result lies at `at`. pixels.at(n): which it
-// is.
+// The offset of the residual of pixel `n` of a row, whose result is at `at`. pixels.at(n): the
+// pixel.
 template <class Pixels>
 device_inline out_offset_t residual_place(const Pixels& pixels, int row, int n, out_offset_t at) {
   if constexpr (Z_LIKE_OUT) return at;
   return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(n));
 }
 
-// The outputs of a group, of the images from `image` on.
+// The outputs of a group, from image `image` on.
 struct GatherSums {
   const GatherParams& params;
   i64 image, group;
   int phase;
 
-  // One by its definition.
+  // One output by its definition.
   device_inline compute_t add_up(const Pixel& pixel, int row) const {
     return gather_sum<offset_t, true>(params, from_here(image + pixel.image), from_here(group),
                                       from_here(row), phase, from_here(pixel.o), from_here(pixel.p),
@@ -43,8 +43,8 @@ struct GatherSums {
   }
 };
 
-// Where a tile's pixels lie in the output, each worked out once for all threads of the block, in
-// TILE_N places of shared memory; -1: there is none.
+// The output offsets of a tile's pixels, each computed once for all threads of the block, in TILE_N
+// entries of shared memory; -1: no pixel.
 struct PlacesInShared {
   out_offset_t* first;
 

@@ -1,18 +1,18 @@
-// A tile's sums on their way out: lines of a thread's sums to places in the output, whole where
-// elements of a line lie side by side.
+// Stores a tile's accumulators line by line, in vectors where the elements of a line are contiguous
+// in the output.
 #pragma once
 
 #include "conv/store/neighbour_store.cuh"
 
-// Of the pixels of an image and those behind it, of rows from first_row of a group on. A line has a
-// place of its own, and its elements follow at offsets that are the same for all lines.
+// For pixels of an image and the ones after it, and rows of a group from first_row on. Each line
+// has an offset, and the offsets of elements within a line are the same for all lines.
 //
 // Pixels: of the tile, by their number in it: inside(n), whether there is one; at(n), its place, or
 // that of some pixel of the tile if there is none.
 template <class Pixels>
 struct TileStore {
   using Taken = OwnSums;
-  // Pixels of a run that is stored whole lie side by side: one offset is all that is needed.
+  // The pixels of a run that is stored as a vector are contiguous, so one offset suffices.
   static constexpr int RUN = OUTPUT_VECTOR ? ACCESS : 1;
 
   GatherSums sums;
@@ -23,7 +23,7 @@ struct TileStore {
   Pixels pixels;
   out_offset_t runs[LINE / RUN];  // of pixels, unless LINES_ALONG_M
   u32 valid = 0;                  // bit i: element i of a line lies in the output
-  u64 lost = 0;                   // bit i: piece i is to be added up once more
+  u64 lost = 0;                   // bit i: piece i must be recomputed
   static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !CHECKED));
 
   // places: inside(n), whether there is a pixel n of the tile; place(n), where it lies in the
@@ -51,11 +51,11 @@ struct TileStore {
     }
   }
 
-  // Of element i of a line, or of line i.
+  // The pixel of element i of a line, or of line i.
   device_inline int row_of(int i) const { return first_row + position.m + row_step(i); }
   device_inline int pixel_of(int i) const { return position.n + column_step(i); }
 
-  // As add_up_lost has it.
+  // What add_up_lost() asks for.
   device_inline int row(int index, int element) const {
     return row_of(LINES_ALONG_M ? element : index);
   }
@@ -120,12 +120,12 @@ struct TileStore {
     }
   }
 
-  // Once all pieces have passed, and the registers of their sums are free: those that were lost.
+  // After all pieces are stored and their registers are free: recomputes those that were lost.
   device_inline void finish() const { add_up_lost(*this); }
 };
 
-// The sums of all parts of a tile go out line by line, through shared memory for ELEMENTS of them,
-// to which no copy is on its way any more; so do, before them, the places of the tile's pixels.
+// Stores the sums of all parts of a tile line by line, through shared memory for ELEMENTS values,
+// with no copy in flight. The table of the tile's pixels uses that memory before.
 template <int ELEMENTS, class Sums, class Pixels>
 device_inline void store_by_line(const Sums& sums, const Pixels& pixels, Position position,
                                  int first_row, i64 image, i64 group, const GatherParams& params,
@@ -133,7 +133,7 @@ device_inline void store_by_line(const Sums& sums, const Pixels& pixels, Positio
   const PlacesInShared places{reinterpret_cast<out_offset_t*>(memory)};
   static_assert(TILE_N * sizeof(out_offset_t) <= ELEMENTS * sizeof(compute_t));
   if (!LINES_ALONG_M) {
-    block_barrier();  // no thread reads its stages any more
+    block_barrier();  // all threads have read their stages
     places.put(pixels);
     block_barrier();
   }

@@ -1,14 +1,14 @@
-// A tile's sums on their way out where none of a thread's lie side by side in the output, aligned:
-// single ones, those of neighbouring columns by neighbouring threads. What a thread has side by
-// side, stored by itself, would touch each sector of the output several times.
+// Stores a tile's accumulators one by one, where none of a thread's are contiguous and aligned in
+// the output: neighbouring threads store neighbouring columns. If each thread stored its own
+// columns, each sector of the output would be touched several times.
 #pragma once
 
 #include "conv/geometry/tile_sums.cuh"
 #include "conv/store/gather_output.cuh"
 
-// Once the registers of all sums are free: those of pieces that could not be scaled back. A Store
-// says of which they are (lost), and of element i of a line which row and which pixel it is, and
-// whether the output has it.
+// After the registers of all sums are free: recomputes the pieces that could not be scaled back. A
+// Store tells which these are (lost), and for element i of a line its row, its pixel, and whether
+// the output has it.
 template <class Store>
 device_inline void add_up_lost(const Store& store) {
   if (!CHECKED || store.lost == 0) return;
@@ -24,7 +24,7 @@ device_inline void add_up_lost(const Store& store) {
   }
 }
 
-// Pixels and places: as TileStore (line_store.cuh) has them.
+// Pixels and places: see TileStore (line_store.cuh).
 template <class Pixels>
 struct NeighbourStore {
   using Taken = NeighboursSums;
@@ -35,7 +35,7 @@ struct NeighbourStore {
   Position first;  // row and column of this thread's first element of line 0
   Pixels pixels;
   out_offset_t places[COLUMNS];  // -1: the output has none
-  u64 lost = 0;                  // bit i: piece i is to be added up once more
+  u64 lost = 0;                  // bit i: piece i must be recomputed
   static_assert(LINES * PIECES <= 64 || !CHECKED);
 
   template <class Places>
@@ -44,7 +44,7 @@ struct NeighbourStore {
       : sums{params, image, group, phase},
         epilogue(epilogue_at(params, image, group * ROWS, phase)),
         pixels(of_tile) {
-    // Of the warp's first thread, whose first sum is the warp's.
+    // The position of the warp's first thread, whose first sum is the warp's first.
     const Position warp = thread_position(slice_thread() / 32 * 32);
     first = {from_here(first_row + warp.m + Taken::first_row() * RUN_M),
              from_here(warp.n + Taken::first_column())};

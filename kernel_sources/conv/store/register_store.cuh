@@ -1,12 +1,11 @@
-// A thread's sums on their way to the epilogue where no shared memory is free for them: line by
-// line out of their registers.
+// Passes a thread's accumulators to the epilogue line by line out of their registers, where no
+// shared memory is free for them.
 #pragma once
 
 #include "conv/mma/promoted_sums.cuh"
 #include "target/sum_lines.cuh"
 
-// Hands every piece of every line to store(piece, line, first element) once, then ends with
-// store.finish().
+// Calls store(piece, line, first element) once for every piece of every line, then store.finish().
 template <class Sums, class Store>
 device_inline void store_lines(Sums& sums, Store store) {
   constexpr bool ALONG_LEFT = LINES_ALONG_M == COLUMNS_LEFT;

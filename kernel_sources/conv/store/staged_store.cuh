@@ -1,8 +1,8 @@
-// A tile's sums on their way out through shared memory, so that neighbours in the output are stored
-// by neighbouring threads, STORE_VECTOR rows by each where they lie side by side.
+// Stores a tile's accumulators through shared memory, so that neighbouring threads store neighbours
+// of the output, STORE_VECTOR contiguous rows each where rows are contiguous.
 //
-// A tile's reduction may be shared by the blocks of a cluster, which take a run of steps each. In
-// the end each of them adds up, by rank, all parts of its share of the outputs.
+// The blocks of a cluster may share a tile's reduction, a run of steps each. In the end each block
+// adds up all partial sums of its share of the outputs, by rank.
 #pragma once
 
 #include "conv/mma/promoted_sums.cuh"
@@ -20,7 +20,7 @@ device_inline constexpr int staged_place(int m, int n) {
   return LINES_ALONG_M ? n * STAGED_PITCH + m : m * STAGED_PITCH + n;
 }
 
-// From a thread's first sum on.
+// Offset from a thread's first sum.
 static_assert(COLUMNS_LEFT ? RUN_N <= 2 : RUN_N == 2 * VECTOR_N);
 struct StagedPlace {
   static constexpr int LEFT_RUN = COLUMNS_LEFT || RUN_M < 2 ? 1 : RUN_M / 2, RUN = RIGHT_RUN;
@@ -29,13 +29,13 @@ struct StagedPlace {
   }
 };
 
-// Adds up, by rank, all blocks' sums of some lines of the stage, in this block's. Many are on their
-// way at a time, for another multiprocessor's take long.
+// Adds up all blocks' sums of some lines, by rank, into this block's stage. Many loads are in
+// flight at a time, because those from another multiprocessor take long.
 device_inline void add_parts(compute_t* stage, int first_line, int end_line) {
   struct alignas(16) Four {
     compute_t sum[4];
   };
-  // A thread takes one place of each line, of lines so far apart; threads beyond whole lines idle.
+  // A thread takes one place of every so-many-th line; threads beyond whole lines are idle.
   constexpr int LINE_FOURS = (LINES_ALONG_M ? TILE_M : TILE_N) / 4;
   constexpr int APART = THREADS / LINE_FOURS;
   constexpr int LINES_AT_ONCE = 2, PARTS_AT_ONCE = 4;
@@ -73,15 +73,15 @@ device_inline void add_parts(compute_t* stage, int first_line, int end_line) {
   }
 }
 
-// `stage`: STAGED_BYTES of shared memory that no thread of the block reads or writes any more.
-// Behind the sums lie the places of the tile's pixels.
+// `stage`: STAGED_BYTES of shared memory that no thread of the block still reads or writes. The
+// table of the tile's pixels follows the sums.
 template <class Sums, class Tile>
 device_inline void stage_and_store(const Sums& sums, Position position, const Tile& tile,
                                    const GatherParams& params, compute_t* stage) {
   sums.registers.template put<StagedPlace>(stage + staged_place(position.m, position.n));
   const PlacesInShared places{reinterpret_cast<out_offset_t*>(stage + STAGED)};
   places.put(tile);
-  // Rows of a thread at a time: side by side, or each on a line of the warp's.
+  // Rows that a thread takes at a time: contiguous ones, or one on each line of the warp.
   constexpr bool VECTORS = LINES_ALONG_M && OUTPUT_VECTOR;
   constexpr int VECTOR_ROWS = VECTORS || !LINES_ALONG_M ? STORE_VECTOR : 1;
   constexpr int NEXT_ROW = LINES_ALONG_M ? 1 : STAGED_PITCH;
@@ -97,7 +97,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
     if (line + share < end) end = line + share;
     cluster_barrier();
     add_parts(stage, line * STAGE_LINES, end * STAGE_LINES);
-    cluster_barrier();  // for no block leaves while another may read its sums, too
+    cluster_barrier();  // no block may exit while another one reads its sums
   } else {
     block_barrier();
   }

@@ -1,4 +1,4 @@
-// Boxes of 8 channels, as the copy engine brings them, laid out channel by channel.
+// Rearranges boxes of 8 channels, as the copy engine loads them, channel by channel.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -6,16 +6,16 @@
 
 constexpr int OCTET = 8;  // channels of a pixel in a box, 16 bytes
 
-// Has the sign of either half of a sum of these set where that half is not finite.
+// After adding these, the sign of either half is set where that half is not finite.
 device_inline u32 not_finite(u32 pair) {
   constexpr u32 EXPONENT = is_bf16(element_t{}) ? 0x7f807f80u : 0x7c007c00u;
   constexpr u32 ONE = is_bf16(element_t{}) ? 0x00800080u : 0x04000400u;
   return (pair & EXPONENT) + ONE & 0x80008000u;
 }
 
-// Lays rows of a box out, those below `rows`, WIDTH pixels each: for two columns side by side of
-// each channel `put(channel, row, column, pair of elements)`. Returns not_finite() of what it has
-// seen.
+// Rearranges the rows of a box below `rows`, WIDTH pixels each: calls put(channel, row, column,
+// pair of elements) for every two neighbouring columns of each channel. Returns not_finite() of all
+// elements.
 template <int WIDTH, int THREADS, class Put>
 device_inline u32 lay_out(const u32* box, int rows, const Put& put) {
   constexpr int PAIRS = WIDTH / 2;  // of columns

@@ -1,21 +1,20 @@
-// Depthwise forward convolution and data gradient of stride 1 of channels-last tensors, by filters
-// so long that the tensor cores pay although they multiply zeros, too.
+// Depthwise forward convolution and data gradient of stride 1 in NHWC, for filters so long that the
+// tensor cores pay although they also multiply zeros.
 //
-// A row of outputs is, over the filter's rows, the sum of Toeplitz matrices of a row of weights
-// times rows of the source. A block takes 8 channels, 16 bytes, a warp one of them: its sums are
-// 16 x COLUMN_TILES columns by 8 x ROW_TILES rows of pixels, in registers. The left operand of a
-// product is 16 columns of pixels by 16 of the source, W_TILES of which meet a row of weights; it
-// consists of 8 x 8 matrices that are constant along diagonals, so that 2 * W_TILES + 1 words a
-// lane are all of them. The right operand is 16 columns of 8 rows of the source.
+// A row of outputs is the sum, over the filter's rows, of the Toeplitz matrix of a row of weights
+// times a row of the source. A block takes 8 channels (16 bytes), one for each warp, whose
+// accumulators are 16 x COLUMN_TILES columns by 8 x ROW_TILES rows of pixels. Operand A is 16
+// columns of pixels by 16 columns of the source, W_TILES of which a row of weights reaches; it
+// consists of 8 x 8 matrices that are constant along their diagonals, so 2 * W_TILES + 1 words a
+// lane hold all of them. Operand B is 16 columns of 8 rows of the source.
 //
 // Shared memory holds the source's halo channel by channel as [row][column], the weights as
 // [channel][row][2][W_PLACES] with zeros around them, once more shifted by one so that every pair
 // begins at a word, and a ring of boxes, BOX_ROWS rows of 8 channels each, as the copy engine
 // brings them. Results go through the halo's place on their way to memory.
 //
-// A zero that is no weight must not meet what is not finite. So whoever lays a tile's halo out
-// looks at its elements, and the sums of a tile where one is not finite are added up by their
-// definition.
+// A zero that is no weight must not multiply an infinity or NaN. So the threads that rearrange a
+// halo check its elements, and a tile with one that is not finite is computed by its definition.
 #include "common/compute_type.cuh"
 #include "conv/geometry/boxed_gather_params.h"
 #include "conv/store/epilogue.cuh"
@@ -34,12 +33,14 @@ constexpr int HALO_W = 16 * HALO_TILES, HALO_H = BLOCK_P + TAPS_R - 1;
 static_assert(HALO_TILES >= COLUMN_TILES + W_TILES - 1);
 static_assert(CHANNELS == 1 && ROWS == 1 && PHASES == 1);
 
-// Elements. Rows of a plane begin in other banks: an odd number of 16 bytes apart.
+// In elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in different
+// banks.
 constexpr int PLANE_PITCH = HALO_W + 8, PLANE = HALO_H * PLANE_PITCH;
 constexpr int W_FRONT = 16, W_PLACES = 16 * W_TILES + W_FRONT, W_ROW = 2 * W_PLACES;
 constexpr int BOX_ELEMENTS = BOX_ROWS * HALO_W * OCTET;
 constexpr int BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS;  // of a tile
-// Results, as [channel][row][column]: rows of two lanes that store at once differ in their banks.
+// Results are [channel][row][column]; the pitch keeps two lanes that store at once in different
+// banks.
 constexpr int RESULT_PITCH = BLOCK_Q + 4, RESULTS = BLOCK_P * RESULT_PITCH;
 
 device_inline constexpr int larger(int a, int b) { return a > b ? a : b; }
@@ -55,7 +56,7 @@ static_assert(FLAG_AT + 16 <= SHARED_BYTES && BOX_BYTES % 128 == 0);
 
 using Sums = float[ROW_TILES][COLUMN_TILES][4];
 
-// Where a block's tile of outputs begins.
+// The first pixel of a block's tile.
 struct Spot {
   int image, p, q;
   device_inline explicit Spot(u32 tile) {
@@ -66,7 +67,7 @@ struct Spot {
   }
 };
 
-// The boxes of a block's tiles, one after the other through a ring.
+// The boxes of a block's tiles pass through a ring one after the other.
 struct Boxes {
   const BoxedGatherParams& params;
   unsigned char* ring;
@@ -74,7 +75,7 @@ struct Boxes {
   u32 first, step;  // tiles of the block
   int channel;
 
-  // Asks for box number `box` of all the block's, if there is one.
+  // Starts to load the block's box number `box`, if there is one.
   device_inline void ask(u32 box) const {
     const u32 turn = box / BOXES;
     const u32 tile = first + turn * step;
@@ -113,7 +114,7 @@ device_inline void load_weights(const GatherParams& params, int first_channel, e
   }
 }
 
-// By the tensor cores. `plane`, `weights`: of the warp's channel.
+// Computes a tile by mma.sync. `plane`, `weights`: of the warp's channel.
 device_inline void multiply(const element_t* plane, const element_t* weights, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
   // Of the diagonal matrix d: places 8d + 2j - g and the next one, in the table where it is even.
@@ -154,8 +155,8 @@ device_inline void multiply(const element_t* plane, const element_t* weights, Su
   }
 }
 
-// By the definition; what a lane has of `sums` is as products have it: (column g, rows 2j and
-// 2j + 1), (column g + 8, the same).
+// Computes a tile by its definition; a lane has the same `sums` as in products: (column g, rows 2j
+// and 2j + 1), (column g + 8, the same).
 device_inline void add_up(const element_t* plane, const element_t* weights, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
 #pragma unroll 1
@@ -208,7 +209,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
   float* const results = shared_array<float, PLANES_BYTES / 4>(PLANES_AT);
   element_t* const weights = shared_array<element_t, WEIGHTS>(WEIGHTS_AT);
   Mbarrier* const landed = shared_array<Mbarrier, STAGES>(BARRIERS_AT);
-  u32* const flag = shared_array<u32, 1>(FLAG_AT);  // the tile's halo has what is not finite
+  u32* const flag = shared_array<u32, 1>(FLAG_AT);  // the tile's halo has a NaN or infinity
   const int warp = static_cast<int>(thread_x() / 32);
   const int channel = static_cast<int>(block_x() % CHANNEL_TILES) * OCTET;
   const Boxes boxes{params, ring, landed, block_x() / CHANNEL_TILES, grid_x() / CHANNEL_TILES,
@@ -243,7 +244,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
             *reinterpret_cast<u32*>(to + c * PLANE + row * PLANE_PITCH + column) = pair;
           });
       if (i == BOXES - 1 && seen != 0) *flag = 1;
-      block_barrier();  // the box is read, and of the last one the halo is there
+      block_barrier();  // all have read the box; after the last one the halo is complete
       if (thread_x() == 0) boxes.ask(box + STAGES);
     }
     Sums sums = {};
@@ -253,7 +254,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
       multiply(plane, own, sums);
     else
       add_up(plane, own, sums);
-    block_barrier();  // the halo is read
+    block_barrier();  // all have read the halo
     stage(sums, results + warp * RESULTS);
     if (thread_x() == 0) *flag = 0;
     block_barrier();
@@ -261,6 +262,6 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
 #pragma unroll
     for (int c = 0; c < OCTET; ++c) bias[c] = epilogue.bias_of(channel + c);
     store(epilogue, bias, Spot(tile), channel, results);
-    block_barrier();  // results are read
+    block_barrier();  // all have read the results
   }
 }

@@ -1,19 +1,19 @@
-// Depthwise filter gradient of stride 1 of channels-last tensors, of filters so long that the
-// tensor cores pay although they multiply zeros, too.
+// Depthwise filter gradient of stride 1 in NHWC, for filters so long that the tensor cores pay
+// although they also multiply zeros.
 //
-// With a row of dy, dw as [column][row] gains a Toeplitz matrix of that row times rows of x: the
-// left operand of a product is 16 columns of the filter by 16 columns of x, the right one 16
-// columns of 8 rows of x, those which 8 rows of the filter meet. A block takes 8 channels, 16
-// bytes, and goes through tiles of TILE_P x 16 * D_TILES pixels of dy; two warps share a channel,
-// and each has sums of the whole filter, M_TILES x N_TILES products, for every other row.
+// Each row of dy adds to dw, seen as [column][row], the Toeplitz matrix of that row times rows of
+// x: operand A is 16 columns of the filter by 16 columns of x, operand B 16 columns of the 8 rows
+// of x that 8 rows of the filter use. A block takes 8 channels, 16 bytes, and goes through tiles of
+// TILE_P x 16 * D_TILES pixels of dy; two warps share a channel, and each has sums of the whole
+// filter, M_TILES x N_TILES products, for every other row.
 //
 // Shared memory holds what a tile meets of x channel by channel as [row][column], dy as
 // [channel][row][2][DY_PLACES] with zeros around it, once more shifted by one so that every pair
 // begins at a word, and a ring of boxes, BOX_ROWS rows of 8 channels each, as the copy engine
 // brings them: those of x, then those of dy.
 //
-// A zero that is no element of dy must not meet what is not finite. So whoever lays x out looks at
-// its elements, and the products of a tile where one is not finite are added up by their
+// A zero that is no element of dy must not multiply an infinity or NaN. So the threads that
+// rearrange x check its elements, and a tile with one that is not finite is computed by its
 // definition.
 #include "common/compute_type.cuh"
 #include "conv/direct/boxed_wgrad_params.h"
@@ -30,7 +30,8 @@ constexpr int HALO_TILES = (D_TILES + M_TILES + 1) / 2 * 2;  // of 16 columns, r
 constexpr int HALO_W = 16 * HALO_TILES, HALO_H = TILE_P + 8 * N_TILES - 1;
 static_assert(CHANNELS == 1 && ROWS == 1 && BLOCK_ROWS == OCTET && FILTER_ROWS == TAPS_R);
 
-// Elements. Rows of a plane begin in other banks: an odd number of 16 bytes apart.
+// In elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in different
+// banks.
 constexpr int PLANE_PITCH = HALO_W + 8, PLANE = HALO_H * PLANE_PITCH;
 constexpr int DY_FRONT = 16, DY_PLACES = DY_FRONT + TILE_Q + 16, DY_ROW = 2 * DY_PLACES;
 constexpr int X_BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS,
@@ -43,7 +44,7 @@ static_assert(X_BOX_BYTES >= DY_BOX_BYTES && X_BOX_BYTES % 128 == 0);
 device_inline constexpr int larger(int a, int b) { return a > b ? a : b; }
 device_inline constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int PLANES_AT = STAGES * X_BOX_BYTES;
-// At last the block's sums are there.
+// At the end this memory holds the block's sums.
 constexpr int PLANES_BYTES = larger(OCTET * PLANE * 2, TILE_ELEMENTS * 4);
 constexpr int DY_AT = (PLANES_AT + PLANES_BYTES + 15) / 16 * 16;
 constexpr int DY_ELEMENTS = OCTET * TILE_P * DY_ROW;
@@ -63,7 +64,7 @@ struct Spot {
   }
 };
 
-// The boxes of a block's tiles, one after the other through a ring.
+// The boxes of a block's tiles pass through a ring one after the other.
 struct Boxes {
   const BoxedWgradParams& params;
   unsigned char* ring;
@@ -71,7 +72,7 @@ struct Boxes {
   u32 first, end;  // units of the block
   int channel;
 
-  // Asks for box number `box` of all the block's, if there is one.
+  // Starts to load the block's box number `box`, if there is one.
   device_inline void ask(u32 box) const {
     const u32 turn = box / BOXES;
     if (turn >= end - first) return;
@@ -96,7 +97,7 @@ struct Boxes {
   }
 };
 
-// By the tensor cores. `plane`, `dy`: of the warp's channel.
+// Computes a unit by mma.sync. `plane`, `dy`: of the warp's channel.
 device_inline void multiply(const element_t* plane, const element_t* dy, int first_row,
                             Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
@@ -177,7 +178,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
   float* const own = shared_array<float, PLANES_BYTES / 4>(PLANES_AT);
   element_t* const dy = shared_array<element_t, DY_ELEMENTS>(DY_AT);
   Mbarrier* const landed = shared_array<Mbarrier, STAGES>(BARRIERS_AT);
-  u32* const flag = shared_array<u32, 1>(FLAG_AT);  // what is met of x is not all finite
+  u32* const flag = shared_array<u32, 1>(FLAG_AT);  // x has an element that is not finite
   const TileShare share = share_of(params.common);
   const DepthwiseTile tile(share.tile);
   const int warp = static_cast<int>(thread_x() / 32), channel = warp % OCTET;
@@ -222,7 +223,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
               to[DY_PLACES].bits = static_cast<unsigned short>(pair >> 16);
             });
       }
-      block_barrier();  // the box is read, and of the last one all operands are there
+      block_barrier();  // all have read the box; after the last one all operands are complete
       if (thread_x() == 0) boxes.ask(box + STAGES);
     }
     const element_t* const plane = planes + channel * PLANE;
@@ -231,7 +232,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
       multiply(plane, gradients, warp / OCTET, sums);
     else
       add_up(plane, gradients, warp / OCTET, Spot(unit), sums);
-    block_barrier();  // all is read
+    block_barrier();  // all have read everything
     if (thread_x() == 0) *flag = 0;
   }
 #pragma unroll 1

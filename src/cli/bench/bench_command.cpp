@@ -1,4 +1,4 @@
-// kiln bench: times beside those of the libraries that are installed, taken in the same run.
+// kiln bench: times beside those of other installed libraries, measured in the same run.
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -62,7 +62,7 @@ Machine describe(const DeviceDescription& device) {
   return machine;
 }
 
-// Peers that cannot be opened are told of, and the run goes on without them.
+// Peers that cannot be opened are reported, and the run goes on without them.
 void open_peers(const Options& options, Device& device, Runner& runner, Machine& machine) {
   for (const std::string& name : options.against) {
     try {
@@ -94,7 +94,7 @@ void print(const std::vector<Row>& rows) {
   std::cout.flush();
 }
 
-// Rewritten after each case, so that a run which ends early leaves what it had.
+// Rewritten after each case, so that an interrupted run keeps its results.
 void write(const std::string& path, const std::string& text) {
   if (path.empty()) return;
   if (const std::string why = write_file(path, text); !why.empty())
@@ -165,15 +165,16 @@ void add_bench_command(CLI::App& app, Run& run_command) {
     return command.add_option(flag, values, help)->delimiter(',');
   };
   list("--suite", selection.suites,
-       "paper, resnet50, vgg16: convolutions; memory: what its traffic bounds; latency: what the "
-       "host pays (default: paper, latency and memory, or the file of --batch)")
+       "paper, resnet50, vgg16: convolutions; memory: operations that memory bounds; latency: host "
+       "time of plans and calls (default: paper, latency and memory, or the file of --batch)")
       ->check(CLI::IsMember(suite_names));
   command
       .add_option("--batch", options->batch,
                   "File of convolutions, one a line, as a suite of its own (see kiln conv --help)")
       ->type_name("FILE");
   list("--layers", selection.layers, "Only layers with one of these in their names");
-  list("--dir", selection.directions, "Of convolutions (default: all of paper, fwd of the others)")
+  list("--dir", selection.directions,
+       "Passes of convolutions (default: all of paper, fwd of the others)")
       ->check(CLI::IsMember(direction_names));
   list("--dt", selection.types, "Data types (default: f32, and f16 too in memory)")
       ->check(CLI::IsMember(type_names));
@@ -209,10 +210,10 @@ void add_bench_command(CLI::App& app, Run& run_command) {
       ->capture_default_str();
   command.add_option("--csv", options->csv, "Write all rows there")->type_name("FILE");
   command.add_option("--json", options->json, "Write all rows there")->type_name("FILE");
-  command.add_option("--seed", options->seed, "Of the random data")->capture_default_str();
+  command.add_option("--seed", options->seed, "Seed of the random data")->capture_default_str();
   command.add_flag("--no-check", options->no_check,
                    "Leave out the comparison with the double-precision reference");
-  command.add_flag("--list", options->list, "Tell the cases and measure nothing; needs no GPU");
+  command.add_flag("--list", options->list, "List the cases and measure nothing; needs no GPU");
   command.footer(
       "Rows: kiln; kiln workspace, in memory, where a grant of 16 MB changes the kernels; cudnn\n"
       "legacy zero and cudnn legacy any, the fastest algorithm of cuDNN's legacy interface\n"

@@ -1,4 +1,4 @@
-// What the chip can do at most: the driver's own copy, and a kernel of nothing but multiply-adds.
+// Measured ceilings of the chip: the driver's own copy, and a kernel of nothing but multiply-adds.
 #pragma once
 
 #include <memory>

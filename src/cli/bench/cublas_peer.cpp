@@ -1,5 +1,5 @@
-// cuBLAS on the lowered matrices: the matrix product that a convolution comes to, with the lowered
-// image already written out. What a convolution could reach that lowers at no cost.
+// cuBLAS on the lowered matrices: the GEMM of a convolution whose lowered image (im2col) already
+// exists. A convolution that lowered at no cost would reach this.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -41,7 +41,7 @@ std::vector<MathType> math_types(DataType type, const std::string& math) {
   return {{tensor_op_math, "tensor_op"}, {default_math, "default"}};
 }
 
-// The descriptors of one problem, and calls on them.
+// The cuDNN descriptors of one problem, and calls that take them.
 class Convolution {
  public:
   Convolution(Context& context, const Case& item, const ConvolutionProblem& problem)
@@ -168,7 +168,7 @@ bool settled(double milliseconds) { return milliseconds > 10 * loading; }
 
 // The first execution loads kernels: two more of those candidates that may yet be the fastest.
 void look_again(std::vector<Candidate>& candidates) {
-  constexpr double hopeless = 5;  // times the fastest's time
+  constexpr double hopeless = 5;  // times the time of the fastest
   for (const bool any_workspace : {false, true}) {
     double fastest = std::numeric_limits<double>::infinity();
     const auto takes_part = [&](const Candidate& candidate) {

@@ -1,4 +1,4 @@
-// What the host pays: for a plan by the three ways that a kernel comes, and for an execution beside
+// Host time of making a plan (kernel compiled, from disk, from memory), and of an execution, beside
 // a bare launch of the same kernel and the peers' calls.
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,4 @@
-// The matrix product that a convolution of one group comes to, with the lowered image (for each
-// pixel of the output, all that its sums are made of) written out.
+// The GEMM of a convolution of one group whose image has been lowered (im2col).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Contestants measured against each other: samples of all of them by turns, so that what the chip
-// does in the meantime (clocks, temperature, other work) meets all of them alike.
+// Measures contestants against each other by interleaving their samples, so that changes of the
+// chip (clocks, temperature, other work) affect all of them alike.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ struct BufferSet {
 
 // Whoever solves a problem: Kiln, one algorithm of a peer, a ceiling.
 struct Contestant {
-  // The rows that it stands for. Of all contestants with a role, the fastest gets the row: the
-  // algorithms of a library compete for "cudnn legacy zero" (those without a workspace) and "cudnn
-  // legacy any".
+  // The roles whose rows it competes for. Of all contestants with a role, the fastest gets the row:
+  // the algorithms of a library compete for "cudnn legacy zero" (those without a workspace) and
+  // "cudnn legacy any".
   std::vector<std::string> roles;
   std::string kernel;  // engine, tile and parts, or the algorithm
   std::uint64_t workspace = 0;

@@ -1,5 +1,5 @@
-// Random operands of a case, on the device several times over: executions take the sets by turns,
-// so that what a set holds has left the L2 cache when its turn comes again.
+// Random operands of a case, in several sets on the device: executions rotate through the sets, so
+// that a set has left the L2 cache when it is used again.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ class RandomPool {
   std::unique_ptr<DeviceBuffer> on_device_;
 };
 
-// How many sets of `bytes` must be taken by turns, with at most a share of the device's memory.
+// Number of sets of `bytes` to rotate through, within a share of the device's memory.
 int sets_of(const DeviceDescription& device, std::size_t bytes);
 
 class Operands {
@@ -49,7 +49,7 @@ class Operands {
 
   // The first set as it was in the beginning: an output that is not read holds NaN.
   BufferSet fresh();
-  // The output of that set against the reference, which is worked out when it is first asked for.
+  // Compares the output of that set with the reference, which is computed on first use.
   Comparison compare();
 
  private:

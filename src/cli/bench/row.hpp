@@ -1,4 +1,4 @@
-// What the benchmark tells: a row a contestant and case, as a line of a table, of CSV, as JSON.
+// The benchmark's results: one row per contestant and case, as a line of a table, as CSV, as JSON.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ struct Row {
   std::string suite, layer, operation, direction, type, layout, math;
   std::int64_t batch = 0;
   std::string contestant, kernel;
-  bool host_time = false;  // what the caller waits for, and not what the device takes
+  bool host_time = false;  // host time until the call returns, not the device's time
   std::optional<Times> times;
   double flops = 0, bytes = 0;  // of one execution
   std::uint64_t workspace = 0;
   std::optional<double> relative_rms, max_error;  // against the double-precision reference
-  std::string note;                               // why there are no times; what is wrong with them
-  std::string problem;                            // as the program takes it
+  std::string note;     // why there are no times, or what is wrong with them
+  std::string problem;  // as the program takes it
 
-  double teraflops() const;  // a second, at the median; 0 without times
+  double teraflops() const;  // TFLOP/s at the median; 0 without times
   double gigabytes() const;
-  std::string rate() const;  // the former where there is arithmetic to count, else the latter
+  std::string rate() const;  // TFLOP/s if flops are counted, else GB/s
 };
 
-// Name and value of each thing that figures depend on beside the code: chip, driver, versions.
+// Names and values of everything besides the code that times depend on: chip, driver, versions.
 using Machine = std::vector<std::pair<std::string, std::string>>;
 
 std::string csv_field(const std::string& text);  // quoted where it must be

@@ -1,4 +1,4 @@
-// What is measured: suites of cases. Layers are those of layers/, which the program carries.
+// Suites of cases to measure. Layers are those of layers/, which are embedded in the program.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Case {
   std::string suite, layer, direction, math = "default", layout;
   Problem problem;
   Scalars scalars;
-  bool latency = false;  // what planning and executing cost the host, instead of the device's time
+  bool latency = false;  // host time of planning and executing, instead of the device's time
 };
 
 // An empty list stands for the suite's own choice.

@@ -105,8 +105,8 @@ Content content_of(const std::string& file) {
   return content;
 }
 
-// What kernels each has alone, and which differ in their machine code under one key. Exit status 1
-// if there is anything to tell.
+// Kernels that only one bundle has, and those whose machine code differs under one key. Exit status
+// 1 if there are any.
 int diff(const Options& options) {
   const Content a = content_of(options.files.at(0)), b = content_of(options.files.at(1));
   int differences = 0;

@@ -1,4 +1,4 @@
-// kiln cache: what lies in the kernel cache.
+// kiln cache: the content of the kernel cache.
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -221,7 +221,7 @@ void add_cache_command(CLI::App& app, Run& run_command) {
   auto options = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
     CLI::App* const sub = command.add_subcommand(name, what);
-    sub->add_flag("--json", options->json, "JSON, an object a line");
+    sub->add_flag("--json", options->json, "One JSON object per line");
     sub->callback([=, &run_command] { run_command = [=] { return body(*options); }; });
     return sub;
   };
@@ -234,10 +234,10 @@ void add_cache_command(CLI::App& app, Run& run_command) {
   add("stat", "How many entries, how large, how old, and what processes counted", print_statistics);
   add("verify", "Read every entry; exit status 1 if any is damaged", verify)
       ->add_flag("--remove", options->remove, "Remove those that are");
-  CLI::App* const less = add("prune", "Remove what was used last the longest ago", prune);
+  CLI::App* const less = add("prune", "Remove the least recently used entries", prune);
   less->add_option("--max-size", options->max_size,
-                   "Until this much is left, as in 512M (default: KILN_CACHE_MAX_SIZE)");
-  less->add_option("--days", options->days, "What was not used for so many days")
+                   "Until at most this much is left, as in 512M (default: KILN_CACHE_MAX_SIZE)");
+  less->add_option("--days", options->days, "Entries that were not used for this many days")
       ->check(CLI::Range(0, 100000));
   CLI::App* const ask = add("why", "Where a problem's kernel is, or what of its key differs", why);
   ask->add_option("PROBLEM", options->what, "One word, as logs print it: 'conv --dt f16 mb1ic3...'")

@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// How far an entry is from a key: fields that differ, then lines of the source that it lacks.
+// Distance of an entry from a key: fields that differ, then source lines that it lacks.
 struct Distance {
   std::size_t fields = 0, lines = 0;
   bool less_than(const Distance& other) const {

@@ -1,4 +1,4 @@
-// Entries of the user's cache and of bundles, looked at alike.
+// Entries of the user's cache and of bundles, in one form.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct StoredEntry {
   std::vector<cache::Field> content;
   std::string producer;
   cache::Entry entry;
-  std::string flaw;  // if it is not sound: then nothing else but key and place
+  std::string flaw;  // why it is not sound; only key and place are then set
   std::uint64_t bytes = 0;
 
   std::string field(std::string_view name) const;  // "?" if there is none

@@ -44,8 +44,8 @@ struct Counts {
   std::atomic<int> compiled{0}, present{0}, failed{0};
 };
 
-// Set by Ctrl-C: what is being compiled is finished, nothing more is begun. A second one ends the
-// program as usual, which does no harm either: entries appear in the cache whole or not at all.
+// Set by Ctrl-C: running compilations finish and no new one begins. A second Ctrl-C ends the
+// program, which is harmless: entries appear in the cache whole or not at all.
 volatile std::sig_atomic_t interrupted = 0;
 
 void watch_for_interrupt() {

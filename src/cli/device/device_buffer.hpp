@@ -19,7 +19,8 @@ class DeviceBuffer {
         address_(device.allocate(std::max<std::size_t>(bytes_, 1))) {}
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-  // A device that is beyond help frees nothing, which was told when it failed.
+  // A device whose context has failed cannot free memory; that failure was reported when it
+  // happened.
   ~DeviceBuffer() {
     try {
       device_.free(address_);

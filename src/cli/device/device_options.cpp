@@ -13,7 +13,7 @@ namespace kiln::cli {
 
 void add_terms_options(CLI::App& app, Terms& terms) {
   app.add_option("--workspace", terms.workspace,
-                 "Grant kernels this many bytes of device memory for what they hand on")
+                 "Bytes of device memory that kernels may use as workspace")
       ->capture_default_str();
   app.add_option("--engine", terms.only_engine, "Use this engine alone")
       ->transform([](const std::string& given) { return std::string(engine_name(given)); }, "");
@@ -76,7 +76,7 @@ void add_line_info_flag(CLI::App& app) {
   // The environment is read when the first command runs, which is after this.
   app.add_flag_callback(
       "--lineinfo", [] { setenv("KILN_LINEINFO", "1", 1); },
-      "Kernels carry the lines of their text, for profilers; kept apart in the cache");
+      "Compile kernels with line information, for profilers; they have cache entries of their own");
 }
 
 }  // namespace kiln::cli

@@ -21,7 +21,7 @@ void check_engine(const std::string& name);
 // that says "use --device host" where there is no GPU.
 std::shared_ptr<Device> device_of(const std::string& name);
 
-// What --arch is where it is not given: the first GPU's, else "sm_90a".
+// The default of --arch: the first GPU's architecture, else "sm_90a".
 std::string default_architecture();
 
 // The description behind --arch: "sm_80", a chip ("h100-pcie"), or "host". Throws BAD_PARAM.

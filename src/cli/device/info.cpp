@@ -1,4 +1,4 @@
-// kiln info: what this machine has. Works with neither GPU nor driver nor compiler.
+// kiln info: this machine's GPUs, compilers and cache. Needs neither GPU nor driver nor compiler.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -32,7 +32,7 @@ constexpr Variable variables[] = {
     {"KILN_COMPILE_WAIT", "seconds to wait for another process's compiler; else 30"},
     {"KILN_NVRTC", "the libnvrtc file to use; else it is searched for"},
     {"KILN_HOST_CXX", "the C++ compiler of the host device; else the one Kiln was built with"},
-    {"KILN_LINEINFO", "1: kernels carry the lines of their text, for profilers"},
+    {"KILN_LINEINFO", "1: kernels have line information, for profilers"},
     {"KILN_DUMP_DIR", "gets source, PTX and machine code of every kernel"},
     {"KILN_KERNEL_SOURCE_DIR", "kernel files there take the place of the library's own"},
     {"KILN_CUDNN_DEVICE", "host: programs for cuDNN run on the host device; else on the GPU"},

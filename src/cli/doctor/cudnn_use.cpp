@@ -80,7 +80,7 @@ CudnnUse cudnn_use_of(const std::string& path) {
   ElfFile file(path);
   CudnnUse use;
   bool is_dynamic = false;
-  // What the loader sees; where it has nothing to do, the table that has every name of the file.
+  // The dynamic symbols; if there are none (a statically linked program), the full symbol table.
   const bool loaded = std::ranges::any_of(
       file.sections(), [](const Elf64_Shdr& section) { return section.sh_type == SHT_DYNSYM; });
   for (const Elf64_Shdr& section : file.sections()) {

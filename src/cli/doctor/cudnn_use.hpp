@@ -1,4 +1,4 @@
-// What a program takes from cuDNN, read from its file.
+// The cuDNN functions that a program uses, read from its file.
 #pragma once
 
 #include <set>

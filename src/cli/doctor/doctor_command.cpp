@@ -146,7 +146,7 @@ void add_doctor_command(CLI::App& app, Run& run_command) {
                   "Programs, shared libraries or object files of Linux, of 64 bits")
       ->required();
   auto as_json = std::make_shared<bool>(false);
-  command.add_flag("--json", *as_json, "JSON, an object a line");
+  command.add_flag("--json", *as_json, "One JSON object per line");
   command.callback([=, &run_command] { run_command = [=] { return run(*paths, *as_json); }; });
 }
 

@@ -9,8 +9,8 @@ struct LabelledText {
   std::string label, text;
 };
 
-// What differs, as diff -u writes it; "" if nothing does. Throws EXECUTION_FAILED if there is no
-// diff program, or in its words.
+// The differences as diff -u writes them; "" if there are none. Throws EXECUTION_FAILED if there is
+// no diff program, or with its message.
 std::string unified_diff(const LabelledText& before, const LabelledText& after);
 
 }  // namespace kiln::cli

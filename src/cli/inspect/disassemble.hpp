@@ -8,7 +8,7 @@
 namespace kiln::cli {
 
 // The SASS of a cubin, by nvdisasm or cuobjdump from PATH or the toolkit's folder. Throws
-// EXECUTION_FAILED if there is neither, or in their own words.
+// EXECUTION_FAILED if there is neither, or with their message.
 std::string disassemble(std::span<const std::byte> cubin);
 
 }  // namespace kiln::cli

@@ -23,7 +23,7 @@ class Operation {
 
   virtual const char* command() const = 0;
   virtual const char* summary() const = 0;
-  virtual const char* line_help() const = 0;  // what --help tells of problem lines
+  virtual const char* line_help() const = 0;  // the text of --help about problem lines
   virtual void add_flags(CLI::App& app) = 0;  // bound to this object, which must outlive the app
   virtual Problem make(const std::string& line) const = 0;              // throws BAD_PARAM
   virtual std::string name_in(const std::string&) const { return ""; }  // n"..." of a line

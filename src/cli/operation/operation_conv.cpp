@@ -38,7 +38,7 @@ class ConvOperation final : public Operation {
         ->check(CLI::IsMember({"xcorr", "conv"}))
         ->capture_default_str();
     app.add_option("--math", math_,
-                   "default: tensor cores where they err no more than f32 does; strict: fused "
+                   "default: tensor cores where their error is no worse than f32's; strict: fused "
                    "multiply-adds alone; tf32: f32 cut to 11 bits")
         ->check(CLI::IsMember(names_of<kilnMathMode_t>()))
         ->capture_default_str();
@@ -53,7 +53,7 @@ class ConvOperation final : public Operation {
         ->capture_default_str();
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd, dgrad)");
     app.add_flag("--residual-last", residual_last_,
-                 "What beta scales is added after the activation (fwd, dgrad)");
+                 "The term that beta scales is added after the activation (fwd, dgrad)");
     activation_.add_to(app, "Activation of the sum (fwd, dgrad)");
     strides_.add_to(app);
   }

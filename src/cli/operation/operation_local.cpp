@@ -33,7 +33,7 @@ class LocalOperation final : public Operation {
     app.add_option("--align", alignment_, "Bytes that every operand's address is a multiple of")
         ->capture_default_str();
     app.add_option("--weights", order_,
-                   "How the weights lie, outermost first: p output pixels, k output channels, c "
+                   "Order of the weights, outermost first: p output pixels, k output channels, c "
                    "input channels, t taps, and n where each image has weights of its own (pkct if "
                    "left out, pktc of nhwc; Keras has ptck)")
         ->type_name("ORDER");

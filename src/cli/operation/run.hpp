@@ -1,4 +1,4 @@
-// One problem: planned, executed, checked; and what is to be told of it.
+// Plans, executes and checks one problem; the result and how it is reported.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct RunSettings {
 };
 
 enum class Status {
-  ran,  // and the result was compared with nothing
+  ran,  // executed, but not compared with the reference
   passed,
   failed,
   refused
@@ -51,15 +51,15 @@ struct RunResult {
   std::optional<Comparison> comparison;
 
   double median() const;     // milliseconds
-  double teraflops() const;  // a second, at the median
-  double gigabytes() const;  // likewise, of the bytes that must move
-  std::string rate() const;  // of a convolution the former, else the latter
+  double teraflops() const;  // TFLOP/s at the median
+  double gigabytes() const;  // GB/s at the median, of the least bytes that must move
+  std::string rate() const;  // TFLOP/s for a convolution, else GB/s
   nlohmann::ordered_json to_json() const;
 };
 
 const char* name_of(Status status);
 
-// Never throws for what is the problem's fault: a result tells of it.
+// Never throws for a fault of the problem, which the result reports.
 RunResult run_problem(const std::shared_ptr<Device>& device, const Problem& problem,
                       const RunSettings& settings);
 

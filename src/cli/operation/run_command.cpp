@@ -53,7 +53,7 @@ RunResult run_item(const Item& item, const Options& options,
   }
 }
 
-// What makes a failure happen again.
+// The command that reproduces a failure.
 std::string reproducer(const RunResult& result, const Options& options) {
   std::string text = cat("kiln ", result.command, " --check");
   if (!options.device.empty()) text += cat(" --device ", options.device);
@@ -140,26 +140,26 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
       ->type_name("FILE");
   own.add_flags(command);
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
-  command.add_option("--alpha", settings.scalars.alpha, "What the result is scaled by")
+  command.add_option("--alpha", settings.scalars.alpha, "Factor of the result")
       ->capture_default_str();
   command
       .add_option("--beta", settings.scalars.beta,
-                  "What the output's old content is scaled by and added; 0: it is not read")
+                  "Factor of the output's previous content, which is added; 0: it is not read")
       ->capture_default_str();
   if (std::string_view(own.command()) == "tensor")
-    command.add_option("--alpha2", settings.scalars.alpha2, "What b is scaled by")
-        ->capture_default_str();
+    command.add_option("--alpha2", settings.scalars.alpha2, "Factor of b")->capture_default_str();
   command.add_flag("--check", settings.check,
                    "Compare with the double-precision reference; large outputs by a sample");
-  command.add_option("--repeat", settings.repeat, "Timed executions; the median is told")
+  command.add_option("--repeat", settings.repeat, "Timed executions; the median is printed")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add_terms_options(command, settings.finalize.terms);
   command.add_flag_callback(
       "--no-cache", [options] { options->settings.finalize.caching = Caching::bypass; },
-      "Compile afresh; ask no cache and leave nothing in it");
-  command.add_option("--seed", settings.seed, "Of the random data (default: a fresh one)");
-  command.add_flag("--json", options->json, "One object a line; the counts go to standard error");
+      "Compile anew; neither read nor write a cache");
+  command.add_option("--seed", settings.seed, "Seed of the random data (default: a new one)");
+  command.add_flag("--json", options->json,
+                   "One JSON object per line; counts go to standard error");
   command.callback([options, &run_command] {
     if (options->lines.empty() && options->batch.empty()) {
       throw UsageError("no problem to run; expected PROBLEM... or --batch FILE");

@@ -1,5 +1,5 @@
-// What tuning found out about a problem: predicted and measured times side by side, and how good
-// the cost model's choices were.
+// Results of tuning a problem: predicted beside measured times, and how good the cost model's
+// choices were.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct Outcome {
   const Attempt* winner() const;
 };
 
-// How often the choice came close to the best, of the problems where there was something to choose.
+// How often the model's choice came close to the best, among problems with at least two candidates.
 struct Summary {
   int problems = 0, close = 0;
   double percent() const { return problems == 0 ? 100 : 100.0 * close / problems; }
@@ -41,7 +41,7 @@ inline constexpr double close_enough = 1.1;  // of the best's time
 Summary summary_of(std::span<const Outcome> outcomes);
 std::string text_of(const Summary& summary);
 
-// The problem, then a line a candidate that was measured, predicted beside measured.
+// The problem, then one line per measured candidate: predicted and measured time.
 std::string text_of(const Outcome& outcome);
 
 std::string csv_text(std::span<const Outcome> outcomes);

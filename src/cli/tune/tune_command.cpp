@@ -57,7 +57,7 @@ std::vector<bench::Case> cases_of(const Options& options) {
   return cases;
 }
 
-// Rewritten after each problem, so that a run which ends early leaves what it had.
+// Rewritten after each problem, so that an interrupted run keeps its results.
 void write_csv(const std::string& path, const std::vector<Outcome>& outcomes) {
   if (path.empty()) return;
   if (const std::string why = write_file(path, csv_text(outcomes)); !why.empty())
@@ -128,10 +128,10 @@ void add_tune_command(CLI::App& app, Run& run_command) {
   };
   list("--suite", selection.suites, "The benchmark's: paper, resnet50, vgg16, memory")
       ->check(CLI::IsMember({"paper", "resnet50", "vgg16", "memory"}));
-  list("--layers", selection.layers, "Of suites: layers with one of these in their names");
-  list("--dir", selection.directions, "Of suites: fwd, dgrad, wgrad")
+  list("--layers", selection.layers, "Only layers of the suites with one of these in their names");
+  list("--dir", selection.directions, "Passes of the suites: fwd, dgrad, wgrad")
       ->check(CLI::IsMember(bench::direction_names));
-  list("--math", selection.maths, "Of suites, of f32: strict, default, tf32")
+  list("--math", selection.maths, "Math modes of f32 in the suites: strict, default, tf32")
       ->check(CLI::IsMember(bench::math_names));
   list("--dt", selection.types, "Data types (default: f32)")->check(CLI::IsMember(type_names));
   list("--layout", selection.layouts, "Layouts (default: nchw)")
@@ -148,7 +148,10 @@ void add_tune_command(CLI::App& app, Run& run_command) {
   command.add_option("--workspace", options->settings.workspace,
                      "Bytes of workspace that kernels may use, at most 16 MB; for plans granted as "
                      "many (default: 0)");
-  command.add_option("--within", options->settings.within, "See below")
+  command
+      .add_option(
+          "--within", options->settings.within,
+          "Leave out candidates predicted to take more than this many times the best prediction")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command.add_option("--samples", options->settings.full.samples, "Timings of each candidate")

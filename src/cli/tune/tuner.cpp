@@ -15,12 +15,12 @@ namespace {
 constexpr std::uint64_t seed = 1;      // of the random data
 constexpr double near_fastest = 1.25;  // by one sample each, that is worth measuring in full
 
-// What a sample tells of those that are far behind; the device has worked long enough by then.
+// One sample is enough for candidates that are far behind; the device has warmed up by then.
 bench::MeasurementSettings brief(const bench::MeasurementSettings& full) {
   return {1, full.warm_up / 10, full.sample / 2};
 }
 
-// Makes the machine code of all, several at a time, for the plans to find.
+// Compiles all candidates, several at a time, into the cache, where the plans find them.
 void compile(const std::vector<const Option*>& options, const DeviceDescription& device,
              int threads) {
   std::atomic<std::size_t> next{0};

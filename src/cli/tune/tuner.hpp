@@ -9,7 +9,7 @@
 namespace kiln::cli::tune {
 
 struct TuningSettings {
-  bench::MeasurementSettings full;  // of those that come close to the fastest
+  bench::MeasurementSettings full;  // for candidates close to the fastest
   // Candidates predicted to take longer than this many times the least prediction are left out.
   double within = 3;
   int threads = 1;                     // compilers at a time
@@ -22,8 +22,8 @@ class Tuner {
   Tuner(std::shared_ptr<Device> device, const TuningSettings& settings);
 
   // One sample of each candidate, then full measurements of those near the fastest; the winner's
-  // result is compared with the reference, and it is written down. Never throws for what is the
-  // problem's fault: the outcome tells of it. Throws EXECUTION_FAILED if nothing can be written.
+  // result is compared with the reference, and it is written down. Never throws for a fault of the
+  // problem, which the outcome reports. Throws EXECUTION_FAILED if nothing can be written.
   Outcome run(const bench::Case& item);
 
  private:

@@ -1,5 +1,6 @@
-// spdlog without its locks and its thread-local variable, neither of which a forked child or a
-// thread without memory can do with: the lock is the library's own.
+// spdlog without its own locks and its thread-local variable: the locks may be held for ever in a
+// forked child, and the variable needs memory in each new thread. The library's own lock is used
+// instead.
 #define SPDLOG_NO_THREAD_ID
 #include "core/log/log.hpp"
 
@@ -62,7 +63,7 @@ spdlog::level::level_enum level() {
 
 struct Log {
   std::unique_ptr<spdlog::logger> logger;
-  bool elsewhere = false;  // for the file cannot be opened, at present
+  bool elsewhere = false;  // log to standard error, because the file cannot be opened now
   bool complained = false;
 };
 
@@ -86,7 +87,7 @@ void open(Log& log) {
   log.logger = std::move(logger);
 }
 
-// Of the environment, once.
+// Logs the complaints about environment variables, once.
 void tell_complaints() {
   static constinit std::atomic<bool> told{false};
   if (config().complaints.empty() || told.exchange(true)) return;

@@ -7,9 +7,9 @@
 
 namespace kiln::log {
 
-// Appends each line in one write, at once; folders on the way are made. Never waits: a FIFO that
-// nobody reads is no log file, and what a reader is too slow for is lost, as is what a full disk
-// does not take. Null, and a sentence's end in `why`, if the file cannot be opened.
+// Appends each line in one write, without buffering, and creates missing folders. Never blocks: a
+// FIFO without a reader is refused, and lines that a slow reader or a full disk cannot take are
+// dropped. Returns null if the file cannot be opened; `why` is then the end of a sentence.
 spdlog::sink_ptr open_log_file(const std::string& path, std::string& why);
 
 }  // namespace kiln::log

@@ -28,7 +28,7 @@
 
 namespace kiln {
 
-// Changes in a forked child.
+// A number that differs between a process and its forked children.
 std::uint64_t fork_generation();
 
 // What PerProcess and Once have in common: a name, and a place in the list of those in use.
@@ -42,7 +42,7 @@ class ProcessState {
   // For tests: the states in use, in no order.
   static ProcessState* first();
   ProcessState* next() const { return next_; }
-  // For tests: takes the lock, as a thread does that is at work on the state.
+  // For tests: takes the lock, as a thread does while it works on the state.
   std::unique_lock<std::mutex> hold() { return hold_(*this); }
   // For tests: what was made once is to be made again. What it was stays where it is.
   void forget() {
@@ -65,8 +65,8 @@ class ProcessState {
   std::atomic<bool> listed_{false};
 };
 
-// One T a process, with a lock, made when first asked for. A T that has to know what a child's
-// parent was at when it forked has a T::of_child(parent's).
+// One T per process with a lock, made on first use. A T that must know what its parent was doing
+// when it forked defines T::of_child(parent's).
 template <class T>
 class PerProcess : public ProcessState {
  public:
@@ -95,7 +95,8 @@ class PerProcess : public ProcessState {
   Locked lock() { return Locked(slot()); }
 
  protected:
-  // Of a member whose owner ends. A forked child leaves its parent's value alone.
+  // The same for a member of an object that is destroyed. A forked child leaves its parent's value
+  // alone.
   void destroy() {
     Slot* const slot = slot_.load(std::memory_order_acquire);
     if (slot != nullptr && slot->generation == fork_generation()) delete slot;
@@ -144,7 +145,8 @@ class Once : public PerProcess<OnlyLock> {
     return *get_if([&] { return std::make_unique<T>(make()); });
   }
 
-  // make() gives a std::unique_ptr<T>; null: there is none now, and the next to ask tries again.
+  // make() returns a std::unique_ptr<T>; null means that there is none now, and the next caller
+  // tries again.
   template <class Make>
   T* get_if(const Make& make) {
     if (T* const made = made_.load(std::memory_order_acquire)) return made;

@@ -4,15 +4,15 @@
 
 namespace kiln {
 
-// In the order in which they are done, whoever asked first.
+// In the order in which they are done, whichever was registered first.
 enum class AtEnd { background_threads, use_log };
 
 // `work` is called once. Throws std::bad_alloc.
 void at_process_end(AtEnd what, void (*work)());
 
-// To be called after a library was opened that a background thread goes on to use. What such a
-// library does at the end, it asks for when it is opened, and the last to ask is the first to be
-// called: without this its code would be taken down under that thread.
+// To be called after opening a library that a background thread goes on to use. Such a library
+// registers its own exit handlers when it is opened, and handlers run in reverse order: without
+// this call the library would be torn down while that thread still runs in it.
 void put_process_end_first();
 
 }  // namespace kiln

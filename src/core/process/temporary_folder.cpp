@@ -27,8 +27,8 @@ int open_folder(const std::string& path) {
   return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// Whether it is this user's, and its process is gone. A folder is made before it is locked, so one
-// of the last minute may be about to be.
+// Whether the folder is this user's and its process has ended. A folder is made before it is
+// locked, so one made in the last minute is left alone.
 bool is_abandoned(const std::string& path) {
   constexpr std::time_t long_enough = 60;  // seconds
   const FileDescriptor folder(open_folder(path));
@@ -49,7 +49,7 @@ void remove_abandoned(const std::string& directory) {
   }
 }
 
-// Once a process: a temporary directory can be large.
+// Once per process, because a temporary directory can be large.
 void remove_abandoned_once(const std::string& directory) {
   static constinit Once<bool> done("abandoned folders");
   done.get([&] {
@@ -71,7 +71,7 @@ std::string make_folder() {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() : path_(make_folder()), lock_(open_folder(path_)) {
-  if (lock_) flock(lock_.get(), LOCK_EX | LOCK_NB);  // in vain where the file system has no locks
+  if (lock_) flock(lock_.get(), LOCK_EX | LOCK_NB);  // fails on file systems without locks
 }
 
 TemporaryFolder::~TemporaryFolder() {

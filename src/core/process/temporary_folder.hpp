@@ -10,9 +10,10 @@
 
 namespace kiln {
 
-// In TMPDIR, gone with this object. A process that is killed leaves its folder behind; the next one
-// that makes such a folder removes it. A lock that ends with the process tells the two apart: a
-// process id would not, where processes of several containers share the directory.
+// A folder in TMPDIR, removed with this object. A killed process leaves its folder behind; the next
+// process that makes such a folder removes it. Each folder is locked by its process, and a folder
+// without a lock is abandoned. Process ids would not do: containers that share the directory have
+// the same ones.
 class TemporaryFolder {
  public:
   TemporaryFolder();  // throws EXECUTION_FAILED

@@ -9,9 +9,9 @@
 
 namespace kiln {
 
-// A thread on which no signal is handled: signals are the program's, and a handler that calls
-// exit() on a thread that exit() waits for would wait for ever. Throws std::system_error or
-// std::bad_alloc where there is no thread to be had.
+// A thread with all signals blocked: signals belong to the program, and a handler that called
+// exit() on a thread that exit() waits for would deadlock. Throws std::system_error or
+// std::bad_alloc if no thread can be made.
 template <class Work>
 std::thread start_thread(Work&& work) {
   struct BlockedSignals {

@@ -16,8 +16,8 @@ using cuda::check;
 using cuda::CurrentContext;
 using cuda::driver;
 
-// While any stream of the process is captured into a CUDA graph, the driver refuses a module's
-// load, and the capture fails with it, unless the loading thread says that it takes no part.
+// While any stream of the process is captured into a CUDA graph, the driver refuses to load a
+// module, and the capture fails, unless the loading thread has relaxed its capture mode.
 class RelaxedCapture {
  public:
   RelaxedCapture() { exchange(); }

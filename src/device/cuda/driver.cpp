@@ -20,7 +20,7 @@ std::string describe(const Driver& functions, CUresult result) {
   return cat(name ? name : "unknown error", " (", words ? words : "no description", ")");
 }
 
-// "" on success, otherwise why there is no driver to be had.
+// "" on success, otherwise why no driver can be used.
 std::string open(Driver& functions) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return "no CUDA driver: libcuda.so.1 is not installed";

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned warp_threads = 32;
 
-// In the initial model, for which no memory is needed when a thread first comes here.
+// In the initial-exec model, which needs no memory when a thread first gets here.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Context* current_context = nullptr;
 
 // The turns of a round: forward, backward, and shuffled in several ways. A prime number of orders,
@@ -155,7 +155,7 @@ ClusterRunner::Group ClusterRunner::block_group(unsigned block) {
   return Group(threads_).subspan(std::size_t{block} * launch_.block_threads, launch_.block_threads);
 }
 
-// Lets every group go on whose threads have all arrived at the same thing; false if there is none.
+// Resumes every group whose threads have all arrived at the same operation; false if there is none.
 bool ClusterRunner::release_waiting() {
   bool released = false;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
@@ -241,7 +241,7 @@ void ClusterRunner::report_deadlock() {
       {Wait::mbarrier, " wait at an mbarrier"},
       {Wait::exited, " have exited"},
   }};
-  // The first block that waits in vain; rather one that does not merely wait for its cluster.
+  // The first block that waits for ever; preferably one that does not merely wait for its cluster.
   unsigned block = 0;
   while (all(block_group(block), Wait::exited)) ++block;
   for (unsigned other = block; other < launch_.shape.cluster; ++other) {

@@ -18,7 +18,7 @@
 
 namespace kiln::host {
 
-// What all blocks of a launch have in common.
+// The properties that all blocks of a launch share.
 struct Launch {
   std::string_view kernel;  // for diagnostics
   const KernelEntry& entry;
@@ -46,7 +46,7 @@ class ClusterRunner : private Context {
   static CurrentContext current;
 
  private:
-  // What keeps a thread from going on.
+  // What a thread waits for.
   enum class Wait : std::uint8_t {
     none,
     block_barrier,
@@ -97,7 +97,7 @@ class ClusterRunner : private Context {
     std::array<std::byte, std::size_t{32} * most_exchanged> bytes;
   };
 
-  // A run of threads that wait for each other: a warp, a block, the cluster.
+  // Threads that wait for each other: a warp, a block, the cluster.
   using Group = std::span<Thread>;
   static bool all(Group group, Wait wait);
   static void release(Group group);

@@ -1,5 +1,5 @@
-// What the threads of a block do to each other and to the copy engine other than by the block's own
-// barrier: named barriers, mbarriers, bulk copies.
+// Synchronization of a block's threads with each other and with the copy engine, apart from the
+// block's own barrier: named barriers, mbarriers, bulk copies.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -25,7 +25,7 @@
 namespace kiln {
 namespace {
 
-// The limits of a large GPU, so that the tiles made for one are legal here.
+// The limits of a large GPU, so that tiles for one are legal here.
 constexpr std::uint32_t max_shared_memory = 227 * 1024;
 constexpr std::uint32_t shared_memory_without_asking = 48 * 1024;
 constexpr std::uint64_t max_block_threads = 1024;
@@ -158,7 +158,7 @@ void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> par
   try {
     while (others.size() + 1 < workers) others.push_back(start_thread(work));
   } catch (...) {
-    // No more threads to be had, or no memory for one: those there are do the work.
+    // If no more threads can be made, those that exist do the work.
   }
   work();
   for (std::thread& other : others) other.join();

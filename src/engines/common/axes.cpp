@@ -5,7 +5,7 @@
 namespace kiln {
 namespace {
 
-// Whether stepping through `inner` and then one along `outer` is one long walk, for every tensor.
+// Whether `outer` continues `inner` in memory in every tensor, so that the two form one axis.
 bool continues(const Axis& outer, const Axis& inner) {
   if (outer.reduced != inner.reduced) return false;
   for (std::size_t i = 0; i < outer.strides.size(); ++i)

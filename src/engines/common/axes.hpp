@@ -1,4 +1,4 @@
-// Tensors of the same sizes as the fewest axes that tell their elements apart.
+// Tensors of the same sizes, seen as the fewest axes that still distinguish their elements.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace kiln {
 
 struct Axis {
   std::int64_t size = 1;
-  std::vector<std::int64_t> strides;  // of each tensor, in elements
+  std::vector<std::int64_t> strides;  // strides of each tensor, in elements
   bool reduced = false;
 };
 
@@ -22,7 +22,7 @@ std::vector<Axis> image_axes(const Dims& dims, const std::vector<Dims>& strides,
                              std::size_t leading,
                              const std::array<bool, operand_rank>& reduced = {});
 
-// The same, with axes of one element in front until there are `count`.
+// The axes, preceded by axes of one element until there are `count`.
 std::vector<Axis> padded(std::vector<Axis> axes, std::size_t count);
 
 }  // namespace kiln

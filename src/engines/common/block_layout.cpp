@@ -14,7 +14,8 @@ std::int64_t product(const std::vector<Axis>& axes) {
   return count;
 }
 
-// Vectors of `count` along the innermost axis begin at multiples of their size everywhere.
+// Whether vectors of `count` elements along the innermost axis are aligned to their size
+// everywhere.
 bool vectors_fit(const std::vector<Axis>& axes, const std::vector<Dims>& strides,
                  std::size_t vectored, int count) {
   if (axes.empty() || axes.back().size % count != 0) return false;
@@ -26,7 +27,7 @@ bool vectors_fit(const std::vector<Axis>& axes, const std::vector<Dims>& strides
   return true;
 }
 
-// Elements from the first to the last of the widest tensor's image.
+// Elements that one image of the widest tensor spans.
 std::int64_t widest_image(const std::vector<Axis>& axes, std::size_t tensors) {
   std::int64_t widest = 0;
   for (std::size_t tensor = 0; tensor < tensors; ++tensor) {
@@ -55,7 +56,7 @@ Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
   while (out.vector > 1 && !vectors_fit(axes, strides, vectored, out.vector)) out.vector /= 2;
   out.inner_combined = !axes.empty() && axes.back().reduced;
   for (const Axis& axis : axes) (axis.reduced ? out.combined : out.kept).push_back(axis);
-  // Room for a block's and an unrolled loop's steps past the end.
+  // Indices may run past the end by a block's and an unrolled loop's steps.
   constexpr std::int64_t slack = 1 << 20;
   out.wide_index = std::max(out.kept_vectors(), out.combined_vectors()) + slack > limit32;
   out.wide_offset = widest_image(axes, strides.size()) > limit32 / 4 - slack;
@@ -63,7 +64,7 @@ Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
 }
 
 std::uint32_t BlockLayout::combine_bytes(int lanes, DataType compute) const {
-  if (tx * ty <= 32) return 0;  // a warp's own shuffles do
+  if (tx * ty <= 32) return 0;  // threads of one warp exchange by shuffles
   return static_cast<std::uint32_t>(threads() / 32 * tx * lanes) *
          static_cast<std::uint32_t>(size_of(compute));
 }

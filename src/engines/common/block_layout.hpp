@@ -11,8 +11,8 @@
 
 namespace kiln {
 
-// The axes of one image, apart by what is combined and what is kept, at most four each; and the
-// vectors in which they are walked.
+// The axes of one image, separated into those that are combined and those that are kept (at most
+// four each), and the vectors in which they are read.
 struct Combining {
   std::vector<Axis> kept, combined;
   bool inner_combined = false;  // vectors run along the last combined axis, else the last kept one
@@ -22,11 +22,11 @@ struct Combining {
 
   std::int64_t kept_vectors() const;                         // of one image
   std::int64_t combined_vectors() const;                     // of one image
-  int lanes() const { return inner_combined ? 1 : vector; }  // results of a thread
+  int lanes() const { return inner_combined ? 1 : vector; }  // results that a thread holds
 };
 
-// `leading`: the tensor whose memory decides; `vectored`: how many tensors, from the first, are
-// accessed in vectors; `most`: the elements of 16 bytes.
+// `leading`: the tensor whose strides order the axes; `vectored`: how many tensors, from the first,
+// are accessed in vectors; `most`: elements in 16 bytes.
 Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
                          const std::array<bool, operand_rank>& combined, std::size_t leading,
                          std::size_t vectored, int most);
@@ -34,8 +34,9 @@ Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
 struct BlockLayout {
   int tx = 1, ty = 1, groups = 1;
   int threads() const { return tx * ty * groups; }
-  int results() const { return tx * groups; }  // of a block, each of Combining::lanes()
-  // Shared memory that one exchange between the threads of a result takes: COMBINE_BYTES.
+  // Groups of results that a block computes, Combining::lanes() results each.
+  int results() const { return tx * groups; }
+  // Bytes of shared memory for one exchange between the threads of a result (COMBINE_BYTES).
   std::uint32_t combine_bytes(int lanes, DataType compute) const;
 };
 
@@ -49,7 +50,8 @@ void add_combining_constants(std::vector<Constant>& constants, const Combining& 
 void add_combining_strides(std::vector<Constant>& constants, const Combining& combining,
                            const std::string& prefix, std::size_t tensor, std::int64_t of_images);
 
-// The least power of two of at least `value`, and the largest of at most it; 1 for less.
+// The smallest power of two that is at least `value`, and the largest that is at most `value`; 1 if
+// value < 1.
 int power_at_least(std::int64_t value);
 int power_at_most(std::int64_t value);
 

@@ -10,12 +10,12 @@
 namespace kiln {
 namespace {
 
-// One dimension of one phase.
+// One spatial dimension of one phase.
 struct AxisPhase {
   std::int64_t pixels, taps, origin, first_tap, first_pixel;
 };
 
-// A flipped filter (convolution mode) is a walk through x backwards from the far end.
+// In convolution mode the filter is flipped, so x is walked backwards from its far end.
 AxisPhase fprop_axis(const ConvolutionProblem& problem, int i) {
   const std::int64_t extent = (problem.filter[i] - 1) * problem.dilation[i];
   const bool flip = problem.mode == KILN_CONVOLUTION;
@@ -26,8 +26,7 @@ std::int64_t floor_modulo(std::int64_t a, std::int64_t positive) {
   return (a % positive + positive) % positive;
 }
 
-// The x from 0 to below modulus with a x = 1 (modulo modulus), for a without a common divisor; 0
-// for a modulus of 1.
+// The inverse of a modulo `modulus` (a and modulus are coprime); 0 for a modulus of 1.
 std::int64_t inverse_modulo(std::int64_t a, std::int64_t modulus) {
   std::int64_t x = 0, next = 1, rest = modulus, other = a % modulus;
   while (other != 0) {
@@ -117,7 +116,7 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
     gather.out_strides[2 + i] *= problem.stride[i];
     gather.z_strides[2 + i] *= problem.stride[i];
   }
-  // Every phase is a row of constants of the kernel.
+  // Each phase becomes a row of the kernel's constants.
   constexpr std::int64_t most_phases = 65536;
   Spatial phases;
   std::int64_t count = 1;
@@ -141,8 +140,8 @@ Gather gather_dgrad(const ConvolutionProblem& problem) {
   return gather;
 }
 
-// Pairs of pixel and tap along one dimension that meet the source; of very many taps, as a sample
-// of them has it.
+// The number of (pixel, tap) pairs along one dimension whose tap lies inside the source; estimated
+// from a sample where there are very many taps.
 double live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
   const std::int64_t every = std::max<std::int64_t>(phase.taps[i] / 1024, 1);
   std::int64_t live = 0, looked_at = 0;
@@ -158,13 +157,13 @@ double live_pairs(const Gather& gather, const Gather::Phase& phase, int i) {
          static_cast<double>(phase.taps[i]);
 }
 
-// The mean number of taps along dimension i that are inside the source for some of `run` pixels
-// side by side; of very many pixels, as a sample of them has it.
+// The mean number of taps along dimension i that lie inside the source for at least one of `run`
+// neighbouring pixels; estimated from a sample where there are very many pixels.
 double mean_walk(const Gather& gather, const Gather::Phase& phase, int i, std::int64_t run) {
   const std::int64_t taps = phase.taps[i], source = gather.source[i], step = gather.step[i];
   const std::int64_t starts = phase.pixels[i] - run + 1;
   if (taps == 0 || run <= 0 || starts <= 0) return 0;
-  // Taps are inside between two ends, which both move on with the pixel.
+  // The taps inside the source form an interval, both ends of which move on with the pixel.
   const auto inside = [&](std::int64_t pixel) {
     const std::int64_t at = pixel * gather.stride[i] + phase.origin[i];
     const std::int64_t room = step > 0 ? source - 1 - at : at,

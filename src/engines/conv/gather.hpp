@@ -1,6 +1,6 @@
-// Forward propagation and data gradient as one thing: each output pixel gathers, over taps and
-// channels, elements of a source image times elements of the filter. The engines that compute by
-// gathering know nothing else.
+// Forward propagation and data gradient in one form: each output pixel sums, over taps and
+// channels, elements of a source image times elements of the filter. Gathering engines see this
+// form only.
 #pragma once
 
 #include <optional>
@@ -26,9 +26,9 @@ struct Gather {
   std::int64_t batch = 0, groups = 1;
   std::int64_t channels = 0, rows = 0;   // of one group
   Spatial source{};                      // sizes
-  Spatial stride{}, step{};              // in source elements: a pixel on, a tap on
-  Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}: a pixel on
-  Dims z_strides{};                      // of what beta scales: the residual, or the output
+  Spatial stride{}, step{};              // in source elements: from pixel to pixel, from tap to tap
+  Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}
+  Dims z_strides{};                      // strides of what beta scales: the residual, or the output
   std::int64_t w_row = 0, w_channel = 0, w_group = 0;  // strides of the filter
   Spatial w_tap{};
 
@@ -36,31 +36,31 @@ struct Gather {
     Spatial pixels{};                         // of one image
     Spatial taps{};                           // 0 in some dimension: the outputs are zero
     Spatial origin{};                         // where the first tap of pixel 0 lies
-    Spatial position{};                       // of pixel 0 in the output
+    Spatial position{};                       // position of pixel 0 in the output
     std::int64_t w_first = 0, out_first = 0;  // offsets of the first tap and the first pixel
-    std::int64_t z_first = 0;                 // of the first pixel in what beta scales
+    std::int64_t z_first = 0;                 // offset of the first pixel in what beta scales
     std::int64_t out_pixels() const { return pixels[0] * pixels[1] * pixels[2]; }
     std::int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
   };
-  std::vector<Phase> phases;  // those with most taps first; none without pixels
+  std::vector<Phase> phases;  // those with the most taps first; phases without pixels are left out
 
-  std::int64_t most_pixels() const;  // of a phase, in one image
+  std::int64_t most_pixels() const;  // the most pixels of any phase, in one image
   std::int64_t most_taps() const;    // of a phase
-  double mean_taps() const;          // of an output pixel's phase
-  Spatial largest_taps() const;      // of any phase, in each dimension
+  double mean_taps() const;          // the mean over output pixels of their phase's taps
+  Spatial largest_taps() const;      // the most taps of any phase, in each dimension
   Spatial largest_pixels() const;
 
-  // Products with elements outside the source, as a share of those inside, minus one: what is lost
-  // by not looking. 0 without padding.
+  // All products over those whose source element exists, minus 1: the share of work wasted on
+  // padding by a kernel that does not skip it. 0 without padding.
   double padding_waste() const;
-  // The taps, on average, that are inside the source for some of `places` pixels side by side: what
-  // a tile of so many places of many images walks.
+  // The mean number of taps that lie inside the source for at least one of `places` neighbouring
+  // pixels: the taps that a tile of so many places of many images visits.
   double walked_taps(std::int64_t places) const;
-  // Of the phase with most taps: those along a dimension (0 depth, ...) that some of its pixels
-  // `first` to `last` has inside the source.
+  // For the phase with the most taps: how many taps along a dimension (0 depth, ...) lie inside the
+  // source for at least one of the pixels `first` to `last`.
   std::int64_t live_taps(int dimension, std::int64_t first, std::int64_t last) const;
-  // Whether an index of the reduction that runs over channels first, not taps, meets neighbours in
-  // the source.
+  // Whether a reduction index that runs over channels first (not taps) reads neighbouring source
+  // elements.
   bool channels_inner() const { return channels > 1 && source_strides[1] < source_strides[4]; }
   // Whether some tap of some pixel reads outside the source along a dimension (0 depth, ...).
   bool leaves_source(int dimension) const;
@@ -68,14 +68,15 @@ struct Gather {
 
 bool is_gather(const Problem& problem);
 
-// Why a kernel of one gather of two dimensions is not for it, if it is not.
+// The reason why a kernel for one phase of two dimensions does not take the gather, if it does not.
 std::optional<Refusal> plane_refusal(const Gather& gather);
 
-// A group's output channels are the rows of a tile: with fewer than `least`, why none is for them.
+// The refusal for fewer than `least` output channels a group, which are the rows of a tile; none if
+// there are enough.
 std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least);
 
-// Of a data gradient, or of the forward propagation that a filter gradient differentiates: its
-// source is x, its output dy, its filter dw.
+// The gather of a forward pass or data gradient; for a filter gradient, that of the forward pass
+// that it differentiates (source x, output dy, filter dw).
 Gather make_gather(const ConvolutionProblem& problem);
 
 // The constants that every gathering kernel shares: element_t, compute_t; sizes, strides, steps;
@@ -88,7 +89,7 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
 LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_tiles,
                          std::int64_t blocks, std::uint32_t threads, std::uint32_t shared_memory);
 
-// The same of a filter gradient, with WgradParams.
+// The same for a filter gradient, with WgradParams.
 LaunchSpec wgrad_launch(const ConvolutionProblem& problem, std::int64_t blocks,
                         std::uint32_t threads, std::uint32_t shared_memory);
 

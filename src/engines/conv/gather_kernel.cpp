@@ -1,4 +1,4 @@
-// What a gathering kernel gets from its gather: constants, and a launch with its parameters.
+// The constants, launch and parameters that a gathering kernel gets from its gather.
 #include <cstddef>
 #include <utility>
 
@@ -80,7 +80,7 @@ LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_t
   params.coef[0] = problem.epilogue.activation.coefficient;
   params.coef[1] = problem.epilogue.activation.coefficient2;
   launch.set_parameters(params);
-  // The operands' places depend on what there is: x, w, z, bias, y; or w, dy, z, bias, dx.
+  // Operands in order, those that exist: x, w, z, bias, y; or w, dy, z, bias, dx.
   const std::vector<Operand> operands = operands_of(problem);
   const auto patch = [&](std::string_view name, std::size_t offset) {
     for (std::size_t i = 0; i < operands.size(); ++i)

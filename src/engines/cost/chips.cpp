@@ -11,7 +11,7 @@ constexpr Rates rates[] = {
     {90, 1.98, 128, 64, 640, 128, 4.2e12}, {100, 1.92, 128, 64, 640, 64, 7.7e12},
     {120, 2.41, 128, 2, 256, 0, 1.79e12},
 };
-// The host device is taken for a chip that has everything, so that tests meet every engine.
+// The host device counts as a chip that has everything, so that tests reach every engine.
 constexpr int host_capability = 90;
 
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning

@@ -9,12 +9,12 @@ inline constexpr double issue_width = 4;       // warp instructions a clock
 inline constexpr double wavefront_words = 32;  // of shared memory a clock
 inline constexpr double warp = 32, warps_of_warpgroup = 4;
 
-// Multiply-adds a clock of a multiprocessor: lanes from the CUDA C++ Programming Guide
-// ("Arithmetic Instructions"), tensor cores from the vendor's architecture papers, but for those of
-// 90, which mma.sync drives no faster than this (tests/bench/NOTES.md: 614 clocks for three
-// products of 128x128x8). The gathering engines multiply 16-bit operands as TF32; operands in
-// fragments, at twice the rate. Clocks are the boost clocks of the first chip of that capability in
-// device/known_chips.cpp, memory its data sheet's; of 90 both as measured on an H200.
+// Multiply-adds a clock of a multiprocessor: lanes from the CUDA C++ Programming Guide ("Arithmetic
+// Instructions"), tensor cores from the vendor's architecture papers, but for those of 90, which
+// mma.sync drives no faster than this (614 clocks for three products of 128x128x8). The gathering
+// engines multiply 16-bit operands as TF32; engines that read fragments, at twice the rate. Clocks
+// are the boost clocks of the first chip of that capability in device/known_chips.cpp, memory its
+// data sheet's; of 90 both as measured on an H200.
 struct Rates {
   int capability;
   double gigahertz;
@@ -22,15 +22,15 @@ struct Rates {
   double tensor_f32, tensor_f64;  // 0: none
   double memory;                  // bytes a second
 };
-// Of the device, or of the newest chip known that is no newer.
+// The rates of the device's capability, or of the newest known one that is no newer.
 const Rates& rates_of(const DeviceDescription& device);
 
-// Places for blocks in clusters of `parts`, of which `resident` fit on a multiprocessor, as if they
-// were multiprocessors.
+// How many multiprocessors' worth of blocks run at once in clusters of `parts`, with `resident`
+// blocks on a multiprocessor.
 double cluster_places(int parts, int resident, const DeviceDescription& device);
 
-// The time of a launch that keeps the multiprocessors busy for `clocks` and moves `bytes` to and
-// from memory meanwhile.
+// Seconds of a launch whose multiprocessors are busy for `clocks` while `bytes` move to and from
+// memory.
 double clocks_to_seconds(double clocks, double bytes, const DeviceDescription& device);
 
 }  // namespace kiln

@@ -3,7 +3,7 @@
 namespace kiln {
 namespace {
 
-// Registers of a thread beside its sums.
+// Registers that a thread needs besides its accumulators.
 constexpr double registers_beside_sums = 88;
 
 }  // namespace

@@ -14,22 +14,23 @@ namespace kiln {
 inline constexpr double scattered_store_clocks = 68;
 // Multiply-adds of f32 a clock of a multiprocessor, by wgmma.
 inline constexpr double warpgroup_rate = 1024;
-// A copy of a row from which a thread always copies the same place, against a plain copy.
+// The cost of a row copy (a thread always copies the same place of a row) relative to a plain copy.
 inline constexpr double row_copies_share = 0.548;
-// Bytes a clock that the L2 cache brings to a multiprocessor, at most.
+// The most bytes a clock that L2 delivers to a multiprocessor.
 inline constexpr double most_cache_bytes = 64;
 
 // How many blocks of so many bytes of shared memory fit on a multiprocessor.
 int blocks_by_memory(double bytes, const DeviceDescription& device);
-// The same of blocks of so many warps, whose threads have so many sums in registers.
+// The same, limited also by registers: blocks of so many warps whose threads have so many
+// accumulators.
 int resident_blocks(double shared_memory, double thread_sums, double warps,
                     const DeviceDescription& device);
 
-// Clocks of `blocks` blocks over the chip in clusters of `parts`, `resident` at once on a
-// multiprocessor, of which each takes block(r) beside r - 1 others. The fullest multiprocessor sets
-// the time. Blocks of the first round are dealt one to each; those of the last go where blocks end,
-// which may be evenly, or all at once where all ended together: both have been seen, so the mean of
-// both is taken.
+// Clocks of `blocks` blocks in clusters of `parts`, with `resident` blocks on a multiprocessor;
+// block(r) is the clocks of a block that shares its multiprocessor with r - 1 others. The fullest
+// multiprocessor sets the time. Blocks of the first round are dealt evenly; those of the last round
+// start where blocks end, which may be evenly or on one multiprocessor: both were measured, so the
+// mean is taken.
 template <class Block>
 double rounds_clocks(double blocks, int parts, int resident, const DeviceDescription& device,
                      const Block& block) {

@@ -1,14 +1,13 @@
-// How long a kernel will take, told before it exists: what candidates are chosen by. The speed of
-// chips is in chips.cpp, and what the models share in common.hpp. Each model is in a file of its
-// own: gathered_gemm.cpp, mma_fragments.cpp, wgmma_fragments.cpp, wgmma.cpp, depthwise.cpp,
-// direct.cpp; that of the dense engines, with what it asks for, in dense_cost.cpp.
+// Estimated times of kernels, by which candidates are chosen (README.md). The speed of chips is in
+// chips.cpp, what the models share in common.hpp. Each model has a file: gathered_gemm.cpp,
+// mma_fragments.cpp, wgmma_fragments.cpp, wgmma.cpp, depthwise.cpp, direct.cpp, grouped.cpp;
+// dense_cost.cpp has that of the dense engines.
 //
-// A kernel of tiles is blocks of `steps` each. A step's time is what it asks of the multiprocessor
-// (products of its FMA or tensor units, issue slots, accesses of shared memory), longer where few
-// warps are there to hide each other's waits, and a fixed wait. Blocks go over the multiprocessors
-// in rounds; clusters, which share a tile's reduction, pack less well. To that comes what every
-// block costs (its first operands, its results, the exchange of sums with its cluster) and every
-// launch. No kernel is faster than the memory lets it be.
+// A tiled kernel is blocks of `steps` steps each. A step's time is what it asks of the
+// multiprocessor (FMA units or tensor cores, issue slots, shared memory), longer where few warps
+// hide each other's waits, plus a fixed wait. Blocks run over the multiprocessors in rounds;
+// clusters pack less well. To that come the costs of each block (first operands, results, exchange
+// of sums with its cluster) and of the launch. No estimate is below the time that memory needs.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@
 
 namespace kiln {
 
-// What the layouts of a tile weigh: clocks in which a scheduler's tensor cores do a product of
-// 16 x 8 over 32 bytes by mma.sync, and in which a multiprocessor issues the copy of a chunk of a
-// line (line_loader.cuh), of a piece of a row, or of a pair of elements that makes a word of one;
-// half of these, for they run beside the products.
+// Clocks by which layouts of a tile are compared: of a scheduler's tensor cores for an m16n8
+// product over 32 bytes by mma.sync; and of a multiprocessor to issue the copy of a chunk of a line
+// (line_loader.cuh), of a piece of a row, or of a pair of elements that makes a word. Copies count
+// half, because they run beside products.
 inline constexpr double product_clocks = 6.5;
 constexpr double product_clocks_of(std::int64_t element_bytes) {
   return element_bytes == 8 ? 16 : product_clocks;
@@ -29,27 +28,27 @@ constexpr double product_clocks_of(std::int64_t element_bytes) {
 inline constexpr double chunk_copy_clocks = 28 / 128.0 / 2, row_copy_clocks = 4 / 128.0 / 2,
                         row_pair_clocks = 10 / 128.0 / 2;
 
-// How results go to memory: 16 bytes by a thread at a time, or single ones, of neighbouring places
-// by neighbouring threads or wherever a thread's lie.
+// How results are stored: 16 bytes a thread at a time; single elements, neighbours by neighbouring
+// threads; or single elements scattered.
 enum class ResultStores { vectors, neighbours, scattered };
 
-// A matrix product in tiles, gathered element by element.
+// A tiled matrix product whose operands are gathered element by element.
 struct GemmWork {
   DataType type = KILN_DATA_FLOAT;
-  std::int64_t tiles = 0;  // of the result
-  double results = 0;      // in all tiles, of which the last ones may be mostly idle
-  double steps = 0;        // of tile.k products: a tile's mean, before it is divided into parts
-  double largest = 1;      // the work of the largest tile, against the mean
+  std::int64_t tiles = 0;  // tiles of the result
+  double results = 0;      // results in all tiles, idle ones of the last tiles included
+  double steps = 0;        // steps of tile.k products: the mean of a tile, before it is split
+  double largest = 1;      // the largest tile's work over the mean
   bool bounds = false;     // elements may lie in the padding
   ResultStores stores = ResultStores::vectors;
-  double bytes = 0;  // of the operands and the result, once each
+  double bytes = 0;  // bytes of operands and result, once each
 };
-// Of one execution whose clusters of `parts` blocks share each tile's reduction.
+// Seconds of one execution with split count `parts`.
 double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
                     const DeviceDescription& device);
 
-// A matrix product on the tensor cores whose operands registers take from shared memory by
-// ldmatrix, 32 bytes of the reduction (a fragment) at a time.
+// A matrix product on the tensor cores whose operands go to registers by ldmatrix, a fragment (32
+// bytes of the reduction) at a time.
 struct FragmentWork {
   DataType type = KILN_DATA_FLOAT;
   bool split = false;  // f32 in three products
@@ -59,36 +58,36 @@ struct FragmentWork {
   double results = 0;
   double fragments = 0;    // of a tile's reduction
   int step_fragments = 2;  // between two barriers
-  double waits = 0;        // of a tile, for memory, with nothing else to do
-  // Where the rows' operand comes to shared memory in stages of several steps: of a tile, and the
-  // copies of each.
+  double waits = 0;        // of a tile, for memory, with nothing to overlap
+  // Where the rows' operand is loaded in stages of several steps: stages of a tile, and copies of
+  // each stage.
   double stages = 0, stage_copies = 0;
-  double landings = 0;         // of a tile's stages, on which all its threads wait
-  bool transposed = false;     // the rows' operand lies along the rows
-  double column_accesses = 1;  // of shared memory, in which a warp reads a word of columns a lane
-  // Threads of many sums have as many registers as min_blocks blocks leave, whatever they need.
+  double landings = 0;         // stages of a tile for which all threads wait
+  bool transposed = false;     // the rows' operand is contiguous along the rows
+  double column_accesses = 1;  // of shared memory, for a warp to read one word of columns a lane
+  // Threads with many accumulators get all registers that min_blocks blocks leave, needed or not.
   bool all_registers = false;
-  double copies = 0;  // of a tile, and the bytes of each
+  double copies = 0;  // copies of a tile, and the bytes of each
   double copy_bytes = 16;
-  bool one_by_one = false;  // copies are of elements, gathered, not of what lies side by side
-  double row_copies = 0;    // besides, of rows from which a thread always copies the same place
+  bool one_by_one = false;  // copies are of single gathered elements (scalar copies)
+  double row_copies = 0;    // besides, row copies (a thread always copies the same place of a row)
   double row_copy_bytes = 0;
-  bool row_words_beside = false;  // single words, beside the products of warpgroups
-  bool scattered = false;         // results go to memory one by one, not 16 bytes at a time
-  // By warpgroups: registers that a thread moves, of a tile, for its sums to go out line by line.
+  bool row_words_beside = false;  // the row copies are single words and overlap with wgmma
+  bool scattered = false;         // results are stored one by one, not 16 bytes at a time
+  // wgmma: registers that a thread moves, for each tile, to store its accumulators line by line.
   double moves = 0;
-  bool right_stays = false;  // by warpgroups, in shared memory for all fragments of a tile
-  // By warpgroups, whose left operand ldmatrix reads: steps of a tile, each with its barrier.
+  bool right_stays = false;  // wgmma: operand B stays in shared memory for all fragments of a tile
+  // wgmma whose operand A comes by ldmatrix: steps of a tile, each with its barrier.
   double left_matrix_steps = 0;
-  double word_copies = 0;  // of a tile, of single elements that lie side by side
+  double word_copies = 0;  // of a tile: scalar copies of contiguous elements
   double bytes = 0;
 };
 double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescription& device);
-// The same by warpgroups, whose left operand is the tile's columns, read into registers.
+// The same by wgmma, with the tile's columns as operand A in registers.
 double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
                                   const DeviceDescription& device);
 
-// A matrix product by warpgroups, 64 rows each, that read the columns where shared memory has them.
+// A matrix product by wgmma, 64 rows a warpgroup, that reads the columns from shared memory.
 struct WarpgroupWork {
   DataType type = KILN_DATA_FLOAT;
   int m = 0, n = 0, threads = 0;
@@ -98,9 +97,9 @@ struct WarpgroupWork {
   double steps = 0;  // of a tile's reduction
   int step_fragments = 4;
   bool split = false;                       // f32 in three products
-  double halo_bytes = 0, filter_bytes = 0;  // of a tile, copied to shared memory
-  // Where single elements are copied: groups of steps between two barriers, halos one after the
-  // other, and pixels of one that lie side by side.
+  double halo_bytes = 0, filter_bytes = 0;  // bytes of a tile copied to shared memory
+  // Where elements are copied one by one: groups of steps between two barriers, halos of a tile,
+  // and contiguous pixels in a halo.
   double groups = 0, halos = 0, halo_run = 0;
   double bytes = 0;
 };
@@ -113,7 +112,7 @@ struct SlidingWork {
   double products = 0;             // of a thread
   double steps = 0;                // of a block: channels
   double copies = 0;               // of a thread, for a channel
-  bool channels_inner = false;     // neighbours in a row lie apart in memory
+  bool channels_inner = false;     // neighbours in a row are not contiguous in memory
   double bytes = 0;
 };
 double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& device);
@@ -127,7 +126,7 @@ struct DirectWork {
 };
 double direct_seconds(const DirectWork& work, const DeviceDescription& device);
 
-// What moves `bytes` and computes next to nothing.
+// Seconds of a kernel that moves `bytes` and computes next to nothing.
 double memory_bound_seconds(double bytes, const DeviceDescription& device);
 
 }  // namespace kiln

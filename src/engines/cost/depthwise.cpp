@@ -10,32 +10,34 @@
 namespace kiln {
 namespace {
 
-// Of a thread that slides along a row: against one multiply-add a clock and lane, by the f32 and
-// f64 data gradients of the paper's L1; and where channels lie innermost, by the same in NHWC.
+// A thread that slides along a row: its rate relative to one multiply-add a clock and lane, from
+// the f32 and f64 data gradients of the 2014 paper's L1; and the factor for NHWC, from the same
+// layer.
 constexpr double sliding_share = 0.75, sliding_waiting_warps = 2.4, sliding_channels_inner = 1.6,
                  sliding_narrow = 1.4, sliding_step_clocks = 320;
 
-// Not measured, but set so that sliding windows are not for problems of a few microseconds: clocks
-// of each block.
+// Clocks of each block; not measured, but set so that this engine is not chosen for problems of a
+// few microseconds.
 constexpr double sliding_first_clocks = 2000;
 
-// Of one channel a group (depthwise), by an H200's times of 3x3, with and without stride, and of 31
-// taps of a row: instructions of a thread, of each of its copies; how much of the rate they reach,
-// and multiply-adds, which wait for nothing; how much of memory's rate is reached.
+// One channel a group (depthwise), from an H200's times of 3x3, with and without stride, and of 31
+// taps of a row. Instructions: of a thread, of each of its copies. Shares: of the issue rate that
+// they reach, of it that multiply-adds reach, which wait for nothing, and of memory's rate.
 constexpr double depthwise_thread = 130, depthwise_copy = 40, depthwise_share = 0.5,
                  depthwise_product_share = 0.7, depthwise_memory_share = 0.6;
 
-// By an H200's times of 3x3 to 7x7 in 16 bits. Instructions of a pair of channels of a place (read
-// and converted), of a pair of weights from shared memory, of a result; what share of the rate so
-// many warps of a scheduler reach; clocks of a block before its first tile, of an instruction when
-// it comes from memory for the first time, and of each tile's barrier and first reads; how much of
-// memory's rate is reached.
+// From an H200's times of 3x3 to 7x7 in 16 bits. Instructions: for a pair of channels of a place
+// (read and converted), a pair of weights from shared memory, a result. The share of the issue rate
+// that so many warps of a scheduler reach. Clocks: of a block before its first tile, of an
+// instruction that is fetched from memory for the first time, of each tile's barrier and first
+// reads. The share of memory's rate that is reached.
 constexpr double halo_place = 4, halo_weight = 2, halo_result = 8, halo_share = 0.92,
                  halo_waiting_warps = 0.35, halo_first_clocks = 3000, halo_first_instruction = 5,
                  halo_tile_clocks = 500, halo_memory_share = 0.8;
 
-// Counted too. Clocks of a multiprocessor for a pixel of the halo and of the result, for a box and
-// a weight; of a tile's barriers; what share of the tensor cores' rate two warps a scheduler reach.
+// Counted, not measured. Clocks of a multiprocessor: for a pixel of the halo, a pixel of the
+// result, a box, a weight, a tile's barriers. The share of the tensor cores' rate that two warps a
+// scheduler reach.
 constexpr double toeplitz_pixel_clocks = 0.15, toeplitz_result_clocks = 1.3,
                  toeplitz_box_clocks = 1100, toeplitz_weight_clocks = 4,
                  toeplitz_tile_clocks = 1500, toeplitz_share = 0.8, toeplitz_memory_share = 0.6;
@@ -76,7 +78,7 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
                         work.results * halo_result;
   const double beside =
       std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
-  // Warps are dealt to the schedulers whole, but each block's begin at another one.
+  // Whole warps go to schedulers, and each block begins at another scheduler.
   const double warps = beside * work.warps / schedulers, dealt = (warps + std::ceil(warps)) / 2;
   const double tile = issued * dealt * (1 + halo_waiting_warps / dealt) / halo_share;
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));

@@ -1,5 +1,4 @@
-// How long the depthwise kernels of channels-last tensors take (src/engines/conv/direct), told
-// before they exist.
+// Estimated times of the depthwise kernels for NHWC (src/engines/conv/direct and toeplitz).
 #pragma once
 
 #include "device/device.hpp"
@@ -8,10 +7,10 @@ namespace kiln {
 
 // Halos by the copy engine: what a thread does for a tile, and how many tiles there are.
 struct DepthwiseHaloWork {
-  double products = 0, places = 0, weights = 0, results = 0;  // pairs of channels, but products
-  double warps = 0, resident = 0;  // of a block; blocks of a multiprocessor
+  double products = 0, places = 0, weights = 0, results = 0;  // all but products: per two channels
+  double warps = 0, resident = 0;  // warps of a block; blocks that share a multiprocessor
   double tiles = 0, blocks = 0;    // tiles of a block; blocks in all
-  double lines_share = 1;          // what memory moves for lines of channels, against these
+  double lines_share = 1;          // bytes that memory moves for each byte of a line of channels
   double bytes = 0;                // of the operands and the result, once each
 };
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);

@@ -9,9 +9,9 @@ namespace kiln {
 namespace {
 
 // Clocks from one product of a thread to its next, an access of cold memory (not measured, but set
-// so that the direct engines are the last resort); by an H200's times of depthwise layers of 9 to
-// 31 products, instructions of a product and of an output, most of them index arithmetic; clocks of
-// a launch.
+// so that the direct engines are chosen last). From an H200's times of depthwise layers of 9 to 31
+// products: instructions of a product and of an output, most of them index arithmetic; clocks of a
+// launch.
 constexpr double direct_wait = 500, direct_instructions = 34, direct_output = 280,
                  direct_first_clocks = 1000;
 

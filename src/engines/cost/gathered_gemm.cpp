@@ -8,12 +8,12 @@
 namespace kiln {
 namespace {
 
-// Fitted to the times in tests/bench/h200 and tests/bench/NOTES.md.
+// How it was fitted: README.md.
 
-// A step takes this share of the clocks that its products, its instructions and its wavefronts of
-// shared memory would take one after the other: they overlap in part. Then instructions of a thread
-// for an element that may lie in the padding, and a column's element against a row's. The products
-// of f64 have the copies among them.
+// Products, instructions and shared-memory wavefronts of a step overlap in part: each counts with
+// this share of its own clocks. Then the instructions for an element that may lie in the padding,
+// and the cost of a column's element relative to a row's. f64 kernels issue the copies among the
+// products.
 struct GatherCosts {
   double products, issue, shared_memory, bounds_instructions = 14.6, column_copies = 1;
 };
@@ -22,27 +22,27 @@ constexpr GatherCosts gathers_mma = {0.283, 0.599, 0.255},
                       gathers_fma = {0, 0.829, 0.255}, gathers_fma_f64 = {0.6, 0.829, 0.255};
 
 // Instructions of a thread: to copy an element from global to shared memory, index arithmetic
-// included; to split an f32 in two; of the loop itself.
+// included; to split an f32 into hi and lo; of the loop itself.
 constexpr double copy_instructions = 5.32, split_instructions = 7, loop_instructions = 27.4;
-// Tensor cores' operands are read by halves of the 16 bytes that an access takes, and then some.
+// Wavefronts to read an operand of the tensor cores (fitted).
 constexpr double reads_of_operand = 6.8;
 
-// A few warps hide each other's waits only in part: a multiprocessor with `w` of them needs
-// (1 + waiting_warps / w) times as long: on the FMA units, and the less on the tensor cores the
-// longer their products take.
+// A few warps hide each other's waits only in part: a multiprocessor with w warps needs (1 +
+// waiting_warps / w) times as long. On the tensor cores the factor is smaller the longer products
+// take.
 constexpr double fma_waiting_warps = 2.1, mma_waiting_warps = 14.4, mma_waiting_warps_split = 5,
                  mma_waiting_warps_f64 = 1.93;
-// And so many times as long, in three products, where one block is alone with its barriers.
+// 3xTF32 takes this many times as long where a block is alone on its multiprocessor.
 constexpr double lone_block_split = 1.15;
 
-// Clocks: at the barrier of each step on the FMA units; before the first one; for 32 results, by
-// how they are stored; to exchange the sums of a cluster or of slices, as many as the stages'
-// memory holds, and for 32 of them.
+// Clocks: of each step's barrier on the FMA units; before the first step; for 32 results, by the
+// way they are stored; for an exchange of sums in a cluster or between slices, for each load of the
+// stages' memory and for 32 sums.
 constexpr double step_clocks = 210, first_clocks = 400, vector_store_clocks = 15.1,
                  neighbour_store_clocks = 45, exchange_clocks = 1900, exchanged_sums_clocks = 7.21;
 
-// Of tiles of uneven work, the share of the longest one that runs behind all others, and what they
-// lose on the FMA units for every 128 threads more.
+// Tiles of uneven work: the share of the longest one that runs after all others, and the loss on
+// the FMA units for every 128 more threads.
 constexpr double late_share = 0.25, late_share_mma_f64 = 0.4, uneven_threads_loss = 0.07;
 
 int resident_blocks(const GemmTile& tile, DataType type, const DeviceDescription& device) {
@@ -54,8 +54,8 @@ int resident_blocks(const GemmTile& tile, DataType type, const DeviceDescription
   return static_cast<int>(std::clamp<std::int64_t>(fit, 1, packs ? tile.min_blocks : 1));
 }
 
-// In which a multiprocessor does one turn of a block, a step of each of its slices, all its warps'
-// waits apart.
+// Clocks of a multiprocessor for one turn of a block (a step of each of its slices), without its
+// warps' waits.
 double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip) {
   const bool f64 = work.type == KILN_DATA_DOUBLE;
   const double words = f64 ? 2 : 1;  // of an element in shared memory
@@ -65,16 +65,16 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const GatherCosts& cost =
       tile.mma() ? (f64 ? gathers_mma_f64 : gathers_mma) : (f64 ? gathers_fma_f64 : gathers_fma);
   const double copies = tile.slices * k * (tile.m + cost.column_copies * tile.n) / tile.threads();
-  // Pixels, or columns of dw, may lie in the padding. Times of mma.sync were fitted as if rows
-  // might.
+  // Pixels, or columns of dw, may lie in the padding. The times of mma.sync were fitted as if rows
+  // might too.
   const double columns = tile.mma() ? 1 : 2.0 * tile.n / (tile.m + tile.n);
   const double bounded = work.bounds ? copies * columns : 0;
   double instructions =
       loop_instructions + copies * copy_instructions + bounded * cost.bounds_instructions;
-  double units, read;  // words that its warp's reads are charged with
+  double units, read;  // words that a warp's reads are charged
   if (tile.mma()) {
     const double passes = tile.split ? 3 : 1, of_k = k / 8;
-    const double operands = 2 * m + n;  // of a lane, of 16x8x8 products
+    const double operands = 2 * m + n;  // m16n8k8 products of a lane
     units = products * passes / (f64 ? chip.tensor_f64 : chip.tensor_f32);
     instructions +=
         of_k * (m / 2 * n / 2 * passes +
@@ -82,7 +82,7 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
     if (tile.promote > 0) instructions += 2 * m * n / tile.promote;
     read = of_k * operands * words;
   } else {
-    // The issue slots of f32 products are their units' clocks.
+    // f32 FMAs are counted by their issue slots.
     units = f64 ? products / chip.f64 : 0;
     const double slots = f64 ? 0.5 : issue_width * warp / chip.f32;
     instructions += k * (m * n + (m + n) * words / 4) * slots;
@@ -111,7 +111,7 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double store_clocks = work.stores == ResultStores::vectors      ? vector_store_clocks
                               : work.stores == ResultStores::neighbours ? neighbour_store_clocks
                                                                         : scattered_store_clocks;
-  // Beside others a block takes as much longer as they have to do.
+  // A block that shares its multiprocessor takes longer by the others' work.
   const auto block = [&](double resident, double share = 1) {
     const double turns = std::ceil(work.steps * share / (parts * tile.slices));
     const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps)) *
@@ -127,8 +127,8 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double blocks = tiles * parts;
   double clocks;
   if (work.largest > 1) {
-    // The longest work begins first; what ends last does so with few others beside it. Where all
-    // run at once, the longest one's others are of the mean.
+    // The longest tiles begin first, and the last ones run with few others beside them. Where all
+    // run at once, those beside the longest one have the mean work.
     const bool mma_f64 = tile.mma() && work.type == KILN_DATA_DOUBLE;
     const double late = mma_f64 ? late_share_mma_f64 : late_share;
     const double last = block(1, work.largest);

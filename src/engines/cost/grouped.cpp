@@ -1,5 +1,5 @@
-// Small groups on the tensor cores: tiles that are read from memory once and, from shared memory,
-// once a tap.
+// Small groups on the tensor cores: a tile is read from memory once, and from shared memory once
+// for each tap.
 #include <algorithm>
 
 #include "engines/cost/common.hpp"
@@ -9,10 +9,10 @@
 namespace kiln {
 namespace {
 
-// By an H200's times: wavefronts and products go on beside each other, and of the rates of both so
-// much is reached, with so many warps on a multiprocessor.
+// From an H200's times: wavefronts and products overlap, and this share of either rate is reached
+// with so many warps on a multiprocessor.
 constexpr double share = 0.48, enough_warps = 12;
-constexpr double first_clocks = 3000;  // of a block: the filter, and the first tile's way
+constexpr double first_clocks = 3000;  // clocks of a block: loading the filter and the first tile
 
 }  // namespace
 

@@ -8,34 +8,34 @@
 namespace kiln {
 namespace {
 
-// Fitted to the times in tests/bench/h200 and tests/bench/NOTES.md.
+// How it was fitted: README.md.
 
-// A fragment takes this share of its products' clocks and of those in which shared memory is read;
-// clocks of its own whatever runs beside, and for 32 copies; where stages hold several steps,
-// clocks a stage. Fewer than `enough_warps` do not hide each other's waits.
+// A fragment takes this share of its products' clocks and of those of its reads of shared memory;
+// fixed clocks; clocks for 32 copies; where stages hold several steps, clocks for each stage. Fewer
+// than `enough_warps` warps do not hide each other's waits.
 struct FragmentCosts {
   double products, reads, fragment, copies, stage, lone_warps;
 };
 constexpr FragmentCosts fragments_f32 = {0.81, 0.245, 176, 5.36, 200, 3.44},
                         fragments_f64 = {1.05, 0.139, 46.5, 0.99, 438, 2.23};
 constexpr double enough_warps = 8;
-// Reads along rows (of f64 by the paper's L1, channels last), or of columns that meet in the same
-// banks; clocks to split 32 f32 in two; a copy of a single element against a plain one.
+// Factors for reads along rows (f64: from the 2014 paper's L1 in NHWC) and for columns that hit the
+// same banks; clocks to split 32 f32 into hi and lo; a scalar copy relative to a plain one.
 constexpr double transposed_f32 = 1.28, transposed_16_bits = 0.946, transposed_f64 = 1.45,
                  conflict_share = 4.12, split_clocks = 0.782, gathered_copies = 1.29;
-// Clocks before the first step; for 32 results; to exchange sums, as many as shared memory holds,
-// and for 32 of them, each time that the parts are doubled.
+// Clocks: before the first step; for 32 results; for an exchange of sums, for each load of shared
+// memory and for 32 sums, for each doubling of the split count.
 constexpr double fragment_first_clocks = 3000, fragment_store_clocks = 13.5,
                  fragment_exchange_clocks = 2100, fragment_exchanged_clocks = 7.25;
 constexpr double fragment_wait_clocks = 3200;   // where a block waits for memory
-constexpr double fragment_start_clocks = 1800;  // of a launch, beside what every launch costs
-// Where stages hold several steps: before the first step, and for 32 copies of the first stage.
+constexpr double fragment_start_clocks = 1800;  // of a launch, besides what every launch costs
+// Where stages hold several steps: clocks before the first step, and for 32 copies of the first
+// stage.
 constexpr double staged_first_clocks = 1000, staged_first_copies = 5.36;
-// Until a stage of several steps has landed that is not loaded far ahead; in three products none is
-// waited for.
+// Clocks of waiting for a stage of several steps that is not loaded far ahead; 3xTF32 does not
+// wait.
 constexpr double landing_clocks_16_bits = 1900, landing_clocks_f32 = 1000, landing_clocks_f64 = 323;
-// Bytes a clock that the L2 cache brings past L1 to a multiprocessor while it brings as many to all
-// others.
+// Bytes a clock that L2 delivers past L1 to each multiprocessor while all of them load.
 constexpr double shared_cache_bytes = 26.3;
 
 }  // namespace
@@ -48,7 +48,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   const double sum_bytes = static_cast<double>(size_of(compute_type(work.type)));
-  // Of 16 bits twice as many in a fragment, at twice the rate.
+  // 16-bit elements: twice as many in a fragment, at twice the rate.
   const bool f64 = work.type == KILN_DATA_DOUBLE;
   const double products =
       f64 ? sums * 4 / chip.tensor_f64 : sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;

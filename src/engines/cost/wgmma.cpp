@@ -8,22 +8,22 @@
 namespace kiln {
 namespace {
 
-// Fitted to the times in tests/bench/h200 and tests/bench/NOTES.md.
+// How it was fitted: README.md.
 
-// The share of the products' own clocks that a step takes; clocks for each byte copied, of the
-// filter and of a halo; clocks of a step whatever it does, and how many more where one warpgroup is
-// alone, for then nobody multiplies meanwhile; before the first step; for 32 results; to exchange
-// 32 sums, each time that the parts are doubled; of a launch, beside what every launch costs.
-// Clusters run alone on their multiprocessors, but for those of one warpgroup.
+// A step over its products' own clocks; clocks for each byte copied, of the filter and of a halo;
+// fixed clocks of a step, and more where a single warpgroup is alone, because nobody multiplies
+// while it waits; clocks before the first step; for 32 results; to exchange 32 sums, for each
+// doubling of the split count; of a launch, besides what every launch costs. Blocks of clusters run
+// alone on their multiprocessors, except those of one warpgroup.
 constexpr double warpgroup_share_of_products = 0.969, filter_byte_clocks = 0.00472,
                  halo_byte_clocks = 0.0421, warpgroup_step_clocks = 100,
                  lone_warpgroup_step_clocks = 140, warpgroup_first_clocks = 6000,
                  warpgroup_store_clocks = 6.63, warpgroup_exchanged_clocks = 13.6,
                  warpgroup_start_clocks = 1700;
-// The same where single elements are gathered: clocks of each; of a step, of a group of them,
-// before the first one whatever it gathers, and of a thread for each element of that; of a result.
-// What other numbers of warps than eight change of the gathering and storing. Of f32 in three
-// products, what a step's products are of those of one.
+// The same where elements are gathered one by one: clocks of an element; of a step; of a group of
+// steps; before the first one, fixed and for each element of a thread; of a result. The effect of
+// numbers of warps other than eight on gathering and storing. 3xTF32: a step's products relative to
+// one product.
 struct Gathering {
   double element, element_warps, step, group, first, first_element, result, result_warps,
       products = 1;
@@ -31,17 +31,16 @@ struct Gathering {
 constexpr Gathering gathered_16_bits = {0.182, 0.07, 60.9, 684, 3990, 41.1, 22.7, 0.648},
                     gathered_f32 = {0.111, -0.488, 60.9, 684, 3990, 41.1, 22.7, 0.648},
                     gathered_split = {0.288, -0.137, 93.6, 594, 8990, 0, 72.4, 0.727, 2.7};
-// An element of a halo against one of the filter, and what comes to that where few pixels lie side
-// by side.
+// The cost of an element of a halo relative to one of the filter, and what is added where few
+// pixels are contiguous.
 constexpr double gathered_halo_share = 0.893, gathered_short_run = 5.67;
-// Bytes a clock that the L2 cache brings by way of L1 to a multiprocessor while it brings as many
-// to all others.
+// Bytes a clock that L2 delivers through L1 to each multiprocessor while all of them load.
 constexpr double shared_cache_bytes_in_l1 = 19.9;
 
-// Clocks of a warpgroups' tile beside its products.
+// Clocks of a tile besides its products.
 struct BesideProducts {
   double copies, steps, first;
-  double result;  // of a warp's
+  double result;  // of a warp
 };
 
 BesideProducts copying_clocks(const WarpgroupWork& work, int parts) {
@@ -56,7 +55,7 @@ const Gathering& gathering_of(const WarpgroupWork& work) {
                                         : gathered_16_bits;
 }
 
-// What the first group gathers is waited for.
+// Nothing overlaps with the gathering of the first group.
 BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
   const Gathering& cost = gathering_of(work);
   const auto element = static_cast<double>(size_of(work.type));
@@ -77,7 +76,7 @@ BesideProducts gathering_clocks(const WarpgroupWork& work, int parts) {
 
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
   const double sums = static_cast<double>(work.m) * work.n;
-  // 32 bytes of the reduction: 8 of f32, of 16 bits twice as many at twice the rate.
+  // 32 bytes of the reduction: 8 f32, or 16 elements of 16 bits at twice the rate.
   const double step = work.step_fragments * sums * 8 / warpgroup_rate *
                       warpgroup_share_of_products * gathering_of(work).products;
   const double products = std::ceil(work.steps / parts) * step;

@@ -1,4 +1,4 @@
-// Products by wgmma whose left operand is read into registers, a fragment at a time.
+// Products by wgmma whose operand A is read into registers, a fragment at a time.
 #include <algorithm>
 #include <cmath>
 
@@ -8,31 +8,32 @@
 namespace kiln {
 namespace {
 
-// Fitted to the times in tests/bench/h200 and tests/bench/NOTES.md.
+// How it was fitted: README.md.
 
-// Clocks of a fragment, for 64 lines of the left operand and for a line of the right one.
+// Clocks of a fragment: for 64 lines of operand A, and for a line of operand B.
 struct LeftFragment {
   double left, right;
 };
 constexpr LeftFragment left_split = {68.8, 1.93}, left_whole = {34.6, 1.08};
-// The same where ldmatrix reads it, and of a step; a copy of a word against one of 16 bytes.
+// The same where ldmatrix reads operand A, and of a step; a copy of a word relative to one of 16
+// bytes.
 constexpr LeftFragment left_split_matrices = {64.7, 0.933};
 constexpr double left_step_clocks = 134, left_word_copies = 0.433;
-// Where a fragment is read by words of columns that meet in the same banks: of each access more.
+// Clocks of each additional access where the words of a fragment hit the same banks.
 constexpr double left_conflict_clocks = 20;
-// Copies of single words by rows that run beside the products of a filter gradient, by the paper's
-// L5 in f32 and tf32.
+// Row copies of single words that overlap with the products of a filter gradient; from the 2014
+// paper's L5 in f32 and TF32.
 constexpr double left_row_word_copies = 0.17;
-// The share of its products' clocks that a fragment takes besides. Few warps with products under
-// way do not hide each other's waits. Clocks for 32 copies, and shares of them where single
-// elements or pairs are gathered; of a stage; before the first; for 32 results; to exchange sums,
-// as many as shared memory holds, and for 32 of them, each time that the parts are doubled; of a
-// launch, beside what every launch costs.
+// A fragment also takes this share of its products' clocks. Few warps with products in flight do
+// not hide each other's waits. Clocks: for 32 copies, and shares of that for scalar copies or
+// pairs; of a stage; before the first one; for 32 results; for an exchange of sums, for each load
+// of shared memory and for 32 sums, for each doubling of the split count; of a launch, besides what
+// every launch costs.
 constexpr double left_share_of_products = 0.33, left_lone_warps = 0.769, left_copies_clocks = 21.7,
                  left_gathered_copies = 0.176, left_gathered_pairs = 0.26, left_stage_clocks = 866,
                  left_first_clocks = 3440, left_store_clocks = 15.2, left_exchange_clocks = 1190,
                  left_exchanged_clocks = 7.74, left_start_clocks = 2130;
-// Of a warp that moves a register, where nothing runs beside it.
+// Clocks for a warp to move a register, with nothing to overlap.
 constexpr double move_clocks = 2.3;
 
 }  // namespace
@@ -42,8 +43,8 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const FragmentShape& shape = work.shape;
   const double sums = static_cast<double>(shape.m) * shape.n;
   const double warps = shape.threads() / warp;
-  // Products by 64 lines of the left operand, and lines of the right one, which of f32 in three
-  // products are taken apart there.
+  // Products for each 64 lines of operand A, and lines of operand B, which 3xTF32 splits in shared
+  // memory.
   const double left = (shape.columns_left ? shape.n : shape.m) / 64.0;
   const double right = shape.columns_left ? shape.m : shape.n;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;

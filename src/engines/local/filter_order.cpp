@@ -9,7 +9,8 @@ struct Axis {
   std::int64_t size, stride;
 };
 
-// The stride of several axes as one, outermost first; 0 where they are not one, 1 of one element.
+// The stride of several axes (outermost first) seen as one axis; 0 where they do not form one, 1
+// for a single element.
 std::int64_t joined(const std::vector<Axis>& axes) {
   std::int64_t stride = 0, next = 0;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {

@@ -15,13 +15,13 @@ KernelSpec local_kernel(const std::string& name, const LocalProblem& problem);
 LaunchSpec local_launch(const LocalProblem& problem, std::int64_t blocks, std::int64_t threads,
                         std::uint32_t shared_memory);
 
-// The time of a launch of so many instructions of one thread each, whose bytes cost `waste` times
-// what they must.
+// Seconds of a launch with so many thread instructions, which moves `waste` times the necessary
+// bytes.
 double local_seconds(const Problem& problem, double instructions, double waste,
                      const DeviceDescription& device);
 
-// How many images share a weight that a thread has in a register: the least power of two that holds
-// the batch, at most `most`, and 1 where each image has weights of its own.
+// How many images share a weight in a thread's register: the smallest power of two that covers the
+// batch, at most `most`; 1 where each image has weights of its own.
 std::int64_t images_at_once(const LocalProblem& problem, std::int64_t most);
 
 }  // namespace kiln

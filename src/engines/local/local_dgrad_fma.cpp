@@ -22,7 +22,7 @@ struct Tile {
   double waste = 1;  // bytes fetched for each that is used
 };
 
-// Bytes of the warps' tiles, behind which their factors begin at a vector's place.
+// Bytes of the warps' tiles, rounded up so that the factors behind them are aligned to vectors.
 std::int64_t tile_bytes(const ConvolutionProblem& conv, const Tile& tile) {
   const auto bytes = static_cast<std::int64_t>(size_of(compute_type(conv.type())));
   return round_up(tile.warps * tile.images * tile.channels * tile.rows * conv.in[2] * bytes, 16);
@@ -32,7 +32,7 @@ std::int64_t shared_bytes(const ConvolutionProblem& conv, const Tile& tile) {
   return tile_bytes(conv, tile) + tile.warps * tile.row_chunk * tile.images * bytes;
 }
 
-// The tile that reads whole sectors of weights, has most lanes at work, and of which there are
+// The tile that reads whole sectors of weights and keeps most lanes busy, and of which there are
 // enough for the device.
 Tile choose_tile(const LocalProblem& problem, const FilterOrder& order,
                  const DeviceDescription& device) {
@@ -58,7 +58,7 @@ Tile choose_tile(const LocalProblem& problem, const FilterOrder& order,
         tile.shared = shared_bytes(conv, tile);
         if (tile.slots * images > most_sums || tile.slots > 4 || tile.shared > most_shared_here)
           continue;
-        // What lies side by side of what a lane or a warp reads.
+        // Contiguous elements among those that a lane or a warp reads.
         std::int64_t run = order.rows_inner                   ? conv.group_out()
                            : order.taps_inner                 ? tile.taps * conv.filter[2]
                            : tile.channels == conv.group_in() ? columns
@@ -131,7 +131,7 @@ std::variant<Proposal, Refusal> LocalDgradFmaEngine::propose(
   add("ROW_CHUNK", std::max(tile.row_chunk, vector));
   add("ROW_VECTOR", vector);
   add("FACTORS_OFFSET", tile_bytes(conv, tile));
-  // Sixteen loads of weights under way.
+  // Keeps sixteen loads of weights in flight.
   add("UNROLLED", std::max<std::int64_t>(1, 16 / (tile.slots * vector)));
   add("MIN_BLOCKS", tile.slots * tile.images > 16 ? 2 : 3);
   return Proposal{{std::move(spec), local_launch(problem, blocks, tile.warps * 32,
@@ -147,7 +147,7 @@ double LocalDgradFmaEngine::seconds(const Problem& any, const DeviceDescription&
   if (tile.rows == 0) return 0;
   const double products = conv.flops() / 2;
   const auto images = static_cast<double>(tile.images), slots = static_cast<double>(tile.slots);
-  // Of a lane's products those of columns that there are; a load of a weight, and of a factor.
+  // Instructions: a lane's products for existing columns, a load of a weight, a load of a factor.
   const double lanes = slots * 32 / static_cast<double>(tile.channels * tile.taps * conv.filter[2]);
   const double instructions = products * lanes * (1 + 2 / images + 1 / slots);
   const double busy =

@@ -1,5 +1,5 @@
-// The data gradient of a locally connected layer, a block some rows of dx, which reads each weight
-// once: one and two dimensions of space.
+// The data gradient of locally connected layers of one and two dimensions: a block for some rows of
+// dx, each weight read once.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -20,7 +20,7 @@ struct Axis {
   std::int64_t size, stride;  // stride: from one's weights to the next one's
 };
 
-// The axes along which threads run, those of near weights first.
+// The axes along which threads run, those with the smallest stride of weights first.
 std::vector<Axis> axes_of(const LocalProblem& problem) {
   const ConvolutionProblem& conv = problem.conv;
   const OuterDims& outer = problem.outer_strides;
@@ -51,7 +51,7 @@ std::vector<Axis> axes_of(const LocalProblem& problem) {
   return axes;
 }
 
-// Threads of one group of images, and how many such groups there are.
+// Threads for one group of images, and the number of groups.
 struct Grid {
   std::int64_t elements = 1, groups = 0, images = 1;
 
@@ -107,7 +107,7 @@ double LocalDirectEngine::seconds(const Problem& any, const DeviceDescription& d
   DirectWork work;
   work.type = problem.conv.type();
   work.threads = static_cast<double>(grid.blocks() * threads);
-  // To find out which element is its own costs a thread as much as a few products.
+  // Finding its element costs a thread as much as a few products.
   constexpr double place = 3;
   work.products = place + problem.conv.flops() / 2 / std::max(work.threads, 1.0);
   work.bytes = work_of(any, false).bytes;

@@ -1,5 +1,5 @@
-// A locally connected layer in all its passes, a thread an element of the output: takes every
-// problem.
+// Locally connected layers in all passes: a thread for each element of the output. Takes every
+// legal problem.
 #pragma once
 
 #include "engines/engine.hpp"

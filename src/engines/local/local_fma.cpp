@@ -45,7 +45,7 @@ Tile choose_tile(const LocalProblem& problem, const FilterOrder& order) {
   const std::int64_t most_sums = conv.type() == KILN_DATA_DOUBLE ? 16 : 64;
   tile.images = images_at_once(problem, std::min<std::int64_t>(16, most_sums / tile.thread_rows));
   const std::int64_t columns = conv.group_in() * conv.taps();
-  // No more threads along the columns than there are, nor than the window has room for.
+  // At most as many threads along the columns as there are columns, and as the window has room for.
   while (tile.column_warps > 1 &&
          (tile.step() / 2 >= columns || tile.step() * tile.images * bytes > most_window))
     tile.column_warps /= 2;
@@ -102,11 +102,11 @@ std::variant<Proposal, Refusal> LocalFmaEngine::propose(const Problem& any,
   add("IMAGES", tile.images);
   add("CHUNK", tile.chunk);
   add("SUMS_OFFSET", window);
-  // Eight vectors of weights under way where registers hold them.
+  // Keeps eight vectors of weights in flight where registers allow.
   const std::int64_t words = tile.sums() * bytes / 4;
   add("UNROLLED", words <= 32 ? 2 : 1);
-  // A vector of 16 bits becomes eight words, for which four blocks leave no registers (168 bytes of
-  // spills on sm_120).
+  // A vector of 16-bit weights becomes eight words, for which four blocks leave too few registers
+  // (168 bytes of spills on sm_120).
   const bool halves = size_of(conv.type()) == 2;
   add("MIN_BLOCKS", words <= 16 ? 6 : words <= 32 && !halves ? 4 : 3);
   return Proposal{{std::move(spec), local_launch(problem, blocks, tile.threads(),
@@ -119,7 +119,8 @@ double LocalFmaEngine::seconds(const Problem& any, const DeviceDescription& devi
   const auto order = filter_order(problem);
   if (!order) return 0;
   const Tile tile = choose_tile(problem, *order);
-  // A product, its share of a vector of weights and of one of the window; and what copies windows.
+  // Instructions: a product, its share of loading a vector of weights and one of the window, and
+  // copying windows.
   const double products = conv.flops() / 2;
   const double windows = products / static_cast<double>(std::min(tile.rows(), conv.group_out()));
   constexpr double copy = 8, vector = 6;

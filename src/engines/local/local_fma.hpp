@@ -1,5 +1,5 @@
-// A locally connected layer forward, a block an output pixel, which reads each weight once, in
-// vectors.
+// Locally connected layers forward: a block for each output pixel reads each of its weights once,
+// in vectors.
 #pragma once
 
 #include "engines/engine.hpp"

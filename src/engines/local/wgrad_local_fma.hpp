@@ -1,4 +1,4 @@
-// The filter gradient of a locally connected layer, a block an output pixel, which writes each
+// The filter gradient of locally connected layers: a block for each output pixel writes each
 // element of dw once, in vectors.
 #pragma once
 

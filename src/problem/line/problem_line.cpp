@@ -114,7 +114,7 @@ class Reader {
     return value;
   }
 
-  // What stands here, up to the next number or separator: for error sentences.
+  // The text here up to the next number or separator, for error messages.
   std::string_view word() const {
     std::size_t end = at_ + 1;
     while (end < line_.size() && end < at_ + 12 && !is_digit(line_[end]) && line_[end] != '_' &&
@@ -187,7 +187,8 @@ class Axis {
            *sizes_[in] + extent();
   }
 
-  // A dimension that is in all it says like the one above is like it in the rest, too.
+  // A dimension whose given entries all equal those of the dimension above takes the rest from it,
+  // too.
   bool repeats_above() const {
     if (!above_) return false;
     for (Kind kind : {in, filter, stride, dilation}) {

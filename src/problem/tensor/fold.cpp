@@ -14,7 +14,8 @@ struct Joint {
   std::vector<std::int64_t> strides;  // of each tensor
   std::vector<bool> present;          // false: broadcast, the tensor's own size is 1
 
-  // Whether stepping through `inner` and then one along this is one long walk, for every tensor.
+  // Whether `inner` and this dimension are contiguous to each other in every tensor, so that they
+  // can be one.
   bool continues(const Joint& inner) const {
     if (present != inner.present) return false;
     for (std::size_t t = 0; t < strides.size(); ++t)
@@ -64,7 +65,7 @@ std::vector<Tensor> folded(const std::vector<Tensor>& tensors, std::size_t leadi
   for (int i = 0; i < kept; ++i) dims.push_back(dimension(tensors, leading, i));
   for (const Joint& joint : joined(tensors, leading, kept)) dims.push_back(joint);
   if (dims.size() > operand_rank && fold == Fold::any) {
-    // The kernels' batch need not be the caller's, but an empty one is.
+    // The kernel's batch need not be the caller's, but an empty batch stays empty.
     dims = joined(tensors, leading, 0);
     const auto batch =
         std::find_if(dims.begin(), dims.end(), [](const Joint& joint) { return joint.batch; });

@@ -1,4 +1,4 @@
-// Tensors of more dimensions than kernels tell apart, as tensors of fewer.
+// Folds tensors of more dimensions than kernels have into tensors of fewer.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-// Which dimensions stay what they are, whatever else is joined.
+// Dimensions that must not be joined with others.
 enum class Fold : std::uint8_t {
   any,    // none has to: pointwise operations and reductions; the batch does where it can
   image,  // the batch: each image is a row of its own

@@ -31,7 +31,7 @@ struct Operand {
   std::int64_t stride(int axis) const {
     return axis < outer_rank ? outer_strides[axis] : strides[axis - outer_rank];
   }
-  // Where the axes begin that the tensor has: at dims, unless it is such weights.
+  // The first axis that the tensor has: that of dims, unless it holds such weights.
   int first_axis() const { return outer_dims == OuterDims{1, 1, 1, 1} ? outer_rank : 0; }
 
   std::int64_t count() const;  // of elements
@@ -39,13 +39,13 @@ struct Operand {
   std::int64_t offset(std::int64_t index) const;      // of the element numbered densely
   std::string coordinates(std::int64_t index) const;  // of that element: "0,3,0,7,9"
 
-  // Every element of the span belongs to the tensor; broadcast or not.
+  // Whether every element of the span belongs to the tensor, broadcast or not.
   bool contiguous() const;
 
-  // Every element lies where the other has it, in the same type.
+  // Whether every element has the same offset and type as in the other.
   bool same_places(const Operand& other) const;
 
-  // Which elements of the span belong to the tensor; empty if all do.
+  // One flag per element of the span: whether it belongs to the tensor. Empty if all do.
   std::vector<bool> members() const;
 };
 

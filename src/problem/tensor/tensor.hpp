@@ -10,7 +10,7 @@ namespace kiln {
 
 using TensorDims = std::array<std::int64_t, KILN_DIM_MAX>;
 
-// What problems and kernels know of a tensor: batch, channels, depth, height, width. Tensors of
+// The five dimensions of problems and kernels: batch, channels, depth, height, width. Tensors of
 // fewer dimensions fill up with sizes of 1, those of more are folded (problem/tensor/fold.hpp).
 inline constexpr int operand_rank = 5;
 using Dims = std::array<std::int64_t, operand_rank>;

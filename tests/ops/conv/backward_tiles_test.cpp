@@ -1,4 +1,4 @@
-// Matrix products of gradients in every tile and every split.
+// Matrix products of gradients in every tile and with every split count.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
     }
 }
 
-// Filters, columns and pixels that no tile divides, more parts than there are steps; and padding on
-// all sides, far-apart taps, several groups.
+// Filters, columns and pixels that no tile divides, larger split counts than there are steps; and
+// padding on all sides, large dilations, several groups.
 BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
   kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();

@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   }
 }
 
-// A filter gradient whose operands are aligned to an element alone takes another kernel; one that
-// did not say so is refused where an operand is.
+// A filter gradient with operands aligned only to their elements takes another kernel; a plan that
+// did not announce that alignment refuses such an operand.
 BOOST_AUTO_TEST_CASE(channels_last_operands_aligned_to_an_element) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
     const ConvolutionOperands o =
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(channels_last_operands_aligned_to_an_element) {
   }
 }
 
-// An infinity meets the rests of numbers that have none, in f32's three products.
+// 3xTF32: an infinity is multiplied by the lo parts of numbers whose lo part is zero.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_channels_last) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16})
     for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32}) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(strides_and_dilations) {
       }
 }
 
-// Few output channels, in every group: depthwise filters, and the gradient of an image.
+// Few output channels in each group: depthwise filters, and the gradient of an image.
 BOOST_AUTO_TEST_CASE(sliding_windows) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (const char* line : {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",

@@ -1,5 +1,5 @@
-// What convolutions do to their sums on the way out, in every order that a list may have, and
-// results of another type than what was read: by every engine that takes them.
+// Epilogues in every order that a list may have, and results of another type than the operands: by
+// every engine that takes them.
 #include <boost/test/unit_test.hpp>
 
 #include "engines/choice.hpp"

@@ -12,8 +12,8 @@
 
 namespace test {
 
-// Of each engine that has any, of the candidates that `wanted` lets through, the best tile: in one
-// part and, with in_parts, in several, which is the same kernel.
+// For each engine, the best tile among the candidates that `wanted` accepts: with a split count of
+// one and, with in_parts, of several, which is the same kernel.
 template <class Wanted>
 std::vector<Option> one_of_each(const Problem& problem, bool in_parts, const Wanted& wanted) {
   std::vector<Option> some;

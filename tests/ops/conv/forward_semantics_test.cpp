@@ -1,4 +1,4 @@
-// What a forward convolution means, beyond sizes: strides of any kind, alpha and beta, NaN and Inf,
+// Semantics of a forward convolution: strides of any kind, alpha and beta, NaN and infinities,
 // offsets beyond 32 bits, the same bits every time.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -115,7 +115,7 @@ constexpr TensorCoreEngine tensor_core_engines[] = {{"implicit_gemm_mma", KILN_T
                                                     {"halo_nhwc_mma", KILN_TENSOR_NHWC},
                                                     {"halo_nchw_mma", KILN_TENSOR_NCHW}};
 
-// On the tensor cores an infinity meets the rests of numbers that have none.
+// 3xTF32: an infinity is multiplied by the lo parts of numbers whose lo part is zero.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
   for (const TensorCoreEngine& engine : tensor_core_engines)
     for (DataType type : all_types)
@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
       }
 }
 
-// A convolution whose operands are aligned to an element alone takes another kernel; one that did
-// not say so is refused where an operand is.
+// A convolution with operands aligned only to their elements takes another kernel; a plan that did
+// not announce that alignment refuses such an operand.
 BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
     ConvolutionProblem problem = problem_of("mb2ic32ih8iw8oc32kh3ph1", type, KILN_TENSOR_NHWC);
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
   }
 }
 
-// A bias, an activation, a residual that lies otherwise; and old contents, of odd planes and of
-// phases: results go out one by one.
+// A bias, an activation, a residual of other strides; and old contents, of odd planes and of
+// phases: results are stored one by one.
 BOOST_AUTO_TEST_CASE(epilogues_of_matrix_products) {
   constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
   const auto check = [](const OperationCase& item, const char* engine) {
@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(phases_in_turns) {
       }
 }
 
-// The three products err no more than f32 itself does, each sum added up in one part: by the root
-// of the mean square, against f64.
+// The root mean square error of 3xTF32 against f64 is no larger than that of f32, with a split
+// count of one.
 BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
   const auto error = [](kilnMathMode_t math, const char* line, const char* engine,
                         kilnTensorFormat_t layout, int power) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
     }
 }
 
-// Every tile, with the reduction in one part and in several: the same sums.
+// Every tile, with a split count of one and more: the same sums.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   const std::shared_ptr<Device> on = device();

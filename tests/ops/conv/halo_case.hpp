@@ -1,4 +1,4 @@
-// The engines whose tiles keep the source's halo in shared memory, and the arithmetics of each.
+// The halo engines, and the arithmetics of each.
 #pragma once
 
 #include "engines/conv/halo/halo_nchw.hpp"

@@ -1,5 +1,4 @@
-// The engines whose tiles keep the source's halo in shared memory: where tiles meet edges, long
-// sums, and what f32 in three products owes to f32.
+// The halo engines: tiles at edges, long sums, and the accuracy of 3xTF32.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -40,7 +39,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           std::vector<EngineRefusal> refusals;
           try {
             choose(problem, device()->description(), {.only_engine = engine.name()}, refusals);
-          } catch (const Error&) {  // a stride's phases, a single tap, channels that are no vectors
+          } catch (const Error&) {  // phases of a stride, one tap, channels not in vectors
             continue;
           }
           ++checked;
@@ -52,7 +51,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   BOOST_TEST(checked >= 55);
 }
 
-// Sums so long that they are promoted through local memory.
+// Sums long enough to be promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : engine.all_arithmetics())
@@ -60,7 +59,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
                   engine);
 }
 
-// In f32 an infinity meets the rests of numbers that have none.
+// 3xTF32: an infinity is multiplied by the lo parts of numbers whose lo part is zero.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : engine.all_arithmetics()) {

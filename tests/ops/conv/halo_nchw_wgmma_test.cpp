@@ -1,5 +1,5 @@
-// The engine of warpgroups for channels that lie apart: every shape and every split, warpgroups
-// side by side along the pixels, lines and strips that end within a tile, groups of taps.
+// The halo engine by wgmma in NCHW: every tile shape and split count, warpgroups side by side along
+// the pixels, lines and strips that end within a tile, groups of taps.
 #include "engines/conv/halo/halo_nchw_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(edges) {
     }
 }
 
-// Rows of pixels, channels and images that lie further apart than they are long.
+// Strides of rows, channels and images that leave gaps.
 BOOST_AUTO_TEST_CASE(strides) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : arithmetics) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(strides) {
   }
 }
 
-// Sums so long that they are promoted through local memory.
+// Sums long enough to be promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : arithmetics) {
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   }
 }
 
-// Of f32 in three products: numbers that have a rest meet numbers that have none, either way round,
-// cut off or rounded. Their sums are exact.
+// 3xTF32: numbers with a lo part times numbers without one, and the other way round, cut and
+// rounded. The sums are exact.
 BOOST_AUTO_TEST_CASE(rests_of_either_operand) {
   if (!has_warpgroups()) return;
   constexpr int with_rest = (1 << 12) - 1;

@@ -1,5 +1,5 @@
-// The engine of warpgroups: every shape and every split, lines whose rows and images end within a
-// tile, rings of halos of few taps, and what becomes of what no output has.
+// The halo engine by wgmma in NHWC: every tile shape and split count, lines whose rows and images
+// end within a tile, rings of halos of few taps, and pixels that belong to no output.
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       BOOST_TEST(tiles.size() >= 12);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
         const HaloWgmmaTile& tile = tiles[i];
-        // The ways in which the filter lies: in place, transposed or not, and in words.
+        // The filter's layouts: in place, transposed or not, and in words.
         const bool words = arithmetic.type == KILN_DATA_FLOAT;
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(edges) {
     }
 }
 
-// Rows of pixels, and pixels, that lie further apart than they are long.
+// Strides of rows and pixels that leave gaps.
 BOOST_AUTO_TEST_CASE(strides) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : whole) {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(strides) {
   }
 }
 
-// Sums so long that they are promoted through local memory.
+// Sums long enough to be promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : whole) {

@@ -1,5 +1,4 @@
-// The engines whose tiles keep the source's halo in shared memory, channels-last and planar: every
-// shape and every split.
+// The halo engines by mma.sync, NHWC and NCHW: every tile shape and split count.
 #include <boost/test/unit_test.hpp>
 #include <initializer_list>
 
@@ -52,7 +51,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     }
 }
 
-// Tiles whose sums have no room in shared memory together, as on chips that have less of it.
+// Tiles whose accumulators do not fit into shared memory together, as on chips that have less of
+// it.
 BOOST_AUTO_TEST_CASE(sums_line_by_line) {
   kiln_test::ShareOfCases share = share_of_cases();
   DeviceDescription small = device()->description();
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
     }
 }
 
-// Halos of which no two have room: the next one is waited for.
+// Halos so large that only one fits: each waits until the one before is done.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   kiln_test::ShareOfCases share = share_of_cases();
   const HaloMmaEngine& halo = channels_last;

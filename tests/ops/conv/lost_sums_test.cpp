@@ -1,6 +1,6 @@
-// f32 in three products where sums overflow that need not: they are added up once more by their
-// definition (kernel_sources/conv/mma/scaled_sums.cuh), in every engine, whoever shares a
-// reduction. What is not finite itself: non_finite_test.cpp.
+// 3xTF32 where scaled sums overflow although the result does not: they are computed again by their
+// definition (kernel_sources/conv/mma/scaled_sums.cuh), in every engine and with every split of the
+// reduction. Operands that are not finite: non_finite_test.cpp.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -23,7 +23,7 @@ bool is_in_three_products(const Option& option) {
 
 BOOST_AUTO_TEST_SUITE(lost_sums)
 
-// Numbers whose products f32 has, but not those of the scaled ones.
+// Numbers whose products are f32 numbers, but overflow when they are scaled.
 BOOST_AUTO_TEST_CASE(large_numbers) {
   constexpr Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   kiln_test::ShareOfCases share = share_of_cases(1);

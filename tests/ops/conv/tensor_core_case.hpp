@@ -1,5 +1,5 @@
-// Convolutions on the tensor cores: the arithmetics that they come in, and small integers, whose
-// sums every one of them has exactly.
+// Convolutions on the tensor cores: their arithmetics, and small integers, whose sums are exact in
+// all of them.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -36,7 +36,7 @@ inline const Arithmetic& in_turn(int turn) {
   return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
 }
 
-// The host device, or a Hopper GPU: elsewhere there are no products of warpgroups.
+// The host device, or a Hopper GPU: others have no wgmma.
 inline bool has_warpgroups() {
   const DeviceDescription& description = device()->description();
   return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
@@ -121,9 +121,9 @@ inline std::vector<double> fused_forward(const SquareForward& of, const std::vec
   return sums;
 }
 
-// f32 in three products errs no more, against f64, than those sums do, however small or large its
-// numbers: subnormal operands, products, sums; and such as are added up anew. In one it does
-// (in_one: if the engine can).
+// The error of 3xTF32 against f64 is no larger than that of those sums, however small or large the
+// numbers: subnormal operands, products, sums, and sums that are computed again. That of one TF32
+// product is larger (in_one: if the engine can).
 inline void check_error_of_three_products(const char* engine, const SquareForward& of,
                                           kilnTensorFormat_t layout = KILN_TENSOR_NCHW,
                                           bool in_one = true) {
@@ -154,7 +154,7 @@ inline void check_error_of_three_products(const char* engine, const SquareForwar
     };
     const double ours = error(item.run_plan(engine).values);
     const double fused = error(fused_forward(of, item["x"].values, item["w"].values));
-    // What is added up anew is in another order than those sums.
+    // Sums that are computed again are in another order than those.
     BOOST_TEST(ours <= fused * (scales.x + scales.w > 64 ? 1.5 : 1.01),
                engine << " " << line << ", x 2^" << scales.x << ", w 2^" << scales.w << ": " << ours
                       << ", fused " << fused);

@@ -1,4 +1,4 @@
-// What the suites of the engines of warpgroup products share.
+// Shared by the suites of the wgmma engines.
 #pragma once
 
 #include <cmath>
@@ -10,11 +10,11 @@
 
 namespace test {
 
-// All but the first, which is f32 in three products.
+// All but the first, which is 3xTF32.
 inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-// One tile in so many parts, against `want`.
+// One tile with that split count, against `want`.
 inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile, int parts,
                        const OperationCase& item, const HostTensor& want) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
@@ -46,8 +46,8 @@ inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<con
   return checked;
 }
 
-// A residual that lies otherwise, a number of filters that is no multiple of anything, old contents
-// that are added to. elements: operands are aligned to no more than those.
+// A residual of other strides, an odd number of filters, beta times the output's old content.
+// elements: operands are aligned only to their elements.
 inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout, bool elements,
                             std::span<const Arithmetic> all) {
   for (const Arithmetic& arithmetic : all)
@@ -67,8 +67,8 @@ inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t la
     }
 }
 
-// What is not a number goes where it is read: not over the end of a row, or of an image, whose
-// padding the next one shares.
+// A NaN reaches exactly the outputs that read it: not those beyond the end of a row or of an image,
+// whose padding the next one shares.
 inline void check_nan_and_infinity(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout,
                                    std::initializer_list<const char*> lines,
                                    std::span<const Arithmetic> all) {

@@ -1,5 +1,5 @@
-// Tensors of more than 2^31 elements. The address space is taken, but only a few pages are touched:
-// the strides do the spreading.
+// Tensors that span more than 2^31 elements. The address space is reserved, but only a few pages
+// are touched, because the strides are large.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

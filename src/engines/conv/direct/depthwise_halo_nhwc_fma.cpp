@@ -27,13 +27,13 @@ constexpr std::int64_t address_registers = 26;
 
 std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
 
-// Places of the source along height (1) or width (2) that so many pixels meet.
+// Source places along height (1) or width (2) that so many pixels read.
 std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
   return (pixels - 1) * gather.stride[i] +
          (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
 }
 
-// A tile on a problem.
+// A tile laid on a problem.
 struct Layout {
   DepthwiseHaloTile tile{};
   std::int64_t lanes = 0, columns = 0, strips = 0;  // threads of a block
@@ -54,14 +54,14 @@ std::int64_t registers_of(const Gather& gather, const DepthwiseHaloTile& tile, b
          address_registers;
 }
 
-// What memory and the L2 cache move for lines of so many bytes, against those: by times of an H200.
+// Bytes that memory and L2 move for each byte of lines so long; from times of an H200.
 double moved_share(std::int64_t line_bytes) {
   constexpr double whole = 1, sectors = 1.05, parts = 1.8;
   return line_bytes % 64 == 0 ? whole : line_bytes % 32 == 0 ? sectors : parts;
 }
 
-// Vectors of 16 bytes of channels of a block, out of so many: as many as lie in whole sectors of
-// memory, or leave few of the last block's idle.
+// How many 16-byte vectors of channels a block takes: whole memory sectors where possible, with few
+// idle vectors in the last block.
 std::int64_t vectors_of(std::int64_t all, std::int64_t most) {
   std::int64_t best = 1;
   double least = 0;
@@ -80,7 +80,7 @@ std::optional<Layout> lay(const DepthwiseHaloTile& tile, const ConvolutionProble
   const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   Layout out;
   out.tile = tile;
-  // Lines of a halo are whole 16 bytes.
+  // A line of a halo is a multiple of 16 bytes.
   const std::int64_t vector = channel_vector(problem.type());
   out.lanes = vectors_of(problem.groups / vector, tile.lanes * pair / vector) * vector / pair;
   out.channel_tiles = ceil_div(problem.groups, out.lanes * pair);
@@ -115,8 +115,8 @@ std::int64_t pixel_tiles(const ConvolutionProblem& problem, const Layout& layout
   return problem.batch * layout.tiles_p * layout.tiles_q;
 }
 
-// Blocks of one tile of channels: as many as the chip holds at once, or so few that each has as
-// many tiles as the longest one.
+// Blocks for one tile of channels: as many as fit on the chip at once, or fewer if the
+// longest-running block would take no longer.
 std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                        const DeviceDescription& device) {
   const std::int64_t tiles = pixel_tiles(problem, layout);

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// Vectors of channels that threads side by side take: so many that none is idle and accesses are of
-// long runs, where the number of vectors allows it.
+// How many vectors of channels neighbouring threads take: a number that leaves none idle and makes
+// accesses contiguous, where the number of vectors allows it.
 inline std::int64_t depthwise_lanes(std::int64_t vectors, std::int64_t most = 32) {
   most = std::min(most, vectors);
   for (std::int64_t lanes = most; 3 * lanes >= most; --lanes)
@@ -15,8 +15,8 @@ inline std::int64_t depthwise_lanes(std::int64_t vectors, std::int64_t most = 32
   return most;
 }
 
-// A block, and how many of them a multiprocessor should hold, for threads that need so many
-// registers beside those of addresses.
+// A block's size, and how many blocks a multiprocessor should hold, for threads that need so many
+// registers besides those of addresses.
 struct DepthwiseBlock {
   std::int64_t threads, min_blocks;
 };

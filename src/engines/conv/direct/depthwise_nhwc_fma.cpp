@@ -14,12 +14,12 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
-constexpr std::int64_t most_row_bytes = 256;    // of a row of the source, that a thread holds
-constexpr std::int64_t most_pixel_bytes = 512;  // of those that one pixel meets
+constexpr std::int64_t most_row_bytes = 256;    // of registers, for a row of the source
+constexpr std::int64_t most_pixel_bytes = 512;  // of registers, for what one pixel reads
 
 struct Tile {
   std::int64_t p, q;         // pixels of a thread
-  std::int64_t lanes, runs;  // vectors of channels by tiles of pixels, of a block
+  std::int64_t lanes, runs;  // a block's vectors of channels, and tiles of pixels
   std::int64_t min_blocks;
 
   std::int64_t threads() const { return lanes * runs; }
@@ -34,7 +34,7 @@ std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, 
          static_cast<std::int64_t>(size_of(problem.type()));
 }
 
-// Of a vector of channels, in shared memory.
+// Bytes of shared memory for a vector of channels.
 std::int64_t filter_bytes(const ConvolutionProblem& problem, const Gather& gather) {
   return gather.most_taps() * gather.channels * channel_vector(problem.type()) *
          static_cast<std::int64_t>(size_of(compute_type(problem.type())));
@@ -48,7 +48,8 @@ std::int64_t lanes_of(const ConvolutionProblem& problem, const Gather& gather) {
 }
 
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
-  // With several channels a group, weights are read for each, and serve more pixels.
+  // With several channels a group, weights are read for each of them, so a thread takes more pixels
+  // for a weight.
   const bool single = gather.channels == 1;
   Tile tile{single ? 2 : 1, single ? 4 : 8, lanes_of(problem, gather), 0, 0};
   const Spatial largest = gather.largest_pixels();
@@ -128,7 +129,7 @@ std::variant<Proposal, Refusal> DepthwiseNhwcFmaEngine::propose(const Problem& a
   add("CHANNEL_TILES", ceil_div(problem.groups * gather.rows, tile.lanes * vector));
   add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
   add("MIN_BLOCKS", tile.min_blocks);
-  // Short filters are written out; of longer ones a row is.
+  // Loops over short filters are unrolled; over longer ones only those along a row.
   add("UNROLLED_ROWS", std::int64_t{gather.most_taps() * gather.channels <= 9 ? 8 : 1});
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
@@ -145,11 +146,12 @@ std::variant<Proposal, Refusal> DepthwiseNhwcFmaEngine::propose(const Problem& a
 }
 
 double DepthwiseNhwcFmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
-  // What a multiprocessor multiplies and adds a second, where elements of 16 bits are converted, by
-  // an H200's times of 3x3 to 7x7, and where not; and how much of memory's rate is reached.
+  // Multiply-adds a second of a multiprocessor, for 16-bit elements (converted; from an H200's
+  // times of 3x3 to 7x7) and others; and the share of memory's rate that is reached.
   const double products = size_of(std::get<ConvolutionProblem>(any).type()) == 2 ? 41e9 : 128e9;
   constexpr double memory_share = 0.5;
-  // Counted, not measured: of several channels a group every weight is read for a few pixels alone.
+  // Counted, not measured: with several channels a group, a weight that is read serves only a few
+  // pixels.
   constexpr double group_share = 0.6;
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Work work = work_of(problem, false);

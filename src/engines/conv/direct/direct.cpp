@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t threads = 256;
 
-// Outputs of one image, every phase as large as the largest; kernels count them, plus a block's
-// worth of the next image's.
+// Outputs of one image, counting every phase as large as the largest. Kernels count them, and a
+// block's worth of the next image's.
 std::int64_t image_outputs(const Gather& gather) {
   const Spatial most = gather.largest_pixels();
   return gather.rows * gather.groups * most[0] * most[1] * most[2];

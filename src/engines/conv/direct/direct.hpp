@@ -1,5 +1,5 @@
-// One output a thread: the last engine of forward propagation and data gradient, which takes
-// every legal one.
+// One output a thread: the last engine for forward propagation and data gradient, which takes every
+// legal problem.
 #pragma once
 
 #include "engines/engine.hpp"

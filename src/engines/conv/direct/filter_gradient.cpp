@@ -19,7 +19,7 @@ std::int64_t compute_bytes(const ConvolutionProblem& problem) {
   return static_cast<std::int64_t>(size_of(compute_type(problem.type())));
 }
 
-// Of the sums of all tiles, by one group of blocks.
+// Bytes of the sums of all tiles that one group of blocks leaves.
 std::int64_t partial_bytes(const ConvolutionProblem& problem, const FilterGradientTiles& tiles) {
   const Gather gather = make_gather(problem);
   return tiles.tiles(problem, gather) * tiles.elements(gather) * compute_bytes(problem);

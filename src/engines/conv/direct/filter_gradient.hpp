@@ -1,5 +1,5 @@
-// Filter gradients with few channels a group: tiles of dw whose sums over all pixels several blocks
-// share, as clusters and, where workspace is granted, in a second step.
+// Filter gradients with few channels a group: several blocks share the sums of a tile of dw, as
+// clusters and, where workspace is granted, in a second step.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace kiln {
 
 struct FilterGradientTiles {
-  std::int64_t block_rows = 0;      // channels of dy
-  std::int64_t block_channels = 0;  // of x, of each group; 0: all
+  std::int64_t block_rows = 0;      // channels of dy in a tile
+  std::int64_t block_channels = 0;  // channels of x of each group; 0: all
   std::int64_t filter_rows = 0;
   std::int64_t units = 0;    // tiles of pixels of dy, of all images
-  std::int64_t at_once = 1;  // units that a block takes at a time
+  std::int64_t at_once = 1;  // units that a block's threads take at a time
   std::int64_t threads = 0;
-  std::int64_t resident = 4;  // blocks of a multiprocessor, at once or one after the other
+  std::int64_t resident = 4;  // blocks for each multiprocessor, at once or one after the other
 
   std::int64_t tiles(const ConvolutionProblem& problem, const Gather& gather) const;
   std::int64_t elements(const Gather& gather) const;  // of a tile
@@ -30,34 +30,34 @@ struct FilterGradientTiles {
   }
 };
 
-// What a second step takes, which adds up what blocks leave in the workspace.
+// Seconds of the second step, which adds up what blocks left in the workspace.
 constexpr double second_kernel_seconds = 6e-6;
 
-// As many groups of blocks as keep every multiprocessor busy, each with some units for every
-// thread.
+// The number of groups of blocks that keeps every multiprocessor busy and leaves each thread some
+// units.
 int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
                            const DeviceDescription& device);
 
-// Kernel 0 is that of one step, by a block or a cluster a tile; kernel 1 that of two. `seconds`: of
-// the first step by so many blocks, where a second one follows or none.
+// Candidate kernel 0 takes one step, with a block or a cluster for each tile; kernel 1 takes two.
+// `seconds`: of the first step by so many blocks, with or without a second step.
 std::vector<Candidate> filter_gradient_candidates(
     const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
     const DeviceDescription& device,
     const std::function<double(std::int64_t blocks, bool two_steps)>& seconds);
 
-// A kernel with the constants of a tile (kernel_sources/conv/direct/depthwise_wgrad_tile.cuh), and
-// those that tell what of x and dy lies where.
+// A kernel with the constants of a tile (kernel_sources/conv/direct/depthwise_wgrad_tile.cuh) and
+// of the layout of x and dy.
 KernelSpec filter_gradient_spec(const char* engine, const char* file, const char* entry,
                                 const ConvolutionProblem& problem,
                                 const FilterGradientTiles& tiles);
 void add_filter_gradient_geometry(KernelSpec& spec, const Gather& gather);
 
-// `spec`: of the kernel that adds up products, without PARTIAL.
+// `spec`: the kernel of the first step, without PARTIAL.
 Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
                                   const FilterGradientTiles& tiles, KernelSpec spec, int cluster,
                                   int groups);
 
-// An engine of such gradients: each problem has one tile, in one step and in two.
+// An engine for such gradients. Each problem has one tile, as a candidate of one step and of two.
 class FilterGradientEngine : public Engine {
  public:
   bool is_for(const Problem& problem) const final;
@@ -66,7 +66,8 @@ class FilterGradientEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const final;
 
-  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
+  // `cluster` blocks add up their sums through shared memory; `groups` such clusters leave theirs
+  // in the workspace.
   virtual Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device,
                            int cluster, int groups) const = 0;
 
@@ -75,7 +76,7 @@ class FilterGradientEngine : public Engine {
     FilterGradientTiles tiles;
     std::function<double(std::int64_t blocks, bool two_steps)> seconds;
   };
-  // What it refers to outlives the answer.
+  // The references must outlive the answer.
   virtual std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
                                             const DeviceDescription& device) const = 0;
 };

@@ -13,14 +13,14 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_sums = 80;        // of a thread, in registers of 32 bits
-constexpr std::int64_t most_row_sums = 128;   // of a row of the filter, where there is one alone
-constexpr std::int64_t most_row_bytes = 192;  // of a row of x, that a thread holds
+constexpr std::int64_t most_sums = 80;        // of a thread, in 32-bit registers
+constexpr std::int64_t most_row_sums = 128;   // the same, where a thread has one row of the filter
+constexpr std::int64_t most_row_bytes = 192;  // of registers, for a row of x
 
 struct Tile {
   std::int64_t q;            // pixels of dy of a unit
   std::int64_t filter_rows;  // of a thread
-  std::int64_t lanes, runs;  // vectors of channels by threads that take units in turn
+  std::int64_t lanes, runs;  // a block's vectors of channels, and threads that take units in turn
   std::int64_t min_blocks;
 
   std::int64_t threads() const { return lanes * runs; }
@@ -40,7 +40,7 @@ std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, 
          static_cast<std::int64_t>(size_of(problem.type()));
 }
 
-// Registers of the sums of a row of the filter.
+// Registers for the sums of a row of the filter.
 std::int64_t row_sums(const ConvolutionProblem& problem, const Gather& gather) {
   return channel_vector(problem.type()) * gather.channels * gather.phases.front().taps[2] *
          compute_bytes(problem.type()) / 4;
@@ -90,9 +90,9 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
 
 double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t blocks,
                const DeviceDescription& device) {
-  // What a multiprocessor multiplies and adds a second with two blocks, in 16 bits by an H200's
-  // times of 3x3 to 7x7, in others counted; and how much of memory's rate is reached; the rate of
-  // the L2 cache, from which the tiles of a filter's rows read all again, against memory's.
+  // Multiply-adds a second of a multiprocessor with two blocks (16 bits: from an H200's times of
+  // 3x3 to 7x7; others: counted); the share of memory's rate that is reached; and L2's rate over
+  // memory's, because tiles of other filter rows read everything again from L2.
   const bool halves = size_of(problem.type()) == 2;
   const double products = halves ? 39e9 : 128 * 0.8e9, memory_share = halves ? 0.35 : 0.55;
   constexpr double cache = 2;

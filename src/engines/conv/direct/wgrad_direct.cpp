@@ -71,8 +71,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradDirectEngine::candidates(
   work.threads = static_cast<double>(blocks) * threads;
   work.products = std::ceil(pixels / threads);
   work.bytes = work_of(problem, false).bytes;
-  // Of channels-last tensors the lanes of a warp read elements that lie sectors apart: eight layers
-  // of an H100 and an H200, in f16 and f32, took 8 to 17 times as long as counted.
+  // In NHWC the lanes of a warp read elements that are sectors apart: eight layers on an H100 and
+  // an H200, in f16 and f32, took 8 to 17 times as long as counted.
   constexpr double sectors_apart = 11;
   const bool channels_last = problem.x_strides[1] == 1 && problem.x_strides[4] > 1;
   return std::vector<Candidate>{

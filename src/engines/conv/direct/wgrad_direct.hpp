@@ -1,5 +1,5 @@
-// One element of dw a thread block: the last engine of the filter gradient, which takes every legal
-// one.
+// A thread block for each element of dw: the last engine for filter gradients, which takes every
+// legal problem.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -7,11 +7,11 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_taps = 16;  // in a stage
+constexpr std::int64_t most_taps = 16;  // taps in a stage
 
-// Steps of 32 or 64 bytes of channels, for a stage holds the taps of a whole group. Elements of the
-// filter are gathered once for a tile's pixels, those of the source once for all taps: tiles are
-// wide.
+// Steps of 32 or 64 bytes of channels, because a stage holds a whole group of taps. Tiles are wide,
+// because filter elements are gathered once for all pixels of a tile, and source elements once for
+// all taps.
 constexpr HaloMmaShape whole_shapes[] = {
     {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 2},
     {.m = 64, .n = 512, .thread_m = 8, .thread_n = 16, .chunk_steps = 1},
@@ -41,8 +41,8 @@ constexpr HaloMmaShape split_shapes[] = {
     {.m = 32, .n = 128, .thread_m = 4, .thread_n = 4, .chunk_steps = 1},
 };
 
-// An element takes twice the room, and a sum two registers: several blocks of four warps share a
-// multiprocessor, or one of eight has its room.
+// f64: elements take twice the space and sums two registers, so either several blocks of four warps
+// share a multiprocessor, or one of eight has it alone.
 constexpr HaloMmaShape double_shapes[] = {
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
     {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8, .chunk_steps = 1},
@@ -59,7 +59,7 @@ std::span<const HaloMmaShape> shapes_of(const ConvolutionProblem& problem) {
   return is_split(problem) ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes;
 }
 
-// A warpgroup has all rows of 64 or 128 pixels.
+// A warpgroup computes all rows for 64 or 128 pixels.
 constexpr HaloMmaShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 128, .n = 256, .thread_n = 4, .chunk_steps = 1}),
     warpgroup_shape({.m = 128, .n = 128, .thread_n = 2, .chunk_steps = 1}),

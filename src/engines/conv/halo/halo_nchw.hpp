@@ -1,5 +1,5 @@
-// Forward propagation and data gradient of tensors whose channels lie apart (NCHW), on the tensor
-// cores, with the source's halo in shared memory.
+// Forward propagation and data gradient in NCHW by mma.sync, with the source's halo in shared
+// memory.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ class HaloNchwMmaEngine final : public HaloMmaEngine {
   std::size_t alignment(const ConvolutionProblem& problem) const override;
 };
 
-// f32 by Hopper's warpgroup products, which read the filter where it lies in shared memory, and the
-// pixels from registers.
+// f32 by wgmma with swapped operands: the filter (operand B) in shared memory, pixels (operand A)
+// in registers.
 class HaloNchwWgmmaSwapEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nchw_wgmma_swap"; }

@@ -6,10 +6,10 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_taps = 16;  // in a stage
+constexpr std::int64_t most_taps = 16;  // taps in a stage
 
-// Elements of the filter are gathered once for a tile's pixels, so tiles are wide, and warpgroups
-// share 64 rows; the more of them, the more threads gather.
+// Tiles are wide, because filter elements are gathered once for all pixels of a tile. Several
+// warpgroups share 64 rows; the more there are, the more threads gather.
 constexpr HaloWgmmaShape whole_shapes[] = {
     {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .groups_n = 3},
     {.m = 64, .n = 576, .chunk_steps = 1, .stages = 2, .groups_n = 3},
@@ -27,7 +27,7 @@ constexpr HaloWgmmaShape whole_shapes[] = {
     {.m = 64, .n = 512, .chunk_steps = 2, .stages = 2, .strips = 2, .groups_n = 2},
     {.m = 64, .n = 576, .chunk_steps = 2, .stages = 2, .strips = 3, .groups_n = 3},
 };
-// Sums are held twice, in registers: fewer columns a warpgroup.
+// 3xTF32 keeps accumulators and totals in registers, so a warpgroup has fewer columns.
 constexpr HaloWgmmaShape split_shapes[] = {
     {.m = 64, .n = 384, .chunk_steps = 1, .stages = 2, .groups_n = 2, .split = true},
     {.m = 64, .n = 320, .chunk_steps = 2, .stages = 2, .groups_n = 2, .split = true},

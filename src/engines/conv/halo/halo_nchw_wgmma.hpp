@@ -1,5 +1,4 @@
-// Forward propagation and data gradient of tensors whose channels lie apart (NCHW) on Hopper's
-// warpgroup products, with the source's halo in shared memory.
+// Forward propagation and data gradient in NCHW by wgmma, with the source's halo in shared memory.
 #pragma once
 
 #include <cstddef>

@@ -7,15 +7,15 @@
 namespace kiln {
 namespace {
 
-// Two of a multiprocessor at once.
+// Tiles of which two blocks share a multiprocessor.
 constexpr HaloMmaShape two_blocks(HaloMmaShape shape) {
   shape.min_blocks = 2;
   return shape;
 }
 
-// Accumulators are 32 bits whatever the operands: sums of one product a lane's registers bear twice
-// as many of as of three, which are promoted. The wider a step, the more products for each of its
-// barriers and copies; the narrower, the more of the image has room.
+// Accumulators are 32 bits whatever the operands. 3xTF32 also keeps totals in registers, so its
+// tiles are half as large. A wider step has more products for each barrier and copy; a narrower one
+// leaves room for more of the image.
 constexpr HaloMmaShape whole_shapes[] = {
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 4, .stages = 3},
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16, .chunk_steps = 2, .stages = 4},
@@ -46,7 +46,7 @@ constexpr HaloMmaShape split_shapes[] = {
     two_blocks({.m = 64, .n = 64, .thread_m = 4, .thread_n = 8, .chunk_steps = 2, .stages = 4}),
 };
 
-// A warpgroup has all rows of 64 or 128 pixels.
+// A warpgroup computes all rows for 64 or 128 pixels.
 constexpr HaloMmaShape warpgroup_shapes[] = {
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 4, .stages = 4}),
     split_warpgroup_shape({.m = 64, .n = 256, .thread_n = 4, .chunk_steps = 2, .stages = 5}),

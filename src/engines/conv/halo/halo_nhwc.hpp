@@ -1,5 +1,5 @@
-// Forward propagation and data gradient of channels-last tensors on the tensor cores, with the
-// source's halo in shared memory.
+// Forward propagation and data gradient in NHWC by mma.sync, with the source's halo in shared
+// memory.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ class HaloNhwcMmaEngine final : public HaloMmaEngine {
   std::size_t alignment(const ConvolutionProblem& problem) const override;
 };
 
-// f32 in three products by Hopper's warpgroup products, which read the filter where it lies in
-// shared memory, and the pixels from registers.
+// 3xTF32 by wgmma with swapped operands: the filter (operand B) in shared memory, pixels (operand
+// A) in registers.
 class HaloNhwcWgmmaSwapEngine final : public HaloMmaEngine {
  public:
   const char* name() const override { return "halo_nhwc_wgmma_swap"; }

@@ -7,10 +7,9 @@
 namespace kiln {
 namespace {
 
-// The more places, the more products for each element of the filter; a number of them between suits
-// the multiprocessors, or images, better. The wider a step, the more products for each of its
-// barriers and copies; the narrower, the longer the lines whose halo has room, and the fewer
-// channels that are none.
+// More places give more products for each filter element; sizes in between fill the
+// multiprocessors, or images, more evenly. A wider step has more products for each barrier and
+// copy; a narrower one leaves room for the halos of longer lines and wastes fewer channels.
 constexpr HaloWgmmaShape line_shapes[] = {
     {.m = 128, .n = 256, .chunk_steps = 4, .stages = 4},
     {.m = 128, .n = 224, .chunk_steps = 4, .stages = 4},

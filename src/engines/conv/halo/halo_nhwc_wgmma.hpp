@@ -1,5 +1,4 @@
-// Forward propagation and data gradient of channels-last tensors on Hopper's warpgroup products,
-// with the source's halo in shared memory.
+// Forward propagation and data gradient in NHWC by wgmma, with the source's halo in shared memory.
 #pragma once
 
 #include <cstddef>

@@ -23,13 +23,14 @@ FragmentShape fragment_shape(const HaloMmaShape& shape) {
           .columns_left = shape.columns_left};
 }
 
-// A tap's copies of the filter. Few taps at a time of a channel leave most of what comes with them
-// from memory unread, where the next channel's lie elsewhere: each then counts for two.
+// The cost of copying one tap of the filter, in copies. Where few taps of a channel are read at a
+// time and the next channel lies elsewhere, most of each memory sector is wasted: such a copy
+// counts twice.
 double filter_copies(const HaloMmaTile& tile, const Gather& gather) {
   constexpr int few_bytes = 16;
   const bool apart = gather.w_channel > gather.phases.front().tap_count();
   const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
-  if (tile.shape.columns_left && tile.filter_rows_inner) return 0;  // of words
+  if (tile.shape.columns_left && tile.filter_rows_inner) return 0;  // copies of words
   return static_cast<double>(tile.shape.m) * (few && apart ? 2 : 1);
 }
 
@@ -47,7 +48,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
   work.fragments = chunks * taps * shape.chunk_steps;
   if (tile.halo_stages == 1) work.waits = chunks - 1;
-  // Planar tiles have a barrier only every so many taps.
+  // NCHW tiles have a barrier only once for each group of taps.
   work.step_fragments = shape.chunk_steps * (tile.one_by_one() ? 2 : 1);
   work.one_by_one = tile.one_by_one();
   if (tile.one_by_one()) {
@@ -55,7 +56,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
     work.stage_copies = 32.0 * shape.chunk_steps / tile.element * shape.m * tile.tap_group;
   }
   work.copy_bytes = work.one_by_one ? tile.element : 16;
-  const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // of a pixel or row
+  const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // bytes of a pixel or row
   work.copies = chunks * copies *
                 (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
   if (shape.columns_left && !tile.one_by_one()) {

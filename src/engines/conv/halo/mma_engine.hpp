@@ -1,4 +1,4 @@
-// What the engines that multiply halo tiles by way of registers share.
+// What the halo engines share whose operands pass through registers.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace kiln {
 
 class HaloMmaEngine : public TileEngine<HaloMmaTile> {
  private:
-  // Why its tiles are not for how the operands lie, if they are not.
+  // The refusal if the operands' layout does not suit the engine's tiles.
   virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
                                                 const Gather& gather) const = 0;
-  // Why a device has no products of its kind, if it has none.
+  // The refusal if the device lacks the engine's instruction.
   virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
     return std::nullopt;
   }
-  // Bytes, of every operand.
+  // Alignment of every operand, in bytes.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 
   std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,

@@ -13,14 +13,14 @@
 namespace kiln {
 namespace {
 
-// What the tiles' pixels meet of the source: the rows, of the tile that meets most, and the taps,
-// of a tile on average. Tiles begin at every multiple of n in the strips of the images, one behind
+// What the tiles' pixels read of the source: the most source rows of any tile, and the mean number
+// of live taps of a tile. Tiles begin at every multiple of n in the strips of the images, one after
 // the other.
 void meet_source(HaloMmaTile& tile, const Gather& gather) {
   const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
   const std::int64_t n = tile.shape.n;
   const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
-  // Beyond so many beginnings, all of them are taken to occur.
+  // With more starting rows than this, all are assumed to occur.
   constexpr std::int64_t most_beginnings = 4096;
   const std::int64_t every = std::gcd(n, pixels), beginnings = pixels / every;
   std::int64_t most = 0, looked_at = 0, live_rows = 0, live_columns = 0;
@@ -37,7 +37,7 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
   };
   if (beginnings <= most_beginnings) {
     for (std::int64_t i = 0; i < beginnings; ++i) look(i * every);
-  } else {  // at each row's last column, so that most rows follow
+  } else {  // at each row's last column, so that the tile covers the most rows
     const std::int64_t step = ceil_div(rows, most_beginnings);
     for (std::int64_t row = 0; row < rows; row += step) look(row * tile.strip + tile.strip - 1);
     most += step * gather.stride[1];
@@ -57,7 +57,8 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
 std::int64_t HaloMmaTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
 
 std::int64_t HaloMmaTile::halo_bytes() const {
-  // Of words that come one by one, planes of a word of channels, the next one 8 banks further.
+  // Where words are copied one by one (NCHW): planes of one word of channels, each 8 banks after
+  // the one before.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
   return shape.columns_left && one_by_one() ? 32 * shape.chunk_steps * plane
                                             : halo_pixels() * pitch();
@@ -74,7 +75,8 @@ std::int64_t HaloMmaTile::filter_bytes() const {
 }
 
 std::uint32_t HaloMmaTile::shared_memory(bool rows_inner) const {
-  // By warpgroups, the rests of the stage at hand lie apart, of a single tap of three stages.
+  // With wgmma, lo parts of the current stage have memory of their own; with single taps, those of
+  // three stages.
   const int rests = !shape.columns_left || !shape.split ? 0 : one_by_one() ? 1 : 3;
   const int filters = shape.stages + rests;
   const std::int64_t operands =
@@ -106,12 +108,12 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
   tile.filter_rows_inner = !tile.one_by_one() && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
-  // What is loaded ahead reaches into so many further chunks.
+  // How many chunks beyond the current one the loads ahead reach into.
   const int ahead = (shape.stages - 1) * tap_group;
   const int ring = 1 + static_cast<int>(ceil_div(ahead, taps));
 
-  // Clocks of a chunk: 16 x 8 products at the rate of mma.sync, a thread's copies of the halo, and
-  // the wait for them where there is no ring of halos.
+  // Clocks of a chunk: m16n8 products at the rate of mma.sync, a thread's copies of the halo, and
+  // the wait for them where there is only one halo.
   constexpr double copy_clocks = 8, wait_clocks = 3000;
   constexpr std::int64_t narrowest = 8;
   std::optional<HaloMmaTile> best;

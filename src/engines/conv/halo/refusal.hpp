@@ -1,5 +1,5 @@
-// Why the engines that keep a source's halo in shared memory are not for a problem: nothing where
-// they are.
+// The refusals of the engines that keep the source's halo in shared memory; none where they take
+// the problem.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace kiln {
 
-// Whatever its layout.
+// What does not depend on the layout.
 std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const DeviceDescription& device);
 
-// Of those that copy channels that lie side by side.
+// NHWC: engines that copy 16 bytes of channels at a time.
 std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
                                              const Gather& gather);
 
-// How many taps a stage of the filter may hold where channels lie apart, the most first: rows of
-// them, which of one channel lie side by side. None if the filter lies otherwise.
+// NCHW: how many taps a stage of the filter may hold, largest first: whole rows of taps that are
+// contiguous in one channel. None if the filter has another layout.
 std::vector<int> tap_groups(const Gather& gather, std::int64_t most);
 
-// Of those that gather elements whose channels lie apart, at most so many taps in a stage.
+// NCHW: engines that gather single elements, with at most most_taps taps in a stage.
 std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                       std::int64_t most_taps);
 
-// Whether offsets fit into 32 bits, from a tile's first image on, of which it meets at most so
-// many, and within the filter; those included that are worked out beyond the last channel or row
-// and not read from. Tiles of so many rows, channels in chunks of so many.
+// Whether offsets fit into 32 bits, counted from a tile's first image (a tile touches at most
+// `images`) and within the filter. Includes offsets beyond the last channel or row, which are
+// computed but not read.
 bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,
                     std::int64_t chunk_channels, std::int64_t images);
 

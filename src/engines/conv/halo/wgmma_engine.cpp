@@ -102,7 +102,7 @@ KernelSpec HaloWgmmaEngine::make_spec(const HaloWgmmaTile& tile, const Convoluti
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
 
-  // A warp's 16 rows of all its warpgroup's columns.
+  // A warp has 16 rows of all columns of its warpgroup.
   const int run_m = tile.filter_rows_inner && tile.element == 4 ? 2 : 1;
   const FragmentShape fragments{.m = shape.m,
                                 .n = shape.n,

@@ -1,4 +1,4 @@
-// What the engines of warpgroup products share.
+// What the halo engines share whose operands wgmma reads from shared memory.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace kiln {
 
 class HaloWgmmaEngine : public TileEngine<HaloWgmmaTile> {
  private:
-  // Why its tiles are not for how the operands lie, if they are not.
+  // The refusal if the operands' layout does not suit the engine's tiles.
   virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
                                                 const Gather& gather) const = 0;
-  // Bytes, of every operand.
+  // Alignment of every operand, in bytes.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 
   std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,

@@ -16,11 +16,11 @@ std::int64_t extent(const Gather& gather, int i) {
   return (gather.phases.front().taps[i] - 1) * std::abs(gather.step[i]);
 }
 
-// Of a tile of these pixels, as the kernel counts them.
+// The taps that are live for a tile of these pixels, counted as the kernel counts them.
 std::int64_t live_taps_of(const HaloWgmmaTile& tile, const Gather& gather, std::int64_t first_p,
                           std::int64_t end_p, std::int64_t first_q, std::int64_t end_q) {
   const Spatial& pixels = gather.phases.front().pixels;
-  // Taps that come together are whole rows of them.
+  // A group of taps is whole rows of the filter.
   if (tile.tap_group > gather.phases.front().taps[2]) return gather.phases.front().tap_count();
   const std::int64_t live =
       gather.live_taps(1, first_p, std::min(end_p, pixels[1]) - 1) *
@@ -29,7 +29,7 @@ std::int64_t live_taps_of(const HaloWgmmaTile& tile, const Gather& gather, std::
   return live < tile.least_taps ? gather.phases.front().tap_count() : live;
 }
 
-// Of a tile on average.
+// The mean over tiles.
 double mean_live_taps(const HaloWgmmaTile& tile, const Gather& gather) {
   const std::int64_t n = tile.shape.n, whole_width = gather.phases.front().pixels[2];
   std::int64_t sum = 0, tiles = 0;
@@ -56,8 +56,8 @@ double mean_live_taps(const HaloWgmmaTile& tile, const Gather& gather) {
   return static_cast<double>(sum) / static_cast<double>(tiles);
 }
 
-// Of planes of 16 bytes, one of each in a line: such that eight lanes, which write some planes of
-// one line or of neighbours, write to different banks.
+// The pitch of planes of 16 bytes, such that eight lanes that write planes of the same line or of
+// neighbouring ones hit different banks.
 std::int64_t apart_for_banks(std::int64_t planes, std::int64_t lines) {
   if (planes >= 8) return lines | 1;
   const std::int64_t neighbours = 8 / planes;
@@ -107,9 +107,9 @@ std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Ga
     tile.halo_columns = tile_columns + extent_w;
     tile.halo_pixels = (tile_rows + extent_h) * tile.halo_columns;
   } else {
-    // As many places a row, or rows an image, as pixels; as they meet of the source, from the first
-    // of them on; and so many that beyond, where the next one begins, they meet only the padding
-    // before it.
+    // Places in a row (or rows in an image): at least the pixels, at least the source elements that
+    // they read, and so many that reads past the end meet only the padding before the next row (or
+    // image).
     const auto length = [&](int i) {
       const std::int64_t first =
           phase.origin[i] + (gather.step[i] < 0 ? (phase.taps[i] - 1) * gather.step[i] : 0);
@@ -121,13 +121,13 @@ std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Ga
     tile.halo_columns = tile.columns;
     tile.halo_pixels = shape.n + extent_h * tile.columns + extent_w;
   }
-  // A thread takes at least one word of the filter, of a row.
+  // Each thread copies at least one word of the filter.
   if (tile.one_by_one() && tap_group * tile.chunk_bytes() / 4 > shape.threads())
     return std::nullopt;
   constexpr std::int64_t most_pixels = 1 << 14;
   if (tile.halo_pixels > most_pixels) return std::nullopt;
-  // What is loaded ahead reaches into so many further chunks; and the products of the last step but
-  // one may still read the halo that is written over.
+  // How many chunks beyond the current one the loads ahead reach into; the products of the step
+  // before last may still be reading the halo that would be overwritten.
   const std::int64_t ahead =
       tile.one_by_one() ? (shape.stages - 1) * std::int64_t{tap_group} : shape.stages;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, phase.tap_count()));

@@ -30,20 +30,20 @@ GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
   return {tile, problem.type(), row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
 }
 
-// On the FMA units f32 in square tiles is 1 or 2% faster without most of the assembler's
-// optimizations, where pixels of an image follow each other. All else is up to 30% slower, or
-// varies (tests/bench/NOTES.md, "Compile time").
+// On the FMA units, f32 in square tiles whose pixels follow each other in an image runs 1 to 2%
+// faster without most of ptxas's optimizations. Everything else runs up to 30% slower, or varies
+// (src/compile/README.md).
 bool needs_few_optimizations(const Gather& gather, const GemmTile& tile, DataType type) {
   return !tile.mma() && type == KILN_DATA_FLOAT && tile.m == tile.n && !images_inner(gather);
 }
 
-// The longest tiles of all come first, phase by phase. But where pixels of several phases share a
-// sector of memory, and there are many of them, that is to wait in the L2 cache until all of its
-// pixels are stored: then phases take turns at so many tiles; 0: they do not.
+// Phases are computed one after the other, those with the longest tiles first. But where pixels of
+// several phases share a memory sector and the output is large, a sector should still be in L2 when
+// its last pixel is stored: then phases take turns after so many tiles; 0: they do not.
 std::int64_t phase_tiles(const Gather& gather, const GemmTile& tile,
                          const DeviceDescription& device) {
   constexpr double sector = 32;  // bytes
-  // The host device is taken for a chip with a small cache, so that tests meet turns.
+  // The host device counts as a chip with a small cache, so that tests run this.
   const double in_cache = device.kind == KILN_DEVICE_HOST ? 160 << 10 : 16 << 20;
   const auto element = static_cast<double>(size_of(gather.type));
   if (gather.phases.size() == 1 || static_cast<double>(gather.out_strides[4]) * element >= sector)
@@ -87,7 +87,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   const bool z_alike = gather.z_strides == gather.out_strides;
   const Widths wide = wide_offsets(gather, tile, gather.z_strides);
   add("offset_t", TypeName{wide.source ? "long long" : "int"});
-  // Image by image, a tile's offsets are from its first image on; else from image 0 on.
+  // Where pixels are counted image by image, a tile's offsets begin at its first image; else at
+  // image 0.
   add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
@@ -136,7 +137,7 @@ Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const Ge
                         ceil_div(gather.rows, tile.m) * gather.groups};
 }
 
-// Why a tile in so many parts cannot serve, if it cannot.
+// The refusal if a tile with this split count cannot be launched.
 std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const GemmTile& tile, const DeviceDescription& device,
                                     int parts) {
@@ -188,15 +189,15 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
   work.tiles = tiles_of(problem, gather, tile).all;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto most = static_cast<double>(gather.most_taps());
-  // A tile of one place of many images walks what is inside there; of several places, what is
-  // inside for any of them; else all taps of its phase.
+  // A tile of one place of many images visits the taps inside the source at that place; one of
+  // several places, the taps inside for any of them; else all taps of its phase.
   double taps = gather.mean_taps();
   if (images_inner(gather)) {
     const std::int64_t together = columns_together(gather);
     const std::int64_t of_place = std::max<std::int64_t>(problem.batch, 1) * together;
     taps = gather.walked_taps(ceil_div(tile.n, of_place) * together);
   }
-  const double least = 1 / std::max(static_cast<double>(gather.channels), 1.0);  // rather than none
+  const double least = 1 / std::max(static_cast<double>(gather.channels), 1.0);  // not 0
   work.largest = most / std::max(taps, least);
   work.steps = static_cast<double>(gather.channels) * std::max(taps, least) / tile.k;
   work.bounds = gather.leaves_source(0) || gather.leaves_source(1) || gather.leaves_source(2);
@@ -210,7 +211,7 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
 std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
                                                             std::span<const GemmTile> tiles,
                                                             const DeviceDescription& device) {
-  constexpr int most_parts = 8;  // larger clusters are not portable, and were never worth it here
+  constexpr int most_parts = 8;  // larger clusters are not portable and never paid here
   const Gather gather = make_gather(problem);
   const double bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;

@@ -29,8 +29,7 @@ class ImplicitGemmFmaEngine final : public Engine {
                 Candidate candidate) const override;
 };
 
-// The proposal of one tile, its reduction in so many parts, whether the engine would choose it or
-// not.
+// The proposal for one tile and split count, whether or not the choice would take it.
 std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              const GemmTile& tile, const DeviceDescription& device,
                                              int parts);

@@ -9,10 +9,10 @@
 namespace kiln::implicit_gemm {
 namespace {
 
-// The share of products with padding beyond which tiles hold one place of many images.
+// The share of products with padding above which tiles hold one place of many images.
 constexpr double least_waste = 0.1;
 
-// Taps along a row that are walked for all its pixels, so many of them at a time.
+// Taps along a row that tiles of so many neighbouring pixels visit in all.
 std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
   std::int64_t taps = 0;
   for (std::int64_t q = 0; q < gather.phases.front().pixels[2]; q += together)
@@ -20,8 +20,8 @@ std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
   return taps;
 }
 
-// Runs of `vector` pixels lie side by side in the output, each aligned to its own size (given an
-// aligned output).
+// Whether runs of `vector` pixels are contiguous in the output and aligned to their size (if the
+// output is aligned).
 bool output_runs_along_pixels(const Gather& gather, int vector) {
   const Dims& s = gather.out_strides;
   const Spatial& out = gather.phases.front().pixels;
@@ -46,7 +46,7 @@ bool output_runs_along_rows(const Gather& gather, int vector) {
                      [&](const Gather::Phase& phase) { return divides(phase.out_first); });
 }
 
-// Offsets are taken from the first image of a tile; a tile touches this many.
+// How many images a tile touches; offsets are counted from its first one.
 std::int64_t images_of_tile(const Gather& gather, const GemmTile& tile) {
   std::int64_t least = limit32;
   for (const Gather::Phase& phase : gather.phases) least = std::min(least, phase.out_pixels());
@@ -60,7 +60,7 @@ bool images_inner(const Gather& gather) { return gather.padding_waste() > least_
 int columns_together(const Gather& gather) {
   constexpr std::int64_t sector = 32;
   constexpr double most_waste = 0.05;
-  constexpr std::int64_t widest = 1 << 12;  // beyond, next to nothing is padding
+  constexpr std::int64_t widest = 1 << 12;  // with more pixels, next to nothing is padding
   if (!images_inner(gather) || gather.phases.size() > 1 || gather.source_strides[4] != 1 ||
       gather.stride[2] != 1 || gather.phases.front().pixels[2] > widest)
     return 1;

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// Accesses in which a warp reads a word a lane, given by their numbers in shared memory: each of 32
-// banks gives one word at a time, to any number of lanes.
+// How many accesses of shared memory a warp's read takes in which each lane reads one word (words:
+// their indices). Each of 32 banks gives one word an access, to any number of lanes.
 std::int64_t bank_accesses(std::array<std::int64_t, 32> words);
 
 }  // namespace kiln

@@ -19,7 +19,7 @@ TensorMapSpec map_of(DataType type, std::int64_t batch, std::int64_t channels,
   map.rank = 4;
   map.swizzled = false;
   map.sizes = {channels, places[2], places[1], batch, 0};
-  // Sizes of 1 have any stride, and maps none of 0.
+  // A dimension of size 1 may have any stride, but tensor maps take none of 0.
   std::int64_t dense = channels * element;
   const std::int64_t strides[] = {from[4], from[3], from[0]};
   for (int i = 0; i < 3; ++i) {

@@ -9,10 +9,10 @@
 
 namespace kiln {
 
-// Why a device has no copy engine, or cannot be told of tensors by maps; "" if it can.
+// The reason why a device cannot copy boxes by tensor maps (TMA); "" if it can.
 std::string boxes_refusal(const DeviceDescription& device);
 
-// Of one image of a channels-last source.
+// The tensor map for boxes of one image of a channels-last source.
 struct PixelsBox {
   std::int64_t channels, columns, rows;
 };

@@ -1,5 +1,5 @@
-// Which kernels look at sums of f32 on their way out of the tensor cores, and add up those by their
-// definition that are not finite (kernel_sources/conv/mma/scaled_sums.cuh).
+// Which kernels check their f32 sums before storing them and recompute those that are not finite by
+// their definition (kernel_sources/conv/mma/scaled_sums.cuh).
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace kiln {
 
-// In three products all must. In one (TF32), where a NaN whose upper bits are an infinity's is read
-// as one, those do that bring operands to shared memory element by element, and lose no time by it
-// that could be measured. Kernels that copy 16 bytes at a time, those of few channels or rows and
-// filter gradients would lose 2 to 20%: there such a NaN counts as that infinity (KILN_MATH_TF32).
-// And where zeros stand for products that do not exist (`gaps`), whatever the type.
+// 3xTF32 kernels all do. In TF32 the tensor cores read a NaN whose upper 19 bits are those of an
+// infinity as that infinity; kernels that copy single elements (`one_by_one`) check for it, because
+// it costs them no measurable time. The others would lose 2 to 20% and do not check (see
+// KILN_MATH_TF32). Kernels that put zeros in the place of products that do not exist (`gaps`) check
+// for every type.
 inline void add_checked_constant(std::vector<Constant>& constants,
                                  const ConvolutionProblem& problem, bool tensor_cores,
                                  bool one_by_one, bool gaps = false) {

@@ -7,10 +7,11 @@
 namespace kiln {
 namespace {
 
-// A thread's THREAD_M x THREAD_N sums need THREAD_M + THREAD_N operands from shared memory a step:
-// the larger the product against the sum, the more issue slots are left for FMAs. Small tiles, of
-// which some blocks share a multiprocessor, hide each other's waits, and spread uneven work better.
-// Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices, mma_vector_n.
+// A thread's THREAD_M x THREAD_N accumulators need THREAD_M + THREAD_N operands from shared memory
+// each step: the larger the product is against the sum, the more issue slots are left for FMAs.
+// Blocks of small tiles share a multiprocessor, hide each other's waits and spread uneven work
+// better. Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices,
+// mma_vector_n.
 constexpr GemmTile single_tiles[] = {
     {128, 128, 16, 8, 8, 2, 2, 80}, {96, 128, 8, 12, 8, 4, 3, 90}, {64, 128, 16, 8, 8, 2, 4, 90},
     {128, 64, 16, 8, 8, 2, 4, 90},  {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},
@@ -23,22 +24,22 @@ constexpr GemmTile double_tiles[] = {
     {32, 128, 8, 4, 4, 3, 2, 0},
 };
 
-// 16-bit elements wait in registers between global and shared memory: two stages.
+// 16-bit elements pass through registers between global and shared memory, so two stages suffice.
 constexpr GemmTile half_tiles[] = {
     {128, 128, 8, 8, 8, 2, 2, 90},
     {64, 128, 8, 4, 8, 2, 2, 0},
     {32, 256, 8, 4, 8, 2, 2, 0},
 };
 
-// Tiles on the tensor cores, with the same columns. A warp's part is 8 THREAD_M x 4 THREAD_N.
+// Tiles for the tensor cores, with the same columns. A warp computes 8 THREAD_M x 4 THREAD_N.
 constexpr GemmTile mma_single_tiles[] = {
     {128, 128, 16, 8, 8, 4, 1, 0, 1, 4}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
     {64, 128, 16, 4, 8, 4, 1, 0, 1, 4},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
     {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
 };
 
-// Where products take long, several blocks of four warps a multiprocessor do better than one of
-// eight, which waits for itself at every barrier.
+// 3xTF32: several blocks of four warps on a multiprocessor do better than one of eight, which waits
+// for itself at every barrier.
 constexpr GemmTile mma_split_tiles[] = {
     {128, 64, 16, 8, 8, 4, 2, 0, 1, 4},
     {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
@@ -46,7 +47,7 @@ constexpr GemmTile mma_split_tiles[] = {
     {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
 };
 
-// The same; and the fewer stages, the more of L1 is left to what is gathered through it.
+// f64: the same; and fewer stages leave more of L1, through which elements are gathered.
 constexpr GemmTile mma_double_tiles[] = {
     {128, 64, 16, 8, 8, 2, 2, 0, 1, 2}, {64, 128, 16, 8, 8, 3, 2, 0, 1, 2},
     {96, 64, 16, 12, 4, 3, 2, 0, 1, 2}, {64, 64, 16, 4, 8, 2, 3, 0, 1, 2},
@@ -86,8 +87,8 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   const std::span<const GemmTile> base =
       split ? std::span<const GemmTile>(mma_split_tiles) : mma_single_tiles;
   std::vector<GemmTile> tiles(base.begin(), base.end());
-  // Elements of 11 bits lose nothing that counts over some thousands of products, and without a
-  // second set of sums two blocks run on a multiprocessor.
+  // With operands of 11 bits the loss is negligible over some thousands of products, and without
+  // totals two blocks fit on a multiprocessor.
   const bool short_sums = reduction < 1024;
   const std::int64_t longest_run = size_of(problem.type()) == 2 ? 4096 : 8192;
   for (GemmTile& tile : tiles) {
@@ -108,7 +109,7 @@ std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64
                                    const DeviceDescription& device) {
   if (problem.math == KILN_MATH_STRICT)
     return Refusal{"the math mode is strict, which keeps off the tensor cores"};
-  // The split's own error is that of f32 sums of so many products.
+  // With so many products, 3xTF32's own error equals that of f32 sums.
   constexpr std::int64_t least_split = 128;
   if (is_split(problem) && reduction < least_split)
     return Refusal{
@@ -116,7 +117,7 @@ std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64
             " plain f32 arithmetic is more accurate than f32 split for the tensor cores")};
   if (device.kind == KILN_DEVICE_HOST) return std::nullopt;
   const int capability = device.compute_capability;
-  // Chips for graphics have tensor cores for f64 in name alone.
+  // Graphics chips run f64 tensor instructions at the rate of their few FMA units.
   const bool enough = problem.type() == KILN_DATA_DOUBLE
                           ? capability == 80 || capability == 90 || capability == 100
                           : capability >= 80;
@@ -247,22 +248,22 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
                          bool rows_ahead) {
-  // From so many on, f32's own sums err by more than what is cut off (tests/bench/NOTES.md).
+  // With so many products, f32's own rounding outweighs what is cut off (src/reference/README.md).
   constexpr std::int64_t least_cut = 3072;
   constants.push_back({"SPLIT", split, "f32 in three products"});
   constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
   constants.push_back({"SPLIT_ROWS_AHEAD", split && rows_ahead, "taken apart a fragment early"});
 }
 
-// The tensor cores round sums toward zero: what is added up between promotions errs with its
-// length, f32's own sums with the square root of the reduction. Measured, of numbers of either
-// sign: 1.8e-7, 2.8e-7 and 5.5e-7 of runs of 16, 32 and 64; 3.4e-7 of f32 over 363 products.
+// The tensor cores round toward zero, so the error between promotions grows with the number of
+// products, while that of f32 sums grows with its square root. Measured on data of both signs:
+// 1.8e-7, 2.8e-7 and 5.5e-7 for runs of 16, 32 and 64 products; 3.4e-7 for f32 over 363 products.
 std::int64_t promotion_run(std::int64_t reduction) {
   return reduction < 320 ? 16 : reduction < 1024 ? 32 : 64;
 }
 
-// Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose nothing
-// that counts over a thousand products of 8, of 8 bits over half as many of 16.
+// 3xTF32 must err no more than f32's own sums. With operands of 11 bits or fewer, the loss is
+// negligible over 1,024 fragments of TF32 or 512 of 16 bits.
 void add_promotion_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                              std::int64_t reduction, std::int64_t accumulated,
                              std::int64_t step_fragments) {

@@ -7,8 +7,8 @@
 namespace kiln {
 namespace {
 
-// Runs of `count` rows, or of pixels, lie side by side in the output, each aligned to its own size
-// (given an aligned output).
+// Whether runs of `count` rows, or pixels, are contiguous in the output and aligned to their size
+// (if the output is aligned).
 bool output_runs(const Gather& gather, std::int64_t columns, bool of_rows, std::int64_t count) {
   const Dims& s = gather.out_strides;
   const auto whole = [&](std::int64_t stride) { return stride % count == 0; };
@@ -16,7 +16,7 @@ bool output_runs(const Gather& gather, std::int64_t columns, bool of_rows, std::
   return s[4] == 1 && whole(columns) && whole(s[0]) && whole(s[1]) && whole(s[3]);
 }
 
-// compute_t in 16 bytes.
+// Elements of compute_t in 16 bytes.
 int vector_of(const ConvolutionProblem& problem) {
   return static_cast<int>(16 / size_of(compute_type(problem.type())));
 }
@@ -56,7 +56,7 @@ void add_line_store_constants(std::vector<Constant>& constants, const Convolutio
 
 void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                                 const Gather& gather) {
-  // Of rows alone: single columns lie anywhere.
+  // Only for rows; single columns may lie anywhere.
   constexpr int single = 1, pair = 2;
   const int store_vector = vector_of(problem);
   add_line_store_constants(constants, problem, gather, single, store_vector, pair);

@@ -10,13 +10,13 @@ struct Pads {
   std::int64_t line = 0, row = 0, plane = 0, copy = 0;
 };
 
-// How far pitches may be pulled apart: planes and copies by all banks but one.
+// The largest padding that pitches may get: planes and copies by 31 banks.
 Pads most_pads(const SourceLines& lines) {
-  const std::int64_t banks = lines.word_bytes() / 4;  // of a word
+  const std::int64_t banks = lines.word_bytes() / 4;  // bytes of a word
   return {3 / banks, 8 / banks, 31 / banks, 31 / banks};
 }
 
-// Vectors of a chunk stay aligned.
+// Keeps vectors of a chunk aligned.
 void set_pitches(SourceLines& lines, const Pads& pads) {
   const auto padded = [&](std::int64_t words, std::int64_t pad) {
     return round_up(words + pad, lines.chunk);
@@ -27,8 +27,8 @@ void set_pitches(SourceLines& lines, const Pads& pads) {
   lines.copy = lines.copies == 1 ? 0 : padded(lines.planes * lines.plane, pads.copy);
 }
 
-// The elements of x that can be taken at once: they lie side by side, begin at a multiple of their
-// size wherever a line begins, and none or all of them exist.
+// How many elements of x can be copied at once: contiguous, aligned wherever a line begins, and all
+// inside or all outside of x.
 std::int64_t elements_at_once(const SourceLines& lines, const BandOfLines& band,
                               const Gather& gather, std::int64_t alignment) {
   constexpr std::int64_t widest = 16;
@@ -46,7 +46,8 @@ std::int64_t elements_at_once(const SourceLines& lines, const BandOfLines& band,
   return 1;
 }
 
-// The element of a row of x, or of what lies before it, that the leftmost tap of pixel 0 meets.
+// The element of a row of x (negative: in the padding before it) that the leftmost tap of pixel 0
+// reads.
 std::int64_t leftmost(const SourceLines& lines, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t step = gather.step[2];
@@ -68,7 +69,8 @@ void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather
                std::int64_t alignment) {
   const std::int64_t count = elements_at_once(lines, band, gather, alignment);
   lines.access = count * lines.element;
-  // One by one, two words of 16 bits: then five elements make four words of two copies.
+  // Single elements of 16 bits are loaded two words at a time: five elements make four words of the
+  // two copies.
   lines.chunk = count > 1 ? lines.access / lines.word_bytes() : lines.word_elements();
   lines.front = 0;
   if (count > 1) {
@@ -86,7 +88,7 @@ void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather
 }
 
 bool reserve_pitches(SourceLines& lines, const DeviceDescription& device) {
-  // Factors may be of any size, their product not.
+  // Each size may be large; their product must fit.
   std::int64_t words = 1;
   for (const std::int64_t factor : {lines.planes, lines.rows, lines.phases, lines.words}) {
     if (factor > device.shared_memory_per_block / words) return false;
@@ -108,7 +110,7 @@ void spread_over_banks(SourceLines& lines,
     const std::int64_t count = accesses(lines);
     if (least < 0 || count < least) least = count, best = pads;
   };
-  // A second copy's pad matters most, then those that set rows and lines apart.
+  // The padding of the second copy matters most, then those of rows and lines.
   const std::int64_t step = lines.chunk;
   for (std::int64_t copy = 0; copy <= (lines.copies == 1 ? 0 : most.copy); copy += step)
     for (std::int64_t row = 0; row <= most.row; row += step) attempt({0, row, 0, copy});

@@ -1,4 +1,4 @@
-// How a band of x lies in shared memory as lines of words, and how it comes there
+// How a band of x is laid out in shared memory as lines of words, and how it is loaded
 // (kernel_sources/conv/load/line_loader.cuh).
 #pragma once
 
@@ -14,29 +14,31 @@
 namespace kiln {
 
 struct SourceLines {
-  std::int64_t element = 0;            // bytes
-  std::int64_t planes = 0, rows = 0;   // rows of a plane
-  std::int64_t pixel_elements = 1;     // side by side in a row of x
-  std::int64_t phases = 1;             // lines of a row: elements of one lie so far apart
-  std::int64_t access = 0;             // bytes of x at a time
-  std::int64_t chunk = 1, words = 0;   // words: that a thread takes at a time; of a line
+  std::int64_t element = 0;           // bytes
+  std::int64_t planes = 0, rows = 0;  // rows in a plane
+  std::int64_t pixel_elements = 1;    // elements that a pixel has side by side in a row of x
+  std::int64_t phases = 1;  // lines of a row; the elements of one line are so far apart in x
+  std::int64_t access = 0;  // bytes of x at a time
+  std::int64_t chunk = 1, words = 0;   // words that a thread loads at a time; words of a line
   std::int64_t front = 0;              // elements of a line before the band's first
-  std::int64_t copies = 1, shift = 0;  // of 16 bits; what a single copy is moved on by
-  // Words from one to the next. A copy begins behind all planes.
+  std::int64_t copies = 1, shift = 0;  // copies of each line (16 bits: 1 or 2); elements by which a
+                                       // single copy is shifted
+  // Words from one copy, plane, row and line to the next. The second copy follows all planes of the
+  // first.
   std::int64_t line = 0, row = 0, plane = 0, copy = 0;
 
   std::int64_t word_bytes() const { return std::max<std::int64_t>(element, 4); }
   std::int64_t word_elements() const { return word_bytes() / element; }
-  // Where element `at` of a line lies, from the line's first word on, in words.
+  // The word of a line that holds its element `at`.
   std::int64_t place(std::int64_t at) const;
   std::int64_t chunks() const { return planes * rows * phases * (words / chunk); }
   std::int64_t bytes() const;  // in shared memory
 };
 
-// What a band of pixels meets of each row of x.
+// What a band of pixels reads of each row of x.
 struct BandOfLines {
-  std::int64_t elements = 0;      // of a line, from the band's first on
-  std::int64_t step = 0;          // elements of x from a band to the next in a row; 0: there is one
+  std::int64_t elements = 0;      // elements of a line that the band reads
+  std::int64_t step = 0;          // elements of x from one band to the next in a row; 0: one band
   bool even = true, odd = false;  // whether words are read at even, at odd elements from there on
 };
 

@@ -19,7 +19,7 @@
 
 namespace kiln {
 
-// Of pixels alone, and of pixels, rows and groups.
+// The number of tiles of pixels, and of all tiles (pixels, rows, groups).
 struct TileCounts {
   std::int64_t of_pixels, all;
 };
@@ -62,8 +62,8 @@ class TileEngine : public Engine {
                    problem, gather, candidate.parts);
   }
 
-  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
-  // kernel is the number of one of them.
+  // For a problem that is not refused: the tiles that fit, laid on it. A candidate's kernel is an
+  // index into them.
   std::vector<Tile> tiles(const ConvolutionProblem& problem, const Gather& gather,
                           const DeviceDescription& device) const {
     std::vector<Tile> tiles;
@@ -77,7 +77,7 @@ class TileEngine : public Engine {
     return tiles;
   }
 
-  // The proposal of one tile in so many parts, whichever would be chosen.
+  // The proposal for one tile and split count, whether or not the choice would take it.
   Proposal propose(const Tile& tile, const ConvolutionProblem& problem, const Gather& gather,
                    int parts) const {
     const TileCounts tiles = count(tile, problem, gather);
@@ -92,14 +92,14 @@ class TileEngine : public Engine {
  protected:
   static constexpr int most_parts = 8;  // larger clusters are not portable, and were no faster
 
-  // Shapes, with as many taps in a stage of the filter.
+  // All shapes, each with its number of taps in a stage of the filter.
   struct Shapes {
     std::span<const Shape> shapes;
     int tap_group;
   };
 
  private:
-  // Why it is not for a problem, if it is not.
+  // The refusal, if it does not take the problem.
   virtual std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
                                          const DeviceDescription& device) const = 0;
   virtual std::vector<Shapes> shapes(const ConvolutionProblem& problem,
@@ -107,11 +107,12 @@ class TileEngine : public Engine {
   // A shape on a problem; none if it does not fit.
   virtual std::optional<Tile> lay(const Shape& shape, const Gather& gather, int tap_group,
                                   const DeviceDescription& device) const = 0;
-  // That a tile meets.
+  // The most images that a tile touches.
   virtual std::int64_t most_images(const Tile& tile, const Gather& gather) const = 0;
   virtual TileCounts count(const Tile& tile, const ConvolutionProblem& problem,
                            const Gather& gather) const = 0;
-  // In how many parts a tile may be computed, and how long it takes; `kernel` is not set yet.
+  // The candidates of one tile, one for each split count, with their estimates; `kernel` is not set
+  // yet.
   virtual std::vector<Candidate> of_tile(const Tile& tile, const ConvolutionProblem& problem,
                                          const Gather& gather,
                                          const DeviceDescription& device) const = 0;

@@ -1,5 +1,4 @@
-// Operands whose channels (or filters) lie side by side in a pixel, and are copied as many bytes at
-// a time as an asynchronous copy takes at most.
+// Operands whose channels (or filters) are contiguous in a pixel and are copied 16 bytes at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +14,19 @@ namespace kiln {
 inline constexpr std::size_t copied_bytes = 16;
 
 struct CopiedOperand {
-  const char *tensor, *channels;  // their names
-  std::int64_t count;             // of a group
+  const char *tensor, *channels;  // what the channels are called in a refusal
+  std::int64_t count;             // channels of a group
   const Dims& strides;
 };
 // The source of a gather.
 CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather);
 
-// Why they cannot be copied so, if they cannot.
+// The refusal, if they cannot be copied so.
 std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
                                       const CopiedOperand& operand);
 
-// Why a channels-last tensor of these strides, {N, channel, D, H, W}, cannot be read in vectors of
-// so many channels, 16 bytes, at every pixel; "" if it can.
+// The reason why a tensor of these strides, {N, channel, D, H, W}, cannot be read in vectors of so
+// many channels (16 bytes) at every pixel; "" if it can.
 std::string vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector);
 
 }  // namespace kiln

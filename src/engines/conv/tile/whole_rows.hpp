@@ -1,4 +1,4 @@
-// Channels-last tensors with few channels, whose rows come to shared memory as they lie
+// Channels-last tensors with few channels, whose rows are copied to shared memory unchanged
 // (kernel_sources/conv/load/whole_rows.cuh).
 #pragma once
 
@@ -15,16 +15,16 @@ namespace kiln {
 std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
                                const Dims& strides);
 
-// Why products of sizes and channels leave 32 bits, a clause; "" if none does.
+// The reason, a clause, why products of sizes and channels do not fit into 32 bits; "" if they do.
 std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels);
 
-// Bytes of a copy, 16, 8, 4 or 2 and at least an element's, such that all rows begin and end where
-// copies do; of channels-first tensors (planes) those of each channel.
+// Bytes of a copy (16, 8, 4 or 2, at least an element's): the most with which every row, of
+// channels-first tensors (planes) every row of each channel, is a whole number of aligned copies.
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,
                             std::int64_t channels, const Dims& strides, bool planes = false);
 
-// Bytes, a multiple of 16, that so many elements of `element` bytes take, wherever in a copy they
-// begin.
+// Bytes, a multiple of 16, that so many elements of `element` bytes may take in shared memory,
+// wherever in a copy they begin.
 std::int64_t whole_row_pitch(std::int64_t elements, std::int64_t element, std::int64_t copy_bytes);
 
 }  // namespace kiln

@@ -20,11 +20,11 @@ constexpr ToeplitzTile all_tiles[] = {{7, 4}, {4, 4}, {2, 4}, {4, 2}, {7, 2}, {2
 constexpr std::int64_t stages = 2, box_rows = 8, most_box = 256;
 constexpr std::int64_t threads = 32 * octet;
 
-// A tile on a problem.
+// A tile laid on a problem.
 struct Layout {
   ToeplitzTile tile{};
   std::int64_t halo_columns = 0, halo_rows = 0, boxes = 0;
-  std::int64_t weight_tiles = 0;          // of 16 columns, that meet a row of the filter
+  std::int64_t weight_tiles = 0;  // tiles of 16 source columns that a row of the filter reads
   std::int64_t tiles_p = 0, tiles_q = 0;  // of an image
   std::int64_t shared_memory = 0;
 };
@@ -55,7 +55,7 @@ std::int64_t pixel_tiles(const ConvolutionProblem& problem, const Layout& layout
   return problem.batch * layout.tiles_p * layout.tiles_q;
 }
 
-// Blocks of one tile of channels, one of all on a multiprocessor at a time.
+// Blocks for one tile of channels, so that each multiprocessor runs one block at a time.
 std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                        const DeviceDescription& device) {
   const std::int64_t places =

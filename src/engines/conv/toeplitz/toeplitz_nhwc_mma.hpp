@@ -11,12 +11,12 @@
 
 namespace kiln {
 
-// Why a depthwise convolution, in any of its passes, is none for Toeplitz products, a clause; "" if
-// it is one.
+// The reason, a clause, why a depthwise convolution (any pass) cannot be computed by Toeplitz
+// products; "" if it can.
 std::string toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
                              const DeviceDescription& device);
 
-// 8 rows and 16 columns of pixels, of a block: so many of these.
+// A block's tile of pixels, in units of 8 rows and of 16 columns.
 struct ToeplitzTile {
   std::int64_t rows, columns;
 };

@@ -20,15 +20,15 @@ namespace {
 
 constexpr std::int64_t stages = 3, box_rows = 8, most_box = 256;
 constexpr std::int64_t threads = 2 * 32 * octet;
-constexpr std::int64_t most_registers = 100;  // of operands and sums, of the 128 that there are
+constexpr std::int64_t most_registers = 100;  // registers for operands and sums, of 128
 
 struct Tile {
-  std::int64_t p = 0, columns = 0;  // rows of dy, 16s of columns
+  std::int64_t p = 0, columns = 0;  // rows of dy, and columns of dy in units of 16
   std::int64_t shared_memory = 0;
 };
 
 std::int64_t taps_of(const Gather& gather, int i) { return gather.phases.front().taps[i]; }
-// 16s of columns and 8s of rows of the filter.
+// Columns of the filter in units of 16, rows in units of 8.
 std::int64_t column_tiles(const Gather& gather) { return ceil_div(taps_of(gather, 2), 16); }
 std::int64_t row_tiles(const Gather& gather) { return ceil_div(taps_of(gather, 1), 8); }
 
@@ -69,7 +69,7 @@ ToeplitzWork work_of_unit(const Gather& gather, const Tile& tile) {
   return work;
 }
 
-// Of those that fit that with the least to do for all pixels.
+// The tile that fits and has the least work for all pixels.
 std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
                             const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
@@ -86,7 +86,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
       work.tiles = static_cast<double>(unit_count(problem, gather, tile));
       const double seconds = toeplitz_seconds(work, device);
       if (!best || seconds < least) best = tile, least = seconds;
-      break;  // the fewest bands that fit
+      break;  // the smallest number of bands that fits
     }
   }
   return best;
@@ -118,7 +118,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
                std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
-  // The share of multiprocessors on which clusters find a place.
+  // The share of multiprocessors that clusters can occupy.
   constexpr double clusters_share = 0.9;
   const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
   const std::int64_t chunks = problem.groups / octet;

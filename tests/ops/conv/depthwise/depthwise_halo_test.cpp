@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
     }
 }
 
-// What is not a number stays in its channel, and in the pixels that meet it.
+// A NaN or infinity stays in its channel, and in the pixels whose taps read it.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   OperationCase item = integers_of(nhwc("g16mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_HALF), 5);
   item["x"].at(20) = std::nan("");
