@@ -48,7 +48,7 @@ struct SharedMatrix {
 };
 
 // What this thread has written to shared memory, the tensor cores may read after a barrier.
-device_inline void show_to_tensor_cores() {
+device_inline void fence_proxy_async() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif

@@ -52,7 +52,7 @@ struct SharedMatrix {
   }
 };
 
-device_inline void show_to_tensor_cores() {}
+device_inline void fence_proxy_async() {}
 
 // Sums are not numbers until all their products have been waited for, and stay so where a product's
 // operands have changed by then or no group had begun: a missing wait is a wrong result.

@@ -23,16 +23,16 @@ device_inline void turn_block(const unsigned char* from, unsigned char* to, int 
     pixel[i] = *reinterpret_cast<const float*>(from + i * LINE_BYTES + (lane * 4 ^ i % 8 * 16));
 #pragma unroll
   for (int four = 0; four < 8; ++four) {
-    FourPixels whole, rest;
+    FourPixels hi, lo;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float x = pixel[four / 2 * 8 + four % 2 + i * 2];
-      const Parts parts = SPLIT ? split(x) : Parts{x, 0};
-      whole.pixel[i] = parts.whole, rest.pixel[i] = parts.rest;
+      const HiLo parts = SPLIT ? split(x) : HiLo{x, 0};
+      hi.pixel[i] = parts.hi, lo.pixel[i] = parts.lo;
     }
     unsigned char* const at = to + lane * LINE_BYTES + (four ^ lane % 8) * 16;
-    *reinterpret_cast<FourPixels*>(at) = whole;
-    if constexpr (SPLIT) *reinterpret_cast<FourPixels*>(at + TURNED_PART) = rest;
+    *reinterpret_cast<FourPixels*>(at) = hi;
+    if constexpr (SPLIT) *reinterpret_cast<FourPixels*>(at + TURNED_PART) = lo;
   }
 }
 
@@ -54,7 +54,7 @@ device_inline void turn(const Share& share, unsigned char* memory, Barriers& bar
       turn_block(from + column * SLAB_BYTES + half * (32 * LINE_BYTES),
                  to + (half * BLOCK_COLUMNS + column) * (32 * LINE_BYTES), lane);
     }
-    show_to_tensor_cores();
+    fence_proxy_async();
     warp_barrier();
     if (lane == 0) {
       barriers.free[ring.stage].arrive();
@@ -68,7 +68,7 @@ device_inline void turn(const Share& share, unsigned char* memory, Barriers& bar
 // dy of SET_PIXELS pixels, as left operands of products over 8 pixels each.
 constexpr int SET_PIXELS = 16, SETS = STEP_PIXELS / SET_PIXELS;
 struct LeftWords {
-  u32 whole[SET_PIXELS / 8][LEFT][4], rest[SPLIT ? SET_PIXELS / 8 : 1][LEFT][4];
+  u32 hi[SET_PIXELS / 8][LEFT][4], lo[SPLIT ? SET_PIXELS / 8 : 1][LEFT][4];
 };
 
 // Where a lane finds its words of 8 pixels: those of row `half` * 8 of the warp's 16, of the even
@@ -95,10 +95,10 @@ struct LeftReader {
         for (int i = 0; i < 4; ++i) {
           const auto* const word = reinterpret_cast<const u32*>(
               pixels + place[i] + k * (8 * LINE_BYTES) + l * (64 / LINE_CHANNELS * SLAB_BYTES));
-          words.whole[k][l][i] = *word;
+          words.hi[k][l][i] = *word;
           if constexpr (SPLIT) {
-            const Parts parts = split(float_of(*word));
-            words.whole[k][l][i] = bits_of(parts.whole), words.rest[k][l][i] = bits_of(parts.rest);
+            const HiLo parts = split(float_of(*word));
+            words.hi[k][l][i] = bits_of(parts.hi), words.lo[k][l][i] = bits_of(parts.lo);
           }
         }
   }
@@ -166,10 +166,10 @@ class TurnedSteps {
   device_inline void multiply_from(AnySums& sums, const LeftWords& left, int k,
                                    const SharedMatrix& right, bool add) {
     if constexpr (SPLIT) {
-      products_.template multiply<false, L>(sums, left.rest[k][L], right, add);
-      products_.template multiply<false, L>(sums, left.whole[k][L], right.moved(TURNED_PART));
+      products_.template multiply<false, L>(sums, left.lo[k][L], right, add);
+      products_.template multiply<false, L>(sums, left.hi[k][L], right.moved(TURNED_PART));
     }
-    products_.template multiply<false, L>(sums, left.whole[k][L], right);
+    products_.template multiply<false, L>(sums, left.hi[k][L], right);
     if constexpr (L + 1 < LEFT) multiply_from<L + 1>(sums, left, k, right, add);
   }
   device_inline static bool first_lane() { return thread_x() % 32 == 0; }

@@ -52,11 +52,11 @@ KILN_KERNEL(few_input_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
       reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
     };
     read(fragments[0], 0);
-    fragments[0].take_apart();
+    fragments[0].split_tf32();
     const auto multiply = [&](int turn, int fragment) {
       read(fragments[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
       sums.multiply_fragments(fragments[turn]);
-      fragments[1 - turn].take_apart();
+      fragments[1 - turn].split_tf32();
       if (loader.pending()) loader.step();
     };
     int fragment = 0;

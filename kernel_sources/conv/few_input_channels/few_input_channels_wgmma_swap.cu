@@ -39,8 +39,8 @@ KILN_KERNEL(few_input_channels_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, pa
   loader.start_band(bands.first, lines);
   loader.finish();
   land();
-  if (SPLIT) take_apart<PLANES>(memory, memory + FILTER_BYTES);
-  show_to_tensor_cores();
+  if (SPLIT) split_tf32<PLANES>(memory, memory + FILTER_BYTES);
+  fence_proxy_async();
   block_barrier();
 
   const Position position = left_position(thread_x());

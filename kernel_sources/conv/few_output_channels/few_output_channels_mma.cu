@@ -74,11 +74,11 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
             if (filters && row == PRODUCTS_M / 2 && walk.filter_loader.pending())
               walk.filter_loader.step();
           });
-          next.take_apart();
+          next.split_tf32();
         }
       };
       read(fragments[0], 0);
-      fragments[0].take_apart();
+      fragments[0].split_tf32();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
     }
     // The stage that was read last is free.

@@ -5,8 +5,8 @@
 #include "conv/mma/left_fragments.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int RESTS_AT = 2 * STAGE_BYTES;  // of the filter in the stage at hand
-constexpr int TABLE_AT = RESTS_AT + (SPLIT ? TAPS_R * TAP_BYTES : 0);
+constexpr int LO_AT = 2 * STAGE_BYTES;  // of the filter in the stage at hand
+constexpr int TABLE_AT = LO_AT + (SPLIT ? TAPS_R * TAP_BYTES : 0);
 constexpr int MEMORY_BYTES = TABLE_AT + ALL_FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
 static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
 
@@ -28,9 +28,9 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
     places[i] = place_of(position.m - lane / LANES_N + i * 16 + lane % 16) + lane / 16 * 16;
   const SharedMatrix filter(memory + FILTER_AT, RIGHT_PLANE, 128);
 
-  const auto take_filter_apart = [&](int stage) {
-    take_apart<TAPS_R * TAP_PLANES>(memory + stage + FILTER_AT, memory + RESTS_AT);
-    show_to_tensor_cores();
+  const auto split_filter = [&](int stage) {
+    split_tf32<TAPS_R * TAP_PLANES>(memory + stage + FILTER_AT, memory + LO_AT);
+    fence_proxy_async();
     block_barrier();
   };
 #pragma unroll 1
@@ -40,9 +40,9 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
     sums.start();
     if (steps > 0) {  // else pixels that meet nothing of the source
       const auto landed = [&](int stage) {
-        if (!SPLIT) show_to_tensor_cores();
+        if (!SPLIT) fence_proxy_async();
         block_barrier();
-        if (SPLIT) take_filter_apart(stage);
+        if (SPLIT) split_filter(stage);
       };
       walk.begin(tile, landed);
 
@@ -54,8 +54,8 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
         const byte_t* const halo =
             memory + (walk.stage + place_of_tap(walk.r) + fragment * FRAGMENT_BYTES);
 #pragma unroll
-        for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.whole[i], halo + places[i]);
-        to.take_apart();
+        for (int i = 0; i < PRODUCTS_M; ++i) load_matrices(to.hi[i], halo + places[i]);
+        to.split_tf32();
       };
       const auto multiply_step = [&](int turn) {
 #pragma unroll
@@ -63,7 +63,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
           const bool last = fragment + 1 == CHUNK_STEPS;
           const int at = walk.r * TAP_BYTES + fragment * (2 * RIGHT_PLANE);
           start_products<false>(products, sums, fragments[(turn + fragment) % 2],
-                                filter.moved(walk.stage + at), RESTS_AT - FILTER_AT - walk.stage);
+                                filter.moved(walk.stage + at), LO_AT - FILTER_AT - walk.stage);
           // What follows runs beside the products.
           if (walk.halo_loader.pending()) walk.halo_loader.step();
           if (walk.filter_loader.pending()) walk.filter_loader.step();

@@ -13,7 +13,7 @@ struct PlanarLines {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int HALO = HALO_BYTES, TAP = TILE_M * PITCH + 16, ROW = PITCH;
-  static constexpr int HALO_REST = 0, TAP_REST = 0;  // f32 is split in registers
+  static constexpr int HALO_LO = 0, TAP_LO = 0;  // f32 is split in registers
   device_inline static constexpr int halo_word(int pixel, int word) {
     return pixel * PITCH + word * WORD_BYTES;
   }
@@ -80,12 +80,12 @@ KILN_KERNEL(halo_nchw_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
         sums.multiply_fragments(operands, load_among);
       else
         sums.multiply_fragments(operands);
-      next.take_apart();
+      next.split_tf32();
     }
     filter_loader.loader.advance();
   };
   read(fragments[0], 0);
-  fragments[0].take_apart();
+  fragments[0].split_tf32();
   multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
   store_tile<STAGED_STORE>(sums, position, tile, params, memory);
 }

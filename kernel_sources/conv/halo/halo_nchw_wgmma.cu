@@ -18,11 +18,11 @@
 struct PlanarPlanes {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   static constexpr int FILTER_PART = TILE_M * 16;  // bytes from one plane of a tap to the next
-  static constexpr int HALO_REST = SPLIT ? HALO_BYTES : 0;
-  static constexpr int TAP_REST = SPLIT ? CHUNK_STEPS * 2 * FILTER_PART : 0;
+  static constexpr int HALO_LO = SPLIT ? HALO_BYTES : 0;
+  static constexpr int TAP_LO = SPLIT ? CHUNK_STEPS * 2 * FILTER_PART : 0;
   // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
-  static constexpr int HALO = HALO_BYTES + HALO_REST;
-  static constexpr int TAP = CHUNK_STEPS * 2 * FILTER_PART + TAP_REST + 16, ROW = 16;
+  static constexpr int HALO = HALO_BYTES + HALO_LO;
+  static constexpr int TAP = CHUNK_STEPS * 2 * FILTER_PART + TAP_LO + 16, ROW = 16;
   device_inline static constexpr int halo_word(int pixel, int word) {
     return word / 4 * PLANE_BYTES + pixel * 16 + word % 4 * 4;
   }
@@ -65,7 +65,7 @@ KILN_KERNEL(halo_nchw_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const auto land = [] {
     async_commit();
     async_wait<0>();
-    show_to_tensor_cores();
+    fence_proxy_async();
     block_barrier();
   };
 
@@ -96,10 +96,10 @@ KILN_KERNEL(halo_nchw_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         const SharedMatrix right = of_tap.moved(fragment * (2 * PLANE_BYTES));
         const bool add = fragment > 0 || !sums.fresh;
         if constexpr (SPLIT) {
-          products.template multiply<false, 0>(sums.registers, left.moved(PlanarPlanes::TAP_REST),
+          products.template multiply<false, 0>(sums.registers, left.moved(PlanarPlanes::TAP_LO),
                                                right, add);
           products.template multiply<false, 0>(sums.registers, left,
-                                               right.moved(PlanarPlanes::HALO_REST));
+                                               right.moved(PlanarPlanes::HALO_LO));
         }
         products.template multiply<false, 0>(sums.registers, left, right, SPLIT || add);
       }

@@ -23,7 +23,7 @@ struct PlanarWords {
   static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4;
   // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int TAP = TAP_BYTES + 16, ROW = 16;
-  static constexpr int HALO_REST = 0, TAP_REST = 0;  // both are split after they have landed
+  static constexpr int HALO_LO = 0, TAP_LO = 0;  // both are split after they have landed
   device_inline static constexpr int halo_word(int pixel, int word) {
     return (word * HALO_PLANE + pixel) * 4;
   }
@@ -32,8 +32,8 @@ struct PlanarWords {
 using Stages = PlanarStages<PlanarWords>;
 
 constexpr int FILTERS_AT = 2 * PlanarWords::HALO;
-constexpr int RESTS_AT = FILTERS_AT + 2 * Stages::GROUP;  // lo parts of the current group
-constexpr int TABLE_AT = RESTS_AT + (SPLIT ? Stages::GROUP : 0);
+constexpr int LO_AT = FILTERS_AT + 2 * Stages::GROUP;  // lo parts of the current group
+constexpr int TABLE_AT = LO_AT + (SPLIT ? Stages::GROUP : 0);
 static_assert(STAGES == 2 && HALO_STAGES == 2);
 static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
@@ -61,7 +61,7 @@ struct PixelReader {
       for (int half = 0; half < 2; ++half)
         to.word(j, half) = *reinterpret_cast<const u32*>(
             pixels[j] + tap + PlanarWords::halo_word(0, fragment * 8 + half * 4));
-    to.take_apart();
+    to.split_tf32();
   }
 };
 
@@ -88,12 +88,12 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   const auto land = [&] {
     async_commit();
     async_wait<0>();
-    if (!SPLIT) show_to_tensor_cores();
+    if (!SPLIT) fence_proxy_async();
     block_barrier();
     if (SPLIT) {
-      take_apart<2 * CHUNK_STEPS, TAP_GROUP, PlanarWords::TAP>(
-          memory + FILTERS_AT + stages.filter_at, memory + RESTS_AT);
-      show_to_tensor_cores();
+      split_tf32<2 * CHUNK_STEPS, TAP_GROUP, PlanarWords::TAP>(
+          memory + FILTERS_AT + stages.filter_at, memory + LO_AT);
+      fence_proxy_async();
       block_barrier();
     }
   };
@@ -114,7 +114,7 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
       const bool last = fragment + 1 == CHUNK_STEPS;
       start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                             filters.moved(stages.filter_at + fragment * (2 * RIGHT_PLANE)),
-                            RESTS_AT - FILTERS_AT - stages.group_at());
+                            LO_AT - FILTERS_AT - stages.group_at());
       // From here on, instructions overlap with the products.
       if (last) {
         stages.load();

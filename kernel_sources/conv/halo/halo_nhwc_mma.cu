@@ -88,14 +88,14 @@ KILN_KERNEL(halo_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
       if (last) end_step();
       read(fragments[(fragment + 1) % 2], last ? 0 : fragment + 1);
       sums.multiply_fragments(fragments[fragment % 2]);
-      fragments[(fragment + 1) % 2].take_apart();
+      fragments[(fragment + 1) % 2].split_tf32();
     }
   };
   const auto read_first = [&] {
     async_wait<AHEAD - 1>();
     block_barrier();
     read(fragments[0], 0);
-    fragments[0].take_apart();
+    fragments[0].split_tf32();
   };
   // The first AHEAD steps only load, so that the code that loads exists once. Promotions stay out
   // of the innermost loop, where they would delay products.

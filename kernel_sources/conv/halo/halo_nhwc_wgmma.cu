@@ -69,7 +69,7 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
   bool fresh = true;  // a halo landed that is not yet fenced for the tensor cores
   const auto multiply_step = [&](bool more) {
     async_wait<AHEAD - 1>();
-    if (LeftOperand::IN_PLACE || fresh) show_to_tensor_cores();
+    if (LeftOperand::IN_PLACE || fresh) fence_proxy_async();
     block_barrier();  // the step has landed for all; a slot before it has been read by all
     left.start(slot * FILTER_BYTES);
     const SharedMatrix of_tap =

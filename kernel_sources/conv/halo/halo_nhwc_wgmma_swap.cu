@@ -13,9 +13,9 @@ constexpr int FILTER_BYTES = PARTS * RIGHT_PLANE;
 constexpr int FILTERS_AT = HALO_STAGES * HALO_BYTES;
 // Slots for the lo parts of three steps: the one that is being split, the current one, and the one
 // before, which some warps' last products may still read.
-constexpr int REST_STAGES = 3;
-constexpr int RESTS_AT = FILTERS_AT + STAGES * FILTER_BYTES;
-constexpr int TABLE_AT = RESTS_AT + REST_STAGES * FILTER_BYTES;
+constexpr int LO_STAGES = 3;
+constexpr int LO_AT = FILTERS_AT + STAGES * FILTER_BYTES;
+constexpr int TABLE_AT = LO_AT + LO_STAGES * FILTER_BYTES;
 static_assert(SPLIT && RUN_M == 2 && RUN_N == 1);
 static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
@@ -34,8 +34,8 @@ struct PixelReader {
   // at: of the fragment, from the first halo on.
   device_inline void load(LeftFragments& to, int at) const {
 #pragma unroll
-    for (int i = 0; i < PRODUCTS_LEFT; ++i) load_matrices(to.whole[i], pixels[i] + at);
-    to.take_apart();
+    for (int i = 0; i < PRODUCTS_LEFT; ++i) load_matrices(to.hi[i], pixels[i] + at);
+    to.split_tf32();
   }
 };
 
@@ -86,14 +86,14 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   block_barrier();
 
   // Slots of the current step: of its filter, of the filter's lo parts, of its halo.
-  int slot = 0, rest_slot = 0, halo_slot = 0;
+  int slot = 0, lo_slot = 0, halo_slot = 0;
   const auto after = [](int number, int count) { return number + 1 == count ? 0 : number + 1; };
-  const auto take_filter_apart = [&](int filter, int rest) {
-    take_apart<PARTS>(memory + (FILTERS_AT + filter * FILTER_BYTES),
-                      memory + (RESTS_AT + rest * FILTER_BYTES));
-    show_to_tensor_cores();
+  const auto split_filter = [&](int filter, int lo) {
+    split_tf32<PARTS>(memory + (FILTERS_AT + filter * FILTER_BYTES),
+                      memory + (LO_AT + lo * FILTER_BYTES));
+    fence_proxy_async();
   };
-  take_filter_apart(slot, rest_slot);
+  split_filter(slot, lo_slot);
   block_barrier();
 
   LeftProducts products;
@@ -118,7 +118,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
     block_barrier();  // the next step is split, and the one after it has landed for all
     step.advance(tile);
     if (step.starts_chunk(tile)) next_halo();
-    slot = after(slot, STAGES), rest_slot = after(rest_slot, REST_STAGES);
+    slot = after(slot, STAGES), lo_slot = after(lo_slot, LO_STAGES);
   };
   // turn: which set is the step's first.
   const auto multiply_step = [&](int turn) {
@@ -127,11 +127,11 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
       const bool last = fragment + 1 == CHUNK_STEPS;
       start_products<false>(products, sums, pixels[(turn + fragment) % 2],
                             filters.moved(slot * FILTER_BYTES + fragment * (2 * RIGHT_PLANE)),
-                            RESTS_AT - FILTERS_AT + (rest_slot - slot) * FILTER_BYTES);
+                            LO_AT - FILTERS_AT + (lo_slot - slot) * FILTER_BYTES);
       // From here on, instructions overlap with the products.
       if (fragment == 0) {
         load();
-        take_filter_apart(after(slot, STAGES), after(rest_slot, REST_STAGES));
+        split_filter(after(slot, STAGES), after(lo_slot, LO_STAGES));
       }
       if (last) end_step();
       products.wait<1>();  // the registers of those before are free

@@ -8,7 +8,7 @@
 // Layout, which each kernel defines, says where operands lie in shared memory: PIXELS of a halo;
 // TAPS of the filter, and of a row of it (WIDTH); bytes of a HALO, of a TAP of the filter, and from
 // one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word), the offsets of a word of
-// channels. HALO_REST, TAP_REST: bytes from an element's hi part to its lo part where both are
+// channels. HALO_LO, TAP_LO: bytes from an element's hi part to its lo part where both are
 // kept, else 0.
 #pragma once
 
@@ -25,8 +25,8 @@ static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 // A thread takes every THREADS-th pixel, some words of it each turn.
 template <class Layout>
 struct PlanarHaloLoader {
-  static constexpr int REST = Layout::HALO_REST;
-  static constexpr int BATCH = ELEMENT_BYTES == 4 && REST == 0 ? 8 : 4;  // words of a turn
+  static constexpr int LO = Layout::HALO_LO;
+  static constexpr int BATCH = ELEMENT_BYTES == 4 && LO == 0 ? 8 : 4;  // words of a turn
   static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
   static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
   static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk
@@ -40,7 +40,7 @@ struct PlanarHaloLoader {
   int channels;        // from the chunk's first on
   int first_pixel;     // of the thread's
   int turn;            // the next
-  using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, REST>;
+  using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, LO>;
   Words words;
 
   device_inline PlanarHaloLoader(const element_t* at_group, byte_t* shared, const int* table)
@@ -113,7 +113,7 @@ struct PlanarHaloLoader {
 template <class Layout>
 struct PlanarFilterLoader {
   using Loader = RowLoader<TAP_GROUP * CHUNK_WORDS, COPY_BYTES, Layout::ROW, LOAD_STEPS,
-                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0, Layout::TAP_REST>;
+                           ROWS % TILE_M == 0 && CHANNELS % CHUNK_CHANNELS == 0, Layout::TAP_LO>;
   Loader loader;
 
   device_inline static int tap() { return Loader::position() % TAP_GROUP; }

@@ -11,14 +11,14 @@
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
 
 // Copies in flight, each of BYTES contiguous bytes. Those of 2 bytes wait in registers, two to a
-// word, `apart` from each other; with REST, f32 words also wait and are stored as hi and lo, lo
-// REST bytes behind hi.
-template <int COUNT, int BYTES, int REST = 0>
+// word, `apart` from each other; with LO, f32 words also wait and are stored as hi and lo, lo
+// LO bytes behind hi.
+template <int COUNT, int BYTES, int LO = 0>
 struct Copies {
-  static constexpr bool WAIT = BYTES == 2 || REST > 0;
-  static_assert(REST == 0 || BYTES == 4);
+  static constexpr bool WAIT = BYTES == 2 || LO > 0;
+  static_assert(LO == 0 || BYTES == 4);
 
-  u32 waiting[WAIT ? COUNT : 1][REST > 0 ? 1 : 2] = {};
+  u32 waiting[WAIT ? COUNT : 1][LO > 0 ? 1 : 2] = {};
 
   // active: whether the copy exists. elements: how many elements exist (all or none if they are
   // copied at once); WHOLE: all.
@@ -31,17 +31,17 @@ struct Copies {
     } else if constexpr (BYTES == 2) {
       waiting[index][0] = load_short(from, active && elements > 0);
       waiting[index][1] = load_short(from + apart, active && elements > 1);
-    } else if constexpr (REST > 0) {
+    } else if constexpr (LO > 0) {
       load_words<1>(waiting[index], from, active && (WHOLE || elements > 0));
     } else {
       async_copy_if<BYTES>(active, to, from, WHOLE || elements > 0);
     }
   }
   device_inline void store(int index, byte_t* to) const {
-    if constexpr (REST > 0) {
-      const Parts parts = parts_of(index);
-      *reinterpret_cast<float*>(to) = parts.whole;
-      *reinterpret_cast<float*>(to + REST) = parts.rest;
+    if constexpr (LO > 0) {
+      const HiLo parts = parts_of(index);
+      *reinterpret_cast<float*>(to) = parts.hi;
+      *reinterpret_cast<float*>(to + LO) = parts.lo;
     } else if constexpr (BYTES == 2) {
       *reinterpret_cast<u32*>(to) = word(index);
     }
@@ -51,15 +51,15 @@ struct Copies {
     struct alignas(16) Four {
       u32 word[4];
     };
-    if constexpr (REST > 0) {
-      Four whole, rest;
+    if constexpr (LO > 0) {
+      Four hi, lo;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const Parts parts = parts_of(index + i);
-        whole.word[i] = bits_of(parts.whole), rest.word[i] = bits_of(parts.rest);
+        const HiLo parts = parts_of(index + i);
+        hi.word[i] = bits_of(parts.hi), lo.word[i] = bits_of(parts.lo);
       }
-      *reinterpret_cast<Four*>(to) = whole;
-      *reinterpret_cast<Four*>(to + REST) = rest;
+      *reinterpret_cast<Four*>(to) = hi;
+      *reinterpret_cast<Four*>(to + LO) = lo;
     } else if constexpr (BYTES == 2) {
       *reinterpret_cast<Four*>(to) = {
           {word(index), word(index + 1), word(index + 2), word(index + 3)}};
@@ -67,16 +67,16 @@ struct Copies {
   }
 
  private:
-  device_inline Parts parts_of(int index) const { return split(float_of(waiting[index][0])); }
+  device_inline HiLo parts_of(int index) const { return split(float_of(waiting[index][0])); }
   device_inline u32 word(int index) const {
     return pack_shorts(waiting[index][0], waiting[index][1]);
   }
 };
 
 // Copies TILE_M rows of POSITIONS copies each, in STEPS steps. Rows are PITCH bytes apart in shared
-// memory and `row_step` elements in global memory. WHOLE: all rows and elements exist. REST: see
+// memory and `row_step` elements in global memory. WHOLE: all rows and elements exist. LO: see
 // Copies.
-template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false, int REST = 0>
+template <int POSITIONS, int BYTES, int PITCH, int STEPS, bool WHOLE = false, int LO = 0>
 struct RowLoader {
   static constexpr int ROWS_A_TURN = THREADS / POSITIONS;
   static_assert(ROWS_A_TURN > 0);
@@ -93,7 +93,7 @@ struct RowLoader {
   int elements;   // elements of the thread's position that exist
   int row;        // the next to load
   int waiting;    // copies of the step before, not stored yet
-  using Words = Copies<BATCH, BYTES, REST>;
+  using Words = Copies<BATCH, BYTES, LO>;
   // Runs until all rows are stored.
   static constexpr int ALL_STEPS = STEPS + (Words::WAIT ? 1 : 0);
   Words copies;

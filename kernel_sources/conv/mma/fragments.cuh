@@ -17,28 +17,28 @@ static_assert(LANES_M == 8 && LANES_N == 4 && RUN_N == 2);
 // An f64 element takes two registers, the lower half first.
 struct Fragments {
   u32 m[PRODUCTS_M][4], n[PRODUCTS_N][2];
-  compute_t rest_m[PRODUCTS_M][4], rest_n[PRODUCTS_N][2];  // lo parts (3xTF32)
+  compute_t lo_m[PRODUCTS_M][4], lo_n[PRODUCTS_N][2];  // lo parts (3xTF32)
 
   // Splits 3xTF32 operands after they are read. Called after the products of the previous fragment,
   // it overlaps with them; otherwise the first product would wait for all columns. Rows are split
   // just before their own products, because splitting them ahead would take registers
   // (SPLIT_ROWS_AHEAD: here).
-  device_inline void take_apart() {
+  device_inline void split_tf32() {
     if constexpr (SPLIT) {
 #pragma unroll
-      for (int j = 0; j < PRODUCTS_N; ++j) take_apart(n[j], rest_n[j]);
+      for (int j = 0; j < PRODUCTS_N; ++j) split_tf32(n[j], lo_n[j]);
       if constexpr (SPLIT_ROWS_AHEAD) {
 #pragma unroll
-        for (int i = 0; i < PRODUCTS_M; ++i) take_apart(m[i], rest_m[i]);
+        for (int i = 0; i < PRODUCTS_M; ++i) split_tf32(m[i], lo_m[i]);
       }
     }
   }
   template <int COUNT>
-  device_inline static void take_apart(u32 (&operand)[COUNT], compute_t (&rest)[COUNT]) {
+  device_inline static void split_tf32(u32 (&operand)[COUNT], compute_t (&lo)[COUNT]) {
 #pragma unroll
     for (int c = 0; c < COUNT; ++c) {
-      const Parts parts = split(float_of(operand[c]));
-      operand[c] = bits_of(parts.whole), rest[c] = parts.rest;
+      const HiLo parts = split(float_of(operand[c]));
+      operand[c] = bits_of(parts.hi), lo[c] = parts.lo;
     }
   }
 };
@@ -246,16 +246,16 @@ struct FragmentSums : PromotedSums<false> {
   }
   template <int I>
   device_inline void multiply_row(const Fragments& operands, const float (&n)[PRODUCTS_N][2]) {
-    float m[4], rest[4];
+    float m[4], lo[4];
     floats_of(m, operands.m[I]);
     if constexpr (SPLIT) {
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
-        const Parts parts = SPLIT_ROWS_AHEAD ? Parts{m[c], operands.rest_m[I][c]} : split(m[c]);
-        m[c] = parts.whole, rest[c] = parts.rest;
+        const HiLo parts = SPLIT_ROWS_AHEAD ? HiLo{m[c], operands.lo_m[I][c]} : split(m[c]);
+        m[c] = parts.hi, lo[c] = parts.lo;
       }
-      mma_16x8x8<I>(registers, rest, n);
-      mma_16x8x8<I>(registers, m, operands.rest_n);
+      mma_16x8x8<I>(registers, lo, n);
+      mma_16x8x8<I>(registers, m, operands.lo_n);
     }
     mma_16x8x8<I>(registers, m, n);
   }

@@ -7,19 +7,19 @@
 
 // 32 bytes of the reduction.
 struct LeftFragments {
-  u32 whole[PRODUCTS_LEFT][4], rest[SPLIT ? PRODUCTS_LEFT : 1][4];
+  u32 hi[PRODUCTS_LEFT][4], lo[SPLIT ? PRODUCTS_LEFT : 1][4];
 
   // Word `half` of the lane's two, of column j.
-  device_inline u32& word(int j, int half) { return whole[j / 2][half * 2 + j % 2]; }
+  device_inline u32& word(int j, int half) { return hi[j / 2][half * 2 + j % 2]; }
   // Splits the fragment after it was read.
-  device_inline void take_apart() {
+  device_inline void split_tf32() {
     if constexpr (SPLIT) {
 #pragma unroll
       for (int i = 0; i < PRODUCTS_LEFT; ++i)
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
-          const Parts parts = split(float_of(whole[i][c]));
-          whole[i][c] = bits_of(parts.whole), rest[i][c] = bits_of(parts.rest);
+          const HiLo parts = split(float_of(hi[i][c]));
+          hi[i][c] = bits_of(parts.hi), lo[i][c] = bits_of(parts.lo);
         }
     }
   }
@@ -30,23 +30,23 @@ using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_LEFT, PRODUCTS_RIGHT>
 // The products of operands A from L on.
 template <bool RIGHT_INNER, int L>
 device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
-                                 const LeftFragments& left, SharedMatrix right, int rest) {
+                                 const LeftFragments& left, SharedMatrix right, int lo) {
   auto& into = sums.registers;
   if constexpr (SPLIT) {
-    products.template multiply<RIGHT_INNER, L>(into, left.rest[L], right, !sums.fresh);
-    products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right.moved(rest));
+    products.template multiply<RIGHT_INNER, L>(into, left.lo[L], right, !sums.fresh);
+    products.template multiply<RIGHT_INNER, L>(into, left.hi[L], right.moved(lo));
   }
-  products.template multiply<RIGHT_INNER, L>(into, left.whole[L], right, SPLIT || !sums.fresh);
+  products.template multiply<RIGHT_INNER, L>(into, left.hi[L], right, SPLIT || !sums.fresh);
   if constexpr (L + 1 < PRODUCTS_LEFT)
-    multiply_from<RIGHT_INNER, L + 1>(products, sums, left, right, rest);
+    multiply_from<RIGHT_INNER, L + 1>(products, sums, left, right, lo);
 }
 
-// Starts a fragment's products as one group. rest: bytes from operand B's hi parts to its lo parts.
+// Starts a fragment's products as one group. lo: bytes from operand B's hi parts to its lo parts.
 template <bool RIGHT_INNER>
 device_inline void start_products(LeftProducts& products, WarpgroupSums& sums,
-                                  const LeftFragments& left, SharedMatrix right, int rest) {
+                                  const LeftFragments& left, SharedMatrix right, int lo) {
   products.begin();
-  multiply_from<RIGHT_INNER, 0>(products, sums, left, right, rest);
+  multiply_from<RIGHT_INNER, 0>(products, sums, left, right, lo);
   products.commit();
   sums.fresh = false;
 }

@@ -40,7 +40,7 @@ struct LeftReader {
       for (int j = 0; j < THREAD_N; ++j) to.word(j, half) = word.read(x + columns[j]);
     }
     fetch(next);
-    to.take_apart();
+    to.split_tf32();
   }
 };
 

@@ -1,4 +1,4 @@
-// Operand B of wgmma in shared memory; with 3xTF32, hi parts and, RIGHT_REST bytes behind them, lo
+// Operand B of wgmma in shared memory; with 3xTF32, hi parts and, RIGHT_LO bytes behind them, lo
 // parts.
 #pragma once
 
@@ -17,7 +17,7 @@ device_inline constexpr int right_place(int i, int number) {
 
 // Splits what has landed in so many planes, in SETS sets that are SET bytes apart.
 template <int PLANES, int SETS = 1, int SET = 0>
-device_inline void take_apart(byte_t* planes, byte_t* rests) {
+device_inline void split_tf32(byte_t* planes, byte_t* lo_planes) {
   struct alignas(16) Four {
     float element[4];
   };
@@ -30,14 +30,14 @@ device_inline void take_apart(byte_t* planes, byte_t* rests) {
       if (COUNT % TURN != 0 && i >= COUNT) continue;
       const int plane = i / RIGHT_LINES;
       const int at = plane / PLANES * SET + plane % PLANES * RIGHT_PLANE + i % RIGHT_LINES * 16;
-      Four whole = *reinterpret_cast<const Four*>(planes + at), rest;
+      Four hi = *reinterpret_cast<const Four*>(planes + at), lo;
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const Parts parts = split(whole.element[j]);
-        whole.element[j] = parts.whole, rest.element[j] = parts.rest;
+        const HiLo parts = split(hi.element[j]);
+        hi.element[j] = parts.hi, lo.element[j] = parts.lo;
       }
-      *reinterpret_cast<Four*>(planes + at) = whole;
-      *reinterpret_cast<Four*>(rests + at) = rest;
+      *reinterpret_cast<Four*>(planes + at) = hi;
+      *reinterpret_cast<Four*>(lo_planes + at) = lo;
     }
   }
 }

@@ -6,8 +6,8 @@
 #include "target/mma.cuh"
 
 // An operand's hi and lo part.
-struct Parts {
-  compute_t whole, rest;
+struct HiLo {
+  compute_t hi, lo;
 };
 // Of a subnormal number, or a subnormal lo part, the tensor cores read the upper 11 of 24 bits,
 // which may all be zero. So operands are first multiplied by 2^24, which makes all of them normal,
@@ -20,8 +20,8 @@ constexpr float SPLIT_ROUND = SPLIT_SCALE * (1 + 0x1p-11f / 1.5f);
 
 // SPLIT_CUT: cut, not rounded, which takes one register less; lo then has two more bits than the
 // tensor cores read, and products err toward zero, by 2^-22 on average and 2^-19 at most.
-device_inline Parts split(compute_t x) {
+device_inline HiLo split(compute_t x) {
   const compute_t scaled = x * SPLIT_SCALE;
-  const compute_t whole = SPLIT_CUT ? scaled : x * SPLIT_ROUND;
-  return {whole, scaled - tf32_of(whole)};
+  const compute_t hi = SPLIT_CUT ? scaled : x * SPLIT_ROUND;
+  return {hi, scaled - tf32_of(hi)};
 }

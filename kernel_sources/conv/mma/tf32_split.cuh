@@ -15,20 +15,20 @@ constexpr int LANE_M = PRODUCT_K / 2, LANE_N = PRODUCT_K / 4;  // elements of a 
 struct Operands {
   compute_t m[PRODUCTS_M][LANE_M], n[PRODUCTS_N][LANE_N];
 
-  device_inline void split_into(Operands& rest) {
+  device_inline void split_into(Operands& lo) {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_M; ++i)
 #pragma unroll
       for (int j = 0; j < LANE_M; ++j) {
-        const Parts parts = split(m[i][j]);
-        m[i][j] = parts.whole, rest.m[i][j] = parts.rest;
+        const HiLo parts = split(m[i][j]);
+        m[i][j] = parts.hi, lo.m[i][j] = parts.lo;
       }
 #pragma unroll
     for (int i = 0; i < PRODUCTS_N; ++i)
 #pragma unroll
       for (int j = 0; j < LANE_N; ++j) {
-        const Parts parts = split(n[i][j]);
-        n[i][j] = parts.whole, rest.n[i][j] = parts.rest;
+        const HiLo parts = split(n[i][j]);
+        n[i][j] = parts.hi, lo.n[i][j] = parts.lo;
       }
   }
 };

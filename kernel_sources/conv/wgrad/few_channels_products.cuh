@@ -93,18 +93,18 @@ struct Products<4> {
   };
 
   struct Left {
-    float whole[4], rest[4];
+    float hi[4], lo[4];
   };
   struct Right {
-    float whole[2], rest[2];
+    float hi[2], lo[2];
   };
   template <int COUNT>
-  device_inline static void take_apart(float (&whole)[COUNT], float (&rest)[COUNT]) {
+  device_inline static void split_tf32(float (&hi)[COUNT], float (&lo)[COUNT]) {
     if constexpr (SPLIT) {
 #pragma unroll
       for (int i = 0; i < COUNT; ++i) {
-        const Parts parts = split(whole[i]);
-        whole[i] = parts.whole, rest[i] = parts.rest;
+        const HiLo parts = split(hi[i]);
+        hi[i] = parts.hi, lo[i] = parts.lo;
       }
     }
   }
@@ -119,10 +119,10 @@ struct Products<4> {
       const Run run = *reinterpret_cast<const Run*>(from);
 #pragma unroll
       for (int i = 0; i < RUN; ++i)
-        left[i / 2 % TOGETHER].whole[PLANAR ? 2 * i + half : 2 * half + i % 2] = run.element[i];
+        left[i / 2 % TOGETHER].hi[PLANAR ? 2 * i + half : 2 * half + i % 2] = run.element[i];
     }
 #pragma unroll
-    for (int i = 0; i < TOGETHER; ++i) take_apart(left[i].whole, left[i].rest);
+    for (int i = 0; i < TOGETHER; ++i) split_tf32(left[i].hi, left[i].lo);
   }
 
   device_inline static int right_pixel(int lane) { return lane % 4 * (PLANAR ? 2 : 1); }
@@ -135,9 +135,9 @@ struct Products<4> {
     Right right;
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      right.whole[half] = float_of(
+      right.hi[half] = float_of(
           *reinterpret_cast<const u32*>(at + RIGHT_APART * half * COLUMN_BYTES) & mask[half]);
-    take_apart(right.whole, right.rest);
+    split_tf32(right.hi, right.lo);
     return right;
   }
 
@@ -151,18 +151,18 @@ struct Products<4> {
     if constexpr (SPLIT) {
       float part[COUNT][4];
 #pragma unroll
-      for (int m = 0; m < COUNT; ++m) set_product(part[m], left[m].rest, right.whole);
+      for (int m = 0; m < COUNT; ++m) set_product(part[m], left[m].lo, right.hi);
 #pragma unroll
-      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].whole, right.rest);
+      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].hi, right.lo);
 #pragma unroll
-      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].whole, right.whole);
+      for (int m = 0; m < COUNT; ++m) add_product(part[m], left[m].hi, right.hi);
 #pragma unroll
       for (int m = 0; m < COUNT; ++m)
 #pragma unroll
         for (int c = 0; c < 4; ++c) sums[first + m][j][c] += part[m][c];
     } else {
 #pragma unroll
-      for (int m = 0; m < COUNT; ++m) add_product(sums[first + m][j], left[m].whole, right.whole);
+      for (int m = 0; m < COUNT; ++m) add_product(sums[first + m][j], left[m].hi, right.hi);
     }
   }
 };

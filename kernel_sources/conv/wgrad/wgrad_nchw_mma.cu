@@ -62,7 +62,7 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
   };
   if (share.bands > 0) {
     read(fragments[0], 0);
-    fragments[0].take_apart();
+    fragments[0].split_tf32();
   }
   int fragment = 0;  // of the stage, at hand
   const auto multiply = [&](int turn) {
@@ -70,7 +70,7 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
     if (ends) walk.next_stage(landed), fragment = 0;
     read(fragments[1 - turn], fragment);
     sums.multiply_fragments(fragments[turn], [&](int row) { loader.load_among(row); });
-    fragments[1 - turn].take_apart();
+    fragments[1 - turn].split_tf32();
     loader.end_step();
   };
   // Promotions stay out of the innermost loop, where they would be in the products' way.

@@ -8,8 +8,8 @@
 #include "conv/wgrad/nchw_stages.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int RESTS_AT = 2 * STAGE_BYTES;  // of dy in the stage at hand
-constexpr int TABLE_AT = RESTS_AT + (SPLIT ? GRADIENT_BYTES : 0);
+constexpr int LO_AT = 2 * STAGE_BYTES;  // of dy in the stage at hand
+constexpr int TABLE_AT = LO_AT + (SPLIT ? GRADIENT_BYTES : 0);
 constexpr int MEMORY_BYTES =
     TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
 static_assert(STAGES == 2 && RUN_M == 2);
@@ -47,11 +47,11 @@ KILN_KERNEL(wgrad_nchw_wgmma_swap, THREADS, MIN_BLOCKS, WgradParams, params) {
   sums.start();
   int in_part = 0;  // turns since the last promotion
   const auto landed = [&](int stage) {
-    if (!SPLIT) show_to_tensor_cores();
+    if (!SPLIT) fence_proxy_async();
     block_barrier();
     if (SPLIT) {
-      take_apart<STAGE_WORDS / 4>(memory + stage, memory + RESTS_AT);
-      show_to_tensor_cores();
+      split_tf32<STAGE_WORDS / 4>(memory + stage, memory + LO_AT);
+      fence_proxy_async();
       block_barrier();
     }
   };
@@ -72,7 +72,7 @@ KILN_KERNEL(wgrad_nchw_wgmma_swap, THREADS, MIN_BLOCKS, WgradParams, params) {
     const auto multiply = [&](int set, int turn) {
       start_products<PLANES_OF_FILTERS>(
           products, sums, columns[set],
-          gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), RESTS_AT - walk.stage);
+          gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), LO_AT - walk.stage);
       // What follows runs beside the products.
       loader.load_step();
       products.template wait<1>();  // the registers of those before are free

@@ -91,13 +91,13 @@ KILN_KERNEL(wgrad_nhwc_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
 #pragma unroll 1
     for (; step < stop; ++step) {
       sums.multiply_fragments(fragments[1]);
-      fragments[0].take_apart();
+      fragments[0].split_tf32();
 #pragma unroll
       for (int fragment = 0; fragment + 1 < STAGE_FRAGMENTS; ++fragment) {
         reader.load(fragments[(fragment + 1) % 2], slot, fragment + 1);
         if (fragment == 0) load_ahead(step);
         sums.multiply_fragments(fragments[fragment % 2]);
-        fragments[(fragment + 1) % 2].take_apart();
+        fragments[(fragment + 1) % 2].split_tf32();
       }
       end_stage();
       reader.load(fragments[0], slot, 0);

@@ -69,8 +69,8 @@ struct FragmentWork {
   bool all_registers = false;
   double copies = 0;  // copies of a tile, and the bytes of each
   double copy_bytes = 16;
-  bool one_by_one = false;  // copies are of single gathered elements (scalar copies)
-  double row_copies = 0;    // besides, row copies (a thread always copies the same place of a row)
+  bool scalar_copies = false;  // copies are of single gathered elements (scalar copies)
+  double row_copies = 0;  // besides, row copies (a thread always copies the same place of a row)
   double row_copy_bytes = 0;
   bool row_words_beside = false;  // the row copies are single words and overlap with wgmma
   bool scattered = false;         // results are stored one by one, not 16 bytes at a time

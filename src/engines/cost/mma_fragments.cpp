@@ -74,8 +74,8 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const auto block = [&](double resident) {
     const double hidden = std::min(resident * warps, enough_warps);
     const double waits = (1 + cost.lone_warps / hidden) / (1 + cost.lone_warps / enough_warps);
-    const double copies_issued =
-        work.copies * (work.one_by_one ? gathered_copies : 1) + work.row_copies * row_copies_share;
+    const double copies_issued = work.copies * (work.scalar_copies ? gathered_copies : 1) +
+                                 work.row_copies * row_copies_share;
     const double first = work.stages == 0 ? fragment_first_clocks
                                           : staged_first_clocks + resident * work.stage_copies *
                                                                       gathered_copies / warp *

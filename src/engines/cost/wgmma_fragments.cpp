@@ -60,7 +60,7 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
     const double under_way = resident * shape.slices * left * warps_of_warpgroup;
     const double gathered = work.copy_bytes == 2 ? left_gathered_pairs : left_gathered_copies;
     const double copies =
-        work.copies * (work.one_by_one ? gathered : 1) +
+        work.copies * (work.scalar_copies ? gathered : 1) +
         work.row_copies * (work.row_words_beside ? left_row_word_copies : row_copies_share) +
         work.word_copies * left_word_copies;
     double clocks = left_first_clocks +

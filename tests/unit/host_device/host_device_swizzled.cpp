@@ -30,7 +30,7 @@ KILN_KERNEL(test, 128, 1, Params, p) {
   for (int i = thread_x(); i < 64 * 16; i += 128) put(memory, LEFT_BY_STEPS, i / 16, i % 16, in[i]);
   for (int i = thread_x(); i < 16 * 16; i += 128)
     put(memory + RIGHT, RIGHT_BY_STEPS, i / 16, i % 16, in[1024 + i]);
-  show_to_tensor_cores();
+  fence_proxy_async();
   block_barrier();
   SumRegisters<float, 1, 2, false> sums;
   sums.declare();

@@ -21,7 +21,7 @@ KILN_KERNEL(test, 32, 1, Params, p) {
     shared[i % 8 / 4 * 32 + i / 8 * 4 + i % 4] = static_cast<const float*>(p.in)[i];
   for (int i = lane; i < 128; i += 32)
     shared[64 + i % 8 / 4 * 64 + i / 8 * 4 + i % 4] = static_cast<float>(i / 8 + i % 8 * 2);
-  show_to_tensor_cores();
+  fence_proxy_async();
   block_barrier();
   u32 left[4];
   for (int i = 0; i < 4; ++i)
@@ -58,7 +58,7 @@ KILN_KERNEL(test, 32, 1, Params, p) {
   const int lane = static_cast<int>(thread_x()), g = lane / 4, t = lane % 4;
   for (int i = lane; i < 128; i += 32)
     shared[i] = from_float<element_t>(static_cast<const float*>(p.in)[i]);
-  show_to_tensor_cores();
+  fence_proxy_async();
   block_barrier();
   u32 left[2][4];
   for (int tile = 0; tile < 2; ++tile)

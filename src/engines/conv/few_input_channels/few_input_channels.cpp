@@ -241,7 +241,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto bands = static_cast<double>(share.a_block);
   work.fragments = bands * static_cast<double>(tile.fragments());
-  work.one_by_one = true;
+  work.scalar_copies = true;
   work.right_stays = true;  // of products by warpgroups
   const double lines = gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
   work.moves = bands * (lines - 1) * shape.thread_m * shape.thread_n;

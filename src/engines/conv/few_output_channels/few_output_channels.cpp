@@ -83,7 +83,7 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
                           ceil_div(united.gather.channels, tile.chunk_channels()));
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
   const FewOutputChannelsTile::Copies copies = tile.copies();
-  work.one_by_one = tile.copy_bytes != vector_bytes;
+  work.scalar_copies = tile.copy_bytes != vector_bytes;
   work.copies = chunks * static_cast<double>(copies.halo);
   work.copy_bytes = static_cast<double>(tile.copy_bytes);
   work.row_copies = chunks * static_cast<double>(copies.filter);

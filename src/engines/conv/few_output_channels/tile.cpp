@@ -242,8 +242,8 @@ std::int64_t FewOutputChannelsTile::stage_bytes() const {
 
 std::int64_t FewOutputChannelsTile::shared_memory() const {
   constexpr std::int64_t table_entry = 8;
-  const std::int64_t rests = planes && split ? filter_bytes() : 0;
-  return 2 * stage_bytes() + rests + line_groups * taps * pairs * table_entry;
+  const std::int64_t lo_parts = planes && split ? filter_bytes() : 0;
+  return 2 * stage_bytes() + lo_parts + line_groups * taps * pairs * table_entry;
 }
 
 FewOutputChannelsTile::Copies FewOutputChannelsTile::copies() const {

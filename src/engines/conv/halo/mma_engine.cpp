@@ -29,7 +29,7 @@ FragmentShape fragment_shape(const HaloMmaShape& shape) {
 double filter_copies(const HaloMmaTile& tile, const Gather& gather) {
   constexpr int few_bytes = 16;
   const bool apart = gather.w_channel > gather.phases.front().tap_count();
-  const bool few = tile.one_by_one() && tile.tap_group * tile.element < few_bytes;
+  const bool few = tile.scalar_copies() && tile.tap_group * tile.element < few_bytes;
   if (tile.shape.columns_left && tile.filter_rows_inner) return 0;  // copies of words
   return static_cast<double>(tile.shape.m) * (few && apart ? 2 : 1);
 }
@@ -49,17 +49,17 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   work.fragments = chunks * taps * shape.chunk_steps;
   if (tile.halo_stages == 1) work.waits = chunks - 1;
   // NCHW tiles have a barrier only once for each group of taps.
-  work.step_fragments = shape.chunk_steps * (tile.one_by_one() ? 2 : 1);
-  work.one_by_one = tile.one_by_one();
-  if (tile.one_by_one()) {
+  work.step_fragments = shape.chunk_steps * (tile.scalar_copies() ? 2 : 1);
+  work.scalar_copies = tile.scalar_copies();
+  if (tile.scalar_copies()) {
     work.stages = chunks * taps / tile.tap_group;
     work.stage_copies = 32.0 * shape.chunk_steps / tile.element * shape.m * tile.tap_group;
   }
-  work.copy_bytes = work.one_by_one ? tile.element : 16;
+  work.copy_bytes = work.scalar_copies ? tile.element : 16;
   const double copies = 32.0 * shape.chunk_steps / work.copy_bytes;  // bytes of a pixel or row
   work.copies = chunks * copies *
                 (static_cast<double>(tile.halo_pixels()) + taps * filter_copies(tile, gather));
-  if (shape.columns_left && !tile.one_by_one()) {
+  if (shape.columns_left && !tile.scalar_copies()) {
     work.left_matrix_steps = chunks * taps;
     if (tile.filter_rows_inner)
       work.word_copies = chunks * taps * shape.m * static_cast<double>(tile.chunk_channels());
@@ -152,8 +152,8 @@ KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionPr
   }
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  add_split_constants(spec.constants, is_split(problem), reduction, !tile.one_by_one());
-  add_checked_constant(spec.constants, problem, true, tile.one_by_one());
+  add_split_constants(spec.constants, is_split(problem), reduction, !tile.scalar_copies());
+  add_checked_constant(spec.constants, problem, true, tile.scalar_copies());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIP", tile.strip, "columns of pixels");

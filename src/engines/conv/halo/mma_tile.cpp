@@ -60,14 +60,14 @@ std::int64_t HaloMmaTile::halo_bytes() const {
   // Where words are copied one by one (NCHW): planes of one word of channels, each 8 banks after
   // the one before.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
-  return shape.columns_left && one_by_one() ? 32 * shape.chunk_steps * plane
-                                            : halo_pixels() * pitch();
+  return shape.columns_left && scalar_copies() ? 32 * shape.chunk_steps * plane
+                                               : halo_pixels() * pitch();
 }
 
 std::int64_t HaloMmaTile::filter_bytes() const {
   if (shape.columns_left) {
     const std::int64_t tap = 32 * shape.chunk_steps * (shape.m + 1);
-    return one_by_one() ? tap_group * (tap + 16) : tap;
+    return scalar_copies() ? tap_group * (tap + 16) : tap;
   }
   if (tap_group > 1) return tap_group * (shape.m * pitch() + 16);
   return filter_rows_inner ? chunk_channels() * (shape.m * element + transposed_pad(element))
@@ -77,8 +77,8 @@ std::int64_t HaloMmaTile::filter_bytes() const {
 std::uint32_t HaloMmaTile::shared_memory(bool rows_inner) const {
   // With wgmma, lo parts of the current stage have memory of their own; with single taps, those of
   // three stages.
-  const int rests = !shape.columns_left || !shape.split ? 0 : one_by_one() ? 1 : 3;
-  const int filters = shape.stages + rests;
+  const int lo_parts = !shape.columns_left || !shape.split ? 0 : scalar_copies() ? 1 : 3;
+  const int filters = shape.stages + lo_parts;
   const std::int64_t operands =
       halo_stages * halo_bytes() + filters * filter_bytes() + 4 * halo_pixels();
   const std::int64_t sums = staged ? staged_bytes(shape.m, shape.n, rows_inner, element) : 0;
@@ -105,7 +105,7 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
   tile.tap_group = tap_group;
-  tile.filter_rows_inner = !tile.one_by_one() && gather.w_channel != 1 && gather.channels > 1;
+  tile.filter_rows_inner = !tile.scalar_copies() && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
   // How many chunks beyond the current one the loads ahead reach into.
@@ -132,7 +132,7 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
     if (tile.halo_pixels() > most_pixels) continue;
     tile.staged = shape.columns_left;
     tile.set_halo_stages(ring, ahead);
-    if (!fits() && !tile.one_by_one()) tile.set_halo_stages(1, ahead);
+    if (!fits() && !tile.scalar_copies()) tile.set_halo_stages(1, ahead);
     if (!fits()) continue;
     tile.staged = true;
     if (!fits()) tile.staged = false;
@@ -141,7 +141,7 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
     const double products =
         walked * static_cast<double>(shape.chunk_steps * thread_products) * product_clocks * 2;
     const int pixel_copies =
-        (tile.one_by_one() ? 32 / std::max(tile.element, 4) : 2) * shape.chunk_steps;
+        (tile.scalar_copies() ? 32 / std::max(tile.element, 4) : 2) * shape.chunk_steps;
     const double copies =
         static_cast<double>(tile.halo_pixels() * pixel_copies) / shape.threads() * copy_clocks * 2;
     const double wait = tile.halo_stages > 1 ? 0 : wait_clocks;

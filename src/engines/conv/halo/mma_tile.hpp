@@ -54,7 +54,7 @@ struct HaloMmaTile {
   // line.
   bool staged = true;
 
-  bool one_by_one() const { return tap_group > 1; }  // elements are copied
+  bool scalar_copies() const { return tap_group > 1; }  // elements are copied
   // ahead: the number of taps that are loaded ahead.
   void set_halo_stages(int stages, int ahead);
   std::int64_t halo_pixels() const { return halo_rows * halo_columns; }

@@ -29,7 +29,7 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   const double copied = chunks * static_cast<double>(tile.chunk_bytes());
   work.halo_bytes = copied * static_cast<double>(tile.halo_pixels);
   work.filter_bytes = copied * tile.live_taps * tile.shape.m;
-  if (tile.one_by_one()) {
+  if (tile.scalar_copies()) {
     work.groups = work.steps / tile.tap_group;
     work.halos = chunks;
     work.halo_run = static_cast<double>(tile.halo_columns);
@@ -120,7 +120,7 @@ KernelSpec HaloWgmmaEngine::make_spec(const HaloWgmmaTile& tile, const Convoluti
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, is_split(problem), reduction);
-  add_checked_constant(spec.constants, problem, true, tile.one_by_one());
+  add_checked_constant(spec.constants, problem, true, tile.scalar_copies());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
   add("STRIPS", std::int64_t{shape.strips}, "side by side in a tile");

@@ -24,8 +24,8 @@ std::int64_t live_taps_of(const HaloWgmmaTile& tile, const Gather& gather, std::
   if (tile.tap_group > gather.phases.front().taps[2]) return gather.phases.front().tap_count();
   const std::int64_t live =
       gather.live_taps(1, first_p, std::min(end_p, pixels[1]) - 1) *
-      (tile.one_by_one() ? gather.phases.front().taps[2]
-                         : gather.live_taps(2, first_q, std::min(end_q, pixels[2]) - 1));
+      (tile.scalar_copies() ? gather.phases.front().taps[2]
+                            : gather.live_taps(2, first_q, std::min(end_q, pixels[2]) - 1));
   return live < tile.least_taps ? gather.phases.front().tap_count() : live;
 }
 
@@ -71,13 +71,13 @@ std::int64_t HaloWgmmaTile::plane_pixels() const {
 }
 
 std::int64_t HaloWgmmaTile::filter_plane() const {
-  if (one_by_one()) return shape.m;
+  if (scalar_copies()) return shape.m;
   if (!filter_rows_inner) return apart_for_banks(2 * shape.chunk_steps, shape.m);
   return element == 2 ? apart_for_banks(shape.m * element / 16, chunk_channels()) : 0;
 }
 
 std::int64_t HaloWgmmaTile::filter_bytes() const {
-  if (one_by_one())
+  if (scalar_copies())
     return tap_group * (shape.parts() * 2 * shape.chunk_steps * filter_plane() * 16 + 16);
   if (filter_plane() == 0) return chunk_channels() * (shape.m * element + transposed_pad(element));
   return (filter_rows_inner ? shape.m * element / 16 : 2 * shape.chunk_steps) * filter_plane() * 16;
@@ -98,7 +98,7 @@ std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Ga
   tile.shape = shape;
   tile.element = static_cast<int>(size_of(gather.type));
   tile.tap_group = tap_group;
-  tile.filter_rows_inner = !tile.one_by_one() && gather.w_channel != 1 && gather.channels > 1;
+  tile.filter_rows_inner = !tile.scalar_copies() && gather.w_channel != 1 && gather.channels > 1;
   const std::int64_t extent_h = extent(gather, 1), extent_w = extent(gather, 2);
   if (shape.strips > 0) {
     const std::int64_t tile_rows = shape.strip_rows(), tile_columns = 8 * shape.strips;
@@ -122,14 +122,14 @@ std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Ga
     tile.halo_pixels = shape.n + extent_h * tile.columns + extent_w;
   }
   // Each thread copies at least one word of the filter.
-  if (tile.one_by_one() && tap_group * tile.chunk_bytes() / 4 > shape.threads())
+  if (tile.scalar_copies() && tap_group * tile.chunk_bytes() / 4 > shape.threads())
     return std::nullopt;
   constexpr std::int64_t most_pixels = 1 << 14;
   if (tile.halo_pixels > most_pixels) return std::nullopt;
   // How many chunks beyond the current one the loads ahead reach into; the products of the step
   // before last may still be reading the halo that would be overwritten.
   const std::int64_t ahead =
-      tile.one_by_one() ? (shape.stages - 1) * std::int64_t{tap_group} : shape.stages;
+      tile.scalar_copies() ? (shape.stages - 1) * std::int64_t{tap_group} : shape.stages;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, phase.tap_count()));
   tile.least_taps = static_cast<int>(ceil_div(ahead, tile.halo_stages - 1));
   if (!fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device))
@@ -144,7 +144,7 @@ std::string describe(const HaloWgmmaTile& tile) {
              tile.shape.strips > 1 ? cat(tile.shape.strips, " ") : "",
              tile.shape.strips > 0 ? "strips of " : "lines of ", tile.rows, "x", tile.columns,
              ", halo ", tile.halo_pixels, " of ", tile.chunk_channels(), " channels",
-             tile.one_by_one() ? cat(", taps by ", tile.tap_group) : "");
+             tile.scalar_copies() ? cat(", taps by ", tile.tap_group) : "");
 }
 
 }  // namespace kiln

@@ -41,7 +41,7 @@ struct HaloWgmmaTile {
 
   std::int64_t places() const { return columns * rows; }                // of an image
   std::int64_t strips() const { return columns / (8 * shape.strips); }  // of an image, in tiles
-  bool one_by_one() const { return tap_group > 1; }
+  bool scalar_copies() const { return tap_group > 1; }
   std::int64_t chunk_bytes() const { return 32 * shape.chunk_steps; }
   std::int64_t chunk_channels() const { return chunk_bytes() / element; }
   std::int64_t plane_pixels() const;  // places from one plane of 16 bytes to the next

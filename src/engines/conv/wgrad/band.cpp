@@ -173,8 +173,8 @@ std::int64_t BandTile::shared_memory() const {
   const std::int64_t table = stage_pixels() / lines.word_elements() * 8;
   // Clusters exchange at least a line of each thread's sums.
   const std::int64_t line = lines.word_bytes() * shape.threads() * shape.thread_n;
-  const std::int64_t rests = shape.columns_left && split ? gradient_bytes() : 0;
-  return std::max(2 * (gradient_bytes() + lines.bytes()) + rests + table, line);
+  const std::int64_t lo_parts = shape.columns_left && split ? gradient_bytes() : 0;
+  return std::max(2 * (gradient_bytes() + lines.bytes()) + lo_parts + table, line);
 }
 
 Gather in_lines(const Gather& gather) {

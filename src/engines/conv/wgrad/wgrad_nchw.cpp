@@ -142,7 +142,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   (shape.columns_left ? work.stages : work.landings) = stages;
   // Where other types were fitted, it made no difference.
   work.transposed = problem.type() == KILN_DATA_DOUBLE && tile.filters_inner;
-  work.one_by_one = true;
+  work.scalar_copies = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * tile.lines.word_bytes());
   work.row_copies = stages * static_cast<double>(tile.gradient_copies());
