@@ -22,8 +22,8 @@ constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 
 // A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
 // shared memory and the tensor cores equally busy. Two blocks of four warps hide each other's
-// waits; one of eight, 128x256, was never the fastest (tests/bench/NOTES.md). Sums of three
-// products, which are promoted, take twice the registers.
+// waits; one of eight, 128x256, was never the fastest (kernel_sources/conv/wgrad/README.md). Sums
+// of three products, which are promoted, take twice the registers.
 constexpr WgradTile tiles[] = {
     {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12},
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
