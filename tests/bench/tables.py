@@ -173,10 +173,16 @@ def pages(folder):
         anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
         table = {"rates": rates, "memory": memory, "latency": latency, "speed": speed}[kind](rows)
-        tables.append(f"## {path.name}\n\n{caption(machine)}. {CELLS[kind].format(anchor=anchor)}{method}\n\n{table}\n")
+        # A list of whole networks is too long for a page of layers.
+        paged = kind == "speed" and "networks" not in path.name
+        cells = CELLS[kind].format(anchor=anchor)
+        if kind == "speed" and not paged:
+            cells = cells.replace(f"[layers.md](layers.md#{anchor})", f"[{path.name}]({path.name})")
+        tables.append(f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n{table}\n")
         index.append([f"[{path.name}](#{anchor})", what(kind, rows), chip_and_days(machine)[1], peers(machine)])
         if kind == "speed":
             against_graph.append(rows)
+        if paged:
             lines, many = layers(rows)
             told = ("How many times as fast as cuDNN Kiln is." if many
                     else "Median microseconds of Kiln and of cuDNN, and how many times as fast Kiln is.")

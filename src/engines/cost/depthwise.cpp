@@ -49,6 +49,10 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
   constexpr int resident = 2;
   const double warps = work.threads / warp;
   const bool f64 = work.type == KILN_DATA_DOUBLE, narrow = size_of(work.type) == 2;
+  // Pixels that lie apart are a sector of memory each.
+  constexpr double sector = 32;
+  const double bytes =
+      work.bytes * (work.channels_inner ? sector / static_cast<double>(size_of(work.type)) : 1);
   if (work.steps == 1) {
     // One element a copy, and another line of memory each.
     const double copies = work.copies * (work.channels_inner ? sliding_channels_inner : 1);
@@ -57,8 +61,7 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
         work.products * chip.f32 / (f64 ? chip.f64 : chip.f32) / depthwise_product_share;
     const double clocks =
         std::max(work.blocks / device.multiprocessors, 1.0) * warps * thread / issue_width;
-    return clocks_to_seconds(sliding_first_clocks + clocks, work.bytes / depthwise_memory_share,
-                             device);
+    return clocks_to_seconds(sliding_first_clocks + clocks, bytes / depthwise_memory_share, device);
   }
   const double lanes = f64 ? chip.f64 : chip.f32;
   const double once = sliding_first_clocks + work.steps * sliding_step_clocks +
@@ -68,8 +71,7 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
   const auto block = [&](double beside) {
     return beside * once * (1 + sliding_waiting_warps / (beside * warps));
   };
-  return clocks_to_seconds(rounds_clocks(work.blocks, 1, resident, device, block), work.bytes,
-                           device);
+  return clocks_to_seconds(rounds_clocks(work.blocks, 1, resident, device, block), bytes, device);
 }
 
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device) {

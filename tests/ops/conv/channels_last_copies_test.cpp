@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(workspace) {
   const auto needed = [&](std::size_t granted) {
     Terms terms{.only_engine = gathers.name(), .workspace = granted};
     std::vector<EngineRefusal> refusals;
-    return choose(problem, device()->description(), terms, refusals).workspace;
+    return choose(problem, known_architecture("h200"), terms, refusals).workspace;
   };
   BOOST_CHECK_EXCEPTION(needed(0), Error, [](const Error& error) {
     return std::string(error.what()).find("a workspace of 0 bytes; expected at least 4087808") !=

@@ -1,6 +1,8 @@
 // Epilogues in every order that a list may have, and results of another type than the operands: by
 // every engine that takes them.
 #include <boost/test/unit_test.hpp>
+#include <set>
+#include <string>
 
 #include "engines/choice.hpp"
 #include "tensor_core_case.hpp"
@@ -10,10 +12,11 @@ namespace {
 using namespace test;
 using Kind = EpilogueOperation::Kind;
 
-std::vector<std::string> engines_for(const Problem& problem) {
-  std::vector<std::string> names;
-  for (const EngineRefusal& each : ask_engines(problem, device()->description()))
-    if (each.reason.empty()) names.push_back(each.engine);
+// Those that need no workspace.
+std::set<std::string> engines_for(const Problem& problem) {
+  std::set<std::string> names;
+  for (const Option& option : all_candidates(problem, device()->description()))
+    names.insert(option.name.engine);
   return names;
 }
 
