@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(execution_allocates_nothing) {
 // Two kernels that hand sums on in memory that the caller lends.
 BOOST_AUTO_TEST_CASE(steps_and_workspace) {
   const auto large = std::make_shared<RecordingDevice>(132);
-  const Problem sum = make_reduction(KILN_REDUCE_SUM, dense(4, 64, 64, 64), dense(1, 1, 1, 1));
+  const Problem sum = make_reduction(KILN_REDUCE_SUM, dense(64, 64, 64, 64), dense(1, 1, 1, 1));
   FinalizeOptions options;
   options.caching = Caching::bypass;
   Plan alone(large, sum);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(steps_and_workspace) {
   const std::size_t needed = plan.workspace_bytes();
   BOOST_TEST(needed > 64u);
   BOOST_TEST(needed <= most_workspace);
-  std::vector<float> from(4 * 64 * 64 * 64), lent(needed / sizeof(float) + 1);
+  std::vector<float> from(64 * 64 * 64 * 64), lent(needed / sizeof(float) + 1);
   float to = 0;
   const std::array<void*, 2> tensors{from.data(), &to};
   plan.execute(tensors, {}, nullptr, {}, {lent.data(), needed});

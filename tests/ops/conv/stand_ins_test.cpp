@@ -74,7 +74,7 @@ std::size_t kernels_of(const Engine& engine, const Arithmetic& arithmetic, Convo
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(stand_in)
+BOOST_AUTO_TEST_SUITE(stand_ins)
 
 // One kernel a pass, whatever the sizes, strides, groups and layout; in data gradients one for each
 // range of numbers of phases.
