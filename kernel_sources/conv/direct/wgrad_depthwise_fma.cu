@@ -1,11 +1,11 @@
 // Filter gradient of channels-first tensors with one or few channels a group: sums of all taps of a
 // few rows of the filter in every thread's registers.
 //
-// A block has one channel of dy and one of its group of x, and takes tiles of TILE_P rows by RUNS runs of RUN pixels; of
-// small images UNITS of them at a time, one tile each. What a tile meets of x comes to shared
-// memory while the tile before is multiplied, dy straight to registers: a thread has a run of it,
-// reads what that meets of a row of x once, and multiplies it for every tap. Then warps, blocks and
-// clusters add up, always in the same order.
+// A block has one channel of dy and one of its group of x, and takes tiles of TILE_P rows by RUNS
+// runs of RUN pixels; of small images UNITS of them at a time, one tile each. What a tile meets of
+// x comes to shared memory while the tile before is multiplied, dy straight to registers: a thread
+// has a run of it, reads what that meets of a row of x once, and multiplies it for every tap. Then
+// warps, blocks and clusters add up, always in the same order.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
@@ -58,7 +58,8 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64
   constexpr int COPIES = PATCH_W / PACK;
   const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
   const element_t* const x =
-      static_cast<const element_t*>(params.x) + (static_cast<i64>(tile.out / ROWS) * GROUP_CHANNELS + tile.in) * SOURCE_STRIDE_C;
+      static_cast<const element_t*>(params.x) +
+      (static_cast<i64>(tile.out / ROWS) * GROUP_CHANNELS + tile.in) * SOURCE_STRIDE_C;
 #pragma unroll 1
   for (int i = thread_x(); i < UNITS * PATCH_H * COPIES; i += THREADS) {
     const int line = i / COPIES, column = (i - line * COPIES) * PACK;

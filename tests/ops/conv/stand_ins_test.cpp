@@ -1,7 +1,5 @@
 // Kernels for every shape: right, and to the bit what the kernel of the shape with the same tile
 // computes; one serves all shapes, several at the same time.
-#include "engines/stand_in.hpp"
-
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <thread>
@@ -10,6 +8,7 @@
 #include "engines/conv/stand_in/stand_in_direct.hpp"
 #include "engines/conv/stand_in/stand_in_gemm.hpp"
 #include "engines/conv/stand_in/stand_in_kernels.hpp"
+#include "engines/stand_in.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 #include "plan/kernel_cache.hpp"
 

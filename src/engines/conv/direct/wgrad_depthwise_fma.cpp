@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_channels = 8;  // of a group, each of which reads dy anew
+constexpr std::int64_t most_channels = 8;              // of a group, each of which reads dy anew
 constexpr std::int64_t most_sums = 72, most_row = 48;  // of a thread, in registers of 32 bits
 constexpr std::int64_t block_threads = 256, most_runs = 128, resident = 2, vector_bytes = 16;
 
@@ -109,7 +109,8 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
-  const Gather::Phase& phase = gather.phases.front();  if (gather.channels > most_channels)
+  const Gather::Phase& phase = gather.phases.front();
+  if (gather.channels > most_channels)
     return cat(gather.channels, " input channels a group; expected at most ", most_channels);
   if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);
       !reason.empty())
@@ -160,8 +161,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   const double work = thread * static_cast<double>(tile.threads()) / 32 / schedulers / share;
   const double clocks =
       beside * (first_clocks + turns * (work + turn_clocks / std::min(beside, 4.0)));
-  const auto readings = static_cast<double>(
-      ceil_div(gather.phases.front().taps[1], tile.filter_rows) * gather.phases.front().taps[0] * gather.channels);
+  const auto readings =
+      static_cast<double>(ceil_div(gather.phases.front().taps[1], tile.filter_rows) *
+                          gather.phases.front().taps[0] * gather.channels);
   return std::max(
       clocks / clock,
       memory_bound_seconds(
