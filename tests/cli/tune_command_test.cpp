@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(lines_round_trip) {
 
 // Three channels with a stride are for the direct engine alone.
 BOOST_AUTO_TEST_CASE(tells_of_the_only_candidate) {
-  const Finished tuned = tune({"ic3ih9oc2kh3sh2", "--dir", "dgrad"});
+  const Finished tuned = tune({"conv --dir dgrad ic3ih9oc2kh3sh2"});
   BOOST_TEST(contains(tuned.out, " us, the only candidate  direct "), tuned.out + tuned.err);
 }
 
