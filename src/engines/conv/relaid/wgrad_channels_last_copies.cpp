@@ -102,7 +102,6 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
   const RelaidLayout layout = lay_copies(relaid, 0, chunks);
   ConvolutionProblem part = relaid.inner;
   part.batch = chunk_of(layout, 0).images;
-  if (!engine.only_by_name(part).empty()) return std::nullopt;
   const auto answer = engine.candidates(part, device);
   const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
   if (candidates == nullptr) return std::nullopt;
