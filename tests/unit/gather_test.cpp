@@ -85,6 +85,35 @@ BOOST_AUTO_TEST_CASE(phases_visit_every_tap_that_exists_once) {
   }
 }
 
+// Of pixels side by side, by trying every tap.
+BOOST_AUTO_TEST_CASE(live_taps_are_those_inside_the_source_for_some_pixel) {
+  std::mt19937 random(6);
+  const auto draw = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  int compared = 0;
+  while (compared < 2000) {
+    const Line line{draw(1, 30),  draw(1, 9),
+                    draw(-2, 12), draw(1, 5),
+                    draw(1, 5),   draw(0, 1) == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION};
+    if (line.in + 2 * line.pad < (line.filter - 1) * line.dilation + 1) continue;
+    ++compared;
+    ConvolutionProblem problem = problem_of(line);
+    if (compared % 2 == 0) problem.pass = ConvolutionPass::fprop;
+    const Gather gather = make_gather(problem);
+    const Gather::Phase& phase = gather.phases.front();
+    const std::int64_t first = draw(0, phase.pixels[2] - 1), last = draw(first, first + 20);
+    std::int64_t expected = 0;
+    for (std::int64_t tap = 0; tap < phase.taps[2]; ++tap) {
+      const std::int64_t at = phase.origin[2] + tap * gather.step[2];
+      expected +=
+          at + last * gather.stride[2] >= 0 && at + first * gather.stride[2] < gather.source[2];
+    }
+    BOOST_TEST_REQUIRE(gather.live_taps(2, first, last) == expected,
+                       to_line(problem) << ", pixels " << first << " to " << last);
+  }
+}
+
 // What would take for ever, or all memory, tap by tap or phase by phase.
 BOOST_AUTO_TEST_CASE(large_strides_and_filters_are_quick_or_refused) {
   const std::int64_t large = 2147483647;

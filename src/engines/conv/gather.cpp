@@ -1,6 +1,7 @@
 #include "engines/conv/gather.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -230,13 +231,16 @@ double Gather::padding_waste() const {
 
 std::int64_t Gather::live_taps(int dimension, std::int64_t first, std::int64_t last) const {
   const Phase& phase = phases.front();
-  std::int64_t live = 0;
-  for (std::int64_t tap = 0; tap < phase.taps[dimension]; ++tap) {
-    const std::int64_t at = phase.origin[dimension] + tap * step[dimension];
-    live +=
-        at + last * stride[dimension] >= 0 && at + first * stride[dimension] < source[dimension];
-  }
-  return live;
+  const std::int64_t distance = std::abs(step[dimension]), taps = phase.taps[dimension];
+  // The tap nearest the source's beginning, and how far inside the source taps lie for some pixel.
+  const std::int64_t nearest =
+      phase.origin[dimension] + (step[dimension] < 0 ? (taps - 1) * step[dimension] : 0);
+  const std::int64_t begin = -last * stride[dimension] - nearest,
+                     end = source[dimension] - first * stride[dimension] - nearest;
+  const auto before = [&](std::int64_t place) {  // the taps that lie before it
+    return place <= 0 ? 0 : std::min(taps, ceil_div(place, distance));
+  };
+  return std::max<std::int64_t>(before(end) - before(begin), 0);
 }
 
 double Gather::walked_taps(std::int64_t places) const {

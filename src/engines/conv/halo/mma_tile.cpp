@@ -24,29 +24,55 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
   constexpr std::int64_t most_beginnings = 4096;
   const std::int64_t every = std::gcd(n, pixels), beginnings = pixels / every;
   std::int64_t most = 0, looked_at = 0, live_rows = 0, live_columns = 0;
-  const auto look = [&](std::int64_t first) {
-    const std::int64_t last = first + n - 1;
-    const std::int64_t begin = first / tile.strip * gather.stride[1];
+  const std::int64_t all_live = gather.live_taps(1, 0, rows - 1);
+  // `times` tiles that begin in row `first` of an image and end in row `last`, counted on through
+  // the images behind it.
+  const auto look = [&](std::int64_t first, std::int64_t last, std::int64_t times) {
     const std::int64_t end =
-        last / pixels * tile.image_rows + last % pixels / tile.strip * gather.stride[1] + extent;
-    most = std::max(most, end - begin);
-    const bool one_image = last < pixels;
-    live_rows += gather.live_taps(1, one_image ? first / tile.strip : 0,
-                                  one_image ? last / tile.strip : rows - 1);
-    ++looked_at;
+        last / rows * tile.image_rows + last % rows * gather.stride[1] + extent;
+    most = std::max(most, end - first * gather.stride[1]);
+    live_rows += times * (last < rows ? gather.live_taps(1, first, last) : all_live);
+    looked_at += times;
   };
-  if (beginnings <= most_beginnings) {
-    for (std::int64_t i = 0; i < beginnings; ++i) look(i * every);
+  const std::int64_t strip = tile.strip, whole = (n - 1) / strip;
+  if (beginnings <= std::min(2 * rows, most_beginnings)) {
+    for (std::int64_t i = 0; i < beginnings; ++i)
+      look(i * every / strip, (i * every + n - 1) / strip, 1);
+  } else if (beginnings <= most_beginnings) {
+    // Those of a row end in one of two rows, by whether they begin before this column.
+    const std::int64_t turn = strip - (n - 1) % strip;
+    std::int64_t before = 0;  // beginnings
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t early = ceil_div(row * strip + turn, every),
+                         late = ceil_div((row + 1) * strip, every);
+      if (early > before) look(row, row + whole, early - before);
+      if (late > early) look(row, row + whole + 1, late - early);
+      before = late;
+    }
   } else {  // at each row's last column, so that the tile covers the most rows
     const std::int64_t step = ceil_div(rows, most_beginnings);
-    for (std::int64_t row = 0; row < rows; row += step) look(row * tile.strip + tile.strip - 1);
+    for (std::int64_t row = 0; row < rows; row += step)
+      look(row, (row * strip + strip + n - 2) / strip, 1);
     most += step * gather.stride[1];
   }
-  for (std::int64_t strip = 0; strip < tile.strips; ++strip) {
-    const std::int64_t first = strip * tile.strip;
-    const std::int64_t end = std::min(first + tile.strip, gather.phases.front().pixels[2]);
-    live_columns += gather.live_taps(2, first, end - 1);
+  const std::int64_t taps = gather.phases.front().taps[2];
+  const auto live_in = [&](std::int64_t i) {
+    const std::int64_t end = std::min((i + 1) * strip, gather.phases.front().pixels[2]);
+    return gather.live_taps(2, i * strip, end - 1);
+  };
+  // Between two strips for which every tap is live, it is so too.
+  std::int64_t left = 0, right = tile.strips;
+  while (left < right) {
+    const std::int64_t live = live_in(left++);
+    live_columns += live;
+    if (live == taps) break;
   }
+  while (left < right) {
+    const std::int64_t live = live_in(--right);
+    live_columns += live;
+    if (live == taps) break;
+  }
+  live_columns += (right - left) * taps;
   tile.halo_rows = most;
   tile.live_rows = static_cast<double>(live_rows) / static_cast<double>(looked_at);
   tile.live_columns = static_cast<double>(live_columns) / static_cast<double>(tile.strips);
