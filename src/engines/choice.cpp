@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
+#include <memory>
 
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
+#include "engines/answers.hpp"
+#include "engines/choice_estimate.hpp"
 
 namespace kiln {
 namespace {
@@ -35,21 +38,19 @@ std::string extent_refusal(const Problem& problem) {
 
 struct Found {
   const Engine* engine = nullptr;
-  Candidate candidate;
+  Estimate estimate;
 };
 
-void take_least(const Engine& engine, std::vector<Candidate> candidates, std::size_t workspace,
-                Found& best) {
-  for (Candidate& candidate : candidates)
-    if (candidate.workspace <= workspace &&
-        (best.engine == nullptr || candidate.seconds < best.candidate.seconds))
-      best = {&engine, std::move(candidate)};
+void take(const Engine& engine, const Estimate& estimate, std::size_t workspace, Found& best) {
+  if (estimate.workspace <= workspace &&
+      (best.engine == nullptr || estimate.seconds < best.estimate.seconds))
+    best = {&engine, estimate};
 }
 
 // The reason why none of an engine's candidates fits into the granted workspace; "" if one does.
-std::string workspace_refusal(const std::vector<Candidate>& candidates, std::size_t granted) {
-  const auto least = std::ranges::min_element(candidates, {}, &Candidate::workspace);
-  if (least == candidates.end() || least->workspace <= granted) return "";
+std::string workspace_refusal(const std::vector<Estimate>& estimates, std::size_t granted) {
+  const auto least = std::ranges::min_element(estimates, {}, &Estimate::workspace);
+  if (least == estimates.end() || least->workspace <= granted) return "";
   return cat("a workspace of ", granted, " bytes; expected at least ", least->workspace);
 }
 
@@ -60,16 +61,14 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
     const std::string& only = terms.only_engine;
     if (only.empty() ? engine->stands_in() : only != engine->name()) continue;
     if (!engine->is_for(problem)) continue;
-    auto answer = ask(*engine, problem, device);
-    if (auto* refusal = std::get_if<Refusal>(&answer))
-      refusals.push_back({engine->name(), std::move(refusal->reason)});
-    else if (std::string reason = engine->only_by_name(problem); only.empty() && !reason.empty())
-      refusals.push_back({engine->name(), std::move(reason)});
-    else if (auto& candidates = std::get<std::vector<Candidate>>(answer);
-             !(reason = workspace_refusal(candidates, terms.workspace)).empty())
+    const auto answer = ask_once(*engine, problem, device);
+    std::string reason = answer->refusal;
+    if (reason.empty() && only.empty()) reason = engine->only_by_name(problem);
+    if (reason.empty()) reason = workspace_refusal(answer->estimates, terms.workspace);
+    if (!reason.empty())
       refusals.push_back({engine->name(), std::move(reason)});
     else
-      take_least(*engine, std::move(candidates), terms.workspace, best);
+      for (const Estimate& each : answer->estimates) take(*engine, each, terms.workspace, best);
   }
   return best;
 }
@@ -93,14 +92,11 @@ References references_of(const ConvolutionProblem& problem) {
 // `several`). None if the launch would be too large for this kernel.
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
                const Terms& terms, bool several = true) {
-  auto answer = ask(*reference.engine, problem, device);
   Found best;
-  auto* all = std::get_if<std::vector<Candidate>>(&answer);
-  if (all == nullptr) return best;
-  std::erase_if(*all, [&](const Candidate& candidate) {
-    return candidate.kernel != reference.candidate.kernel || (candidate.parts > 1 && !several);
-  });
-  take_least(*reference.engine, std::move(*all), terms.workspace, best);
+  const auto answer = ask_once(*reference.engine, problem, device);
+  for (const Estimate& each : answer->estimates)
+    if (each.kernel == reference.estimate.kernel && (each.parts == 1 || several))
+      take(*reference.engine, each, terms.workspace, best);
   return best;
 }
 
@@ -112,10 +108,32 @@ Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription&
   Found found = least(references.chosen, device, terms, refusals);
   if (found.engine == nullptr) return found;
   // With fewer images there are fewer tiles, so that splitting pays sooner.
-  shared = found.candidate.parts > 1 ||
-           in_parts(found, references.least, device, terms).candidate.parts > 1;
+  shared = found.estimate.parts > 1 ||
+           in_parts(found, references.least, device, terms).estimate.parts > 1;
   if (references.chosen == Problem(problem)) return found;
   return in_parts(found, problem, device, terms, shared);
+}
+
+// What the cost model takes; none if every engine refuses. shared as above.
+Found find_least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+                 std::vector<EngineRefusal>& refusals, bool& shared) {
+  const std::size_t known = refusals.size();
+  if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem)) {
+    Found found = least_of_range(*convolution, device, terms, refusals, shared);
+    if (found.engine != nullptr) return found;
+    refusals.resize(known);
+  }
+  return least(problem, device, terms, refusals);
+}
+
+[[noreturn]] void refuse_for(const Problem& problem, const Terms& terms,
+                             const std::vector<EngineRefusal>& refusals) {
+  std::string reasons;
+  for (const EngineRefusal& refusal : refusals)
+    reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
+  refuse(problem, reasons.empty()
+                      ? cat("there is no engine named ", terms.only_engine, " for this operation")
+                      : reasons);
 }
 
 // Recent choices, for convolutions: estimating all candidates costs more than everything else in
@@ -129,38 +147,32 @@ struct Remembered {
 };
 class Memory {
  public:
-  std::optional<Remembered> find(const Problem& problem, const DeviceDescription& device,
-                                 const Terms& terms) {
+  std::shared_ptr<const Remembered> find(const Problem& problem, const DeviceDescription& device,
+                                         const Terms& terms) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-    if (convolution == nullptr) return std::nullopt;
+    if (convolution == nullptr) return nullptr;
     for (auto each = choices_.begin(); each != choices_.end(); ++each) {
-      if (each->problem != *convolution || each->terms != terms || !alike(each->device, device))
+      const Remembered& choice = **each;
+      if (choice.problem != *convolution || choice.terms != terms ||
+          !estimated_alike(choice.device, device))
         continue;
       choices_.splice(choices_.begin(), choices_, each);
       return choices_.front();
     }
-    return std::nullopt;
+    return nullptr;
   }
   void keep(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             const Choice& choice, std::vector<EngineRefusal> refusals) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return;
     constexpr std::size_t most = 128;
-    choices_.push_front({*convolution, device, terms, choice, std::move(refusals)});
+    choices_.push_front(std::make_shared<Remembered>(
+        Remembered{*convolution, device, terms, choice, std::move(refusals)}));
     if (choices_.size() > most) choices_.pop_back();
   }
 
  private:
-  // Whether two devices are equal in everything that estimates depend on.
-  static bool alike(const DeviceDescription& a, const DeviceDescription& b) {
-    return a.kind == b.kind && a.compute_capability == b.compute_capability && a.arch == b.arch &&
-           a.multiprocessors == b.multiprocessors && a.largest_cluster == b.largest_cluster &&
-           a.shared_memory_per_block == b.shared_memory_per_block &&
-           a.shared_memory_per_multiprocessor == b.shared_memory_per_multiprocessor &&
-           a.registers_per_multiprocessor == b.registers_per_multiprocessor;
-  }
-
-  std::list<Remembered> choices_;  // most recent first
+  std::list<std::shared_ptr<const Remembered>> choices_;  // most recent first
 };
 constinit PerProcess<Memory> memory("chosen kernels");
 
@@ -213,33 +225,30 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
     return before->choice;
   }
   const std::size_t known = refusals.size();
-  Found found;
   bool shared = false;
-  if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
-    found = least_of_range(*convolution, device, terms, refusals, shared);
-  if (found.engine == nullptr) {
-    refusals.resize(known);
-    found = least(problem, device, terms, refusals);
-  }
-  if (found.engine != nullptr) {
-    const double seconds = found.candidate.seconds;
-    Choice choice{found.engine->make(problem, device, std::move(found.candidate)), seconds, false};
-    if (shared) choice.proposal.kernel.clustered = true;
-    memory.lock()->keep(problem, device, terms, choice,
-                        {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
-    return choice;
-  }
-  std::string reasons;
-  for (const EngineRefusal& refusal : refusals)
-    reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  refuse(problem, reasons.empty()
-                      ? cat("there is no engine named ", terms.only_engine, " for this operation")
-                      : reasons);
+  const Found found = find_least(problem, device, terms, refusals, shared);
+  if (found.engine == nullptr) refuse_for(problem, terms, refusals);
+  Choice choice{make_proposal(*found.engine, problem, device, found.estimate),
+                found.estimate.seconds, false};
+  if (shared) choice.proposal.kernel.clustered = true;
+  memory.lock()->keep(problem, device, terms, choice,
+                      {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
+  return choice;
 }
 
 Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals) {
   return choose(problem, device, terms, refusals, nullptr).proposal;
+}
+
+ChoiceEstimate estimate_choice(const Problem& problem, const DeviceDescription& device,
+                               const Terms& terms) {
+  if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
+  std::vector<EngineRefusal> refusals;
+  bool shared = false;
+  const Found found = find_least(problem, device, terms, refusals, shared);
+  if (found.engine == nullptr) refuse_for(problem, terms, refusals);
+  return {found.estimate.seconds, found.estimate.workspace};
 }
 
 Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch) {

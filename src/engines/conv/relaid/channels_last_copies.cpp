@@ -37,7 +37,8 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
 }
 
 RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
-                             const RelaidEngine::Terms& terms, const DeviceDescription& device) {
+                             const RelaidEngine::Terms& terms, const DeviceDescription& device,
+                             bool with_steps) {
   RelaidEngine::Made made;
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
@@ -46,22 +47,23 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
     const std::vector<RelaidMove> moves =
         moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
     if (moves.empty()) return;
-    steps.push_back(copies_step(moves, "channels_last_copies", tile));
+    if (with_steps) steps.push_back(copies_step(moves, "channels_last_copies", tile));
     made.seconds += copies_seconds(moves, device);
   };
+  InnerChoices inner(problem.inner, terms.budget - layout.workspace, device);
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
-    Choice inner = choose_inner(problem.inner, chunk_of(layout, i).images,
-                                terms.budget - layout.workspace, device);
-    if (i == 0)
-      tile = relaid_tile(terms.copy_results ? "input and output" : "input", inner.proposal,
+    const std::int64_t images = chunk_of(layout, i).images;
+    if (with_steps && i == 0)
+      tile = relaid_tile(terms.copy_results ? "input and output" : "input", inner.proposal(images),
                          terms.budget);
     copy(i);
-    made.seconds += inner.seconds;
-    own = std::max(own, inner.proposal.workspace);
-    append_relaid(steps, std::move(inner.proposal), places_of(problem, layout, i));
+    made.seconds += inner.seconds(images);
+    own = std::max(own, inner.workspace(images));
+    if (with_steps) append_relaid(steps, inner.proposal(images), places_of(problem, layout, i));
   }
   copy(layout.chunks);
-  made.proposal = proposal_of(std::move(steps), layout.workspace + own);
+  if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
+  made.proposal.workspace = layout.workspace + own;
   return made;
 }
 
@@ -81,25 +83,26 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
                  candidate.workspace <= terms.budget;
         }))
       continue;
-    auto answer = propose(std::get<ConvolutionProblem>(any), device, terms);
+    auto answer = work_out(std::get<ConvolutionProblem>(any), device, terms, Extent::estimate);
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
       if (first.reason.empty()) first = std::move(*refusal);
       continue;
     }
-    Made& made = std::get<Made>(answer);
+    const Made& made = std::get<Made>(answer);
     Candidate candidate;
     candidate.kernel = static_cast<int>(i);
     candidate.seconds = made.seconds;
     candidate.workspace = made.proposal.workspace;
-    candidate.made = std::move(made.proposal);
     candidates.push_back(std::move(candidate));
   }
   if (candidates.empty()) return first;
   return candidates;
 }
 
-Proposal RelaidEngine::make(const Problem&, const DeviceDescription&, Candidate candidate) const {
-  return std::move(candidate.made).value();
+Proposal RelaidEngine::make(const Problem& any, const DeviceDescription& device,
+                            Candidate candidate) const {
+  const Terms& terms = all_terms()[static_cast<std::size_t>(candidate.kernel)];
+  return std::get<Made>(propose(std::get<ConvolutionProblem>(any), device, terms)).proposal;
 }
 
 std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const {
@@ -110,8 +113,9 @@ std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const
 
 bool ChannelsLastCopiesEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
-std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::propose(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
+std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    Extent extent) const {
   auto answer = relaid_gather(problem, device, terms.copy_results);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
@@ -121,13 +125,14 @@ std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::propose(
   const auto least = least_chunks(relaid, filter, terms.budget);
   if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
   std::optional<Made> best;
+  std::int64_t best_chunks = 0;
   for (const std::int64_t chunks :
        numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
-    const RelaidLayout layout = lay_copies(relaid, filter, chunks);
-    Made made = in_chunks(relaid, layout, terms, device);
-    if (!best || made.seconds < best->seconds) best = std::move(made);
+    Made made = in_chunks(relaid, lay_copies(relaid, filter, chunks), terms, device, false);
+    if (!best || made.seconds < best->seconds) best = std::move(made), best_chunks = chunks;
   }
-  return std::move(*best);
+  if (extent == Extent::estimate) return std::move(*best);
+  return in_chunks(relaid, lay_copies(relaid, filter, best_chunks), terms, device, true);
 }
 
 }  // namespace kiln

@@ -29,27 +29,33 @@ class RelaidEngine : public Engine {
     bool copy_dy = true;  // of filter gradients
   };
   struct Made {
-    Proposal proposal;
+    Proposal proposal;   // of an estimate, its workspace alone
     double seconds = 0;  // estimated
   };
-  virtual std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
-                                              const DeviceDescription& device,
-                                              const Terms& terms) const = 0;
+  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
+                                      const DeviceDescription& device, const Terms& terms) const {
+    return work_out(problem, device, terms, Extent::steps);
+  }
 
  protected:
   virtual std::span<const Terms> all_terms() const = 0;  // candidate i keeps to the i-th
+  // What is worked out: steps cost much more than an estimate, and are for what is chosen.
+  enum class Extent { estimate, steps };
+  virtual std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
+                                               const DeviceDescription& device, const Terms& terms,
+                                               Extent extent) const = 0;
 };
 
 class ChannelsLastCopiesEngine final : public RelaidEngine {
  public:
   const char* name() const override { return "channels_last_copies"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
-                                      const DeviceDescription& device,
-                                      const Terms& terms) const override;
 
  protected:
   std::span<const Terms> all_terms() const override;
+  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
+                                       const DeviceDescription& device, const Terms& terms,
+                                       Extent extent) const override;
 };
 
 // Sums of several times so many images are added up in f32.
@@ -57,12 +63,12 @@ class WgradChannelsLastCopiesEngine final : public RelaidEngine {
  public:
   const char* name() const override { return "wgrad_channels_last_copies"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
-                                      const DeviceDescription& device,
-                                      const Terms& terms) const override;
 
  protected:
   std::span<const Terms> all_terms() const override;
+  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
+                                       const DeviceDescription& device, const Terms& terms,
+                                       Extent extent) const override;
 };
 
 }  // namespace kiln

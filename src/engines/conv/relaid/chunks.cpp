@@ -48,13 +48,24 @@ RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
   return {number * least + std::min(number, more), least + (number < more ? 1 : 0)};
 }
 
-Choice choose_inner(ConvolutionProblem problem, std::int64_t images, std::size_t workspace,
-                    const DeviceDescription& device) {
-  problem.batch = images;
-  std::vector<EngineRefusal> ignored;
+Terms InnerChoices::terms() const {
   Terms terms;
-  terms.workspace = workspace;
-  return choose(problem, device, terms, ignored, nullptr);
+  terms.workspace = workspace_;
+  return terms;
+}
+
+const ChoiceEstimate& InnerChoices::estimate(std::int64_t images) {
+  const auto found = std::ranges::find(known_, images, &Inner::images);
+  if (found != known_.end()) return found->estimate;
+  problem_.batch = images;
+  known_.push_back({images, estimate_choice(problem_, device_, terms())});
+  return known_.back().estimate;
+}
+
+Proposal InnerChoices::proposal(std::int64_t images) {
+  problem_.batch = images;
+  std::vector<EngineRefusal> ignored;
+  return choose(problem_, device_, terms(), ignored);
 }
 
 std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t budget) {

@@ -9,7 +9,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
-#include "engines/choice.hpp"
+#include "engines/choice_estimate.hpp"
 #include "engines/conv/relaid/relaid_problem.hpp"
 #include "engines/engine.hpp"
 
@@ -34,9 +34,31 @@ struct RelaidChunk {
 // None before the first and behind the last.
 RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
 
-// What the engines of the copies would do with so many images.
-Choice choose_inner(ConvolutionProblem problem, std::int64_t images, std::size_t workspace,
-                    const DeviceDescription& device);
+// What the engines of the copies would do with some numbers of images, of which chunks have two at
+// most: each is estimated once, and made if a proposal is asked for.
+class InnerChoices {
+ public:
+  InnerChoices(const ConvolutionProblem& problem, std::size_t workspace,
+               const DeviceDescription& device)
+      : problem_(problem), workspace_(workspace), device_(device) {}
+
+  double seconds(std::int64_t images) { return estimate(images).seconds; }
+  std::size_t workspace(std::int64_t images) { return estimate(images).workspace; }
+  Proposal proposal(std::int64_t images);
+
+ private:
+  struct Inner {
+    std::int64_t images;
+    ChoiceEstimate estimate;
+  };
+  const ChoiceEstimate& estimate(std::int64_t images);
+  Terms terms() const;
+
+  ConvolutionProblem problem_;
+  std::size_t workspace_;
+  const DeviceDescription& device_;
+  std::vector<Inner> known_{};
+};
 
 // The name of a candidate: what is copied, and what happens to the copies.
 std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t budget);

@@ -1,0 +1,71 @@
+// What a choice costs the host, counted.
+#include <boost/test/unit_test.hpp>
+
+#include "device/device.hpp"
+#include "engines/answers.hpp"
+#include "engines/choice.hpp"
+#include "problem/line/problem_line.hpp"
+
+using namespace kiln;
+
+BOOST_AUTO_TEST_SUITE(choice_effort)
+
+// Every engine is asked once at a batch size, those of
+// copies with channels last too, whatever the number of chunks, and what loses is not made.
+BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
+  const DeviceDescription device = known_architecture("h200");
+  int of_copies = 0;
+  for (const DataType type : {KILN_DATA_HALF, KILN_DATA_FLOAT})
+    for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+      for (const char* line :
+           {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2", "mb100ic72ih28oc136kh3ph1",
+            "mb16ic32iw32768oc32kw7pw9dw2", "mb3ic64id9ih17oc48kd3kh3pd1ph1"}) {
+        ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type, layout,
+                                                     KILN_CROSS_CORRELATION);
+        o.spec.math = type == KILN_DATA_FLOAT ? KILN_MATH_TF32 : KILN_MATH_DEFAULT;
+        for (const ConvolutionProblem& problem : {make_convolution(o.spec, o.x, o.w, o.y),
+                                                  make_convolution_dgrad(o.spec, o.w, o.y, o.x),
+                                                  make_convolution_wgrad(o.spec, o.x, o.y, o.w)})
+          for (const std::size_t workspace : {std::size_t{0}, most_workspace}) {
+            const Effort before = effort_so_far();
+            std::vector<EngineRefusal> refusals;
+            const Proposal chosen = choose(problem, device, {.workspace = workspace}, refusals);
+            const Effort after = effort_so_far();
+            of_copies += chosen.then.size() > 3;
+            BOOST_TEST(after.proposals - before.proposals <= 6,
+                       text_of(Problem(problem))
+                           << ": " << after.proposals - before.proposals << " proposals");
+            BOOST_TEST(after.answers - before.answers <= 160,
+                       text_of(Problem(problem))
+                           << ": " << after.answers - before.answers << " answers");
+            choose(problem, device, {.workspace = workspace}, refusals);
+            BOOST_TEST(effort_so_far().answers == after.answers);
+          }
+      }
+  BOOST_TEST(of_copies >= 10);
+}
+
+// As many bytes as it was estimated with are what a choice by way of copies needs.
+BOOST_AUTO_TEST_CASE(proposals_need_the_workspace_of_their_candidates) {
+  const DeviceDescription device = known_architecture("h200");
+  int some = 0;
+  for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
+    for (const char* line : {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2"}) {
+      const ConvolutionOperands o = describe_convolution(
+          parse_convolution_line(line), KILN_DATA_HALF, layout, KILN_CROSS_CORRELATION);
+      for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),
+                                     Problem(make_convolution_wgrad(o.spec, o.x, o.y, o.w))})
+        for (const Engine* engine : engines()) {
+          if (!engine->is_for(problem)) continue;
+          const auto answer = ask_once(*engine, problem, device);
+          for (const Estimate& each : answer->estimates) {
+            const Proposal made = make_proposal(*engine, problem, device, each);
+            BOOST_TEST(made.workspace == each.workspace, engine->name() << made.kernel.tile);
+            some += made.workspace > 0;
+          }
+        }
+    }
+  BOOST_TEST(some > 10);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
