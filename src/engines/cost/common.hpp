@@ -1,5 +1,5 @@
-// What the models of several families share: how many blocks a multiprocessor holds, how long all
-// blocks of a launch take, and the constants that were fitted to the times of several families.
+// What the models of several families share: how many blocks a multiprocessor holds, and how
+// long all blocks of a launch take.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,8 @@
 
 namespace kiln {
 
-// Clocks to store 32 results one by one.
-inline constexpr double scattered_store_clocks = 68;
 // Multiply-adds of f32 a clock of a multiprocessor, by wgmma.
 inline constexpr double warpgroup_rate = 1024;
-// The cost of a row copy (a thread always copies the same place of a row) relative to a plain copy.
-inline constexpr double row_copies_share = 0.548;
 // The most bytes a clock that L2 delivers to a multiprocessor.
 inline constexpr double most_cache_bytes = 64;
 
