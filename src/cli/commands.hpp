@@ -20,6 +20,7 @@ void add_info_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);
 void add_inspect_command(CLI::App& app, Run& run);
 void add_tune_command(CLI::App& app, Run& run);
+void add_fit_command(CLI::App& app, Run& run);
 void add_prewarm_command(CLI::App& app, Run& run);
 void add_cache_command(CLI::App& app, Run& run);
 void add_bundle_command(CLI::App& app, Run& run);

@@ -33,6 +33,7 @@ int run_program(int argc, char** argv) {
   add_doctor_command(app, run);
   add_inspect_command(app, run);
   add_tune_command(app, run);
+  add_fit_command(app, run);
   add_prewarm_command(app, run);
   add_cache_command(app, run);
   add_bundle_command(app, run);
@@ -51,7 +52,7 @@ int run_program(int argc, char** argv) {
   }
   if (!run) {
     throw UsageError(
-        "no command; expected conv, local, pool, act, softmax, tensor, bench, tune, info, "
+        "no command; expected conv, local, pool, act, softmax, tensor, bench, tune, fit, info, "
         "doctor, inspect, prewarm, cache or bundle; see kiln --help");
   }
   return run();

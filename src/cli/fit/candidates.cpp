@@ -1,0 +1,130 @@
+#include "cli/fit/candidates.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "cli/commands.hpp"
+#include "cli/operation/operation.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace kiln::cli::fit {
+namespace {
+
+Problem problem_of(const MeasuredRow& row) {
+  try {
+    std::string text = row.problem;
+    const auto operation = take_operation(text);
+    return parse_line(*operation, text).problem;
+  } catch (const Error& error) {
+    throw UsageError(cat(row.group, ": the problem \"", row.problem, "\": ", error.what()));
+  }
+}
+
+// The candidates of the engines that rows name, without times.
+std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
+                                             const std::vector<const MeasuredRow*>& rows,
+                                             const DeviceDescription& device) {
+  std::vector<MeasuredCandidate> found;
+  for (const Engine* engine : engines()) {
+    if (std::ranges::none_of(
+            rows, [&](const MeasuredRow* row) { return row->name.engine == engine->name(); }))
+      continue;
+    if (!engine->is_for(problem)) continue;
+    auto answer = ask(*engine, problem, device);
+    auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    if (candidates == nullptr || !engine->only_by_name(problem).empty()) continue;
+    for (Candidate& candidate : *candidates) {
+      MeasuredCandidate each{{engine->name(), "", candidate.parts}, engine, candidate.kernel};
+      each.estimated = candidate.seconds;
+      each.name.tile = engine->make(problem, device, std::move(candidate)).kernel.tile;
+      found.push_back(std::move(each));
+    }
+  }
+  return found;
+}
+
+// Of all engines' candidates within so much workspace, as choice.cpp takes them.
+bool choice_is_measured(const MeasuredProblem& item, const DeviceDescription& device,
+                        std::size_t workspace) {
+  const Engine* chosen = nullptr;
+  Candidate least;
+  for (const Engine* engine : engines()) {
+    if (engine->stands_in() || !engine->is_for(item.problem)) continue;
+    auto answer = ask(*engine, item.problem, device);
+    auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+    if (candidates == nullptr || !engine->only_by_name(item.problem).empty()) continue;
+    for (Candidate& candidate : *candidates)
+      if (candidate.workspace <= workspace &&
+          (chosen == nullptr || candidate.seconds < least.seconds)) {
+        chosen = engine;
+        least = std::move(candidate);
+      }
+  }
+  return std::ranges::any_of(item.candidates, [&](const MeasuredCandidate& candidate) {
+    return candidate.engine == chosen && candidate.kernel == least.kernel &&
+           candidate.name.parts == least.parts;
+  });
+}
+
+}  // namespace
+
+std::size_t MeasuredProblem::best() const {
+  return static_cast<std::size_t>(
+      std::ranges::min_element(candidates, {}, &MeasuredCandidate::measured) - candidates.begin());
+}
+
+std::size_t MeasuredProblem::choice() const {
+  return static_cast<std::size_t>(
+      std::ranges::min_element(candidates, {}, &MeasuredCandidate::estimated) - candidates.begin());
+}
+
+double MeasuredProblem::regret() const {
+  return candidates[choice()].measured / candidates[best()].measured - 1;
+}
+
+std::vector<MeasuredRow> MeasuredSet::rows() const {
+  std::vector<MeasuredRow> rows;
+  for (const MeasuredProblem& item : problems)
+    for (const MeasuredCandidate& candidate : item.candidates)
+      rows.push_back({item.group, item.line, candidate.name, candidate.measured * 1e6});
+  return rows;
+}
+
+MeasuredSet candidates_of(const std::vector<MeasuredRow>& rows, const DeviceDescription& device) {
+  std::vector<std::string> lines;  // in the order of their first rows
+  std::map<std::string, std::vector<const MeasuredRow*>> rows_of;
+  for (const MeasuredRow& row : rows) {
+    if (rows_of[row.problem].empty()) lines.push_back(row.problem);
+    rows_of[row.problem].push_back(&row);
+  }
+  MeasuredSet set;
+  for (const std::string& line : lines) {
+    const std::vector<const MeasuredRow*>& measured = rows_of[line];
+    MeasuredProblem item{measured.front()->group, line, problem_of(*measured.front())};
+    item.candidates = candidates_of(item.problem, measured, device);
+    for (const MeasuredRow* row : measured) {
+      const auto found = std::ranges::find_if(
+          item.candidates,
+          [&](const MeasuredCandidate& candidate) { return candidate.name == row->name; });
+      if (found == item.candidates.end())
+        set.unmatched.push_back(*row);
+      else
+        found->measured = row->microseconds * 1e-6;
+    }
+    std::erase_if(item.candidates,
+                  [](const MeasuredCandidate& candidate) { return candidate.measured == 0; });
+    if (item.candidates.empty()) continue;
+    set.problems.push_back(std::move(item));
+  }
+  note_choices(set, device);
+  return set;
+}
+
+void note_choices(MeasuredSet& set, const DeviceDescription& device) {
+  for (MeasuredProblem& item : set.problems)
+    item.choice_measured =
+        choice_is_measured(item, device, 0) || choice_is_measured(item, device, most_workspace);
+}
+
+}  // namespace kiln::cli::fit

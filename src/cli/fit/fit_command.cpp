@@ -1,0 +1,196 @@
+// kiln fit: how good the cost model's choices are among measured candidates, and constants that
+// make them better.
+#include <chrono>
+#include <ctime>
+#include <iostream>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/fit/constants.hpp"
+#include "cli/fit/descent.hpp"
+#include "cli/fit/report.hpp"
+#include "cli/format.hpp"
+#include "core/text.hpp"
+
+namespace kiln::cli {
+namespace {
+
+using namespace fit;  // NOLINT(google-build-using-namespace): the command is all of it
+
+struct Options {
+  std::vector<std::string> files, families;
+  std::string chip = "h200", left_out, out, rows;
+  int threads = 1;
+};
+
+void leave_out(MeasuredSet& set, const std::string& pattern) {
+  if (pattern.empty()) return;
+  try {
+    const std::regex expression(pattern);
+    for (MeasuredProblem& item : set.problems)
+      item.left_out = std::regex_search(cat(item.group, ".csv ", item.line), expression);
+  } catch (const std::regex_error& error) {
+    throw UsageError(
+        cat("--leave-out is \"", pattern, "\"; expected a regular expression: ", error.what()));
+  }
+}
+
+void write_or_complain(const std::string& path, const std::string& text) {
+  if (const std::string why = write_file(path, text); !why.empty())
+    throw UsageError(cat("cannot write ", path, ": ", why));
+}
+
+// Family by family, those with a choice to make, whose names are added to `families`. Candidates
+// then have estimates by the new constants.
+FittedConstants fitted(const FittedConstants& own, Model& model, const Options& options,
+                       std::vector<std::string>& families) {
+  FittedConstants constants = own;
+  for (const std::string& family : options.families.empty() ? family_names() : options.families) {
+    const Engines& engines = model.engines_of(family);
+    const Quality quality =
+        model.quality(engines, [](const MeasuredProblem& item) { return !item.left_out; });
+    if (quality.problems == 0) {
+      std::cout << family << ": no problem with several candidates; its constants stay\n";
+      continue;
+    }
+    families.push_back(family);
+    std::vector<const NamedConstant*> which;
+    std::vector<double> values;
+    for (const NamedConstant& constant : all_constants())
+      if (constant.family == family) {
+        which.push_back(&constant);
+        values.push_back(constant.of(constants));
+      }
+    const auto with = [&](const std::vector<double>& given) {
+      FittedConstants changed = constants;
+      for (std::size_t i = 0; i < which.size(); ++i) which[i]->of(changed) = given[i];
+      return changed;
+    };
+    const auto loss = [&](const std::vector<double>& given) {
+      model.estimate(with(given), engines, false);
+      return model.loss(engines);
+    };
+    const double before = loss(values), after = descend(values, loss);
+    // Three digits are more than the measurements tell.
+    for (double& value : values) value = std::stod(significant(value, 3));
+    constants = with(values);
+    model.estimate(constants, engines);
+    std::cout << family << ": loss " << significant(before, 3) << " before, "
+              << significant(after, 3) << " after" << std::endl;
+  }
+  return constants;
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%F", &parts);
+  return text;
+}
+
+std::string comment_of(const std::string& text) {
+  std::istringstream lines(text);
+  std::string comment;
+  for (std::string line; std::getline(lines, line);)
+    comment += line.empty() ? "//\n" : cat("// ", line, "\n");
+  return comment;
+}
+
+std::string head_of(const Options& options, const DeviceDescription& device,
+                    const std::vector<std::string>& families, const std::string& counts,
+                    const std::string& tables) {
+  return comment_of(
+      cat("Written by `kiln fit`; do not edit. ", device.name, ", ", today(), ".\nFitted: ",
+          families.empty() ? "none; the constants are as they were" : join(families, ", "),
+          ".\nLeft out of the fit: ",
+          options.left_out.empty() ? "nothing" : cat("what matches ", options.left_out), ".\n",
+          counts, "\n", tables));
+}
+
+std::string counts_of(const MeasuredSet& set) {
+  std::size_t candidates = 0, unmeasured = 0;
+  for (const MeasuredProblem& item : set.problems) {
+    candidates += item.candidates.size();
+    unmeasured += !item.choice_measured;
+  }
+  return cat(candidates, " candidates of ", set.problems.size(),
+             " problems\nrows that match no candidate of today: ", set.unmatched.size(),
+             "\nproblems whose choice among all candidates was not measured: ", unmeasured, "\n");
+}
+
+int run(const Options& options) {
+  for (const std::string& family : options.families)
+    if (const auto names = family_names(); std::ranges::find(names, family) == names.end())
+      throw UsageError(cat("--family is ", family, "; expected ", alternatives(names)));
+  const DeviceDescription device = known_architecture(options.chip);
+  std::vector<MeasuredRow> rows;
+  for (const std::string& file : options.files)
+    for (MeasuredRow& row : read_measured_rows(file)) rows.push_back(std::move(row));
+  MeasuredSet set = candidates_of(rows, device);
+  if (set.problems.empty())
+    throw UsageError("no row matches a candidate of today; expected measurements of this version");
+  leave_out(set, options.left_out);
+  if (!options.rows.empty()) write_or_complain(options.rows, text_of(set.rows()));
+  Model model(set, device, options.threads);
+  std::cout << counts_of(set) << '\n' << tables_of(set, model);
+  if (options.out.empty()) {
+    if (const std::string losses = losses_of(set); !losses.empty())
+      std::cout << "\nmore than 10% lost: > the choice, * the best\n" << losses;
+    return 0;
+  }
+  std::cout << std::endl;
+  std::vector<std::string> families;
+  const FittedConstants constants = fitted(fitted_of(device), model, options, families);
+  {
+    const TrialConstants trial(constants);
+    note_choices(set, device);
+  }
+  const std::string tables = tables_of(set, model);
+  write_or_complain(options.out, head_of(options, device, families, counts_of(set), tables) +
+                                     definition_of(constants, device.arch));
+  std::cout << '\n' << counts_of(set) << '\n' << tables;
+  return 0;
+}
+
+}  // namespace
+
+void add_fit_command(CLI::App& app, Run& run_command) {
+  auto options = std::make_shared<Options>();
+  options->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  CLI::App& command = *app.add_subcommand(
+      "fit", "Compare the cost model with measured candidates, and fit it to them; needs no GPU");
+  command.footer(
+      "Regret is what the choice takes more than the best one measured, over the best's time. A\n"
+      "family's lines count the engines whose estimates its constants change. --out writes\n"
+      "src/engines/cost/fitted_ARCH.inc, which the next build takes: see the README beside it.");
+  command
+      .add_option("CANDIDATES", options->files,
+                  "Files that `kiln tune --csv` wrote; of two rows for a candidate the last counts")
+      ->required();
+  command.add_option("--chip", options->chip, "The chip that they were measured on")
+      ->capture_default_str();
+  command
+      .add_option("--family", options->families,
+                  "Fit the constants of these families alone: " + join(family_names(), ", "))
+      ->delimiter(',')
+      ->allow_extra_args(false);  // a file may follow
+  command.add_option("--leave-out", options->left_out,
+                     "Regular expression: leave problems out of the fit, and report them apart, "
+                     "where it is found in \"FILE.csv PROBLEM\"");
+  command.add_option("--out", options->out, "Fit, and write the constants there")
+      ->type_name("FILE");
+  command
+      .add_option("--rows", options->rows,
+                  "Write the rows that match a candidate of today there, without other columns")
+      ->type_name("FILE");
+  command.add_option("-j", options->threads, "Threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+}
+
+}  // namespace kiln::cli
