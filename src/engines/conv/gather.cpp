@@ -274,7 +274,7 @@ bool is_gather(const Problem& problem) {
 
 std::optional<Refusal> plane_refusal(const Gather& gather) {
   if (gather.phases.size() > 1)
-    return Refusal{"a data gradient with a stride, which this engine does not take"};
+    return Refusal{"a data gradient with a stride; this engine takes stride 1"};
   const Gather::Phase& phase = gather.phases.front();
   if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
     return Refusal{"three dimensions of space; this engine takes one and two"};

@@ -148,8 +148,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_in_channels_last) {
       o.spec.math = type == KILN_DATA_FLOAT ? math : KILN_MATH_DEFAULT;
       OperationCase item(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
       item.fill_integers(7, 2);
-      for (const char* tensor : {"x", "dy"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      replace_zeros(item);
       item["x"].at(20) = std::nan("");
       item["x"].at(300) = std::numeric_limits<double>::infinity();
       item["x"].at(1100) = -std::numeric_limits<double>::infinity();

@@ -2,14 +2,13 @@
 // and a block's channels, rows that lie at any alignment, tails of pixels, channels and the
 // reduction, strides, dilation, flipped filters, volumes, the epilogue, and numbers that are not
 // finite.
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
+#include "channels_last_case.hpp"
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
-#include "tensor_core_case.hpp"
 
 namespace {
 
@@ -18,13 +17,6 @@ using namespace test;
 const FewInputChannelsNhwcMmaEngine forward;
 const WgradFewChannelsMmaEngine of_filters;
 
-constexpr DataType half_types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
-
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        ConvolutionPass pass = ConvolutionPass::fprop,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
-}
 struct GradientCase {
   const char* line;
   kilnTensorFormat_t layout;
@@ -40,22 +32,23 @@ ConvolutionProblem gradient(const char* line, const Arithmetic& arithmetic) {
 // Every tile of a problem, by a block alone, by clusters and by groups of blocks.
 void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
                      kiln_test::ShareOfCases& share) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
   BOOST_TEST(refusal_of(of_filters, problem) == "");
-  OperationCase item = integers_of(problem);
-  if (turn % 2 == 1) {
-    item.scalars = {.alpha = -2, .beta = 3};
-    item.fill_integers(7, 2);
-  }
+  const OperationCase item = integers_in_turn(problem, turn);
   for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
-    const auto [cluster, groups] = splits[turn++ % std::size(splits)];
+    const Split split = split_in_turn(turn++);
     if (!share.takes(text_of(item.problem), describe(tile))) continue;
-    const std::string fault =
-        item.exact_fault(run_proposal(item, of_filters.propose(tile, problem, cluster, groups)));
-    BOOST_TEST(fault.empty(), text_of(item.problem)
-                                  << ", " << describe(tile) << ", clusters of " << cluster << ", "
-                                  << groups << " groups: " << fault);
+    check_split(item, of_filters.propose(tile, problem, split.cluster, split.groups), split);
   }
+}
+
+// A NaN or infinity at one place of an operand.
+void check_one_value(const ConvolutionProblem& problem, const char* engine, const char* tensor,
+                     bool infinite) {
+  OperationCase item = integers_of(problem, 5);
+  replace_zeros(item);
+  const auto size = static_cast<std::int64_t>(item[tensor].values.size());
+  item[tensor].at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+  check_integers(item, engine);
 }
 
 }  // namespace
@@ -72,17 +65,11 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "mb1ic8ih7iw9oc128kh3ph2dh1dw1", "mb2ic2ih12iw130oc8kh1kw9ph0pw4sw3",
         "mb1ic3id5ih8iw9oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb2ic3ih9iw21oc136kh3ph1",
         "mb1ic3ih20iw33oc520kh2", "mb5ic3ih1iw33oc16kh1kw3pw1", "mb2ic3ih19iw18oc72kh11ph3"}) {
-    const ConvolutionProblem problem =
-        nhwc(line, half_types[turn / 2 % std::size(half_types)], ConvolutionPass::fprop,
-             turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION);
+    const ConvolutionProblem problem = nhwc(line, half_types[turn / 2 % std::size(half_types)],
+                                            ConvolutionPass::fprop, mode_in_turn(turn));
     BOOST_TEST(refusal_of(forward, problem) == "");
-    OperationCase item = integers_of(problem);
-    if (turn % 4 > 1) {
-      item.scalars = {.alpha = -2, .beta = 3};
-      item.fill_integers(7, 2);
-    }
+    check_integers(integers_in_turn(problem, turn / 2), forward.name());
     ++turn;
-    check_integers(item, forward.name());
   }
 }
 
@@ -102,14 +89,9 @@ BOOST_AUTO_TEST_CASE(gradients) {
 
 BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
   for (DataType type : half_types)
-    for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic3ih20iw33oc104kh3ph1"}) {
-      OperationCase item(
-          fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
-      item.fill_uniform(3);
-      item.scalars = {.alpha = 0.5, .beta = 0.75};
-      const std::string fault = test::check(item, forward.name());
-      BOOST_TEST(fault.empty(), fault);
-    }
+    for (const char* line : {"mb2ic3ih32iw40oc64kh7ph3sh2", "mb2ic3ih20iw33oc104kh3ph1"})
+      check_uniform(fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC),
+                    forward.name(), 3, {.alpha = 0.5, .beta = 0.75});
 }
 
 // What is not a number is in the pixels and channels that it is a product of, and in no other.
@@ -117,21 +99,14 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const char* line :
        {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc40kh3ph1sh2sw2", "mb1ic1ih9iw19oc16kh2sh3sw3"})
     for (const bool of_w : {false, true})
-      for (const bool infinite : {false, true}) {
-        OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF), 5);
-        for (int i = 0; i < 2; ++i)
-          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
-        HostTensor& tensor = item[of_w ? "w" : "x"];
-        const auto size = static_cast<std::int64_t>(tensor.values.size());
-        tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
-        check_integers(item, forward.name());
-      }
+      for (const bool infinite : {false, true})
+        check_one_value(nhwc(line, KILN_DATA_HALF), forward.name(), of_w ? "w" : "x", infinite);
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(refusal_of(forward, nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
   BOOST_TEST(refusal_of(forward, nhwc("mb4ic3ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
-             "elements of more than 16 bits; this engine takes f16 and bf16");
+             "the data type is f32; this engine takes f16 and bf16");
   BOOST_TEST(refusal_of(forward, nhwc("g2mb4ic6ih9oc32kh3ph1", KILN_DATA_HALF)) ==
              "2 groups; expected 1");
   BOOST_TEST(refusal_of(forward, nhwc("mb4ic24ih9oc32kh3ph1", KILN_DATA_HALF)) ==
@@ -140,7 +115,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "20 output channels; expected a multiple of 8");
   BOOST_TEST(
       refusal_of(forward, nhwc("mb4ic8ih9oc3kh3ph1sh2", KILN_DATA_HALF, ConvolutionPass::dgrad)) ==
-      "a data gradient with a stride, which this engine does not take");
+      "a data gradient with a stride; this engine takes stride 1");
   BOOST_TEST(
       refusal_of(forward, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                      KILN_TENSOR_NCHW)) ==
@@ -162,10 +137,9 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         "mb1ic136ih7iw18oc2kh3ph1", "mb2ic24ih10iw13oc1kh5ph2sh2sw2",
         "mb1ic16ih6iw9oc8kh3ph2dh1dw1", "mb2ic40id4ih6iw7oc4kd2kh3kw3pd0ph1pw1",
         "mb5ic3ih1iw33oc16kh1kw3pw1"})
-    check_gradients(
-        gradient({line, KILN_TENSOR_NHWC}, arithmetics[lines++ % std::size(arithmetics)],
-                 turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION),
-        turn, share);
+    check_gradients(gradient({line, KILN_TENSOR_NHWC},
+                             arithmetics[lines++ % std::size(arithmetics)], mode_in_turn(turn)),
+                    turn, share);
 }
 
 // Channels first: rows of dy in copies of 16, 8 and 4 bytes, of x also of 2; any number of filters.
@@ -180,9 +154,8 @@ BOOST_AUTO_TEST_CASE(filter_gradients_of_planes) {
         "mb2ic64ih9iw24oc3kh3ph1", "mb1ic37ih7iw18oc2kh5ph1", "mb2ic24ih10iw16oc1kh3ph3dh1dw1",
         "mb1ic40id4ih6iw8oc4kd2kh3kw3pd0ph1pw1"})
     for (const Arithmetic& arithmetic : arithmetics)
-      check_gradients(gradient({line, KILN_TENSOR_NCHW}, arithmetic,
-                               turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION),
-                      turn, share);
+      check_gradients(gradient({line, KILN_TENSOR_NCHW}, arithmetic, mode_in_turn(turn)), turn,
+                      share);
   check_gradients(gradient({"mb2ic3ih9iw13oc5kh3ph1", KILN_TENSOR_NCHW}, arithmetics[0]), turn,
                   share);
 }
@@ -191,12 +164,8 @@ BOOST_AUTO_TEST_CASE(random_filter_gradients) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const GradientCase& of : {GradientCase{"mb2ic3ih32iw40oc64kh7ph3sh2", KILN_TENSOR_NHWC},
                                    {"mb2ic64ih20iw33oc3kh3ph1", KILN_TENSOR_NHWC},
-                                   {"mb2ic3ih32iw40oc64kh7ph3sh2", KILN_TENSOR_NCHW}}) {
-      OperationCase item(gradient(of, arithmetic));
-      item.fill_uniform(3);
-      const std::string fault = test::check(item, of_filters.name());
-      BOOST_TEST(fault.empty(), fault);
-    }
+                                   {"mb2ic3ih32iw40oc64kh7ph3sh2", KILN_TENSOR_NCHW}})
+      check_uniform(gradient(of, arithmetic), of_filters.name(), 3);
 }
 
 // What is not a number is in the sums that it is a product of, and in no other.
@@ -211,37 +180,17 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
                                  {"mb2ic3ih9iw15oc21kh3ph1sh2", KILN_TENSOR_NCHW}})
     for (const Arithmetic& arithmetic : arithmetics)
       for (const bool of_dy : {false, true})
-        for (const bool infinite : {false, true}) {
-          OperationCase item = integers_of(gradient(of, arithmetic), 5);
-          for (int i = 0; i < 2; ++i)
-            for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
-          HostTensor& tensor = item[of_dy ? "dy" : "x"];
-          const auto size = static_cast<std::int64_t>(tensor.values.size());
-          tensor.at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
-          check_integers(item, of_filters.name());
-        }
+        for (const bool infinite : {false, true})
+          check_one_value(gradient(of, arithmetic), of_filters.name(), of_dy ? "dy" : "x",
+                          infinite);
 }
 
-// An infinity of x that meets no pixel of dy, because a stride leaves it out or dy ends before, is
-// in no sum.
 BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
   for (const GradientCase& of : {GradientCase{"mb1ic3ih11iw11oc32kh2sh4sw4", KILN_TENSOR_NHWC},
                                  {"mb1ic32ih11iw11oc3kh2sh4sw4", KILN_TENSOR_NHWC},
                                  {"mb1ic3ih11iw15oc32kh2sh4sw4", KILN_TENSOR_NCHW}})
-    for (const Arithmetic& arithmetic : arithmetics) {
-      OperationCase item = integers_of(gradient(of, arithmetic), 5);
-      const auto& problem = std::get<ConvolutionProblem>(item.problem);
-      for (std::int64_t at = 0; at < problem.in[2]; ++at) {
-        const double infinity = std::numeric_limits<double>::infinity();
-        item["x"].at((problem.in[1] - 1) * problem.in[2] + at) = infinity;
-        item["x"].at(at * problem.in[2] + problem.in[2] - 1) = infinity;
-      }
-      const HostTensor got = item.run_plan(of_filters.name());
-      const std::string fault = item.exact_fault(got);
-      BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
-      BOOST_TEST(std::all_of(got.values.begin(), got.values.end(),
-                             [](double value) { return std::isfinite(value); }));
-    }
+    for (const Arithmetic& arithmetic : arithmetics)
+      check_infinity_beside_the_last_pixel(gradient(of, arithmetic), of_filters.name());
 }
 
 BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
@@ -256,7 +205,7 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
              "strict math; the tensor cores have no products of f32 as it is");
   BOOST_TEST(refusal_of(of_filters,
                         gradient("mb4ic3ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT})) ==
-             "f64; this engine takes f32, f16 and bf16");
+             "the data type is f64; this engine takes f32, f16 and bf16");
   BOOST_TEST(refusal_of(of_filters, nhwc("g2mb4ic6ih9oc32kh3ph1", KILN_DATA_HALF,
                                          ConvolutionPass::wgrad)) == "2 groups; expected 1");
   BOOST_TEST(refusal_of(of_filters,

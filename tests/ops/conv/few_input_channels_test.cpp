@@ -141,8 +141,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
     for (const Arithmetic& arithmetic : arithmetics)
       for (const kilnTensorFormat_t layout : layouts) {
         OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
-        for (const char* tensor : {"x", "w"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         item["x"].at(20) = std::nan("");
         item["x"].at(101) = std::numeric_limits<double>::infinity();
         item["x"].at(333) = -std::numeric_limits<double>::infinity();

@@ -233,8 +233,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
     for (const Arithmetic& arithmetic : with_f64)
       for (const kilnTensorFormat_t layout : layouts) {
         OperationCase item = integers_of(problem_in(line, arithmetic, layout), 5);
-        for (const char* tensor : {"x", "w"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         item["x"].at(20) = std::nan("");
         item["x"].at(501) = std::numeric_limits<double>::infinity();
         item["x"].at(1333) = -std::numeric_limits<double>::infinity();
@@ -255,8 +254,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_phases) {
             problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
         if (!reason(problem).empty()) continue;
         OperationCase item = integers_of(problem, 5);
-        for (const char* tensor : {"dy", "w"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         item["dy"].at(20) = std::nan("");
         item["dy"].at(501) = std::numeric_limits<double>::infinity();
         item["dy"].at(733) = -std::numeric_limits<double>::infinity();
@@ -285,7 +283,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "a data gradient of 2 phases along the depth; expected 1");
   BOOST_TEST(reason(problem_in("mb4ic3ih29oc32kh7sh2dh2", f32, KILN_TENSOR_NCHW,
                                ConvolutionPass::dgrad)) ==
-             "from a tap of a phase to the next lie 3 places along the height; expected 1");
+             "the taps of a phase lie 3 pixels apart along the height; expected 1");
   BOOST_TEST(reason(nchw("mb1ic32ih900oc3kh3dh700ph700")).find("do not fit into shared memory") !=
              std::string::npos);
   // Bytes beyond 32 bits.

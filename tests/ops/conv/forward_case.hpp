@@ -23,14 +23,20 @@ struct ForwardCase : OperationCase {
   }
 };
 
+// Replaces the zeros of both operands by ones, so that a NaN or infinity in one of them shows in
+// every sum that has a product of it.
+inline void replace_zeros(OperationCase& item) {
+  for (std::size_t i = 0; i < 2; ++i)
+    for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+}
+
 // In x (16 channels of 8 x 8, of two images) and w (20 filters of 3 x 3); nothing else is zero.
 inline void put_nan_and_infinities(OperationCase& item) {
   item["x"].at(20) = std::nan("");
   item["x"].at(300) = std::numeric_limits<double>::infinity();
   item["x"].at(1100) = -std::numeric_limits<double>::infinity();
   item["w"].at(777) = std::numeric_limits<double>::infinity();
-  for (const char* tensor : {"x", "w"})
-    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  replace_zeros(item);
 }
 
 // The tiles of the FMA units, and of the tensor cores with short sums and long ones.

@@ -78,8 +78,7 @@ inline void check_nan_and_infinity(const HaloWgmmaEngine& engine, kilnTensorForm
       item["x"].at(20) = std::nan("");
       item["x"].at(800) = std::numeric_limits<double>::infinity();
       item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
-      for (const char* tensor : {"x", "w"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      replace_zeros(item);
       check_integers(item, engine.name());
     }
 }

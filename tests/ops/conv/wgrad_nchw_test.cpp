@@ -196,8 +196,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
     for (const Arithmetic& arithmetic : with_f64) {
       OperationCase item = integers_of(planar_problem(line, arithmetic), 5);
       HostTensor& x = item["x"];
-      for (const char* tensor : {"x", "dy"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      replace_zeros(item);
       const auto plane = static_cast<std::size_t>(x.operand.strides[1]);
       x.values[plane - 1] = std::numeric_limits<double>::infinity();
       x.values[3 * plane - 1] = -std::numeric_limits<double>::infinity();
@@ -209,8 +208,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
     for (const Arithmetic& arithmetic : with_f64) {
       OperationCase item =
           integers_of(problem_in(line, arithmetic, KILN_TENSOR_NHWC, ConvolutionPass::wgrad), 5);
-      for (const char* tensor : {"x", "dy"})
-        for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+      replace_zeros(item);
       item["x"].values.back() = std::numeric_limits<double>::infinity();
       item["x"].values[7] = std::nan("");
       item["dy"].values[30] = -std::numeric_limits<double>::infinity();

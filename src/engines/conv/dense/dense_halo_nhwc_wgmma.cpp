@@ -24,12 +24,12 @@ constexpr std::int64_t line_bytes = 128, filter_bytes = 64 * line_bytes;
 constexpr std::int64_t halo_slots = 2, most_filter_slots = 8, least_filter_slots = 4;
 constexpr std::int64_t most_shared_memory = 227 * 1024;
 constexpr int threads = 384;
-// Sums of more are promoted (add_dense_promotion), which this engine does not do.
+// Longer sums need promotion (add_dense_promotion), which this engine does not do.
 constexpr std::int64_t most_products = 16384;
 
-// A patch on a problem.
+// A patch laid on a problem: its halo and its shared memory, in bytes.
 struct Layout {
-  std::int64_t columns, rows;  // of the halo
+  std::int64_t columns, rows;  // columns and rows of the halo
   std::int64_t filter_slots, barriers_at, shared_memory;
 };
 
@@ -94,7 +94,7 @@ std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gat
   if (std::string reason = dense_results_refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
   if (gather.phases.size() > 1)
-    return Refusal{"a data gradient with a stride, which this engine does not take"};
+    return Refusal{"a data gradient with a stride; this engine takes stride 1"};
   for (const std::int64_t stride : gather.stride)
     if (stride != 1) return Refusal{cat("a stride is ", stride, "; expected 1")};
   if (const Spatial& taps = gather.phases.front().taps; taps[1] * taps[2] == 1)
@@ -102,7 +102,7 @@ std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gat
   if (const std::int64_t products = steps_of(gather) * line_channels(gather);
       products > most_products)
     return Refusal{cat("each output is a sum of ", products, " products; expected at most ",
-                       most_products, ", which f32 sums rounded toward zero bear")};
+                       most_products, ", because the tensor cores round sums toward zero")};
   for (const auto& [count, tile, what] :
        {std::tuple(gather.channels, line_channels(gather), "input"),
         {gather.rows, std::int64_t{64}, "output"}})

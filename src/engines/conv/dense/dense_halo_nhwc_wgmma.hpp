@@ -1,5 +1,5 @@
-// Forward propagation and data gradient of stride 1 of channels-last tensors on Hopper, of 16 bits
-// and of f32 in TF32, for filters of several taps, which read one halo in shared memory.
+// Forward propagation and data gradient of stride 1 on Hopper: channels-last tensors of 16 bits or
+// f32 in TF32. All taps of the filter read one halo in shared memory.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace kiln {
 
-// 64 rows by a patch of 8 columns of pixels.
+// A tile of 64 rows (filters) by a patch of pixels, 8 columns wide.
 struct DensePatch {
-  int rows;  // of pixels
+  int rows;  // rows of pixels
 
   int pixels() const { return rows * 8; }
 };
@@ -27,7 +27,7 @@ class DenseHaloNhwcWgmmaEngine final : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // All, in the order in which candidates number them.
+  // All patches. A candidate's kernel is an index into them.
   static std::span<const DensePatch> patches();
   Proposal propose(const DensePatch& patch, const ConvolutionProblem& problem,
                    const DeviceDescription& device) const;

@@ -17,8 +17,9 @@ namespace {
 
 constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 
-// With pixels on the left, many of them share the filter; with filters there, the number of pixels
-// can be what the multiprocessors divide evenly.
+// With pixels as operand A, many pixels share each copy of the filter. With filters as operand A,
+// the tile's pixels (operand B) come in multiples of 16, so that tiles can fill the multiprocessors
+// evenly.
 constexpr DenseTile all_tiles[] = {
     {true, 2, 1, 256},  {true, 3, 1, 128},  {true, 2, 1, 128},  {true, 2, 2, 128},
     {true, 3, 1, 64},   {true, 2, 2, 64},   {true, 2, 1, 64},   {false, 2, 1, 192},
@@ -28,7 +29,7 @@ constexpr DenseTile all_tiles[] = {
     {true, 2, 2, 16},
 };
 
-// Of channels-first tensors, whose tiles end with an image.
+// For channels-first tensors, where a tile ends at the end of an image.
 constexpr DenseTile planar_tiles[] = {
     {false, 2, 1, 256}, {false, 2, 1, 224}, {false, 2, 1, 192}, {false, 2, 1, 160},
     {false, 2, 1, 128}, {false, 2, 1, 64},  {false, 2, 2, 128}, {false, 2, 2, 64},
@@ -40,11 +41,11 @@ constexpr DenseTile planar_tiles[] = {
 int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 int barrier_bytes(const DenseTile& tile, int stages) { return 8 * (2 * stages + tile.consumers); }
 
-// A tile on a problem: how it lies in shared memory.
+// A tile's layout in shared memory for a problem.
 struct Layout {
   DenseLines lines{};
-  int slabs = 0;   // of a warpgroup, on their way out
-  int stages = 0;  // as many as there is room for
+  int slabs = 0;   // slabs of each warpgroup, for results
+  int stages = 0;  // as many as fit
   int shared_memory = 0;
 };
 
@@ -67,7 +68,7 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
                           : tile.pixels_left ? 64
                                              : tile.line_pixels(size_of(problem.type()));
   const int slab = whole_swizzles(slab_pixels * slab_rows * element);
-  // Large ones leave no room for two.
+  // Two large slabs would leave too little room for stages.
   constexpr int large = 25 * 1024;
   out.slabs = slab > large && (element == 4 || of_pixels) ? 1 : 2;
   const int slabs = tile.consumers * out.slabs * slab;
@@ -77,7 +78,7 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   return out;
 }
 
-// Small images of a channels-first tensor that a tile has a line of pixels of each.
+// Images of a tile: channels-first images of at most 64 pixels take a line of shared memory each.
 std::int64_t images_of(const DenseTile& tile, const Gather& gather, bool planar) {
   const bool small = planar && gather.phases.front().out_pixels() <= 64 && tile.pixels() % 64 == 0;
   return small ? tile.pixels() / 64 : 1;
@@ -94,8 +95,8 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
   return gather.groups * ceil_div(gather.rows, tile.rows());
 }
 
-// A tile with more of either side than there is computes what nobody needs. Of groups, no tile
-// reaches into the next one; those of few rows are for them alone.
+// Whether the tile fits the problem's rows: with groups, no tile may reach into the next group (the
+// tiles of less than 64 rows are only for them); without, less than half of the rows may be idle.
 bool suits(const DenseTile& tile, const Gather& gather) {
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
@@ -126,7 +127,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   return dense_seconds(work, device);
 }
 
-// What the producer and the others have of the block's registers.
+// Registers of a thread of the producer warpgroup, and of the consumers.
 struct Registers {
   int producer, consumer;
 };

@@ -1,6 +1,6 @@
-// Forward propagation and data gradient on Hopper, whose copy engine brings operands to warpgroups
-// that multiply them: channels-last tensors of 16 bits, and of f32 in TF32; channels-first ones of
-// 16 bits, with a filter of one tap.
+// Forward propagation and data gradient on Hopper, with operands copied by TMA and multiplied by
+// wgmma. Takes channels-last tensors of 16 bits or f32 in TF32, and channels-first tensors of 16
+// bits with a filter of one tap.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace kiln {
 
-// Rows (filters, or channels of dx) by pixels. `consumers` warpgroups divide the left side, `left`
-// times 64 of it each; all `right` of the other are each one's.
+// A tile of rows (filters, or channels of dx) by pixels. `consumers` warpgroups divide operand A,
+// left x 64 each; every one of them reads all `right` columns of operand B.
 struct DenseTile {
   bool pixels_left;
   int consumers, left, right;
@@ -23,10 +23,10 @@ struct DenseTile {
   int rows() const { return pixels_left ? right : block_left(); }
   int threads() const { return 128 * (1 + consumers); }
   int slab_pixels() const { return pixels_left ? 64 : right; }
-  // Of channels-first tensors.
-  int pixel_lines() const { return (pixels() + 63) / 64; }  // of 64 pixels in shared memory
+  // For channels-first tensors: lines of 64 pixels in shared memory, and rows of a slab.
+  int pixel_lines() const { return (pixels() + 63) / 64; }
   int planar_slab_rows() const { return pixels_left ? right : 64; }
-  // Of results whose pixels lie side by side: of a line of them in shared memory.
+  // Pixels in a line of shared memory, for results whose pixels are contiguous.
   int line_pixels(std::size_t element) const {
     const int most = element == 2 ? 64 : 32;
     return pixels() % most == 0 ? most : pixels() % 32 == 0 ? 32 : 16;
@@ -42,7 +42,7 @@ class DenseWgmmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // All, in the order in which candidates number them.
+  // All tiles. A candidate's kernel is an index into them.
   std::span<const DenseTile> tiles() const;
   Proposal propose(const DenseTile& tile, const ConvolutionProblem& problem,
                    const DeviceDescription& device) const;

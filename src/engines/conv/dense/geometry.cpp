@@ -13,10 +13,10 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_line_bytes = 128, least_line_bytes = 32;  // that a swizzle permutes
+constexpr std::int64_t most_line_bytes = 128, least_line_bytes = 32;  // of TMA's swizzle modes
 
 std::int64_t element_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
-// {0: W, 1: H, 2: D} of values that are outermost first.
+// Element i (0: W, 1: H, 2: D) of values that are stored outermost first.
 std::int64_t across(const Spatial& values, std::size_t i) { return values[2 - i]; }
 
 std::int64_t reach(const Gather& gather, const Gather::Phase& phase, std::size_t i) {
@@ -32,7 +32,7 @@ std::string filter_refusal(const Gather& gather) {
   if (taps && gather.w_channel == 1 && whole(gather.w_row)) return "";
   if (taps && gather.w_row == 1 && whole(gather.w_channel)) {
     if (element_of(gather.type) == 2) return "";
-    return "in w channels do not lie side by side, as tensor cores take f32";
+    return "the channels of w are not contiguous; wgmma cannot transpose f32 operands";
   }
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
@@ -44,7 +44,8 @@ TensorMapSpec tiled(const ConvolutionProblem& problem, int rank) {
   return map;
 }
 
-// Sizes of 1 have any stride: that of dense tensors, for maps have no stride of 0.
+// Sets the stride of dimension i. A dimension of size 1 gets the stride of a dense tensor, because
+// maps must not have a stride of 0.
 void set_stride(TensorMapSpec& map, std::size_t i, std::int64_t elements) {
   const std::int64_t element = element_of(map.type);
   const std::int64_t dense =
@@ -52,13 +53,13 @@ void set_stride(TensorMapSpec& map, std::size_t i, std::int64_t elements) {
   map.strides[i - 1] = map.sizes[i] == 1 ? dense : elements * element;
 }
 
-// The strides from place to place and from image to image; sizes are set.
+// Sets the strides of space and images. The map's sizes have to be set before.
 void set_strides(TensorMapSpec& map, const Dims& strides) {
   for (int i = 0; i < map.space(); ++i) set_stride(map, 1 + i, strides[4 - i]);
   set_stride(map, map.rank - 1, strides[0]);
 }
 
-// {channels, W, H (, D), N}.
+// Sets the sizes {channels, W, H (, D), N}.
 void set_sizes(TensorMapSpec& map, std::int64_t channels, const Spatial& places,
                std::int64_t batch) {
   map.sizes[0] = channels;
@@ -74,7 +75,7 @@ TensorMapSpec dense_filter_map(const ConvolutionProblem& problem, const Gather& 
   const bool by_channels = filter_by_channels(gather);
   TensorMapSpec map = tiled(problem, 2 + dense_space(gather));
   const int last = map.rank - 1;
-  // Filters of all groups follow each other.
+  // The groups follow each other along the rows of w in the forward pass, else along its channels.
   const bool in_rows = problem.pass == ConvolutionPass::fprop;
   set_sizes(map, gather.channels * (in_rows ? 1 : gather.groups), phase.taps,
             gather.rows * (in_rows ? gather.groups : 1));
@@ -98,7 +99,8 @@ DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, 
   const std::int64_t most = most_line_bytes / element_of(problem.type()),
                      least = least_line_bytes / element_of(problem.type());
   DenseLines lines{most, rows > 0 ? std::min(rows, most) : most};
-  // Few channels waste most of a whole line; in two dimensions such were measured with whole ones.
+  // Few channels waste most of a 128-byte line. In two dimensions the whole line stays, because the
+  // kernels were measured with it.
   const auto too_wide = [&] {
     return gather.groups > 1 ? gather.channels % lines.channels != 0
                              : dense_space(gather) == 3 && gather.channels <= lines.channels / 2;
@@ -146,10 +148,10 @@ std::string dense_phase_refusal(const Gather& gather, const Gather::Phase& phase
     for (const std::int64_t corner : {places.lower[i], places.upper[i]})
       if (corner < -corners - 1 || corner > corners)
         return cat("pixels begin or end ", std::abs(corner),
-                   " places from an edge of the source; expected at most ", corners);
+                   " positions from an edge of the source; expected at most ", corners);
     if (std::abs(reach(gather, phase, i)) > offsets)
       return cat("the filter reaches over ", std::abs(reach(gather, phase, i)),
-                 " places; expected at most ", offsets);
+                 " positions; expected at most ", offsets);
   }
   return "";
 }
@@ -199,8 +201,9 @@ TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& g
 
 bool filter_by_channels(const Gather& gather) { return gather.w_channel != 1; }
 
-// The tensor cores round sums toward zero: of numbers of one sign they lose 3e-3 over 401408
-// products, and so 1.2e-4 over a run of these, a quarter of what f16 and TF32 round.
+// Products between two promotions. The tensor cores round sums toward zero: sums of numbers of one
+// sign lose 3e-3 over 401408 products, so 1.2e-4 over this many, a quarter of the rounding of f16
+// and TF32.
 constexpr std::int64_t dense_run = 16384;
 
 std::int64_t dense_promotion(std::int64_t channels) { return dense_run / channels; }
@@ -213,14 +216,14 @@ void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
 }
 
 bool in_line(const Dims& strides, const Spatial& pixels) {
-  std::int64_t next = 0;  // what the next stride must be; 0: any
+  std::int64_t next = 0;  // the stride that the next dimension must have; 0: any
   for (const auto& [size, stride] :
        {std::pair(pixels[2], strides[4]), {pixels[1], strides[3]}, {pixels[0], strides[2]}}) {
     if (size == 1) continue;
     if (next != 0 && stride != next) return false;
     next = stride * size;
   }
-  return next == 0 || strides[0] == next;  // whatever the number of images
+  return next == 0 || strides[0] == next;  // required at every batch size, 1 included
 }
 
 std::string dense_type_refusal(const ConvolutionProblem& problem) {
@@ -233,7 +236,8 @@ std::string dense_type_refusal(const ConvolutionProblem& problem) {
 std::string copy_engine_refusal(const DeviceDescription& device) {
   constexpr int least_driver = 12000;
   if (device.driver_version != 0 && device.driver_version < least_driver)
-    return "the CUDA driver knows no tensor maps; expected one of CUDA 12.0 or later";
+    return cat("the CUDA driver's version is ", device.driver_version, "; tensor maps need ",
+               least_driver, " (CUDA 12.0) or later");
   return "";
 }
 
@@ -302,7 +306,7 @@ const char* DenseMaps::source() const {
 
 namespace {
 
-// {C, W, H (, D), N}, as boxes of so many channels, columns and rows.
+// A tiled map with sizes {channels, W, H (, D), N} and a box of {channels, columns, rows}.
 TensorMapSpec box_map(const ConvolutionProblem& problem, int space, std::int64_t channels,
                       const Spatial& pixels, const Dims& strides,
                       const std::array<std::int64_t, 3>& box) {
@@ -324,7 +328,7 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
       gather.phases.begin(), gather.phases.end(),
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
   for (const Gather::Phase& phase : gather.phases) {
-    // Of a phase without taps no copy asks for these.
+    // A phase without taps copies no source and no filter, but the maps have to be valid.
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
     maps.add(dense_source_map(problem, gather, read, {boxes.lines.channels, boxes.pixels}),
              maps.source(), 0);
@@ -345,7 +349,7 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
 
 std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
                                               const Gather& gather, const PatchBoxes& boxes) {
-  constexpr std::int64_t rows = 64, columns = 8;  // of a tile, of a patch
+  constexpr std::int64_t rows = 64, columns = 8;  // rows of a tile, columns of a patch
   const Gather::Phase& phase = gather.phases.front();
   const auto pixels = [&](const Dims& strides) {
     return box_map(problem, dense_space(gather), gather.rows * gather.groups, phase.pixels, strides,

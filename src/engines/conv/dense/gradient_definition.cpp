@@ -18,7 +18,7 @@ void add_gradient_definition(std::vector<Constant>& constants, const Convolution
     for (std::size_t i = 0; i < 3; ++i) add(names[i], values[i]);
   };
   add_three({"STRIDE_D", "STRIDE_H", "STRIDE_W"}, gather.stride);
-  add_three({"STEP_D", "STEP_H", "STEP_W"}, gather.step);  // from tap to tap
+  add_three({"STEP_D", "STEP_H", "STEP_W"}, gather.step);  // pixels from tap to tap
   add_three({"SOURCE_D", "SOURCE_H", "SOURCE_W"}, gather.source);
   add("ORIGIN_D", std::vector{phase.origin[0]});
   add("ORIGIN_H", std::vector{phase.origin[1]});

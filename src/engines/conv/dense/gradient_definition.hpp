@@ -1,5 +1,5 @@
-// What a filter gradient's sums are by their definition, for those that are added up once more
-// (kernel_sources/conv/geometry/gradient_sum.cuh).
+// The definition of a filter gradient's sums, by which a kernel computes sums again that are not
+// finite (kernel_sources/conv/geometry/gradient_sum.cuh).
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-// Constants of the kernel: the definition, and when sums are added up so.
+// Adds the constants of the definition, and of when it is used.
 void add_gradient_definition(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                              const Gather& gather);
 

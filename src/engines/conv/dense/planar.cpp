@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t vector = 8;  // elements of 16 bits in 16 bytes
 constexpr std::int64_t line_pixels = 64, line_channels = 64;
 
-// Whether pixels of a channel lie side by side.
+// Whether the pixels of a channel are contiguous.
 bool is_line(const Dims& strides, const Spatial& pixels) {
   std::int64_t next = 1;
   for (const int i : {2, 1, 0}) {
@@ -32,7 +32,7 @@ std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatia
   const std::int64_t whole = dense_vector(type);
   if (!is_line(strides, pixels))
     return cat("the pixels of a channel of ", tensor,
-               " do not lie side by side, as channels-first layout has them");
+               " are not contiguous, as in channels-first layout");
   const std::int64_t plane = pixels[0] * pixels[1] * pixels[2];
   if (strides[1] < plane)
     return cat("in ", tensor, " a channel begins ", strides[1],
@@ -52,7 +52,7 @@ std::string filter_refusal(const Gather& gather) {
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
-// {pixels, channels, N}.
+// A map with sizes {pixels, channels, N}.
 TensorMapSpec plane_map(const ConvolutionProblem& problem, std::int64_t channels,
                         std::int64_t plane, const Dims& strides,
                         const std::array<std::int64_t, 3>& box) {
@@ -66,16 +66,14 @@ TensorMapSpec plane_map(const ConvolutionProblem& problem, std::int64_t channels
   return map;
 }
 
-// Of images as they lie.
+// Why the convolution is not a matrix product of the filter and each image as stored.
 std::string place_refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.most_taps() != 1)
     return cat("the filter has ", gather.most_taps(), " taps; expected one");
   if (gather.phases.size() > 1 || gather.stride != Spatial{1, 1, 1} || phase.origin != Spatial{} ||
       phase.pixels != gather.source)
-    return "padding or, of a data gradient, a stride, so that pixels of the output are not those "
-           "of "
-           "the input";
+    return "padding or a stride, so that output pixels are not the input's pixels";
   return "";
 }
 

@@ -1,4 +1,4 @@
-// Where the dense engines' results go, and by whom.
+// Whether TMA or threads store the results of the dense engines.
 #include <array>
 #include <numeric>
 

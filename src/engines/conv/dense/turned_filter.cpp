@@ -11,9 +11,9 @@
 namespace kiln {
 namespace {
 
-// As of one image of as many channels as there are filters, whose pixels are a filter's elements.
+// The filter seen as one image: its channels are the filters, its pixels the elements of a filter.
 RelaidTensor filter_tensor(const ConvolutionProblem& problem) {
-  constexpr std::uint8_t w = 0;  // among the operands of a data gradient
+  constexpr std::uint8_t w = 0;  // its index among the operands of a data gradient
   RelaidTensor tensor;
   tensor.operand = w;
   tensor.type = problem.type();
@@ -26,7 +26,7 @@ RelaidTensor filter_tensor(const ConvolutionProblem& problem) {
   return tensor;
 }
 
-// Whether the elements of a filter lie side by side, channels innermost.
+// Whether the elements of each filter are contiguous, channels innermost.
 bool is_line(const ConvolutionProblem& problem) {
   if (problem.group_in() > 1 && problem.w_strides[1] != 1) return false;
   std::int64_t next = problem.group_in();

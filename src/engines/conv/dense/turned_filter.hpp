@@ -1,6 +1,6 @@
-// Data gradients in TF32, whose filter has to be turned: tensor cores take f32 with the reduction's
-// elements side by side alone, and in a filter as it lies those of a data gradient, the filters,
-// are far apart. A first step turns it into the workspace.
+// Transposed filters for data gradients in TF32. wgmma reads f32 operands only with the reduction
+// contiguous; a data gradient's reduction runs over the filters, which are the outermost dimension
+// of w. A first step transposes w into the workspace.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@ namespace kiln {
 
 bool turns_filter(const ConvolutionProblem& problem);
 
-// Why that cannot be done; "" if it can. Of one that turns_filter().
+// The reason, a clause, why the filter cannot be transposed; "" if it can. Requires turns_filter().
 std::string turned_filter_refusal(const ConvolutionProblem& problem);
-// Of the workspace, bytes; 0 of one that does not.
+// Bytes of workspace; 0 unless turns_filter().
 std::size_t turned_filter_bytes(const ConvolutionProblem& problem);
-// What the first step takes; 0 of one that does not.
+// Estimated time of the first step, in seconds; 0 unless turns_filter().
 double turned_filter_seconds(const ConvolutionProblem& problem, const DeviceDescription& device);
 
-// The problem as the second step sees it, with the filter's strides there; itself if it does not.
+// The problem of the second step, with the strides of the transposed filter; `problem` itself
+// unless turns_filter().
 ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem);
 
-// What the second step proposes, behind the first one; itself if there is none.
+// A proposal of both steps, made from that of the second; `second` itself unless turns_filter().
 Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem);
 
 }  // namespace kiln

@@ -48,7 +48,8 @@ constexpr WgradDenseTile planar_single_tiles[] = {
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .planar = true},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 32, .element = 4, .planar = true},
 };
-// The more filters a tile has, the less of x is turned for each.
+// TF32 with x transposed in shared memory: the more filters a tile has, the less transposing per
+// filter.
 constexpr WgradDenseTile single_tiles[] = {
     {.consumers = 2, .left = 2, .right = 128, .step_pixels = 32, .element = 4},
     {.consumers = 2, .left = 1, .right = 256, .step_pixels = 32, .element = 4},
@@ -61,7 +62,7 @@ constexpr WgradDenseTile single_tiles[] = {
     {.consumers = 1, .left = 1, .right = 128, .step_pixels = 64, .element = 4},
     {.consumers = 1, .left = 1, .right = 64, .step_pixels = 64, .element = 4},
 };
-// Sums are promoted every 64 pixels, to as many registers again.
+// 3xTF32: promotion takes as many registers again as the accumulators.
 constexpr WgradDenseTile split_tiles[] = {
     {.consumers = 2, .left = 1, .right = 128, .step_pixels = 32, .element = 4, .split = true},
     {.consumers = 2, .left = 2, .right = 64, .step_pixels = 32, .element = 4, .split = true},

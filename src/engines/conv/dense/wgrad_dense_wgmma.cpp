@@ -23,10 +23,10 @@ constexpr int quad_bytes = 16;
 constexpr const char *kernel_name = "wgrad_dense_wgmma",
                      *persistent_name = "wgrad_dense_persistent_wgmma";
 
-// Cluster sizes that fill a chip of 132 multiprocessors, or nearly.
+// Cluster sizes that fill a chip of 132 multiprocessors, or almost.
 constexpr int clusters[] = {1, 2, 4, 8};
 
-// Groups that are taken as one: as many as 64 filters and 64 channels hold.
+// Groups that are computed as one: as many as fit in 64 filters and 64 channels.
 std::int64_t packed_groups(const ConvolutionProblem& problem) {
   std::int64_t packed = 1;
   while (problem.groups % (2 * packed) == 0 &&
@@ -52,25 +52,25 @@ std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
 }
 std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
-  // Of channels-first tensors, a step's pixels are of one plane.
+  // With channels first, a step's pixels belong to one plane.
   if (tile.planar) return problem.batch * ceil_div(problem.out_pixels(), tile.step_pixels);
   return ceil_div(pixels_of(problem), tile.step_pixels);
 }
 
-// Steps whose products come together on the tensor cores, which round sums toward zero.
+// Steps between two promotions, which bound the tensor cores' rounding toward zero.
 std::int64_t promoted_steps(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   constexpr std::int64_t run = 16384;  // as dense_run in geometry.cpp
   const std::int64_t pixels = tile.split ? promotion_run(usual_reduction(problem)) : run;
   return std::max<std::int64_t>(pixels / tile.step_pixels, 1);
 }
 
-// Rows or columns of which more than half would be idle are for a smaller tile.
+// Whether at most half of the tile's rows and columns would be idle; else a smaller tile is better.
 bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
          tile.right < 2 * round_up(column_blocks(tile, problem) * tile.line_channels(), 64);
 }
 
-// Whether dy alone has its channels first.
+// Whether dy has its channels first. The engines for channels-last x ask this.
 bool dy_planar(const ConvolutionProblem& problem) {
   return problem.out_channels > 1 && problem.y_strides[1] != 1;
 }
@@ -79,10 +79,10 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
   if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
     return std::move(refused->reason);
-  constexpr std::int64_t least_split = 320;  // promoted every 32 pixels, a step
+  constexpr std::int64_t least_split = 320;  // shorter sums would need promotion within a step
   if (is_split(problem) && usual_reduction(problem) < least_split)
     return cat("each output is a sum of ", usual_reduction(problem), " products; below ",
-               least_split, " f32 in three products is promoted more often than this engine does");
+               least_split, " 3xTF32 has to be promoted more often than this engine does");
   if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
   if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
   const Gather::Phase& phase = gather.phases.front();
@@ -104,7 +104,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return dense_stride_refusal("dy", problem.type(), gather.out_strides);
 }
 
-// Whether two channels of dw are one access.
+// Whether threads can store two channels of dw at once.
 bool in_pairs(const Gather& gather) {
   const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
   return gather.w_channel == 1 && even(gather.w_row) &&
@@ -115,7 +115,8 @@ bool in_pairs(const Gather& gather) {
 struct Parts {
   int cluster, groups;
 };
-// Whether a persistent tile's results can leave by the copy engine: as 16 bits, by a map of dw.
+// Whether TMA can store a persistent tile's results: dw has the operands' 16-bit type and strides
+// that a map can have.
 bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
   if (problem.result_type() != problem.type() || gather.w_channel != 1) return false;
   const Gather::Phase& phase = gather.phases.front();
@@ -127,13 +128,15 @@ bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
          whole(gather.w_row) && phase.w_first % vector == 0;
 }
 
-// As many groups as fill the device, where what they leave fits into the workspace.
+// The number of groups of clusters that fills the device, as far as their sums fit in the
+// workspace.
 int groups_of(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
               const DeviceDescription& device) {
-  constexpr std::int64_t least_steps = 4;  // of a block
+  constexpr std::int64_t least_steps = 4;  // steps of a block
   const std::int64_t blocks = tile_count(tile, problem) * cluster;
+  // Bytes that a group leaves in the workspace.
   const std::int64_t bytes =
-      tile_count(tile, problem) * tile.quads() * tile.consumers * 128 * quad_bytes;  // of a group
+      tile_count(tile, problem) * tile.quads() * tile.consumers * 128 * quad_bytes;
   return static_cast<int>(
       std::min({device.multiprocessors / blocks, static_cast<std::int64_t>(most_workspace) / bytes,
                 step_count(tile, problem) / (least_steps * cluster)}));
@@ -155,7 +158,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.groups = parts.groups;
   work.persistent = tile.persistent();
   work.bytes = work_of(problem, false).bytes;
-  if (!in_pairs(make_gather(problem))) {  // a sector for each element
+  if (!in_pairs(make_gather(problem))) {  // each element writes a sector of its own
     constexpr double sector = 32;
     work.bytes +=
         sector * static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
@@ -163,7 +166,7 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   return dense_wgrad_seconds(work, device);
 }
 
-// What a thread of either kind has of the block's registers.
+// Registers of a thread of the helper warpgroups, and of the consumers.
 struct Registers {
   int helper, consumer;
 };
@@ -231,7 +234,7 @@ bool WgradDenseWgmmaEngine::takes(const WgradDenseTile& tile,
   return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, make_gather(problem)));
 }
 
-// Kernel 2 i is tile i's in one step, 2 i + 1 in two.
+// Candidate kernel 2 i is tile i in one step, 2 i + 1 the same tile in two.
 std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
@@ -256,7 +259,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
     for (const int cluster : clusters) {
       if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
       add({cluster, 1});
-      if (tile.persistent()) continue;  // workspace is of no use
+      if (tile.persistent()) continue;  // persistent blocks leave no partial sums
       const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
       if (groups > 1) add({cluster, groups});
     }

@@ -1,6 +1,6 @@
-// Filter gradient on Hopper, whose copy engine brings operands to warpgroups that multiply them: of
-// channels-last tensors of 16 bits, and of f32 in TF32 or in three such products; of channels-first
-// ones of 16 bits, with a filter of one tap.
+// Filter gradient on Hopper, with operands copied by TMA and multiplied by wgmma. Takes
+// channels-last tensors of 16 bits or f32 (TF32, 3xTF32), and channels-first tensors of 16 bits or
+// f32 in TF32 with a filter of one tap.
 #pragma once
 
 #include <span>
@@ -22,10 +22,10 @@ class WgradDenseWgmmaEngine : public Engine {
                 Candidate candidate) const override;
 
   std::span<const WgradDenseTile> tiles(const ConvolutionProblem& problem) const;
-  // Whether it can have the tile: not with every order of dy and dw.
+  // Whether the tile can serve the problem's layouts of dy and dw.
   bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem) const;
-  // `cluster` blocks add up a tile's sums in their shared memory, `groups` of those in the
-  // workspace; one of one of a persistent tile.
+  // `cluster` blocks add up a tile's sums through shared memory; `groups` such clusters leave
+  // theirs in the workspace. Both are 1 for a persistent tile.
   Proposal propose(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                    const DeviceDescription& device, int cluster, int groups) const;
   std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
@@ -50,8 +50,8 @@ class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
   const char* name() const override { return "wgrad_dense_nchw_wgmma"; }
 };
 
-// The first step of a proposal of two then adds to what that of another one of the same tile,
-// cluster and groups has left in the workspace: sums of other images.
+// Makes the first step of a two-step proposal add to the sums in the workspace, which the first
+// step of another proposal with the same tile, cluster and groups left there for other images.
 void continue_sums(Step& step);
 
 }  // namespace kiln

@@ -180,9 +180,9 @@ std::variant<std::vector<Candidate>, Refusal> FilterGradientEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  auto answer = ask(problem, gather, device);
+  auto answer = method_.ask(problem, gather, device);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
-  const auto& taken = std::get<Answer>(answer);
+  const auto& taken = std::get<FilterGradientAnswer>(answer);
   return filter_gradient_candidates(problem, taken.tiles, device, taken.seconds);
 }
 
@@ -191,9 +191,9 @@ Proposal FilterGradientEngine::make(const Problem& any, const DeviceDescription&
   const auto& problem = std::get<ConvolutionProblem>(any);
   if (candidate.kernel == 0) return propose(problem, device, candidate.parts, 1);
   const Gather gather = make_gather(problem);
-  const auto answer = ask(problem, gather, device);
-  return propose(problem, device, candidate.parts,
-                 filter_gradient_groups(problem, std::get<Answer>(answer).tiles, device));
+  const auto answer = method_.ask(problem, gather, device);
+  const FilterGradientTiles& tiles = std::get<FilterGradientAnswer>(answer).tiles;
+  return propose(problem, device, candidate.parts, filter_gradient_groups(problem, tiles, device));
 }
 
 }  // namespace kiln

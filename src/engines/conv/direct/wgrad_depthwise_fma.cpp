@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -12,19 +13,22 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_channels = 8;              // of a group, each of which reads dy anew
-constexpr std::int64_t most_sums = 72, most_row = 48;  // of a thread, in registers of 32 bits
+constexpr std::int64_t most_channels = 8;  // of a group; each channel of x reads dy once more
+// 32-bit registers of a thread for sums, and for a row of x.
+constexpr std::int64_t most_sums = 72, most_row = 48;
 constexpr std::int64_t block_threads = 256, most_runs = 128, resident = 2, vector_bytes = 16;
 
 struct Tile {
-  std::int64_t run = 8;          // pixels of a thread
-  std::int64_t filter_rows = 0;  // of a block
-  std::int64_t runs = 0, p = 0;  // of a tile
-  std::int64_t units = 1;        // tiles at a time
-  std::int64_t tiles_p = 0, tiles_q = 0;
-  std::int64_t pack = 1, dy_pack = 1, read = 1;  // elements of x, of dy, of a patch, at once
-  std::int64_t shift = 0;                        // of the first copy, that no pixel meets
-  std::int64_t row = 0, patch_width = 0;         // of a thread, of the block, elements
+  std::int64_t run = 8;                   // pixels of a thread, side by side
+  std::int64_t filter_rows = 0;           // rows of the filter of a block
+  std::int64_t runs = 0, p = 0;           // runs in a tile's row, and rows of a tile
+  std::int64_t units = 1;                 // tiles that a block computes at a time
+  std::int64_t tiles_p = 0, tiles_q = 0;  // tiles in an image
+  // Elements of an access: of a copy of x, a read of dy, and a read of shared memory.
+  std::int64_t pack = 1, dy_pack = 1, read = 1;
+  std::int64_t shift = 0;        // elements at the start of a row's first copy that no pixel needs
+  std::int64_t row = 0;          // elements of a row of x that a thread holds
+  std::int64_t patch_width = 0;  // elements of a row of x that a tile needs
   std::int64_t shared_memory = 0;
 
   std::int64_t threads() const { return round_up(units * p * runs, 32); }
@@ -39,14 +43,14 @@ std::int64_t reach(const Gather& gather, std::size_t i, std::int64_t pixels, std
   return (pixels - 1) * gather.stride[i] + (taps - 1) * std::abs(gather.step[i]) + 1;
 }
 
-// Pixels of a thread: such that runs fill a row.
+// Pixels of a thread: the largest of 8, 7 and 4 that divides a row.
 std::int64_t run_of(std::int64_t width) {
   for (const std::int64_t run : {8, 7, 4})
     if (width % run == 0) return run;
   return 8;
 }
 
-// Elements of up to 16 bytes that rows of a tensor begin and end with.
+// Elements of the widest copy, of up to 16 bytes, that divides a tensor's rows.
 std::int64_t pack_of(const ConvolutionProblem& problem, std::int64_t width, const Dims& strides) {
   return whole_row_copy(problem, width, 1, strides, true) / element_of(problem.type());
 }
@@ -74,11 +78,12 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t lowest =
       phase.origin[2] + std::min<std::int64_t>((phase.taps[2] - 1) * gather.step[2], 0);
   const auto shift = [&] { return (lowest % tile.pack + tile.pack) % tile.pack; };
-  // Tiles begin where copies do.
+  // Each tile of a row has to begin at a multiple of a copy.
   while (tile.pack > 1 && tile.runs * tile.run * gather.stride[2] % tile.pack != 0 &&
          tile.tiles_q > 1)
     tile.pack /= 2;
-  while (tile.pack > 1 && shift() > 3) tile.pack /= 2;  // what a thread would hold for nothing
+  // A thread would hold the elements of the shift for nothing.
+  while (tile.pack > 1 && shift() > 3) tile.pack /= 2;
   tile.shift = shift();
   tile.row = round_up(tile.shift + reach(gather, 2, tile.run, phase.taps[2]), tile.read);
   tile.patch_width = round_up((tile.runs - 1) * tile.run * gather.stride[2] + tile.row,
@@ -89,7 +94,7 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
     return round_up(2 * tile.units * patch * element, 16) + round_up(sums, 16) +
            sums * tile.threads() / 32;
   };
-  // More units at a time need not be: other blocks hide a turn's waits as well.
+  // Other blocks of the multiprocessor hide the waits as well as more units would.
   constexpr std::int64_t enough_memory = 56 * 1024;
   while (tile.units > 1 && memory() > enough_memory) --tile.units;
   tile.shared_memory = memory();
@@ -130,15 +135,15 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (tile.shared_memory >
       std::min<std::int64_t>(device.shared_memory_per_block,
                              device.shared_memory_per_multiprocessor / resident - 1024))
-    return cat("what a tile meets takes ", tile.shared_memory, " bytes of shared memory");
+    return cat("the pixels of x of a tile take ", tile.shared_memory, " bytes of shared memory");
   return "";
 }
 
-// By an H200's times of 3x3 and of 31 taps of a row: instructions of a turn, and what share of the
-// rate of a multiprocessor's four schedulers they reach; clocks of a turn's barrier, which blocks
-// hide from each other, and of a block.
+// The constants are fitted to an H200's times of 3x3 filters and of rows of 31 taps: instructions
+// of a copy, of a conversion and of a turn's start; the share of the four schedulers' issue rate
+// that is reached; clocks of a turn's barrier, which other blocks hide, and of a block's start.
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, const DeviceDescription& device) {
+               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
   constexpr double copy = 24, conversion = 2, start = 40, share = 0.72, schedulers = 4,
                    turn_clocks = 600, first_clocks = 2000, clock = 1.755e9, memory_share = 0.75;
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
@@ -155,7 +160,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
       patch / static_cast<double>(tile.pack * tile.threads()) * copy;
   const double turns =
       static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather)) /
-      static_cast<double>(blocks);  // of a block
+      static_cast<double>(blocks);  // turns of a block
   const double beside =
       std::ceil(static_cast<double>(blocks) / static_cast<double>(device.multiprocessors));
   const double work = thread * static_cast<double>(tile.threads()) / 32 / schedulers / share;
@@ -170,36 +175,15 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
           work_of(problem, false).bytes * std::max(readings / 2, 1.0) / memory_share, device));
 }
 
-}  // namespace
-
-auto WgradDepthwiseFmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
-                                  const DeviceDescription& device) const
-    -> std::variant<Answer, Refusal> {
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  const Tile tile = tile_of(problem, gather);
-  return Answer{tiles_of(problem, gather, tile),
-                [&problem, &gather, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
-                  return seconds(problem, gather, tile, blocks, device);
-                }};
-}
-
-Proposal WgradDepthwiseFmaEngine::propose(const ConvolutionProblem& problem,
-                                          const DeviceDescription& /*device*/, int cluster,
-                                          int groups) const {
-  const Gather gather = make_gather(problem);
+void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
+              const Tile& tile) {
   const Gather::Phase& phase = gather.phases.front();
-  const Tile tile = tile_of(problem, gather);
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  KernelSpec spec =
-      filter_gradient_spec(name(), "conv/direct/wgrad_depthwise_fma.cu", name(), problem, tiles);
   spec.tile = cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
                   " pixels, ", tile.filter_rows, " rows of the filter, ", tile.run, " a thread, ",
                   tile.threads(), " threads");
   spec.alignment =
       size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.pack, tile.dy_pack));
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  add_filter_gradient_geometry(spec, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -230,7 +214,22 @@ Proposal WgradDepthwiseFmaEngine::propose(const ConvolutionProblem& problem,
   divisor("DIV_TILES_Q", tile.tiles_q);
   divisor("DIV_TILES_P", tile.tiles_p);
   divisor("DIV_OUT_O", phase.pixels[0]);
-  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
 }
+
+constexpr FilterGradientKernel<Tile> kernel = {
+    .name = "wgrad_depthwise_fma",
+    .file = "conv/direct/wgrad_depthwise_fma.cu",
+    .refusal = refusal,
+    .tile_of = [](const ConvolutionProblem& problem, const Gather& gather, const DeviceDescription&)
+        -> std::optional<Tile> { return tile_of(problem, gather); },
+    .tiles_of = tiles_of,
+    .seconds = seconds,
+    .complete = complete,
+};
+
+}  // namespace
+
+WgradDepthwiseFmaEngine::WgradDepthwiseFmaEngine()
+    : FilterGradientEngine(filter_gradient_method<kernel>) {}
 
 }  // namespace kiln

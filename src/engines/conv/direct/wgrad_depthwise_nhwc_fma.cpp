@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -13,14 +14,15 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_sums = 80;        // of a thread, in 32-bit registers
+constexpr std::int64_t most_sums = 80;        // 32-bit registers of a thread for sums
 constexpr std::int64_t most_row_sums = 128;   // the same, where a thread has one row of the filter
-constexpr std::int64_t most_row_bytes = 192;  // of registers, for a row of x
+constexpr std::int64_t most_row_bytes = 192;  // registers of a thread for a row of x
 
 struct Tile {
-  std::int64_t q;            // pixels of dy of a unit
-  std::int64_t filter_rows;  // of a thread
-  std::int64_t lanes, runs;  // a block's vectors of channels, and threads that take units in turn
+  std::int64_t q;            // pixels of dy in a unit
+  std::int64_t filter_rows;  // rows of the filter of a thread
+  std::int64_t lanes;        // vectors of channels of a block
+  std::int64_t runs;         // threads that share the units of a vector of channels
   std::int64_t min_blocks;
 
   std::int64_t threads() const { return lanes * runs; }
@@ -73,7 +75,8 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
+                    const DeviceDescription& /*device*/) {
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
     return reason;
@@ -88,11 +91,12 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   return "";
 }
 
-double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t blocks,
-               const DeviceDescription& device) {
-  // Multiply-adds a second of a multiprocessor with two blocks (16 bits: from an H200's times of
-  // 3x3 to 7x7; others: counted); the share of memory's rate that is reached; and L2's rate over
-  // memory's, because tiles of other filter rows read everything again from L2.
+double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, const Tile& tile,
+               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
+  // Multiply-adds per second of a multiprocessor with two blocks (16 bits: fitted to an H200's
+  // times of 3x3 to 7x7 filters; other types: counted), and the share of memory bandwidth that is
+  // reached. Tiles of other filter rows read everything again from L2, at `cache` times the
+  // bandwidth of memory.
   const bool halves = size_of(problem.type()) == 2;
   const double products = halves ? 39e9 : 128 * 0.8e9, memory_share = halves ? 0.35 : 0.55;
   constexpr double cache = 2;
@@ -106,35 +110,14 @@ double seconds(const ConvolutionProblem& problem, const Tile& tile, std::int64_t
          busy;
 }
 
-}  // namespace
-
-auto WgradDepthwiseNhwcFmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
-                                      const DeviceDescription& device) const
-    -> std::variant<Answer, Refusal> {
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
-  const Tile tile = tile_of(problem, gather);
-  return Answer{tiles_of(problem, gather, tile),
-                [&problem, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
-                  return seconds(problem, tile, blocks, device);
-                }};
-}
-
-Proposal WgradDepthwiseNhwcFmaEngine::propose(const ConvolutionProblem& problem,
-                                              const DeviceDescription& /*device*/, int cluster,
-                                              int groups) const {
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather);
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
+              const Tile& tile) {
   const std::int64_t vector = channel_vector(problem.type()), bytes = compute_bytes(problem.type());
-  KernelSpec spec = filter_gradient_spec(name(), "conv/direct/wgrad_depthwise_nhwc_fma.cu", name(),
-                                         problem, tiles);
+  const std::int64_t elements = tiles_of(problem, gather, tile).elements(gather);
   spec.tile = cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ",
                   tile.q, " pixels a unit, ", tile.threads(), " threads");
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory =
-      static_cast<std::uint32_t>((tile.threads() * vector + tiles.elements(gather)) * bytes);
-  add_filter_gradient_geometry(spec, gather);
+  spec.shared_memory = static_cast<std::uint32_t>((tile.threads() * vector + elements) * bytes);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -148,7 +131,22 @@ Proposal WgradDepthwiseNhwcFmaEngine::propose(const ConvolutionProblem& problem,
   add("DIV_OUT_P", make_wide_magic(static_cast<std::uint64_t>(pixels[1])));
   add("MIN_BLOCKS", tile.min_blocks);
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
-  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
 }
+
+constexpr FilterGradientKernel<Tile> kernel = {
+    .name = "wgrad_depthwise_nhwc_fma",
+    .file = "conv/direct/wgrad_depthwise_nhwc_fma.cu",
+    .refusal = refusal,
+    .tile_of = [](const ConvolutionProblem& problem, const Gather& gather, const DeviceDescription&)
+        -> std::optional<Tile> { return tile_of(problem, gather); },
+    .tiles_of = tiles_of,
+    .seconds = seconds,
+    .complete = complete,
+};
+
+}  // namespace
+
+WgradDepthwiseNhwcFmaEngine::WgradDepthwiseNhwcFmaEngine()
+    : FilterGradientEngine(filter_gradient_method<kernel>) {}
 
 }  // namespace kiln

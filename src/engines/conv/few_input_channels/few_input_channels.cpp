@@ -18,10 +18,10 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t fragment_words = 8, word_bytes = 4;
-constexpr int run_n = 2;  // pixels of a thread side by side
+constexpr int run_n = 2;  // contiguous pixels of a thread's results
 
-// Two blocks of a multiprocessor, so that one's results go out while the other multiplies; but for
-// the tallest, whose filters leave room for one.
+// Two blocks share a multiprocessor, so that one stores results while the other multiplies. The
+// filters of the tallest tile leave room for one block only.
 constexpr FragmentShape whole_shapes[] = {
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
     {.m = 96, .n = 128, .thread_m = 6, .thread_n = 16, .min_blocks = 2},
@@ -36,7 +36,8 @@ constexpr FragmentShape split_shapes[] = {
     {.m = 48, .n = 128, .thread_m = 6, .thread_n = 8, .min_blocks = 2},
     {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 2},
 };
-// By warpgroups, 64 pixels of each product: all rows of so many pixels are a thread's.
+// For wgmma, whose products have 64 pixels as operand A. A thread has `thread_n` pixels and all
+// rows of them.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 128, .n = 128, .thread_n = 2}),
     warpgroup_shape({.m = 96, .n = 256, .thread_n = 4}),
@@ -46,7 +47,7 @@ constexpr FragmentShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 48, .n = 256, .thread_n = 4, .min_blocks = 2}),
     warpgroup_shape({.m = 32, .n = 256, .thread_n = 4, .min_blocks = 2}),
 };
-// Sums are held twice, and filters are twice as large.
+// 3xTF32: promotion doubles the accumulators, and the hi and lo parts double the filters.
 constexpr FragmentShape split_warpgroup_shapes[] = {
     warpgroup_shape({.m = 96, .n = 128, .thread_n = 2}),
     warpgroup_shape({.m = 64, .n = 256, .thread_n = 4}),
@@ -57,7 +58,7 @@ constexpr FragmentShape split_warpgroup_shapes[] = {
     warpgroup_shape({.m = 32, .n = 256, .thread_n = 4}),
 };
 
-// The pixels of a row lie side by side, if there is more than one.
+// Whether the pixels of a row are contiguous.
 bool is_planar(const Gather& gather) {
   return gather.source_strides[4] == 1 || gather.source[2] == 1;
 }
@@ -77,7 +78,7 @@ std::optional<Refusal> refusal(const Gather& gather) {
   return std::nullopt;
 }
 
-// Its pitches are not set.
+// A tile of `shape` with bands of rows x columns pixels. The pitches of its lines are not set.
 FewInputChannelsTile make_tile(const FragmentShape& shape, const Gather& gather, std::int64_t rows,
                                std::int64_t columns, std::int64_t alignment, bool split) {
   const Gather::Phase& phase = gather.phases.front();
@@ -110,12 +111,12 @@ bool fits(FewInputChannelsTile tile, const DeviceDescription& device) {
   if (!reserve_pitches(tile.lines, device) ||
       !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
     return false;
-  // A thread's words of the next band, spread over the fragments.
+  // Words of the next band that a thread copies during one fragment.
   const std::int64_t batch = lines_batch(tile.lines, threads, tile.fragments());
   return batch_bearable(batch, waiting_registers(tile.lines, batch));
 }
 
-// A thread's rows side by side; of a product by warpgroups it has them in pairs.
+// Contiguous rows of a thread's results; wgmma's accumulators come in pairs of rows.
 int run_m_of(const Gather& gather, const FragmentShape& shape) {
   const int run = rows_side_by_side(gather, shape.thread_m);
   return shape.columns_left ? std::max(run, 2) : run;
@@ -126,14 +127,14 @@ bool goes_out_whole(const FewInputChannelsTile& tile, const ConvolutionProblem& 
   return stores_vectors(problem, gather, tile.columns, run_m_of(gather, tile.shape), run_n);
 }
 
-// The shape with the bands that fill its columns best; none if nothing fits into shared memory.
+// The shape with the bands of lowest estimated time; none if no band fits into shared memory.
 std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
                                              const ConvolutionProblem& problem,
                                              const Gather& gather,
                                              const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
   constexpr std::int64_t narrowest = 8;
-  // What is larger fits nowhere, and products of it not even into 64 bits.
+  // Larger sizes fit into no shared memory, and their products would overflow 64 bits.
   constexpr std::int64_t most = 1 << 16;
   if (gather.channels > most || gather.stride[2] > most) return std::nullopt;
   std::optional<FewInputChannelsTile> best;
@@ -145,7 +146,7 @@ std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
         make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
     if (!fits(tile, device)) continue;
     set_narrowest_pitches(tile.lines);
-    // Of an image: its bands' products, copies and stores (cost_model.hpp). Predicted, not
+    // Clocks of an image: products, copies and stores of its bands (cost_model.hpp). Predicted, not
     // measured.
     const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
     const double fragment =
@@ -159,8 +160,8 @@ std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
   return best;
 }
 
-// Lines such that the 8 pixels x 4 words that a warp reads at a time fall into different banks, as
-// far as that can be had; fits() leaves room for it.
+// Sets the pitches of lines so that the 8 pixels x 4 words that a warp reads at once conflict in as
+// few banks as possible. fits() leaves room for these pitches.
 void spread_over_banks(FewInputChannelsTile& tile, const Gather& gather) {
   const std::int64_t pixel_step = gather.stride[2] * tile.lines.pixel_elements;
   constexpr std::int64_t most_words = 64;
@@ -181,8 +182,8 @@ void spread_over_banks(FewInputChannelsTile& tile, const Gather& gather) {
   });
 }
 
-// Offsets within an image and within the filter, those included that are worked out beyond the last
-// row or pixel, fit into 32 bits.
+// Whether offsets within an image and within the filter fit into 32 bits, including those that
+// threads compute beyond the last row or pixel.
 bool narrow(const Gather& gather, const FewInputChannelsTile& tile, const Dims& z_strides) {
   const Spatial& pixels = gather.phases.front().pixels;
   const Dims& s = gather.source_strides;
@@ -199,10 +200,10 @@ bool narrow(const Gather& gather, const FewInputChannelsTile& tile, const Dims& 
   return std::max({source, w, output(gather.out_strides), output(z_strides)}) <= limit32;
 }
 
-// Blocks stay, and share the bands evenly.
+// Blocks are persistent and share the bands evenly.
 struct Share {
-  std::int64_t bands;    // in all images
-  std::int64_t a_block;  // of them, at most
+  std::int64_t bands;    // bands of all images
+  std::int64_t a_block;  // bands of a block, at most
   std::int64_t blocks;
 };
 Share share_of(const ConvolutionProblem& problem, const Gather& gather,
@@ -217,8 +218,8 @@ Share share_of(const ConvolutionProblem& problem, const Gather& gather,
   return share;
 }
 
-// Accesses to shared memory in which a warp reads 4 words side by side of 8 pixels: the more, the
-// closer pixels of many channels are to a multiple of all banks apart.
+// Wavefronts in which a warp reads 4 contiguous words of 8 pixels. Pixels whose distance is near a
+// multiple of 32 banks conflict most.
 std::int64_t accesses_of_a_read(const FewInputChannelsTile& tile, const Gather& gather) {
   const std::int64_t pixel_bytes =
       gather.stride[2] * tile.lines.pixel_elements * tile.lines.element;
@@ -242,7 +243,7 @@ double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
   const auto bands = static_cast<double>(share.a_block);
   work.fragments = bands * static_cast<double>(tile.fragments());
   work.scalar_copies = true;
-  work.right_stays = true;  // of products by warpgroups
+  work.right_stays = true;  // wgmma reads operand B, the filters, from shared memory
   const double lines = gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
   work.moves = bands * (lines - 1) * shape.thread_m * shape.thread_n;
   work.copies = bands * static_cast<double>(tile.lines.chunks());
@@ -284,7 +285,7 @@ std::vector<FewInputChannelsTile> FewInputChannelsMmaEngine::tiles(
   std::vector<FewInputChannelsTile> out;
   for (FragmentShape shape : shapes(is_split(problem))) {
     auto tile = lay_tile(shape, problem, gather, device);
-    if (!tile && shape.min_blocks > 1) {  // rather one block than none
+    if (!tile && shape.min_blocks > 1) {  // one block of a multiprocessor may fit where two do not
       shape.min_blocks = 1;
       tile = lay_tile(shape, problem, gather, device);
     }
@@ -358,8 +359,9 @@ KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& proble
   add("BAND_COLUMNS", tile.columns);
   add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
   add_lines_constants(spec.constants, tile.lines);
-  // The tensor cores round sums toward zero. Three products of f32 are to err no more than f32's
-  // own sums; others are never so long here that it counts (src/engines/conv/halo/mma_engine.cpp).
+  // The tensor cores round sums toward zero, so 3xTF32 sums are promoted to stay as exact as f32's
+  // own sums. Sums of other types are never long enough here for this to matter
+  // (src/engines/conv/halo/mma_engine.cpp).
   const std::int64_t reduction = gather.channels * gather.most_taps();
   add_split_constants(spec.constants, tile.split, reduction);
   add_checked_constant(spec.constants, problem, true, false);

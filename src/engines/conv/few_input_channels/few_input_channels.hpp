@@ -1,5 +1,5 @@
-// Forward propagation from a source of few channels (an image) on the tensor cores: the reduction
-// runs along lines of the source, and the filters stay in shared memory, whole.
+// Forward propagation from a source with few channels (an image) on the tensor cores. The reduction
+// runs along lines of the source; all filters of a tile stay in shared memory.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,18 @@
 
 namespace kiln {
 
-// Rows M (filters) x pixels N, on a problem (kernel_sources/conv/few_input_channels/tile.cuh).
+// A tile of M rows (filters) x N pixels, laid on a problem
+// (kernel_sources/conv/few_input_channels/tile.cuh).
 struct FewInputChannelsTile {
   FragmentShape shape;
-  std::int64_t rows = 0, columns = 0;    // of pixels, in a band
-  std::int64_t bands = 0;                // of an image
-  SourceLines lines;                     // of the source
-  std::int64_t run_words = 0, runs = 0;  // of the reduction
+  std::int64_t rows = 0, columns = 0;    // rows and columns of output pixels in a band
+  std::int64_t bands = 0;                // bands in an image
+  SourceLines lines;                     // the source in shared memory
+  std::int64_t run_words = 0, runs = 0;  // the reduction: `runs` lines of `run_words` words
 
-  bool split = false;  // f32 in three products
+  bool split = false;  // 3xTF32
 
-  std::int64_t fragments() const;      // of 32 bytes of the reduction
+  std::int64_t fragments() const;      // fragments (32 bytes) of the reduction
   std::int64_t shared_memory() const;  // bytes
 };
 
@@ -37,11 +38,11 @@ class FewInputChannelsMmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
-  // kernel is the number of one of them.
+  // For a problem that is not refused: the tiles that fit, laid on it. A candidate's kernel is an
+  // index into them.
   std::vector<FewInputChannelsTile> tiles(const ConvolutionProblem& problem, const Gather& gather,
                                           const DeviceDescription& device) const;
-  // The proposal of one tile, whichever would be chosen.
+  // The proposal for one tile, whether or not the choice would take it.
   Proposal propose(FewInputChannelsTile tile, const ConvolutionProblem& problem,
                    const Gather& gather, const DeviceDescription& device) const;
 
@@ -54,7 +55,7 @@ class FewInputChannelsMmaEngine : public Engine {
                        const FewInputChannelsTile& tile) const;
 };
 
-// The same on Hopper's warpgroup products.
+// The same with wgmma on Hopper; pixels are operand A.
 class FewInputChannelsWgmmaSwapEngine final : public FewInputChannelsMmaEngine {
  public:
   const char* name() const override { return "few_input_channels_wgmma_swap"; }

@@ -20,9 +20,11 @@ namespace {
 constexpr std::int64_t block_warps = 8, product_pixels = 16, resident = 2;
 
 struct Tile {
-  std::int64_t p = 0, q = 0;               // pixels
-  std::int64_t octets = 0, warps_n = 1;    // of channels of a warp; warps that share a block's
-  std::int64_t copy_bytes = 0, pitch = 0;  // of rows of the source
+  std::int64_t p = 0, q = 0;    // rows and columns of output pixels
+  std::int64_t octets = 0;      // octets of output channels of a warp
+  std::int64_t warps_n = 1;     // warps that share a block's output channels
+  std::int64_t copy_bytes = 0;  // bytes of a copy of the source
+  std::int64_t pitch = 0;       // bytes from one row of the source to the next in shared memory
   std::int64_t stages = 0, stage_bytes = 0, shared_memory = 0;
 
   std::int64_t warps_p() const { return block_warps / warps_n; }
@@ -33,7 +35,8 @@ std::int64_t steps_of(const Gather& gather) {
   return ceil_div(gather.channels * gather.most_taps(), product_pixels);
 }
 
-// All channels of a warp where it bears their sums, else such a share that least is idle.
+// A warp takes all output channels where its registers hold their sums, else the share that leaves
+// the fewest channels idle.
 void set_channels(Tile& tile, std::int64_t rows) {
   const std::int64_t fours = ceil_div(rows, warp_octets * octet);
   if (fours <= 3) {
@@ -46,7 +49,7 @@ void set_channels(Tile& tile, std::int64_t rows) {
   tile.warps_n = three ? 1 : 2;
 }
 
-// The one with least idle pixels, and least copied; none if none fits.
+// The tile with the lowest estimate of products and copies; none if none fits.
 std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
                             const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
@@ -64,7 +67,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
     tile.p = tile.warps_p() * 32 / tile.q;
     tile.pitch = whole_row_pitch(met(2, tile.q) * gather.channels, 2, tile.copy_bytes);
     tile.stage_bytes = phase.taps[0] * met(1, tile.p) * tile.pitch;
-    constexpr std::int64_t most_stage = 1 << 16;  // whose places take 16 bits
+    constexpr std::int64_t most_stage = 1 << 16;  // bytes: offsets in a stage have 16 bits
     if (tile.stage_bytes > most_stage) continue;
     const auto fits = [&](std::int64_t stages, std::int64_t blocks) {
       tile.stages = stages;
@@ -87,8 +90,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                     const DeviceDescription& device) {
   if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
   if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
-  if (gather.phases.size() > 1)
-    return "a data gradient with a stride, which this engine does not take";
+  if (gather.phases.size() > 1) return "a data gradient with a stride; this engine takes stride 1";
   if (gather.most_taps() == 0) return "no tap of the filter meets the input";
   constexpr std::int64_t most_channels = 8, most_reduction = 1024;
   if (gather.channels > most_channels)
@@ -110,7 +112,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
       !reason.empty())
     return reason;
   if (gather.z_strides != gather.out_strides)
-    return "z and the output have other strides; this engine adds a z that lies as the output does";
+    return "z and the output have different strides; this engine takes equal ones";
   return whole_row_sizes_refusal(gather, gather.channels);
 }
 
@@ -127,7 +129,8 @@ std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
   if (std::string reason = refusal(problem, gather, device); !reason.empty())
     return Refusal{std::move(reason)};
   const std::optional<Tile> found = tile_of(problem, gather, device);
-  if (!found) return Refusal{"what 256 pixels meet takes more shared memory than a block has"};
+  if (!found)
+    return Refusal{"the source under 256 output pixels does not fit into a block's shared memory"};
   const Tile& tile = *found;
   const Spatial& pixels = gather.phases.front().pixels;
   KernelSpec spec;
@@ -187,7 +190,8 @@ double FewInputChannelsNhwcMmaEngine::seconds(const Problem& any,
       static_cast<double>(problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) *
                           ceil_div(pixels[2], tile.q) * ceil_div(gather.rows, tile.channels()));
   work.warps = static_cast<double>(block_warps);
-  // A warp's 32 pixels: 16 reads of an element a lane, and right operands, a step; what goes out.
+  // Per step and 32 pixels, a warp reads operand A by 16 loads of one element per lane and operand
+  // B by two wavefronts per octet; at the end it stores the results.
   const double warps = work.blocks * work.warps;
   work.products = warps * static_cast<double>(2 * tile.octets * steps_of(gather));
   work.wavefronts =

@@ -1,5 +1,6 @@
-// Forward propagation of channels-last tensors of 16 bits from few channels, and the data gradient
-// of a layer that makes few: products over the elements that a pixel meets, on the tensor cores.
+// Forward propagation from few input channels, and the data gradient of a layer with few output
+// channels; channels-last, 16 bits. The reduction on the tensor cores runs over all source elements
+// under a pixel's taps.
 #pragma once
 
 #include "engines/engine.hpp"

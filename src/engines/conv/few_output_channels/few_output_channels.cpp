@@ -23,7 +23,8 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGa
   const Gather::Phase& phase = united.whole();
   if (gather.stride[2] != 1)
     return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected 1")};
-  // Phases share tiles, which other engines have them do one by one.
+  // Several phases share a tile, so more pairs are worth taking than of one phase: other engines
+  // compute the phases one by one.
   if (std::max(gather.rows, united.taps_in_row) > most_pairs ||
       (gather.phases.size() == 1 && few_output_channels_pairs(united) > most_pairs))
     return Refusal{cat(gather.rows, " output channels a group, each with ", united.taps_in_row,
@@ -33,7 +34,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGa
     return Refusal{cat(
         "neither the pixels of a row are contiguous in the input, nor channels, in multiples of ",
         vector_bytes, " bytes")};
-  // Beyond, products of sizes leave 32 bits.
+  // Products of larger sizes would not fit into 32 bits.
   constexpr std::int64_t most = 1 << 24;
   for (int i = 0; i < 3; ++i)
     for (const std::int64_t size :
@@ -43,11 +44,11 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGa
   return std::nullopt;
 }
 
-// Blocks stay, and go from tile to tile. Tiles at an image's edges walk fewer rows of taps: of as
-// many blocks as share no divisor with an image's tiles each meets all places of an image alike.
+// Blocks are persistent. Tiles at an image's edges have fewer rows of taps; with a number of blocks
+// coprime to the tiles of an image, every block gets the same share of edge tiles.
 struct Share {
-  std::int64_t tiles;    // in all images
-  std::int64_t a_block;  // of them, at most
+  std::int64_t tiles;    // tiles of all images
+  std::int64_t a_block;  // tiles of a block, at most
   std::int64_t blocks;
 };
 Share share_of(const ConvolutionProblem& problem, const UnitedGather& united,
@@ -78,7 +79,7 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
   const Share share = share_of(problem, united, tile, device);
   work.tiles = share.blocks;
   work.results = static_cast<double>(operands_of(problem).back().count());
-  const auto chunks =  // of a block
+  const auto chunks =  // chunks of channels that a block computes
       static_cast<double>(share.a_block * tile.planes_of_taps *
                           ceil_div(united.gather.channels, tile.chunk_channels()));
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
@@ -89,12 +90,12 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
   work.row_copies = chunks * static_cast<double>(copies.filter);
   work.row_copy_bytes = static_cast<double>(tile.element);
   if (problem.type() == KILN_DATA_DOUBLE) work.landings = chunks;
-  work.scattered = true;  // each of them a sum over the taps of a row
+  work.scattered = true;  // each result is a sum over the taps of a row, stored by itself
   work.bytes = work_of(problem, false).bytes;
   if (!tile.planes) return fragment_seconds(work, 1, device);
   const double seconds = warpgroup_fragment_seconds(work, 1, device);
-  // Of few rows of taps, as patches and 3x3 with strides have, small tiles took so much of the
-  // estimate on an H200: their blocks hide each other's copies and results.
+  // Strided gradients with at most two rows of taps a phase: on an H200, small tiles took these
+  // shares of the estimate, because resident blocks hide each other's copies and stores.
   if (united.gather.phases.size() == 1 || tile.taps > 2) return seconds;
   return seconds * (tile.shape.m >= 512 ? 0.9 : tile.shape.m >= 384 ? 0.8 : 0.6);
 }
@@ -127,8 +128,8 @@ std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candid
   const std::vector<FewOutputChannelsTile> fitting = tiles(problem, united, device);
   if (fitting.empty())
     return Refusal{cat("two stages of ", united.whole().taps[1],
-                       " rows of taps and what they meet do not fit into shared memory, or offsets "
-                       "into 32 bits")};
+                       " rows of taps and of the source under them do not fit into shared memory, "
+                       "or offsets into 32 bits")};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < fitting.size(); ++i)
     if (share_of(problem, united, fitting[i], device).tiles <= limit32)
@@ -181,10 +182,9 @@ KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& probl
   add("EXCHANGE_LINES", tile.exchange_lines, "whose sums go out together");
   add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
   add_split_constants(spec.constants, tile.split, united.reduction);
-  // Rows of taps that a phase does not have are zeros of its filters, which make a NaN of an
-  // infinity.
+  // A phase's missing rows of taps are zeros in its filters, and zero times infinity is NaN.
   add_checked_constant(spec.constants, problem, true, false, united.gaps);
-  // The taps of a row are added up as f32 should be.
+  // The sums over channels and rows of taps are promoted; the taps of a row are added in f32.
   add_promotion_constants(spec.constants, problem, united.reduction,
                           gather.channels * tile.planes_of_taps * tile.taps, tile.chunk_steps);
   const auto divisor = [&](const char* name, std::int64_t value) {

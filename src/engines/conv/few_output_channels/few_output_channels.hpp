@@ -1,7 +1,7 @@
-// Forward propagation to few channels, and the data gradient of an image, on the tensor cores: the
-// rows of the product are places of the source, its columns are pairs of an output channel and a
-// tap of the filter's row, and the taps of a row are added up at the end. The phases of a strided
-// gradient have columns of their own.
+// Forward propagation to few channels, and the data gradient of an image, on the tensor cores. The
+// product's rows are pixels of the source; its columns are pairs of an output channel and a tap of
+// the filter's row. The taps of a row are added up at the end. Each phase of a strided gradient has
+// columns of its own.
 #pragma once
 
 #include <optional>
@@ -22,18 +22,18 @@ class FewOutputChannelsMmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
-  // kernel is the number of one of them.
+  // For a problem that is not refused: the tiles that fit, laid on it. A candidate's kernel is an
+  // index into them.
   std::vector<FewOutputChannelsTile> tiles(const ConvolutionProblem& problem,
                                            const UnitedGather& united,
                                            const DeviceDescription& device) const;
-  // The proposal of one tile, whichever would be chosen.
+  // The proposal for one tile, whether or not the choice would take it.
   Proposal propose(const FewOutputChannelsTile& tile, const ConvolutionProblem& problem,
                    const UnitedGather& united, const DeviceDescription& device) const;
 
  private:
   virtual bool by_warpgroups() const { return false; }
-  // Why products that the tensor cores have are not for the engine, if they are not.
+  // The refusal, if the engine's instruction does not take the problem on the device.
   virtual std::optional<Refusal> products_refusal(const ConvolutionProblem& /*problem*/,
                                                   const DeviceDescription& /*device*/) const {
     return std::nullopt;
@@ -42,7 +42,7 @@ class FewOutputChannelsMmaEngine : public Engine {
                        const FewOutputChannelsTile& tile) const;
 };
 
-// The same on Hopper's warpgroup products.
+// The same with wgmma on Hopper.
 class FewOutputChannelsWgmmaEngine final : public FewOutputChannelsMmaEngine {
  public:
   const char* name() const override { return "few_output_channels_wgmma"; }

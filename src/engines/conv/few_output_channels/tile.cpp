@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t vector_bytes = copied_bytes;
 
-// Of few lines all; of many, which only phases make, the same share of each tile, of whole phases
-// if that is possible.
+// Lines of a tile: all of them if their pairs fit; else an equal share, made of whole phases if
+// possible. Only strided gradients have so many lines.
 std::int64_t lines_of_tile(const UnitedGather& united, bool by_warpgroups) {
   const std::int64_t lines = united.lines(), rows = united.gather.rows;
   const std::int64_t pairs =
@@ -30,9 +30,10 @@ std::int64_t lines_of_tile(const UnitedGather& united, bool by_warpgroups) {
   return ceil_div(lines / unit, groups) * unit;
 }
 
-// As few columns as hold the pairs; the fewer rows, the more blocks. Sums of three products, which
-// are promoted, take twice the registers; three warpgroups hide each other's waits better than two.
-// Sums of f64 do, too: a thread bears 64, of twelve warps 48.
+// Shapes with as few columns as hold the pairs, and various rows: fewer rows make more blocks.
+// 3xTF32 sums are promoted and take twice the registers, as f64 sums do: a thread holds 64 of
+// these, or 48 in a block of twelve warps. Three warpgroups hide each other's waits better than
+// two.
 std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_warpgroups,
                                   std::int64_t pairs) {
   const int n = static_cast<int>(std::max<std::int64_t>(round_up(pairs, 8), 16)), thread_n = n / 4;
@@ -51,7 +52,7 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
     shapes.push_back({.m = 512, .n = n, .thread_m = 8, .thread_n = thread_n});
   if (by_warpgroups && !many)
     shapes.push_back({.m = 384, .n = n, .thread_m = 4, .thread_n = thread_n});
-  // Two blocks hide each other's waits at the ends of chunks and the way of results.
+  // Two resident blocks hide each other's waits for chunks and for stores.
   const bool two = !by_warpgroups && size_of(problem.type()) == 2 && n > 16 && n <= 48;
   shapes.push_back(
       {.m = 256, .n = n, .thread_m = 4, .thread_n = thread_n, .min_blocks = two ? 2 : 1});
@@ -59,10 +60,10 @@ std::vector<FragmentShape> shapes(const ConvolutionProblem& problem, bool by_war
   return shapes;
 }
 
-// Rows of taps, of a tile on average, that some pixel of it has inside the source.
+// Rows of taps that lie inside the source for some pixel of a tile, averaged over the tiles.
 double mean_live_taps(const FewOutputChannelsTile& tile, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
-  constexpr std::int64_t most_tiles = 1024;  // beyond, those at the edges hardly count
+  constexpr std::int64_t most_tiles = 1024;  // of more tiles, those at the edges hardly count
   if (tile.tiles > most_tiles) return static_cast<double>(tile.taps);
   std::int64_t live = 0;
   for (std::int64_t i = 0; i < tile.tiles; ++i) {
@@ -72,8 +73,8 @@ double mean_live_taps(const FewOutputChannelsTile& tile, const Gather& gather) {
   return static_cast<double>(live) / static_cast<double>(tile.tiles);
 }
 
-// Lines whose sums go out together: those of whole phases, as far as they take no more room than
-// the halo. Of f64, whose sums are large, any number does.
+// Lines whose sums pass through shared memory together: the lines of as many whole phases as fit in
+// the halo's room. f64 sums are large, so any number of lines is taken for them.
 std::int64_t exchanged_lines(const FewOutputChannelsTile& tile, const UnitedGather& united) {
   const std::int64_t rows = united.gather.rows;
   const std::int64_t room =
@@ -95,18 +96,19 @@ bool fits(const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   if (tile.halo_rows > most_rows ||
       !fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device))
     return false;
-  // What a thread has on its way at a time (loader.cuh).
+  // The copies that a thread has in flight at a time (loader.cuh).
   const std::int64_t threads = tile.shape.threads();
   const std::int64_t fragments = tile.taps * tile.chunk_steps;
-  constexpr std::int64_t least_slots = 2;  // of either loader, where they take turns
+  constexpr std::int64_t least_slots = 2;  // fragments of each loader, where the two take turns
   if (tile.load_fragments > 1 && fragments < least_slots * tile.load_fragments) return false;
   const std::int64_t slots =
       std::max<std::int64_t>(fragments / tile.load_fragments - (3 - tile.load_fragments), 1);
-  constexpr std::int64_t units = 4;  // words that lanes copy at once
+  constexpr std::int64_t units = 4;  // words that neighboring lanes copy at once
   const std::int64_t unit_bytes = units * std::max<std::int64_t>(tile.element, 4);
   const bool vectors = tile.copy_bytes == vector_bytes;
   const std::int64_t pixels_a_turn = threads / (vectors ? 2 * tile.chunk_steps : units);
-  const std::int64_t words = 32 * tile.chunk_steps / unit_bytes;  // of a thread, of a pixel or row
+  // Words that a thread copies of a pixel or of a row of the filter.
+  const std::int64_t words = 32 * tile.chunk_steps / unit_bytes;
   const std::int64_t halo = ceil_div(ceil_div(tile.halo_pixels(), pixels_a_turn), slots);
   const std::int64_t filter =
       ceil_div(ceil_div(tile.taps * tile.pairs, threads / units), slots) * words;
@@ -116,7 +118,7 @@ bool fits(const FewOutputChannelsTile& tile, const DeviceDescription& device) {
   return batch_bearable(halo_copies, waiting) && batch_bearable(filter, waiting);
 }
 
-// Clocks of an image's tiles (cost_model.hpp).
+// Clocks of a multiprocessor for the tiles of an image (cost_model.hpp).
 double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
   const double of_product = product_clocks_of(tile.element);
@@ -125,13 +127,13 @@ double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
   const FewOutputChannelsTile::Copies copies = tile.copies();
   const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
-  constexpr double chunk_clocks = 400;  // until all threads have met at its end
+  constexpr double chunk_clocks = 400;  // the barrier at the end of a chunk
   return static_cast<double>(tile.tiles * tile.strips * tile.line_groups) * chunks *
          (tile.live_taps * static_cast<double>(tile.chunk_steps) * fragment + copy_clocks +
           chunk_clocks);
 }
 
-// The shape with the strips and rows that waste least; none if nothing fits into shared memory.
+// The shape with the strips and rows of lowest estimate; none if none fits into shared memory.
 std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool planes,
                                               const ConvolutionProblem& problem,
                                               const UnitedGather& united,
@@ -155,7 +157,7 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
   double best_clocks = 0;
   const std::int64_t widest = std::min<std::int64_t>(round_up(gather.source[2], 8), shape.m);
   for (tile.columns = widest; tile.columns > 0; tile.columns -= 8) {
-    // Strips overlap by `extent` columns.
+    // Neighboring strips overlap by `extent` columns, the reach of the taps.
     const bool whole = tile.columns >= gather.source[2];
     tile.strip_step = whole ? tile.columns : tile.columns - extent;
     if (tile.strip_step <= 0) break;
@@ -179,8 +181,8 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
   return best;
 }
 
-// Offsets within an image and within the filter, those included that are worked out beyond the last
-// channel or pixel and not read from, fit into 32 bits.
+// Whether offsets within an image and within the filter fit into 32 bits, including those that
+// threads compute beyond the last channel or pixel and never read from.
 bool narrow(const UnitedGather& united, const FewOutputChannelsTile& tile) {
   const Gather& gather = united.gather;
   const Gather::Phase& phase = united.whole();
@@ -190,7 +192,7 @@ bool narrow(const UnitedGather& united, const FewOutputChannelsTile& tile) {
                                    phase.taps[1] * std::abs(gather.step[1]) +
                                    phase.pixels[1] * gather.stride[1] + 2 * tile.halo_rows;
   const std::int64_t source_columns = gather.source[2] + tile.columns;
-  // Sizes are at most 2^24 each: their products with strides are looked at one by one.
+  // Sizes are at most 2^24, so each product with a stride is checked before it is added.
   std::int64_t source = 0;
   for (const auto& [count, stride] :
        {std::pair(channels, s[1]), std::pair(source_rows, s[3]), std::pair(source_columns, s[4])}) {

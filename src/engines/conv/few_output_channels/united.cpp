@@ -11,10 +11,11 @@ namespace {
 
 constexpr const char* axis[] = {"depth", "height", "width"};
 
-// Along one dimension, the phase that walks the taps of all; whether some has any.
+// Sets dimension i of `whole`, the phase that covers the taps of all phases. Returns whether any
+// phase has a tap.
 bool unite(const Gather& gather, int i, Gather::Phase& whole) {
   bool any = false;
-  std::int64_t lowest = 0, highest = 0;  // where taps of pixel 0 lie
+  std::int64_t lowest = 0, highest = 0;  // the range of source positions of pixel 0's taps
   for (const Gather::Phase& phase : gather.phases) {
     whole.pixels[i] = std::max(whole.pixels[i], phase.pixels[i]);
     if (phase.taps[i] == 0) continue;
@@ -48,8 +49,8 @@ std::variant<UnitedGather, Refusal> unite_phases(const Gather& gather) {
   Gather::Phase whole;
   for (int i = 0; i < 3; ++i) {
     if (counts[i] > 1 && std::abs(gather.step[i]) != 1)
-      return Refusal{cat("from a tap of a phase to the next lie ", std::abs(gather.step[i]),
-                         " places along the ", axis[i], "; expected 1")};
+      return Refusal{cat("the taps of a phase lie ", std::abs(gather.step[i]),
+                         " pixels apart along the ", axis[i], "; expected 1")};
     if (!unite(gather, i, whole)) return Refusal{"no tap of the filter meets the input"};
   }
   std::vector<Gather::Phase>& phases = out.gather.phases;

@@ -1,4 +1,4 @@
-// The phases of a strided data gradient side by side in one product.
+// The phases of a strided data gradient, united in one matrix product.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace kiln {
 
-// Phases along the height differ in their columns of the product; those along the width read the
-// columns of different taps (kernel_sources/conv/few_output_channels/tile.cuh).
+// Each phase along the height has columns of the product for itself. Phases along the width share
+// the product and add up different taps of it (kernel_sources/conv/few_output_channels/tile.cuh).
 struct UnitedGather {
-  // Of one phase: as it is. Of several: first one that walks the taps of all of them, its pixels
-  // as many as any has; then these, in the order of rows, then columns, of their positions.
+  // With one phase, the gather itself. With several, a phase that covers the taps and pixels of all
+  // of them comes first; they follow, ordered by row and then by column of their positions.
   Gather gather;
   std::int64_t row_phases = 1, column_phases = 1;
-  std::int64_t taps_in_row = 0;  // of all phases of a row
-  bool gaps = false;             // some rows of taps are none of some phase's
-  std::int64_t reduction = 0;    // of the phase with most taps
+  std::int64_t taps_in_row = 0;  // taps of a row of the filter, over all phases of the row
+  bool gaps = false;             // some phase lacks some rows of taps
+  std::int64_t reduction = 0;    // products of a sum, in the phase with most taps
 
   const Gather::Phase& whole() const { return gather.phases.front(); }
-  // Output channels a group, each with its phases along the height.
+  // Lines of a group: each output channel has one for each phase along the height.
   std::int64_t lines() const { return gather.rows * row_phases; }
 };
 

@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t most_pixels = 128;               // of a tile
 constexpr std::int64_t most_shared_memory = 96 * 1024;  // two blocks on a multiprocessor of sm_90
 
-// Of a unit, the octets of whole groups: how many these are, taps of a step, and its products.
+// The unit of channels that a warp computes: octets that hold whole groups, the taps of a step, and
+// the products of a step.
 struct Unit {
   std::int64_t octets, step_taps, products;
   std::int64_t step_quads() const { return step_taps / 4; }
@@ -28,9 +29,9 @@ Unit unit_of(std::int64_t group) {
 }
 
 struct Tile {
-  std::int64_t p, q;    // pixels
-  std::int64_t octets;  // of channels
-  std::int64_t places;  // of the source, in the largest phase
+  std::int64_t p, q;    // rows and columns of output pixels
+  std::int64_t octets;  // octets of channels
+  std::int64_t places;  // pixels of the source's halo, in the largest phase
   std::int64_t shared_memory;
 
   std::int64_t warps_p() const { return ceil_div(p * q, warp_pixels); }
@@ -60,7 +61,8 @@ std::int64_t tiles_of(const Gather& gather, const Tile& tile) {
   return ceil_div(largest[1], tile.p) * ceil_div(largest[2], tile.q);
 }
 
-// Of the tiles that fit in shared memory that with the least to multiply and to bring.
+// The tile with the lowest estimate of products and copies among those that fit in shared memory;
+// none if none fits.
 std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
                             const DeviceDescription& device) {
   const Unit unit = unit_of(gather.rows);
@@ -117,9 +119,9 @@ std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
     return Refusal{std::move(reason)};
   const std::optional<Tile> found = tile_of(problem, gather, device);
   if (!found)
-    return Refusal{cat("what a pixel meets of the source, ", places_of(gather, 1, 1),
-                       " places, and ", gather.most_taps(),
-                       " taps take more shared memory than a block has")};
+    return Refusal{cat("the ", places_of(gather, 1, 1),
+                       " source pixels under the taps of a pixel, and ", gather.most_taps(),
+                       " taps of the filter, do not fit into shared memory")};
   const Tile& tile = *found;
 
   KernelSpec spec;
@@ -150,7 +152,7 @@ std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
 
-  // Slots: blocks that take tiles of the same channels and phase in turn.
+  // Blocks of the same channels and phase take tiles in turn: `slots` of them.
   const std::int64_t tiles = problem.batch * tiles_of(gather, tile);
   const std::int64_t each = channel_tiles * static_cast<std::int64_t>(gather.phases.size());
   const std::int64_t resident = std::clamp<std::int64_t>(
@@ -170,8 +172,8 @@ double GroupedNhwcMmaEngine::seconds(const Problem& any, const DeviceDescription
   const Gather gather = make_gather(problem);
   const Tile tile = tile_of(problem, gather, device).value();
   const Unit unit = unit_of(gather.rows);
-  // Of a warp's 32 pixels and an octet: four reads of 16 bytes a lane for four taps; a right
-  // operand a product, which serves two rows of products.
+  // A warp, for its 32 pixels and an octet, reads four times 16 bytes per lane for every four taps,
+  // and one operand B per product of 32 pixels.
   double units = 0, steps = 0, places = 0;
   for (const Gather::Phase& phase : gather.phases) {
     const auto tiles = static_cast<double>(problem.batch * ceil_div(phase.pixels[1], tile.p) *

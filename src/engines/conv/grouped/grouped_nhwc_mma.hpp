@@ -1,5 +1,6 @@
 // Forward propagation and data gradient of channels-last tensors of 16 bits whose groups have 2, 4,
-// 8 or 16 channels: products of one group at several taps on the tensor cores.
+// 8 or 16 channels. The reduction of a tensor core product is the channels of a group at several
+// taps.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -8,7 +8,7 @@ namespace kiln {
 std::string half_products_refusal(const ConvolutionProblem& problem,
                                   const DeviceDescription& device) {
   if (size_of(problem.type()) != 2)
-    return "elements of more than 16 bits; this engine takes f16 and bf16";
+    return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 80)
     return cat("the architecture is ", device.arch,
                "; mma.sync of 16 x 8 x 16 needs sm_80 or later");
@@ -18,7 +18,8 @@ std::string half_products_refusal(const ConvolutionProblem& problem,
 std::string warp_products_refusal(const ConvolutionProblem& problem,
                                   const DeviceDescription& device) {
   if (problem.type() != KILN_DATA_FLOAT) {
-    if (size_of(problem.type()) > 2) return "f64; this engine takes f32, f16 and bf16";
+    if (size_of(problem.type()) > 2)
+      return "the data type is f64; this engine takes f32, f16 and bf16";
     return half_products_refusal(problem, device);
   }
   if (problem.math == KILN_MATH_STRICT)

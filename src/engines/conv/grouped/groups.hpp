@@ -1,4 +1,5 @@
-// Which problems are small groups for the tensor cores.
+// What the engines of small groups and of few channels on the tensor cores share: refusals, and
+// channels in octets.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,19 @@
 
 namespace kiln {
 
-inline constexpr std::int64_t octet = 8;  // channels, 16 bytes
+inline constexpr std::int64_t octet = 8;  // channels of 16 bits: 16 bytes
 inline constexpr std::int64_t warp_octets = 4, warp_pixels = 32;
 
-// Why the tensor cores of a device have no products of its type, a clause; "" if they have.
+// The reason, a clause, why mma.sync on the device does not multiply f16 or bf16 of this problem;
+// "" if it does.
 std::string half_products_refusal(const ConvolutionProblem& problem,
                                   const DeviceDescription& device);
 
-// The same of products of f32, too: one of TF32, or three where that is as good as f32.
+// The same for engines that also take f32, as TF32 or as 3xTF32.
 std::string warp_products_refusal(const ConvolutionProblem& problem,
                                   const DeviceDescription& device);
 
-// Octets of a block: as many as leave fewest idle, 4 or 8.
+// Octets of a block, 4 or 8: the number that leaves fewer octets idle.
 std::int64_t octets_of(std::int64_t channels);
 
 }  // namespace kiln

@@ -17,13 +17,17 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t stages = 2, block_warps = 8, most_rows = 14, most_box = 256;
-constexpr std::int64_t most_sums = 64;  // of a thread
-constexpr std::int64_t resident_warps = 16;
+constexpr std::int64_t stages = 2, block_warps = 8;
+constexpr std::int64_t most_rows = 14;       // rows of dy in a tile
+constexpr std::int64_t most_box = 256;       // columns or rows of a box: the copy engine's limit
+constexpr std::int64_t most_sums = 64;       // registers of a thread for sums
+constexpr std::int64_t resident_warps = 16;  // warps of a multiprocessor
 
 struct Tile {
-  std::int64_t p = 0, columns = 0;  // rows of dy, 16s of columns
-  std::int64_t octets = 0, slices = 0, splits = 0;
+  std::int64_t p = 0, columns = 0;  // rows of dy, and columns of dy in units of 16
+  std::int64_t octets = 0;          // of channels, of a block
+  std::int64_t slices = 0;          // warps that share the columns of an octet
+  std::int64_t splits = 0;          // warps that share the taps of a row
   std::int64_t shared_memory = 0, resident = 0;
 
   std::int64_t warps() const { return octets * slices * splits; }
@@ -38,7 +42,8 @@ std::int64_t box_columns(const Gather& gather, const Tile& tile) {
 }
 std::int64_t pairs_of(const Gather& gather) { return ceil_div(taps_of(gather, 2), 2); }
 
-// Splits of the pairs of taps, so that their sums are registers; 0: there are none.
+// Warps that the pairs of taps of a row are split between, so that the sums of each fit in
+// registers; 0 if four warps are too few.
 std::int64_t splits_of(const Gather& gather) {
   for (std::int64_t splits = 1; splits <= 4; splits *= 2)
     if (4 * taps_of(gather, 1) * ceil_div(pairs_of(gather), splits) <= most_sums) return splits;
@@ -55,11 +60,12 @@ std::int64_t stage_bytes(const Gather& gather, const Tile& tile) {
          round_up(tile.p * 16 * tile.columns * line, 1024);
 }
 
-// What all blocks do for a tile of all channels.
+// The work of one tile of pixels, over all channels.
 GroupedWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
                          const Tile& tile) {
   const std::int64_t octets = round_up(problem.groups * gather.channels / octet, tile.octets);
-  const auto groups = static_cast<double>(tile.columns * octets);  // of 16 pixels, of all rows
+  // Groups of 16 columns of an octet, each over all rows of the tile.
+  const auto groups = static_cast<double>(tile.columns * octets);
   const std::int64_t rows = met(gather, 1, tile.p), pairs = pairs_of(gather);
   GroupedWork work;
   work.products = groups * static_cast<double>(tile.p * taps_of(gather, 1) * pairs);
@@ -69,7 +75,8 @@ GroupedWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather
   return work;
 }
 
-// Of the tiles that fit that with the least to multiply, to read and to bring.
+// The tile with the lowest estimate of products, reads and copies among those that fit in shared
+// memory; none if none fits.
 std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
                             const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
@@ -95,8 +102,8 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
                      device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024));
         if (tile.shared_memory > device.shared_memory_per_block || tile.resident < 1) continue;
         const GroupedWork work = work_of_tile(problem, gather, tile);
-        // Memory brings 16 bytes in a clock of a multiprocessor; a tile begins in 1500, divided
-        // among those that go on beside it; few warps wait for each other.
+        // In clocks of a multiprocessor: memory brings 20 bytes per clock; a tile takes 1500 clocks
+        // to start, which other resident blocks hide; a multiprocessor with few warps stalls.
         const std::int64_t all = round_up(problem.groups * gather.channels / octet, octets);
         const std::int64_t blocks = all / octets, beside = tile.resident;
         const auto bytes = static_cast<double>(stage_bytes(gather, tile) * blocks);
@@ -107,7 +114,7 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
             std::max({work.wavefronts, work.products * 1.65, bytes / 20}) / (0.5 + 0.5 * busy) +
             waits;
         const double total = clocks * static_cast<double>(tile_count(gather, tile)) *
-                             (octets == 2 ? 1.25 : 1.0);  // lines of a sector are slow to come
+                             (octets == 2 ? 1.25 : 1.0);  // copies of single sectors are slow
         if (!best || total < least) best = tile, least = total;
       }
   return best;
@@ -134,16 +141,16 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (splits_of(gather) == 0)
     return cat(taps_of(gather, 1), " x ", taps_of(gather, 2),
-               " taps, whose sums are more than the registers of four warps");
+               " taps, whose sums do not fit in the registers of four warps");
   const std::optional<Tile> tile = tile_of(problem, gather, device);
-  if (!tile) return "what two rows of dy meet of x takes more shared memory than there is";
+  if (!tile) return "the rows of x that two rows of dy need do not fit into shared memory";
   if (const std::int64_t units = problem.batch * tile_count(gather, *tile); units > limit32 / 2)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 2);
   return "";
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, const DeviceDescription& device) {
+               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
   const auto all = static_cast<double>(problem.batch * tile_count(gather, tile));
   GroupedWork work = work_of_tile(problem, gather, tile);
   work.products *= all, work.wavefronts *= all;
@@ -153,34 +160,13 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   return grouped_seconds(work, device);
 }
 
-}  // namespace
-
-auto WgradDepthwiseNhwcMmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
-                                      const DeviceDescription& device) const
-    -> std::variant<Answer, Refusal> {
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  const Tile tile = tile_of(problem, gather, device).value();
-  return Answer{tiles_of(problem, gather, tile),
-                [&problem, &gather, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
-                  return seconds(problem, gather, tile, blocks, device);
-                }};
-}
-
-Proposal WgradDepthwiseNhwcMmaEngine::propose(const ConvolutionProblem& problem,
-                                              const DeviceDescription& device, int cluster,
-                                              int groups) const {
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather, device).value();
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
+              const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
-  KernelSpec spec = filter_gradient_spec(name(), "conv/grouped/wgrad_depthwise_nhwc_mma.cu", name(),
-                                         problem, tiles);
   spec.tile = cat(tile.p, "x", 16 * tile.columns, " pixels x ", tile.octets * octet, " channels, ",
                   32 * tile.warps(), " threads");
   spec.alignment = channel_vector_bytes;
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  add_filter_gradient_geometry(spec, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -193,16 +179,34 @@ Proposal WgradDepthwiseNhwcMmaEngine::propose(const ConvolutionProblem& problem,
   add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
   add("MIN_BLOCKS", tile.resident);
   add("SHARED_BYTES", tile.shared_memory);
-  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
-  out.launch.parameters.resize(sizeof(BoxedWgradParams));
+}
+
+void add_maps(LaunchSpec& launch, const ConvolutionProblem& problem, const Gather& gather,
+              const Tile& tile) {
+  launch.parameters.resize(sizeof(BoxedWgradParams));
   TensorMapSpec x = source_map(
                     problem, gather,
                     {tile.octets * octet, box_columns(gather, tile), met(gather, 1, tile.p)}),
                 dy = output_map(problem, gather, {tile.octets * octet, 16 * tile.columns, tile.p});
   x.swizzled = dy.swizzled = true;
-  out.launch.maps = {{x, 0, 0, offsetof(BoxedWgradParams, x)},
-                     {dy, 1, 0, offsetof(BoxedWgradParams, dy)}};
-  return out;
+  launch.maps = {{x, 0, 0, offsetof(BoxedWgradParams, x)},
+                 {dy, 1, 0, offsetof(BoxedWgradParams, dy)}};
 }
+
+constexpr FilterGradientKernel<Tile> kernel = {
+    .name = "wgrad_depthwise_nhwc_mma",
+    .file = "conv/grouped/wgrad_depthwise_nhwc_mma.cu",
+    .refusal = refusal,
+    .tile_of = tile_of,
+    .tiles_of = tiles_of,
+    .seconds = seconds,
+    .complete = complete,
+    .add_maps = add_maps,
+};
+
+}  // namespace
+
+WgradDepthwiseNhwcMmaEngine::WgradDepthwiseNhwcMmaEngine()
+    : FilterGradientEngine(filter_gradient_method<kernel>) {}
 
 }  // namespace kiln

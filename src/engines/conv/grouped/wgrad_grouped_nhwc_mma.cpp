@@ -15,17 +15,18 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_pixels = 128;   // of a tile
-constexpr std::int64_t most_group = 16;     // channels
-constexpr std::int64_t most_products = 20;  // of a warp's 16 pixels: 4 sums a thread each
+constexpr std::int64_t most_pixels = 128;   // of dy in a tile
+constexpr std::int64_t most_group = 16;     // channels of a group
+constexpr std::int64_t most_products = 20;  // of a warp per step: each has 4 sums a thread
 constexpr std::int64_t resident = 2, block_warps = 8, step_pixels = 16;
 
 struct Tile {
-  std::int64_t p, q;       // pixels of dy
-  std::int64_t octets;     // of x, of a block
-  std::int64_t dy_octets;  // of their groups
-  std::int64_t filter_rows;
-  std::int64_t pairs, met;  // pairs of taps, and octets of dy that an octet of x meets
+  std::int64_t p, q;         // rows and columns of pixels of dy
+  std::int64_t octets;       // octets of channels of x
+  std::int64_t dy_octets;    // octets of channels of dy, of the same groups
+  std::int64_t filter_rows;  // rows of the filter
+  std::int64_t pairs;        // pairs of taps
+  std::int64_t met;          // octets of dy that share a group with an octet of x
   std::int64_t stage_bytes, shared_memory;
 
   std::int64_t slices() const { return block_warps / octets; }
@@ -37,7 +38,8 @@ std::int64_t met_octets(const Gather& gather) {
   return std::max<std::int64_t>(gather.rows / gather.channels, 1);
 }
 
-// Rows of the filter that a warp has sums for, about as many in every tile; 0: not even one.
+// Rows of the filter whose sums fit in a warp's registers, evened out over the tiles of dw; 0 if
+// not even one row fits.
 std::int64_t filter_rows_of(const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
   const std::int64_t most = most_products / met_octets(gather) * 2 / taps[2];
@@ -57,7 +59,8 @@ std::int64_t places_of(const Gather& gather, const Tile& tile) {
   return met(1, tile.p, tile.filter_rows) * met(2, tile.q, gather.phases.front().taps[2]);
 }
 
-// Of the tiles that fit in shared memory that with the least to multiply and to bring.
+// The tile with the lowest estimate of products and copies among those that fit in shared memory;
+// none if none fits.
 std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
                             const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
@@ -110,22 +113,24 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                  " output channels; this engine takes powers of two to ", most_group);
   if (rows > 4 * channels || channels > 4 * rows)
     return cat("groups of ", channels, " input and ", rows,
-               " output channels; this engine takes up to four times as many of one");
+               " output channels; this engine takes ratios of at most four");
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (filter_rows_of(gather) == 0)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter; expected at most ",
                most_products / met_octets(gather) * 2);
   if (!tile_of(problem, gather, device))
-    return "what a pixel meets of x takes more shared memory than half a multiprocessor has";
+    return "the pixels of x that a pixel of dy needs take more than half of a multiprocessor's "
+           "shared memory";
   return "";
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, const DeviceDescription& device) {
+               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
   const auto all = static_cast<double>(tiles.units * tiles.tiles(problem, gather));
   const auto steps = static_cast<double>(ceil_div(tile.p * tile.q, step_pixels) * tile.octets);
-  // A warp's 16 pixels: four matrices of 8 rows for two taps, and for two octets of dy.
+  // In each step of 16 pixels, a warp loads four 8x8 matrices for every two taps and for every two
+  // octets of dy.
   GroupedWork work;
   work.wavefronts = all * (steps * static_cast<double>(4 * (tile.pairs + ceil_div(tile.met, 2))) +
                            static_cast<double>(places_of(gather, tile) * tile.octets +
@@ -135,37 +140,16 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   work.blocks = static_cast<double>(blocks);
   work.warps = block_warps;
   work.bytes = work_of(problem, false).bytes;
-  work.memory_share = 0.5;  // as the other engines of such gradients reach
+  work.memory_share = 0.5;  // as measured for the other engines of such gradients
   return grouped_seconds(work, device);
 }
 
-}  // namespace
-
-auto WgradGroupedNhwcMmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
-                                    const DeviceDescription& device) const
-    -> std::variant<Answer, Refusal> {
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  const Tile tile = tile_of(problem, gather, device).value();
-  return Answer{tiles_of(problem, gather, tile),
-                [&problem, &gather, &device, tile](std::int64_t blocks, bool /*two_steps*/) {
-                  return seconds(problem, gather, tile, blocks, device);
-                }};
-}
-
-Proposal WgradGroupedNhwcMmaEngine::propose(const ConvolutionProblem& problem,
-                                            const DeviceDescription& device, int cluster,
-                                            int groups) const {
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather, device).value();
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  KernelSpec spec = filter_gradient_spec(name(), "conv/grouped/wgrad_grouped_nhwc_mma.cu", name(),
-                                         problem, tiles);
+void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
+              const Tile& tile) {
   spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ",
                   tile.filter_rows, " rows of the filter, ", tile.threads(), " threads");
   spec.alignment = channel_vector_bytes;
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  add_filter_gradient_geometry(spec, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -178,7 +162,21 @@ Proposal WgradGroupedNhwcMmaEngine::propose(const ConvolutionProblem& problem,
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
   add("MIN_BLOCKS", resident);
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
-  return filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
 }
+
+constexpr FilterGradientKernel<Tile> kernel = {
+    .name = "wgrad_grouped_nhwc_mma",
+    .file = "conv/grouped/wgrad_grouped_nhwc_mma.cu",
+    .refusal = refusal,
+    .tile_of = tile_of,
+    .tiles_of = tiles_of,
+    .seconds = seconds,
+    .complete = complete,
+};
+
+}  // namespace
+
+WgradGroupedNhwcMmaEngine::WgradGroupedNhwcMmaEngine()
+    : FilterGradientEngine(filter_gradient_method<kernel>) {}
 
 }  // namespace kiln

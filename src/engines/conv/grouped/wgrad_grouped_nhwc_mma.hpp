@@ -1,5 +1,6 @@
-// Filter gradient of channels-last tensors of 16 bits with few channels a group, as many as 16 of x
-// and of dy: products over pixels on the tensor cores, of which the sums within groups are kept.
+// Filter gradient of channels-last tensors of 16 bits with at most 16 channels of x and of dy a
+// group. The tensor cores multiply 8 channels of x by 8 of dy, with pixels as the reduction; only
+// the products within a group are kept.
 #pragma once
 
 #include "engines/conv/direct/filter_gradient.hpp"
@@ -8,13 +9,7 @@ namespace kiln {
 
 class WgradGroupedNhwcMmaEngine final : public FilterGradientEngine {
  public:
-  const char* name() const override { return "wgrad_grouped_nhwc_mma"; }
-  Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
-                   int groups) const override;
-
- protected:
-  std::variant<Answer, Refusal> ask(const ConvolutionProblem& problem, const Gather& gather,
-                                    const DeviceDescription& device) const override;
+  WgradGroupedNhwcMmaEngine();
 };
 
 }  // namespace kiln

@@ -29,7 +29,7 @@ std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gat
   for (const Gather::Phase& phase : gather.phases)
     if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
   if (gather.z_strides != gather.out_strides)
-    return "z and the output have other strides; this engine adds a z that lies as the output does";
+    return "z and the output have different strides; this engine takes equal ones";
   return "";
 }
 

@@ -110,7 +110,8 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   const std::optional<Tile> tile = tile_of(problem, gather, device);
   if (!tile)
     return cat("the sums of a filter of ", taps_of(gather, 1), " x ", taps_of(gather, 2),
-               " taps, or what a row of dy meets of x, do not fit");
+               " taps do not fit in registers, or the rows of x that a row of dy needs do not fit "
+               "into shared memory");
   if (const std::int64_t units = unit_count(problem, gather, *tile); units > limit32 / 64)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 64);
   return "";
@@ -130,34 +131,13 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   return toeplitz_seconds(work, device);
 }
 
-}  // namespace
-
-auto WgradToeplitzNhwcMmaEngine::ask(const ConvolutionProblem& problem, const Gather& gather,
-                                     const DeviceDescription& device) const
-    -> std::variant<Answer, Refusal> {
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  const Tile tile = tile_of(problem, gather, device).value();
-  return Answer{tiles_of(problem, gather, tile),
-                [&problem, &gather, &device, tile](std::int64_t blocks, bool two_steps) {
-                  return seconds(problem, gather, tile, blocks, two_steps, device);
-                }};
-}
-
-Proposal WgradToeplitzNhwcMmaEngine::propose(const ConvolutionProblem& problem,
-                                             const DeviceDescription& device, int cluster,
-                                             int groups) const {
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather, device).value();
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
+              const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
-  KernelSpec spec = filter_gradient_spec(name(), "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu", name(),
-                                         problem, tiles);
   spec.tile =
       cat(tile.p, "x", 16 * tile.columns, " pixels x ", octet, " channels, ", threads, " threads");
   spec.alignment = channel_vector_bytes;
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  add_filter_gradient_geometry(spec, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -168,14 +148,32 @@ Proposal WgradToeplitzNhwcMmaEngine::propose(const ConvolutionProblem& problem,
   add("TILES_P", ceil_div(pixels[1], tile.p), "of an image");
   add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
   add("SHARED_BYTES", tile.shared_memory);
-  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
-  out.launch.parameters.resize(sizeof(BoxedWgradParams));
-  out.launch.maps = {
+}
+
+void add_maps(LaunchSpec& launch, const ConvolutionProblem& problem, const Gather& gather,
+              const Tile& tile) {
+  launch.parameters.resize(sizeof(BoxedWgradParams));
+  launch.maps = {
       {source_map(problem, gather, {octet, halo_columns(gather, tile.columns), box_rows}), 0, 0,
        offsetof(BoxedWgradParams, x)},
       {output_map(problem, gather, {octet, 16 * tile.columns, box_rows}), 1, 0,
        offsetof(BoxedWgradParams, dy)}};
-  return out;
 }
+
+constexpr FilterGradientKernel<Tile> kernel = {
+    .name = "wgrad_toeplitz_nhwc_mma",
+    .file = "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu",
+    .refusal = refusal,
+    .tile_of = tile_of,
+    .tiles_of = tiles_of,
+    .seconds = seconds,
+    .complete = complete,
+    .add_maps = add_maps,
+};
+
+}  // namespace
+
+WgradToeplitzNhwcMmaEngine::WgradToeplitzNhwcMmaEngine()
+    : FilterGradientEngine(filter_gradient_method<kernel>) {}
 
 }  // namespace kiln

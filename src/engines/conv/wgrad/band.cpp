@@ -16,24 +16,23 @@ namespace {
 
 constexpr std::int64_t fragment_bytes = 32;
 
-// Pixels from one row of a band to the next: whole words.
+// Pixels from one row of a band to the next, rounded up to whole words.
 std::int64_t row_pixels(const BandTile& tile) {
   return round_up(tile.columns, tile.lines.word_elements());
 }
 
-// Elements from a pixel's leftmost tap to its rightmost one, of those that lie a stride apart.
+// Elements from a pixel's leftmost tap to its rightmost one, within one phase of the line.
 std::int64_t widest_shift(const Gather& gather) {
   return (gather.phases.front().taps[2] - 1) * std::abs(gather.step[2]) / gather.stride[2];
 }
 
-// The most channels that n columns, one behind the other, belong to.
+// The most channels that n consecutive columns of dw belong to.
 std::int64_t channels_of(std::int64_t n, const Gather& gather) {
   const std::int64_t taps = gather.phases.front().tap_count();
   return std::min(gather.channels, n % taps == 0 ? n / taps : (n - 2) / taps + 2);
 }
 
-// Whether dy can be copied so many elements at a time: they lie side by side, aligned to their
-// size, wherever a band begins or ends.
+// Whether every band of dy can be copied in vectors of `count` contiguous, aligned elements.
 bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count) {
   const Spatial& pixels = gather.phases.front().pixels;
   const Dims& s = gather.out_strides;
@@ -46,7 +45,7 @@ bool copies_whole(const BandTile& tile, const Gather& gather, std::int64_t count
          whole(pixels[1] % tile.rows * tile.columns);
 }
 
-// A band's stage; its pitches are not set.
+// A tile with a band of rows x columns pixels. The pitches of its lines are not set.
 BandTile make_band(const FragmentShape& shape, const Gather& gather, bool split, std::int64_t rows,
                    std::int64_t columns, std::int64_t alignment) {
   const Gather::Phase& phase = gather.phases.front();
@@ -58,7 +57,7 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, bool split,
   tile.rows = rows, tile.columns = columns;
   tile.bands = ceil_div(phase.pixels[1], rows) * (phase.pixels[2] / columns);
   tile.filters_inner = phase.pixels[2] > 1 && gather.out_strides[4] != 1;
-  // Products of warpgroups turn 16 bits alone.
+  // wgmma transposes operands in shared memory only for 16-bit types.
   const bool copied_whole = tile.filters_inner && !(shape.columns_left && element == 4);
   tile.copy_bytes = copied_whole ? static_cast<int>(copied_bytes) : element;
   for (int bytes = 16; bytes > element; bytes /= 2)
@@ -74,7 +73,7 @@ BandTile make_band(const FragmentShape& shape, const Gather& gather, bool split,
   BandOfLines band;
   band.elements = row_pixels(tile) + widest_shift(gather);
   band.step = columns == phase.pixels[2] ? 0 : columns * gather.stride[2];
-  // Tap 0 is even; some other one may be odd.
+  // Tap 0 begins at an even element; another one may begin at an odd one.
   for (std::int64_t s = 0; s < phase.taps[2]; ++s)
     band.odd = band.odd || s * std::abs(gather.step[2]) / gather.stride[2] % 2 != 0;
   lay_lines(lines, band, gather, alignment);
@@ -86,7 +85,7 @@ bool fits(BandTile tile, const DeviceDescription& device) {
          fits_shared_memory(tile.shared_memory(), tile.shape.min_blocks, device);
 }
 
-// Of dy in a stage: rows of filters, or of pixels, and how many copies make one of them.
+// Rows of dy in a stage (pixels in NHWC, else filters), and the copies that a row takes.
 std::int64_t gradient_rows(const BandTile& tile) {
   return tile.filters_inner ? tile.stage_pixels() : tile.shape.m;
 }
@@ -94,7 +93,7 @@ std::int64_t positions(const BandTile& tile) {
   return tile.gradient_copies() / gradient_rows(tile);
 }
 
-// Whether a thread's copies, spread over the fragments of a stage, are few at a time.
+// Whether a thread has registers for its copies in flight, spread over the fragments of a stage.
 bool copies_spread(const BandTile& tile) {
   const std::int64_t threads = tile.shape.threads(), steps = tile.turns() - 1;
   const std::int64_t of_x = lines_batch(tile.lines, threads, steps);
@@ -103,7 +102,8 @@ bool copies_spread(const BandTile& tile) {
       of_x + of_dy, waiting_registers(tile.lines, of_x) + (tile.copy_bytes == 2 ? of_dy * 2 : 0));
 }
 
-// Clocks of an image: products, copies, and what a stage's end costs. Predicted, not measured.
+// Clocks of a multiprocessor for an image: products, copies, and the end of each stage. Predicted,
+// not measured.
 double clocks_of(const BandTile& tile, bool split) {
   constexpr double stage_clocks = 300;
   const FragmentShape& shape = tile.shape;
@@ -117,7 +117,7 @@ double clocks_of(const BandTile& tile, bool split) {
          (static_cast<double>(tile.fragments()) * fragment + copies + stage_clocks);
 }
 
-// The column's word at a band's first pixel.
+// The word of x that a column of dw reads at a band's first pixel.
 std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64_t column) {
   const Spatial& taps = gather.phases.front().taps;
   const std::int64_t c = column / (taps[1] * taps[2]), r = column / taps[2] % taps[1];
@@ -127,8 +127,8 @@ std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64
          shift % gather.stride[2] * lines.line + lines.place(element);
 }
 
-// Accesses to shared memory in which a warp reads a word of 8 columns at 4 words of pixels side by
-// side, over the first columns of a tile; of f64, whose words take two banks, half a warp.
+// Wavefronts in which a warp reads 4 contiguous words of pixels of 8 columns, summed over the first
+// columns of a tile. f64 words take two banks, so there half a warp reads at once.
 std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const Gather& gather) {
   constexpr std::int64_t most_columns = 128;
   const std::int64_t columns = gather.channels * gather.phases.front().tap_count();
@@ -171,7 +171,7 @@ std::int64_t BandTile::gradient_bytes() const {
 
 std::int64_t BandTile::shared_memory() const {
   const std::int64_t table = stage_pixels() / lines.word_elements() * 8;
-  // Clusters exchange at least a line of each thread's sums.
+  // Clusters exchange at least one row of each thread's sums at a time.
   const std::int64_t line = lines.word_bytes() * shape.threads() * shape.thread_n;
   const std::int64_t lo_parts = shape.columns_left && split ? gradient_bytes() : 0;
   return std::max(2 * (gradient_bytes() + lines.bytes()) + lo_parts + table, line);
@@ -202,9 +202,9 @@ Gather in_lines(const Gather& gather) {
 std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gather, bool split,
                                  std::int64_t alignment, const DeviceDescription& device) {
   const Spatial& pixels = gather.phases.front().pixels;
-  constexpr std::int64_t narrowest = 64;  // bytes of a strip's rows: two sectors
+  constexpr std::int64_t narrowest = 64;  // bytes of a strip's row: two sectors
   const auto element = static_cast<std::int64_t>(size_of(gather.type));
-  // Of f64 a fragment is half as many pixels as of f32.
+  // A fragment of f64 has half as many pixels as one of f32.
   const std::int64_t most_fragments = shape.columns_left ? 64 : element == 8 ? 48 : 24;
   std::optional<BandTile> best;
   double best_clocks = 0;
@@ -214,7 +214,7 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
     for (std::int64_t rows = 1; rows <= pixels[1]; ++rows) {
       BandTile tile = make_band(shape, gather, split, rows, pixels[2] / strips, alignment);
       if (tile.fragments() > most_fragments || !fits(tile, device)) break;
-      // A thread copies the same pixels of each filter.
+      // Each thread copies one position of every row.
       if (positions(tile) > shape.threads() || !copies_spread(tile)) continue;
       set_narrowest_pitches(tile.lines);
       const double clocks = clocks_of(tile, split);

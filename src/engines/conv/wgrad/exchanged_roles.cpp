@@ -12,8 +12,9 @@ bool exchanges_roles(const ConvolutionProblem& problem) {
          problem.out_channels < problem.in_channels;
 }
 
-// dw[k, c, r] sums dy[k, p] x[c, p + r d - pad] over pixels p of dy. Of pixels p' = p + r d - pad
-// of x, with r' = R - 1 - r, it is dy[k, p' + r' d - ((R - 1) d - pad)] x[c, p'].
+// dw[k, c, r] is the sum of dy[k, p] x[c, p + r d - pad] over pixels p of dy. With p' = p + r d -
+// pad and r' = R - 1 - r it is the sum of dy[k, p' + r' d - ((R - 1) d - pad)] x[c, p'] over pixels
+// p' of x.
 ConvolutionProblem with_roles_exchanged(const ConvolutionProblem& problem) {
   if (!exchanges_roles(problem)) return problem;
   ConvolutionProblem out = problem;

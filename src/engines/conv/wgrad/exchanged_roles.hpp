@@ -1,6 +1,6 @@
-// A filter gradient of stride 1 whose x and dy change places: the same sums, over the pixels of x,
-// of a filter the other way round. So what is few can be x's, whose products read least: a tap of
-// few channels of dy reads all channels of x anew.
+// A filter gradient of stride 1 is the same sums with x and dy exchanged and the filter flipped.
+// The exchange makes the operand with few channels x, which is cheaper: with few channels of dy,
+// each tap would read all channels of x again.
 #pragma once
 
 #include "codegen/kernel_spec.hpp"
@@ -8,13 +8,15 @@
 
 namespace kiln {
 
-// Whether dy has fewer channels, and the filter gradient can be exchanged.
+// Whether dy has fewer channels than x and the problem allows the exchange.
 bool exchanges_roles(const ConvolutionProblem& problem);
 
-// Itself, or exchanged. What lies outside its x is no product of the problem's.
+// The exchanged problem, or `problem` itself if exchanges_roles() does not hold. A kernel must
+// leave out the products with the exchanged problem's padding: the original has no such products,
+// and an infinity times a padding zero would be a NaN.
 ConvolutionProblem with_roles_exchanged(const ConvolutionProblem& problem);
 
-// A proposal of the exchanged problem, its operands as the problem has them.
+// A proposal for the exchanged problem, with its operands put back in the original order.
 Proposal for_exchanged_roles(Proposal proposal);
 
 }  // namespace kiln

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_of_x = 8, most_of_dy = 8;  // channels, where they are few
+constexpr std::int64_t most_of_x = 8, most_of_dy = 8;  // channels of the operand with few
 
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);

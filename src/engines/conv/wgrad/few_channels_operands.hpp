@@ -1,4 +1,4 @@
-// The operands of a filter gradient with few channels of x or of dy, as its kernel reads them.
+// The operands of a filter gradient in which x or dy has few channels, as its kernel reads them.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace kiln {
 
 // Whether x has fewer channels than dy, or as many.
 bool few_of_x(const Gather& gather);
-// Whether channels come first.
+// Whether the tensors are NCHW.
 bool is_planar(const Gather& gather);
 
-// The one with few channels.
+// The operand with few channels.
 struct Few {
   const char* tensor;
   const Dims& strides;
@@ -23,10 +23,11 @@ struct Few {
 };
 Few few_of(const Gather& gather, bool of_x);
 
-// Of channels-first tensors: bytes that the rows of dy, which lie channel by channel, come by.
+// NCHW: bytes of a copy of dy, whose rows are copied channel by channel.
 std::int64_t planar_copy(const ConvolutionProblem& problem, const Gather& gather);
 
-// Why the kernel cannot read them or the device has no such products, a clause; "" if none.
+// The reason, a clause, why the kernel cannot read the operands or the device cannot multiply them;
+// "" if it can.
 std::string few_channels_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device);
 

@@ -23,36 +23,37 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t block_warps = 8, stages = 3, resident = 2;
-constexpr std::int64_t most_pixels = 256, most_columns = 64;  // of a tile
+constexpr std::int64_t most_pixels = 256, most_columns = 64;  // of pixels of dy in a stage
 constexpr int most_cluster = 16;
 
-// Wavefronts of one read of a right operand, of 8 columns side by side: pixels lie apart by
-// strides.
+// Wavefronts of a warp's read of operand B: 8 contiguous columns at pixels that a stride of the
+// convolution separates.
 std::int64_t right_accesses(const FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t apart = (tile.few_of_x ? gather.stride[2] : 1) * (tile.planar ? 1 : tile.few);
-  const std::int64_t step = tile.element == 2 || tile.planar ? 2 : 1;  // pixels from lane to lane
+  // Pixels from one lane to the next.
+  const std::int64_t step = tile.element == 2 || tile.planar ? 2 : 1;
   std::array<std::int64_t, 32> words{};
   for (std::int64_t lane = 0; lane < 32; ++lane)
     words[static_cast<std::size_t>(lane)] = (lane % 4 * step * apart + lane / 4) * tile.element / 4;
   return bank_accesses(words);
 }
 
-// Wavefronts of shared memory that a warp's step reads. Of f32 a right operand is of half as many
-// pixels, and each read brings the elements of one.
+// Wavefronts of shared memory in a warp's step of m x n products. Operand B of f32 has half as many
+// pixels as one of 16 bits, and takes one read per pixel.
 std::int64_t step_reads(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
   const std::int64_t left = 4, right = (tile.element == 2 ? 4 : 2) * tile.right_accesses;
   return tile.few_of_x ? left * m + right * n : left * m * n + right;
 }
 
-// Whether a thread has registers for so many products of a warp, 4 sums each. Of f32 operands and
-// columns take more than of 16 bits, of three products operands twice as many.
+// Whether a thread has registers for m x n products of its warp, 4 sums each. f32 operands take
+// more registers than operands of 16 bits, and 3xTF32 operands twice as many as those.
 bool has_registers(const FewChannelsGradientTile& tile, std::int64_t m, std::int64_t n) {
   if (tile.split) return m * n <= (tile.few_of_x && !tile.planar && n <= 5 ? 12 : 10);
   return m * n <= 20 && (tile.element == 2 || 4 * m * n + 3 * n + 4 * m <= 112);
 }
 
-// How a block's warps share products and pixels: such that least comes from shared memory, and is
-// multiplied of three products; not at all if the sums of a warp are too many.
+// Divides products and pixels among a block's warps so that reads of shared memory, and products of
+// 3xTF32, are fewest. Returns false if the sums of a warp do not fit in its registers.
 bool set_warps(FewChannelsGradientTile& tile, const Gather& gather) {
   const std::int64_t taps = tile.filter_rows * gather.phases.front().taps[2];
   const std::int64_t m = tile.many / 16, n = tile.few_of_x ? ceil_div(taps * tile.few, 8) : taps;
@@ -89,7 +90,7 @@ void set_memory(FewChannelsGradientTile& tile, const Gather& gather) {
       whole_row_pitch(few_places * (tile.planar ? 1 : tile.few), tile.element, tile.copy_bytes);
   const std::int64_t lines = tile.planar ? tile.p * tile.many : many_places;
   const std::int64_t line = (tile.planar ? tile.q : tile.many) * tile.element;
-  // Against bank conflicts (kernel_sources/conv/wgrad/few_channels_products.cuh).
+  // Padding against bank conflicts (kernel_sources/conv/wgrad/few_channels_products.cuh).
   const std::int64_t pitch = tile.element == 2 ? line + 16 : line + (line + 32) % 64;
   tile.stage_bytes = lines * pitch + few_rows * tile.few_pitch;
   const std::int64_t sums = tile.slices * tile.filter_rows * taps_s * tile.few * tile.many * 4;
@@ -101,7 +102,7 @@ std::int64_t tile_count(const Gather& gather, const FewChannelsGradientTile& til
   return ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q) * pixels[0];
 }
 
-// Wavefronts of shared memory of one tile of pixels, as they are copied and read.
+// Wavefronts of shared memory of one tile of pixels, for copies and reads.
 double tile_wavefronts(const FewChannelsGradientTile& tile) {
   const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
   const std::int64_t reads = step_reads(tile, tile.products_m, tile.products_n);
@@ -109,7 +110,8 @@ double tile_wavefronts(const FewChannelsGradientTile& tile) {
          static_cast<double>(tile.stage_bytes) / 128;
 }
 
-// The pixels that leave least idle and read least twice; none if nothing fits.
+// Sets the tile's pixels to those with the lowest estimate; none if no tile fits into shared
+// memory.
 std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const Gather& gather,
                                            const DeviceDescription& device) {
   if (!set_warps(tile, gather)) return std::nullopt;
@@ -125,11 +127,11 @@ std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const G
       set_memory(tile, gather);
       if (tile.shared_memory > room) continue;
       const auto count = static_cast<double>(tile_count(gather, tile));
-      // Slices wait for that with most steps, and all warps for each other.
+      // All slices wait for the one with the most steps.
       const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
       const double idle =
           static_cast<double>(round_up(steps, tile.slices)) / static_cast<double>(steps);
-      // Lines of memory that are read in parts.
+      // NCHW rows shorter than a 128-byte line waste part of each line.
       constexpr double of_parts = 1.3;
       const bool parts = tile.planar && tile.q * tile.element < 128;
       const double work =
@@ -152,8 +154,8 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-// Clusters that are there at once, with so many blocks of a multiprocessor: an H100's processing
-// clusters have 16 or 18 multiprocessors.
+// Clusters that the device holds at once with `blocks` blocks a multiprocessor. A cluster lies
+// within a GPC, and an H100's GPCs have 16 or 18 multiprocessors.
 double clusters_at_once(int cluster, int blocks, const DeviceDescription& device) {
   constexpr double of_processing_cluster = 17;
   if (cluster == 1) return 1.0 * device.multiprocessors * blocks;
@@ -172,8 +174,8 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
   work.products = units * static_cast<double>(steps * tile.products_m * tile.products_n *
                                               tile.warps_m * tile.warps_n * (tile.split ? 3 : 1));
-  // In the last round fewer clusters may be at work than fit. Where some blocks share a
-  // multiprocessor, all wait for these.
+  // The last round may not fill the device. Where blocks share a multiprocessor, they reach this
+  // share of the throughput, because all blocks wait for the slowest ones.
   constexpr double of_shared = 0.75;
   const double clusters = count * static_cast<double>(groups);
   const double rounds = std::ceil(clusters / clusters_at_once(cluster, resident, device));
@@ -182,10 +184,10 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   work.warps = tile.warps();
   work.bytes = work_of(problem, false).bytes;
   work.memory_share = 0.6;
-  // Other rows of taps read the many channels anew, other channels the few, from L2, in which lines
-  // are read in parts.
-  constexpr double rate = 40e9;       // bytes a second of a multiprocessor
-  constexpr double half_lines = 1.3;  // of 32 bytes: measured, on an H200
+  // Blocks of other filter rows read the operand with many channels again, and blocks of other
+  // channels the one with few, both from L2.
+  constexpr double rate = 40e9;       // bytes per second of a multiprocessor from L2
+  constexpr double half_lines = 1.3;  // slowdown of rows below 64 bytes, measured on an H200
   const Spatial& taps = gather.phases.front().taps;
   const auto out_places = static_cast<double>(gather.phases.front().out_pixels());
   const auto in_places = static_cast<double>(problem.in_pixels());
@@ -226,7 +228,8 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
   const std::int64_t many = tile.few_of_x ? gather.rows : gather.channels;
   const std::int64_t rows = gather.phases.front().taps[1];
   std::vector<FewChannelsGradientTile> out;
-  // Wide blocks read lines whole; narrow ones are more, where a cluster has no more than 16.
+  // Wide blocks read whole lines of memory. Narrow blocks are more in number, which helps where the
+  // largest cluster of 16 does not fill the device.
   for (const std::int64_t most : {128, 96, 64, 32, 16}) {
     const std::int64_t width = ceil_div(round_up(many, 16), ceil_div(many, most) * 16) * 16;
     for (std::int64_t parts = 1; parts <= std::min<std::int64_t>(rows, 4); ++parts) {

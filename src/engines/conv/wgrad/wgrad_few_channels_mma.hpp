@@ -1,7 +1,6 @@
-// Filter gradient of tensors of 16 bits or f32 of which x or dy has few channels, as those of
-// layers that read or make an image: products over pixels on the tensor cores. Channels come last
-// or first; with stride 1 few channels of dy take x's place (exchanged_roles.hpp), with another
-// they come last.
+// Filter gradient of layers that read or make an image: x or dy has few channels, of 16 bits or
+// f32. The tensor cores' reduction runs over pixels. Tensors are NHWC or NCHW; an NCHW dy with few
+// channels needs stride 1, because it is exchanged with x (exchanged_roles.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,19 +15,20 @@ namespace kiln {
 
 // A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_mma.cu).
 struct FewChannelsGradientTile {
-  bool few_of_x = true;          // else of dy
-  bool planar = false;           // channels come first
-  std::int64_t element = 2;      // bytes
-  bool split = false;            // f32 in three products
-  std::int64_t few = 0;          // channels
-  std::int64_t many = 0;         // channels of the other one, of a block
-  std::int64_t filter_rows = 0;  // of a block
-  std::int64_t p = 0, q = 0;     // pixels of dy at a time
+  bool few_of_x = true;          // x has few channels; else dy has
+  bool planar = false;           // NCHW
+  std::int64_t element = 2;      // bytes of an element
+  bool split = false;            // 3xTF32
+  std::int64_t few = 0;          // channels of the operand with few
+  std::int64_t many = 0;         // channels of the other operand, of a block
+  std::int64_t filter_rows = 0;  // rows of the filter of a block
+  std::int64_t p = 0, q = 0;     // rows and columns of pixels of dy in a stage
   int warps_m = 1, warps_n = 1, slices = 1;
-  std::int64_t products_m = 0, products_n = 0;  // of a warp's step
-  std::int64_t right_accesses = 1;              // of shared memory, of a read of what is few
-  std::int64_t copy_bytes = 0, many_copy = 16;  // of the one with few channels, of the other one
-  std::int64_t few_pitch = 0, stage_bytes = 0, shared_memory = 0;
+  std::int64_t products_m = 0, products_n = 0;  // products of a warp in a step
+  std::int64_t right_accesses = 1;              // wavefronts of a read of operand B
+  std::int64_t copy_bytes = 0, many_copy = 16;  // bytes of a copy: few channels, many channels
+  std::int64_t few_pitch = 0;                   // bytes of a row of the operand with few channels
+  std::int64_t stage_bytes = 0, shared_memory = 0;
 
   std::int64_t step_pixels() const { return 32 / element; }
   int warps() const { return warps_m * warps_n * slices; }
@@ -43,11 +43,12 @@ class WgradFewChannelsMmaEngine final : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // Of a problem that it does not refuse: the tiles that fit. Candidate 2 i is that of tile i in
-  // one step, 2 i + 1 that in two.
+  // For a problem that is not refused: the tiles that fit. Candidate kernel 2 i is tile i in one
+  // step, 2 i + 1 the same tile in two.
   std::vector<FewChannelsGradientTile> tiles(const ConvolutionProblem& problem,
                                              const DeviceDescription& device) const;
-  // `cluster` blocks add up their sums in shared memory, `groups` of those in the workspace.
+  // `cluster` blocks add up their sums through shared memory; `groups` such clusters leave theirs
+  // in the workspace.
   Proposal propose(const FewChannelsGradientTile& tile, const ConvolutionProblem& problem,
                    int cluster, int groups) const;
 };

@@ -13,9 +13,9 @@
 namespace kiln {
 namespace {
 
-// Few tiles, each with a long reduction: where a tile of 256 threads would leave multiprocessors
-// without a tile, smaller ones are computed by several slices of a block.
-// Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices.
+// Small tiles for few, long reductions: larger tiles would leave multiprocessors idle. Several
+// slices of a block share the reduction of one tile. Columns: m, n, k, thread_m, thread_n, stages,
+// min_blocks, packs_from, slices.
 constexpr GemmTile sliced_tiles[] = {
     {96, 64, 8, 12, 8, 4, 1, 0, 4},
     {64, 64, 8, 8, 8, 4, 2, 90, 4},
@@ -63,7 +63,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
-// Why a tile in so many parts cannot serve, if it cannot.
+// The refusal, if the tile at this split count does not fit the problem.
 std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const GemmTile& tile, const DeviceDescription& device,
                                     int parts) {
@@ -113,8 +113,8 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   GemmWork work;
   work.type = problem.type();
   work.results = static_cast<double>(operands_of(problem).back().count());
-  work.bounds = true;                     // the last pixels, if nothing else
-  work.stores = ResultStores::scattered;  // columns of dw lie as the filter does
+  work.bounds = true;                     // at least the last pixels need bounds checks
+  work.stores = ResultStores::scattered;  // columns of dw lie as in the filter
   work.bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
   std::optional<Refusal> first_refusal;

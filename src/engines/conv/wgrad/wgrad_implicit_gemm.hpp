@@ -31,8 +31,7 @@ class WgradImplicitGemmFmaEngine final : public Engine {
 // All tiles that a filter gradient of a type may take.
 std::vector<GemmTile> wgrad_tiles(DataType type);
 
-// The proposal of one tile, its reduction in so many parts, whether the engine would choose it or
-// not.
+// The proposal for one tile at a split count of `parts`, whether or not the engine would choose it.
 std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               const GemmTile& tile, const DeviceDescription& device,
                                               int parts);

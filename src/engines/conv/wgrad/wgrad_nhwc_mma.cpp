@@ -20,10 +20,10 @@ namespace {
 constexpr std::int64_t vector_bytes = copied_bytes;
 constexpr std::int64_t fragment_bytes = 32;  // of the reduction
 
-// A warp reads its operands from shared memory once for all of its products: parts of 64x64 keep
-// shared memory and the tensor cores equally busy. Two blocks of four warps hide each other's
-// waits; one of eight, 128x256, was never the fastest (kernel_sources/conv/wgrad/README.md). Sums
-// of three products, which are promoted, take twice the registers.
+// A warp reads its operands from shared memory once for all of its products; with 64x64 a warp,
+// shared memory and the tensor cores are equally busy. Two blocks of four warps hide each other's
+// waits; one block of eight warps, 128x256, was never the fastest
+// (kernel_sources/conv/wgrad/README.md). 3xTF32 sums are promoted and take twice the registers.
 constexpr WgradTile tiles[] = {
     {.m = 128, .n = 192, .thread_m = 8, .thread_n = 12},
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
@@ -43,13 +43,13 @@ bool fits(const WgradTile& tile, DataType type, const DeviceDescription& device)
   return fits_shared_memory(tile.shared_memory(type), tile.min_blocks, device);
 }
 
-// The constant step from each pixel of dy to the next in memory; 0 if there is none.
+// The distance in elements from each pixel of dy to the next; 0 if it is not constant.
 std::int64_t gradient_step(const Gather& gather) {
   const Spatial& pixels = gather.phases.front().pixels;
   const Dims& s = gather.out_strides;
   std::int64_t step = 0, count = 1;
   for (const int i : {4, 3, 2, 0}) {
-    const std::int64_t size = i > 0 ? pixels[i - 2] : 2;  // of batches any may come
+    const std::int64_t size = i > 0 ? pixels[i - 2] : 2;  // the kernel serves any batch size
     if (size == 1) continue;
     if (count == 1) step = s[i];
     if (s[i] != step * count) return 0;
@@ -58,7 +58,7 @@ std::int64_t gradient_step(const Gather& gather) {
   return step;
 }
 
-// Columns that lie side by side in dw, aligned to their own size: of channels, that come in pairs.
+// Contiguous channels of dw that a thread stores at once, aligned to their size: 2 or 1.
 std::int64_t gradient_run(const Gather& gather) {
   const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
   const bool pairs = gather.w_channel == 1 && even(gather.w_row) && even(gather.w_group) &&
@@ -105,9 +105,9 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   add("DW_RUN", gradient_run(gather), "columns side by side in dw");
   add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
 
-  // The tensor cores round sums toward zero: what is added up between promotions errs with its
-  // length. Three products of f32 are to err no more than f32's own sums; elements of 11 bits lose
-  // nothing that counts over 256 additions of 8 or 16 products each.
+  // The tensor cores round sums toward zero, so the error between promotions grows with their
+  // distance. 3xTF32 has to be as exact as f32's own sums; elements of 11 bits lose nothing that
+  // matters over 256 additions of 8 or 16 products each.
   add_split_constants(spec.constants, split, least_reduction(problem));
   add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t run = promotion_run(usual_reduction(problem));
@@ -118,7 +118,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   return spec;
 }
 
-// Why a tile in so many parts cannot serve, if it cannot.
+// The refusal, if the tile at this split count does not fit the problem.
 std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const WgradTile& tile, int parts) {
   if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;

@@ -1,4 +1,4 @@
-// Filter gradient of channels-last tensors on the tensor cores, in copies of 16 bytes.
+// Filter gradient of channels-last tensors on the tensor cores, with 16-byte copies.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,26 @@ class WgradNhwcMmaEngine final : public Engine {
                 Candidate candidate) const override;
 };
 
-// Filters M x columns N (channels and taps) of dw. A warp's part is 8 thread_m x 4 thread_n.
+// A tile of M filters x N columns (channels and taps) of dw. A warp computes 8 thread_m x 4
+// thread_n of it.
 struct WgradTile {
   int m = 0, n = 0;
   int thread_m = 0, thread_n = 0;  // sums of one thread
-  int fragments = 2;               // of 32 bytes of pixels, in a stage
-  int stages = 4;                  // in shared memory
-  int min_blocks = 1;              // of a multiprocessor at once
+  int fragments = 2;               // fragments (32 bytes of pixels) in a stage
+  int stages = 4;                  // stages in shared memory
+  int min_blocks = 1;              // resident blocks of a multiprocessor
 
   int threads() const { return m / thread_m * (n / thread_n); }
   std::int64_t stage_pixels(DataType type) const;
   std::uint32_t shared_memory(DataType type) const;
 };
 
-// The tiles that a filter gradient may take on a device; empty if none fits into its shared memory.
+// The tiles that fit into the device's shared memory.
 std::vector<WgradTile> wgrad_nhwc_tiles(const ConvolutionProblem& problem,
                                         const DeviceDescription& device);
 
-// The proposal of one tile in so many parts, whichever the engine would choose, of a problem that
-// it does not refuse.
+// The proposal for one tile at a split count of `parts`, whether or not the engine would choose it.
+// The problem must be one that the engine does not refuse.
 std::variant<Proposal, Refusal> propose_wgrad_nhwc(const ConvolutionProblem& problem,
                                                    const WgradTile& tile, int parts);
 

@@ -299,8 +299,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   item["x"].at(20) = std::nan("");
   item["x"].at(800) = std::numeric_limits<double>::infinity();
   item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
-  for (const char* tensor : {"x", "w"})
-    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  replace_zeros(item);
   check_integers(item, engine.name());
 }
 
@@ -335,10 +334,10 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "24 output channels a group; expected a multiple of 16, so that a tile ends with a "
              "group");
   BOOST_TEST(reason(nhwc("mb1ic8ih300oc8kh3ph128dh127")) ==
-             "the filter reaches over 256 places; expected at most 255");
+             "the filter reaches over 256 positions; expected at most 255");
   BOOST_TEST(reason(nhwc("mb1ic8id20oc8kd3dd7")) == "");
   BOOST_TEST(reason(nhwc("mb1ic8id40oc8kd3dd15")) ==
-             "pixels begin or end 32 places from an edge of the source; expected at most 15");
+             "pixels begin or end 32 positions from an edge of the source; expected at most 15");
   const auto answer =
       engine.candidates(nhwc("mb4ic32ih29oc64kh3ph1"), known_architecture("sm_100"));
   BOOST_TEST(std::get<Refusal>(answer).reason ==

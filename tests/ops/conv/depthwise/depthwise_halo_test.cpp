@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
@@ -14,12 +14,6 @@ using namespace test;
 
 const DepthwiseHaloNhwcFmaEngine engine;
 constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_FLOAT, KILN_DATA_BFLOAT16};
-
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        ConvolutionPass pass = ConvolutionPass::fprop,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
-}
 
 std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
   return engine.candidates(problem, device()->description());
@@ -61,13 +55,8 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "g8mb2ic8ih15oc8kh7ph3", "g8mb1ic8ih14iw13oc8kh3ph2dh1dw1", "g8mb40ic8ih1iw1oc8kh1",
         "g32mb1ic32ih1iw30oc32kh1kw9pw4", "g16mb2ic16ih12iw300oc16kh3kw2ph4pw1"})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
-      OperationCase item =
-          integers_of(nhwc(line, types[(turn + turn / 6) % std::size(types)], pass,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item = integers_in_turn(
+          nhwc(line, types[(turn + turn / 6) % std::size(types)], pass, mode_in_turn(turn)), turn);
       check_integers(item, engine.name());
       ++turn;
     }
@@ -85,12 +74,8 @@ BOOST_AUTO_TEST_CASE(fused_operations) {
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
   for (DataType type : types)
-    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
-      OperationCase item(nhwc("g40mb2ic40ih9iw17oc40kh5ph2", type, pass));
-      item.fill_uniform(3);
-      const std::string fault = test::check(item, engine.name());
-      BOOST_TEST(fault.empty(), fault);
-    }
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
+      check_uniform(nhwc("g40mb2ic40ih9iw17oc40kh5ph2", type, pass), engine.name(), 3);
 }
 
 // A NaN or infinity stays in its channel, and in the pixels whose taps read it.
@@ -99,8 +84,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   item["x"].at(20) = std::nan("");
   item["x"].at(800) = std::numeric_limits<double>::infinity();
   item["w"].at(7 * 9 + 4) = -std::numeric_limits<double>::infinity();
-  for (const char* tensor : {"x", "w"})
-    for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+  replace_zeros(item);
   check_integers(item, engine.name());
 }
 
@@ -111,7 +95,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_DOUBLE)) ==
              "elements of 8 bytes; this engine takes 2 and 4");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1sh2", KILN_DATA_HALF, ConvolutionPass::dgrad)) ==
-             "a data gradient with a stride, which this engine does not take");
+             "a data gradient with a stride; this engine takes stride 1");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih64oc32kh31ph15", KILN_DATA_HALF)) ==
              "the halo or the sums of no tile fit into a multiprocessor");
 }

@@ -6,7 +6,7 @@
 
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
@@ -14,12 +14,6 @@ using namespace test;
 
 const DepthwiseNhwcFmaEngine engine;
 const WgradDepthwiseNhwcFmaEngine of_filters;
-
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        ConvolutionPass pass = ConvolutionPass::fprop,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
-}
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
@@ -38,12 +32,7 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "g8mb40ic8ih1iw1oc8kh1", "g32mb1ic32ih1iw30oc32kh1kw9pw4"})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
       const DataType type = all_types[turn % std::size(all_types)];
-      OperationCase item = integers_of(
-          nhwc(line, type, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item = integers_in_turn(nhwc(line, type, pass, mode_in_turn(turn)), turn);
       check_integers(item, engine.name());
       ++turn;
     }
@@ -59,12 +48,7 @@ BOOST_AUTO_TEST_CASE(groups_and_multipliers) {
         "g16mb1ic16ih8iw9oc32kh5ph2sh2", "g4mb2ic32ih7iw9oc32kh2", "g8mb1ic32ih6iw9oc16kh1"})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
       const DataType type = all_types[(turn + turn / 4) % std::size(all_types)];
-      OperationCase item = integers_of(
-          nhwc(line, type, pass, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item = integers_in_turn(nhwc(line, type, pass, mode_in_turn(turn)), turn);
       check_integers(item, engine.name());
       ++turn;
     }
@@ -72,7 +56,6 @@ BOOST_AUTO_TEST_CASE(groups_and_multipliers) {
 
 // The same of filter gradients, by a block alone, clusters and groups of blocks.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
   std::size_t turn = 0;
   for (const char* line :
        {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
@@ -81,32 +64,17 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         "g32mb1ic32ih1iw30oc32kh1kw9pw4", "g20mb2ic40ih9iw11oc40kh3ph1", "g8mb2ic8ih9iw7oc32kh3ph1",
         "g8mb1ic24ih8iw9oc8kh3ph1sh2", "g4mb2ic16ih7iw9oc32kh2"})
     for (DataType type : all_types) {
-      OperationCase item =
-          integers_of(nhwc(line, type, ConvolutionPass::wgrad,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
-      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      const Proposal proposal = of_filters.propose(std::get<ConvolutionProblem>(item.problem),
-                                                   device()->description(), cluster, groups);
-      const std::string fault = difference(run_proposal(item, proposal), item.expected());
-      BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
-                                                      << groups << " groups: " << fault);
+      const OperationCase item =
+          integers_in_turn(nhwc(line, type, ConvolutionPass::wgrad, mode_in_turn(turn)), turn);
+      check_split(of_filters, item, split_in_turn(turn++));
     }
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
   for (DataType type : all_types) {
-    OperationCase item(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type));
-    item.fill_uniform(3);
-    const std::string fault = test::check(item, engine.name());
-    BOOST_TEST(fault.empty(), fault);
-    OperationCase gradient(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type, ConvolutionPass::wgrad));
-    gradient.fill_uniform(4);
-    const std::string flaw = test::check(gradient, of_filters.name());
-    BOOST_TEST(flaw.empty(), flaw);
+    check_uniform(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type), engine.name(), 3);
+    check_uniform(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type, ConvolutionPass::wgrad),
+                  of_filters.name(), 4);
   }
 }
 
@@ -115,15 +83,14 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   OperationCase item = integers_of(nhwc("g16mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_HALF), 5);
   item["x"].at(20) = std::nan("");
   item["x"].at(800) = std::numeric_limits<double>::infinity();
-  for (double& value : item["w"].values) value = value == 0 ? 1 : value;
+  replace_zeros(item);
   check_integers(item, engine.name());
 
   OperationCase groups = integers_of(nhwc("g4mb2ic16ih6iw9oc16kh3ph1", KILN_DATA_FLOAT), 5);
   groups["x"].at(20) = std::nan("");
   groups["x"].at(800) = std::numeric_limits<double>::infinity();
   groups["w"].at(7) = -std::numeric_limits<double>::infinity();
-  for (const char* tensor : {"x", "w"})
-    for (double& value : groups[tensor].values) value = value == 0 ? 1 : value;
+  replace_zeros(groups);
   check_integers(groups, engine.name());
 }
 

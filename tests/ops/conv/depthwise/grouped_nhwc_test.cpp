@@ -1,14 +1,13 @@
 // The engines of small groups of channels-last tensors: every size of a group, tails of pixels and
 // channels, strides in both directions, dilation, flipped filters, the epilogue, and numbers that
 // are not finite, which stay in their group.
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
@@ -16,14 +15,6 @@ using namespace test;
 
 const GroupedNhwcMmaEngine engine;
 const WgradGroupedNhwcMmaEngine of_filters;
-
-constexpr DataType half_types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
-
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        ConvolutionPass pass = ConvolutionPass::fprop,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
-}
 
 }  // namespace
 
@@ -42,13 +33,8 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "g32mb1ic64ih1iw150oc64kh1kw9pw4", "g4mb3ic64ih14oc64kh3ph1sh2", "g9mb1ic72ih6oc72kh1sh3",
         "g16mb1ic32ih10iw9oc32kh4kw5ph1pw2sh2sw1"})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
-      OperationCase item =
-          integers_of(nhwc(line, half_types[turn % std::size(half_types)], pass,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 4 > 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item = integers_in_turn(
+          nhwc(line, half_types[turn % std::size(half_types)], pass, mode_in_turn(turn)), turn / 2);
       check_integers(item, engine.name());
       ++turn;
     }
@@ -57,7 +43,6 @@ BOOST_AUTO_TEST_CASE(shapes) {
 // Filter gradients, of more and of fewer channels of dy than of x as well, and of single ones; by a
 // block alone, clusters and groups of blocks; rows of the filter in several tiles.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
   std::size_t turn = 0;
   for (const char* line :
        {"g20mb2ic40ih9iw11oc40kh3ph1", "g8mb3ic32ih7iw5oc32kh5ph2", "g9mb1ic72ih5iw26oc72kh3ph1",
@@ -68,19 +53,9 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
         "g16mb2ic64ih8iw9oc16kh3ph1", "g4mb1ic16ih8iw9oc64kh2", "g4mb1ic64ih8iw9oc16kh3pw1",
         "g32mb1ic32ih20iw35oc32kh21kw31ph10pw15"})
     for (DataType type : half_types) {
-      OperationCase item =
-          integers_of(nhwc(line, type, ConvolutionPass::wgrad,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
-      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      const Proposal proposal = of_filters.propose(std::get<ConvolutionProblem>(item.problem),
-                                                   device()->description(), cluster, groups);
-      const std::string fault = item.exact_fault(run_proposal(item, proposal));
-      BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
-                                                      << groups << " groups: " << fault);
+      const OperationCase item =
+          integers_in_turn(nhwc(line, type, ConvolutionPass::wgrad, mode_in_turn(turn)), turn);
+      check_split(of_filters, item, split_in_turn(turn++));
     }
 }
 
@@ -88,16 +63,9 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
   for (DataType type : half_types)
     for (const char* line : {"g20mb2ic40ih9iw7oc40kh3ph1", "g10mb2ic40ih9iw7oc40kh3ph1",
                              "g5mb2ic40ih9iw7oc40kh3ph1", "g3mb2ic48ih9iw7oc48kh3ph1"}) {
-      OperationCase item(
-          fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
-      item.fill_uniform(3);
-      item.scalars = {.alpha = 0.5, .beta = 0.75};
-      const std::string fault = test::check(item, engine.name());
-      BOOST_TEST(fault.empty(), fault);
-      OperationCase gradient(nhwc(line, type, ConvolutionPass::wgrad));
-      gradient.fill_uniform(4);
-      const std::string flaw = test::check(gradient, of_filters.name());
-      BOOST_TEST(flaw.empty(), flaw);
+      check_uniform(fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC),
+                    engine.name(), 3, {.alpha = 0.5, .beta = 0.75});
+      check_uniform(nhwc(line, type, ConvolutionPass::wgrad), of_filters.name(), 4);
     }
 }
 
@@ -109,8 +77,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
          {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad})
       for (const bool second : {false, true}) {
         OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, pass), 5);
-        for (int i = 0; i < 2; ++i)
-          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         HostTensor& tensor = item.tensors[second ? 1 : 0];
         const auto size = static_cast<std::int64_t>(tensor.values.size());
         tensor.at(size / 3) = std::nan("");
@@ -119,30 +86,16 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
       }
 }
 
-// An infinity of x that meets no pixel of dy, because a stride leaves it out or dy ends before, is
-// in no sum.
 BOOST_AUTO_TEST_CASE(infinity_beside_the_last_pixel) {
-  for (const char* line : {"g8mb1ic32ih11iw11oc32kh2sh4sw4", "g8mb1ic32ih9iw9oc32kh1sh3sw3"}) {
-    OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad), 5);
-    const auto& problem = std::get<ConvolutionProblem>(item.problem);
-    // The last row and the last column, which no tap meets.
-    for (std::int64_t at = 0; at < problem.in[2]; ++at) {
-      const double infinity = std::numeric_limits<double>::infinity();
-      item["x"].at((problem.in[1] - 1) * problem.in[2] + at) = infinity;
-      item["x"].at(at * problem.in[2] + problem.in[2] - 1) = infinity;
-    }
-    const HostTensor got = item.run_plan(of_filters.name());
-    const std::string fault = item.exact_fault(got);
-    BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
-    BOOST_TEST(std::all_of(got.values.begin(), got.values.end(),
-                           [](double value) { return std::isfinite(value); }));
-  }
+  for (const char* line : {"g8mb1ic32ih11iw11oc32kh2sh4sw4", "g8mb1ic32ih9iw9oc32kh1sh3sw3"})
+    check_infinity_beside_the_last_pixel(nhwc(line, KILN_DATA_HALF, ConvolutionPass::wgrad),
+                                         of_filters.name());
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
   BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
-             "elements of more than 16 bits; this engine takes f16 and bf16");
+             "the data type is f32; this engine takes f16 and bf16");
   BOOST_TEST(refusal_of(engine, nhwc("g8mb4ic32ih9oc64kh3ph1", KILN_DATA_HALF)) ==
              "groups of 4 input and 8 output channels; this engine takes 2, 4, 8 or 16 of both");
   BOOST_TEST(refusal_of(engine, nhwc("g3mb4ic12ih9oc12kh3ph1", KILN_DATA_HALF)) ==
@@ -154,8 +107,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(gradient("g8mb4ic24ih9oc24kh3ph1") ==
              "groups of 3 input and 3 output channels; this engine takes powers of two to 16");
   BOOST_TEST(gradient("g8mb4ic8ih9oc64kh3ph1") ==
-             "groups of 1 input and 8 output channels; this engine takes up to four times as many "
-             "of one");
+             "groups of 1 input and 8 output channels; this engine takes ratios of at most four");
   BOOST_TEST(gradient("g8mb4ic32ih9iw90oc32kh1kw41") ==
              "41 taps in a row of the filter; expected at most 40");
 }

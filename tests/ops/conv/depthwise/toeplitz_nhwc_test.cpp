@@ -8,7 +8,7 @@
 
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
@@ -16,13 +16,6 @@ using namespace test;
 
 const ToeplitzNhwcMmaEngine engine;
 const WgradToeplitzNhwcMmaEngine of_filters;
-constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
-
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        ConvolutionPass pass = ConvolutionPass::fprop,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, pass, mode);
-}
 
 std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
   return engine.candidates(problem, device()->description());
@@ -39,7 +32,7 @@ BOOST_AUTO_TEST_CASE(tiles) {
   std::set<int> seen;
   std::size_t turn = 0;
   for (const char* line : {"g16mb2ic16ih21iw35oc16kh11ph5", "g8mb1ic8ih3iw200oc8kh1kw31pw15"}) {
-    OperationCase item = integers_of(nhwc(line, types[turn++ % std::size(types)]));
+    OperationCase item = integers_of(nhwc(line, half_types[turn++ % std::size(half_types)]));
     item.scalars = {.alpha = 2, .beta = -1};
     item.fill_integers(7, 2);
     const HostTensor want = item.expected();
@@ -62,13 +55,10 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "g8mb1ic8ih9iw40oc8kh3kw18ph1pw3", "g24mb2ic24ih33iw9oc24kh31kw1ph15",
         "g8mb1ic8ih20iw36oc8kh16ph4", "g8mb1ic8ih36iw34oc8kh31ph15", "g8mb2ic8iw70oc8kw33pw16"})
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
-      OperationCase item =
-          integers_of(nhwc(line, types[(turn + turn / 2) % std::size(types)], pass,
-                           turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item =
+          integers_in_turn(nhwc(line, half_types[(turn + turn / 2) % std::size(half_types)], pass,
+                                mode_in_turn(turn)),
+                           turn);
       check_integers(item, engine.name());
       ++turn;
     }
@@ -77,25 +67,15 @@ BOOST_AUTO_TEST_CASE(shapes) {
 // Filter gradients by a block alone, clusters and groups of blocks; rows and columns of dy that end
 // within a tile, filters that end within and at a matrix.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 2}};
   std::size_t turn = 0;
   for (const char* line :
        {"g16mb3ic16ih9iw11oc16kh3ph1", "g16mb2ic16ih12iw18oc16kh2kw17ph1pw8",
         "g8mb2ic8ih9iw80oc8kh3kw16ph1pw3", "g24mb2ic24ih33iw9oc24kh31kw1ph15",
         "g8mb2ic8ih20iw36oc8kh16ph4", "g8mb1ic8ih61iw64oc8kh31ph15", "g8mb3iw300ic8oc8kw31pw15"}) {
-    OperationCase item =
-        integers_of(nhwc(line, types[turn % std::size(types)], ConvolutionPass::wgrad,
-                         turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-    if (turn % 2 == 1) {
-      item.scalars = {.alpha = -2, .beta = 3};
-      item.fill_integers(7, 2);
-    }
-    const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-    const Proposal proposal = of_filters.propose(std::get<ConvolutionProblem>(item.problem),
-                                                 device()->description(), cluster, groups);
-    const std::string fault = difference(run_proposal(item, proposal), item.expected());
-    BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", " << groups
-                                                    << " groups: " << fault);
+    const OperationCase item = integers_in_turn(nhwc(line, half_types[turn % std::size(half_types)],
+                                                     ConvolutionPass::wgrad, mode_in_turn(turn)),
+                                                turn);
+    check_split(of_filters, item, split_in_turn(turn++));
   }
 }
 
@@ -107,28 +87,23 @@ BOOST_AUTO_TEST_CASE(fused_operations) {
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
-  for (DataType type : types)
+  for (DataType type : half_types)
     for (const ConvolutionPass pass :
-         {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad}) {
-      OperationCase item(nhwc("g16mb1ic16ih19iw21oc16kh13ph6", type, pass));
-      item.fill_uniform(3);
-      const std::string fault =
-          test::check(item, pass == ConvolutionPass::wgrad ? of_filters.name() : engine.name());
-      BOOST_TEST(fault.empty(), fault);
-    }
+         {ConvolutionPass::fprop, ConvolutionPass::dgrad, ConvolutionPass::wgrad})
+      check_uniform(nhwc("g16mb1ic16ih19iw21oc16kh13ph6", type, pass),
+                    pass == ConvolutionPass::wgrad ? of_filters.name() : engine.name(), 3);
 }
 
 // In the source, in weights, and in both; the tiles and images beside are as ever.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (DataType type : types)
+  for (DataType type : half_types)
     for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
       for (const bool in_source : {false, true})
         for (const bool in_weights : {false, true}) {
           OperationCase item = integers_of(nhwc("g8mb2ic8ih9iw80oc8kh5kw9ph2pw4", type, pass), 5);
           const char* const source = pass == ConvolutionPass::fprop ? "x" : "dy";
-          for (const char* tensor : {source, "w"})
-            for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+          replace_zeros(item);
           if (in_source) {
             item[source].at(0) = infinity;
             item[source].at(4 * 80 + 39) = std::nan("");
@@ -145,13 +120,12 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
 // The same of filter gradients: in x, in dy, and in both.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (DataType type : types)
+  for (DataType type : half_types)
     for (const bool in_x : {false, true})
       for (const bool in_dy : {false, true}) {
         OperationCase item =
             integers_of(nhwc("g8mb2ic8ih9iw35oc8kh5kw9ph2pw4", type, ConvolutionPass::wgrad), 5);
-        for (const char* tensor : {"x", "dy"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         if (in_x) {
           item["x"].at(0) = infinity;
           item["x"].at(9 * 35 + 34) = std::nan("");
@@ -170,7 +144,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
              "2 input and 2 output channels a group; this engine takes one of each");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
-             "elements of more than 16 bits; this engine takes f16 and bf16");
+             "the data type is f32; this engine takes f16 and bf16");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1sh2", KILN_DATA_HALF)) ==
              "a stride is 2; expected 1");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph2dh1", KILN_DATA_HALF)) ==

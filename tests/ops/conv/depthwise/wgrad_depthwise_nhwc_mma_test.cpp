@@ -7,19 +7,17 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
 using namespace test;
 
 const WgradDepthwiseNhwcMmaEngine engine;
-constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_BFLOAT16};
 
-ConvolutionProblem nhwc(const char* line, DataType type,
-                        kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
-  return problem_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, ConvolutionPass::wgrad,
-                    mode);
+ConvolutionProblem gradient(const char* line, DataType type,
+                            kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {
+  return nhwc(line, type, ConvolutionPass::wgrad, mode);
 }
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
@@ -29,7 +27,6 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 BOOST_AUTO_TEST_SUITE(wgrad_depthwise_nhwc_mma, *boost::unit_test::precondition(has_copy_engine))
 
 BOOST_AUTO_TEST_CASE(shapes_and_splits) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 2}};
   std::size_t turn = 0;
   for (const char* line :
        {"g48mb2ic48ih9iw11oc48kh3ph1", "g8mb3ic8ih7iw5oc8kh5ph2", "g272mb1ic272ih5iw6oc272kh3ph1",
@@ -39,30 +36,15 @@ BOOST_AUTO_TEST_CASE(shapes_and_splits) {
         "g32mb1ic32ih1iw90oc32kh1kw9pw4", "g96mb3ic96ih30iw57oc96kh3ph1",
         "g20mb2ic40ih9iw11oc40kh3ph1", "g4mb2ic16ih9iw35oc16kh5ph2", "g3mb2ic24ih17iw18oc24kh3",
         "g64mb2ic64ih8iw20oc64kh7kw9ph3pw4"})
-    for (DataType type : types) {
-      OperationCase item =
-          integers_of(nhwc(line, type, turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
-      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      const Proposal proposal = engine.propose(std::get<ConvolutionProblem>(item.problem),
-                                               device()->description(), cluster, groups);
-      const std::string fault = difference(run_proposal(item, proposal), item.expected());
-      BOOST_TEST(fault.empty(), text_of(item.problem)
-                                    << ", " << proposal.kernel.tile << ", clusters of " << cluster
-                                    << ", " << groups << " groups: " << fault);
+    for (DataType type : half_types) {
+      const OperationCase item = integers_in_turn(gradient(line, type, mode_in_turn(turn)), turn);
+      check_split(engine, item, split_in_turn(turn++));
     }
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
-  for (DataType type : types) {
-    OperationCase item(nhwc("g40mb2ic40ih19iw37oc40kh5ph2", type));
-    item.fill_uniform(3);
-    const std::string fault = test::check(item, engine.name());
-    BOOST_TEST(fault.empty(), fault);
-  }
+  for (DataType type : half_types)
+    check_uniform(gradient("g40mb2ic40ih19iw37oc40kh5ph2", type), engine.name(), 3);
 }
 
 // In x beside the last row and column of dy, which no padding surrounds; in dy; in both.
@@ -71,9 +53,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const char* line : {"g8mb2ic8ih9iw35oc8kh3", "g4mb2ic16ih9iw21oc16kh5ph2sh2"})
     for (const bool in_x : {false, true})
       for (const bool in_dy : {false, true}) {
-        OperationCase item = integers_of(nhwc(line, KILN_DATA_HALF), 5);
-        for (const char* tensor : {"x", "dy"})
-          for (double& value : item[tensor].values) value = value == 0 ? 1 : value;
+        OperationCase item = integers_of(gradient(line, KILN_DATA_HALF), 5);
+        replace_zeros(item);
         const auto size = [&](const char* tensor) {
           return static_cast<std::int64_t>(item[tensor].values.size());
         };
@@ -91,13 +72,13 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
 }
 
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
-  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
-  BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
-             "elements of more than 16 bits; this engine takes f16 and bf16");
-  BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc64kh3ph1", KILN_DATA_HALF)) ==
+  BOOST_TEST(reason(gradient("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(reason(gradient("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_FLOAT)) ==
+             "the data type is f32; this engine takes f16 and bf16");
+  BOOST_TEST(reason(gradient("g16mb4ic32ih9oc64kh3ph1", KILN_DATA_HALF)) ==
              "groups of 2 input and 4 output channels; this engine takes 1, 2, 4 or 8 of both");
-  BOOST_TEST(reason(nhwc("g32mb4ic32ih39oc32kh31ph15", KILN_DATA_HALF)) ==
-             "31 x 31 taps, whose sums are more than the registers of four warps");
+  BOOST_TEST(reason(gradient("g32mb4ic32ih39oc32kh31ph15", KILN_DATA_HALF)) ==
+             "31 x 31 taps, whose sums do not fit in the registers of four warps");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "engines/conv/direct/wgrad_depthwise_fma.hpp"
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
@@ -27,7 +27,6 @@ ConvolutionProblem gradient(const char* line, DataType type,
 BOOST_AUTO_TEST_SUITE(wgrad_depthwise)
 
 BOOST_AUTO_TEST_CASE(shapes) {
-  constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {8, 1}, {2, 2}};
   std::size_t turn = 0;
   for (const char* line :
        {"g3mb5ic3ih9iw16oc3kh3ph1", "g2mb3ic2ih14oc2kh3ph1", "g2mb3ic2ih12iw12oc2kh5ph2",
@@ -36,31 +35,18 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "g2mb2ic2id5ih8iw10oc2kd3kh3kw3pd1ph1pw1sd2", "g2mb1ic2ih30iw40oc2kh13ph6",
         "g2mb3ic2ih7oc2kh3ph1sh3sw3", "g2mb3ic8ih9iw16oc6kh3ph1", "g3mb2ic6ih14oc9kh5ph2"})
     for (int i = 0; i < 2; ++i) {
-      OperationCase item =
-          integers_of(gradient(line, all_types[turn % std::size(all_types)],
-                               turn % 3 == 0 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
-      if (turn % 2 == 1) {
-        item.scalars = {.alpha = -2, .beta = 3};
-        item.fill_integers(7, 2);
-      }
+      const OperationCase item = integers_in_turn(
+          gradient(line, all_types[turn % std::size(all_types)], mode_in_turn(turn)), turn);
       const auto& problem = std::get<ConvolutionProblem>(item.problem);
       BOOST_TEST(refusal_of(engine, problem) == "", line);
-      const auto [cluster, groups] = splits[turn++ % std::size(splits)];
-      const Proposal proposal = engine.propose(problem, device()->description(), cluster, groups);
-      const std::string fault = difference(run_proposal(item, proposal), item.expected());
-      BOOST_TEST(fault.empty(), text_of(item.problem) << ", clusters of " << cluster << ", "
-                                                      << groups << " groups: " << fault);
+      check_split(engine, item, split_in_turn(turn++));
     }
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
   for (DataType type : all_types)
-    for (const char* line : {"g8mb5ic8ih14iw14oc8kh3ph1", "g4mb2ic4iw300oc4kw17pw8"}) {
-      OperationCase item(gradient(line, type));
-      item.fill_uniform(4);
-      const std::string fault = test::check(item, engine.name());
-      BOOST_TEST(fault.empty(), fault);
-    }
+    for (const char* line : {"g8mb5ic8ih14iw14oc8kh3ph1", "g4mb2ic4iw300oc4kw17pw8"})
+      check_uniform(gradient(line, type), engine.name(), 4);
 }
 
 // What is not a number is in the sums that it is a product of, and in no other: also where a row of
@@ -70,8 +56,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
     for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
       for (const bool of_dy : {false, true}) {
         OperationCase item = integers_of(gradient(line, type), 5);
-        for (int i = 0; i < 2; ++i)
-          for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
+        replace_zeros(item);
         HostTensor& tensor = item[of_dy ? "dy" : "x"];
         const auto& problem = std::get<ConvolutionProblem>(item.problem);
         tensor.at(static_cast<std::int64_t>(tensor.values.size()) / 3) = std::nan("");
