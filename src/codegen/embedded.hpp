@@ -1,4 +1,4 @@
-// Files that embed.cmake puts into the program: the text of kernel_sources/.
+// The files of kernel_sources/, whose text embed.cmake puts into the program.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 namespace kiln {
 
 struct EmbeddedFile {
-  std::string_view path;  // below the folder that was embedded
+  std::string_view path;  // relative to the embedded folder
   std::string_view text;
 };
 

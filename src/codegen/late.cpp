@@ -31,7 +31,7 @@ LateWideDivisor late_wide_divisor(std::uint64_t divisor) {
   return {divisor, static_cast<std::uint64_t>((power + divisor - 1) / divisor), bits, 0};
 }
 
-// What comes with the launch, in the order of the constants.
+// The bytes of the late constants, in the order of the constants.
 class LateBytes {
  public:
   template <class Value>
@@ -42,7 +42,7 @@ class LateBytes {
     std::memcpy(bytes.data() + at, &value, sizeof value);
     return static_cast<std::uint16_t>(at);
   }
-  // Whether it fits.
+  // Returns whether the value fits into its width; `at` is set to its offset.
   bool add_number(std::int64_t value, bool wide, std::uint16_t& at) {
     if (!wide && value != static_cast<std::int32_t>(value)) return false;
     at = wide ? add(value) : add(static_cast<std::int32_t>(value));
@@ -52,7 +52,7 @@ class LateBytes {
   std::vector<std::byte> bytes;
 };
 
-// The constant's place, once its value is there. None where it does not fit.
+// Adds a constant's value and returns what replaces it in the text; none if it does not fit.
 struct AddValue {
   LateBytes& bytes;
   const std::string& name;
@@ -109,7 +109,7 @@ bool make_late(Step& step, Treat treat) {
     if (!value) return false;
     constants.back().value = *value;
   }
-  // As aligned as tensor maps among the parameters are.
+  // Padded to the alignment of tensor maps, which follow among the parameters.
   std::vector<std::byte>& bytes = late.bytes;
   bytes.resize(static_cast<std::size_t>(
       round_up(static_cast<std::int64_t>(bytes.size()), tensor_map_alignment)));

@@ -1,7 +1,7 @@
-// Late constants: numbers that a kernel's text leaves open, for one compiled kernel to serve every
-// shape. They come with each launch, ahead of the kernel's own parameters, which is where graphics
-// processors keep constants: machine code reads them as operands, as it would immediate ones. So
-// launches stay independent of each other, whatever stream or graph they are in.
+// Late constants: numbers that a kernel's text leaves open, so that one compiled kernel serves
+// every shape. Each launch passes them as parameters ahead of the kernel's own. GPUs keep
+// parameters in constant memory, so instructions read them as operands, almost like immediates.
+// Since nothing is shared between launches, they stay independent in any stream or graph.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 namespace kiln {
 
 enum class Treatment : std::uint8_t {
-  keep,      // it shapes the code: a tile, a type, a number of phases
-  late,      // in 32 bits
-  wide,      // the same in 64: strides, offsets
-  divisor,   // a number, by which QUOTIENT() divides
-  leave_out  // the kernel does not read it
+  keep,      // stays in the text, because it shapes the code: a tile, a type, a number of phases
+  late,      // becomes a late number of 32 bits
+  wide,      // becomes a late number of 64 bits: strides, offsets
+  divisor,   // becomes a late divisor of QUOTIENT()
+  leave_out  // removed: the kernel does not read it
 };
 using Treat = Treatment (*)(std::string_view name);
 
-// Makes constants of a step late. Whether a value is a number, an array of them or a divisor shows
-// in the text; what it is does not. False, and the step is what it was, if one does not fit into
-// its 32 bits.
+// Makes constants of a step late. The text still shows whether a value is a number, an array or a
+// divisor, but not the value. Returns false and leaves the step unchanged if a value does not fit
+// into 32 bits.
 [[nodiscard]] bool make_late(Step& step, Treat treat);
 
 }  // namespace kiln

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An engineer's own version of a kernel file, if there is one (KILN_KERNEL_SOURCE_DIR). Read anew
-// for each text, so that the text, and with it the cache's key, is always what the file says.
+// The edited version of a kernel file in KILN_KERNEL_SOURCE_DIR, if there is one. It is read again
+// for each text, so that the text and its cache key always match the file.
 std::optional<std::string> edited_file(std::string_view path) {
   const std::string& folder = config().kernel_source_dir;
   if (folder.empty()) return std::nullopt;
@@ -52,13 +52,13 @@ std::string kernel_file(std::string_view path) {
   fail(KILN_STATUS_INTERNAL_ERROR, "kernel_sources/", path, " is not embedded in the library");
 }
 
-// Kernel files lie in kernel_sources/ or in the folder that stands for it, and nowhere else.
+// Whether an include path leaves kernel_sources/ or the folder that replaces it.
 bool leads_out(const fs::path& path) {
   return path.is_absolute() ||
          std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
 }
 
-// The path in `#include "path"`, if that is what the line is.
+// The path, if the line is `#include "path"`.
 std::optional<std::string_view> included_path(std::string_view line) {
   constexpr std::string_view directive = "#include \"";
   if (!line.starts_with(directive)) return std::nullopt;
@@ -66,12 +66,13 @@ std::optional<std::string_view> included_path(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
-// The text with each file in the place of its first #include; `files` are those taken, in order.
+// Expands includes: each file replaces its first #include and is left out later. `files` are the
+// included files, in order.
 struct Expansion {
   kilnDeviceKind_t kind;
   std::string text{};
   std::vector<SourceFile> files{};
-  int depth = 0;  // of files that are being taken
+  int depth = 0;  // nesting of the files that are being expanded
 
   void append(std::string_view rest) {
     while (!rest.empty()) {
@@ -90,7 +91,7 @@ struct Expansion {
     if (path.starts_with("target/")) path.replace(0, 6, kind == KILN_DEVICE_CUDA ? "cuda" : "host");
     for (const SourceFile& file : files)
       if (file.path == path) return;
-    constexpr int most_depth = 200;  // as compilers have it
+    constexpr int most_depth = 200;  // GCC's limit
     if (leads_out(path))
       fail(KILN_STATUS_BAD_PARAM, "a kernel includes ", path,
            "; expected a path below kernel_sources/, without \"..\"");
@@ -117,7 +118,7 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-// "n / 56 == mulhi(n, 0x92492493u) >> 5"
+// For example "n / 56 == mulhi(n, 0x92492493u) >> 5".
 std::string formula(const MagicDivisor& magic) {
   const std::string quotient = cat("n / ", magic.divisor, " == ");
   if (magic.multiplier == 0) return cat(quotient, "n >> ", magic.shift);
@@ -131,7 +132,7 @@ std::string formula(const WideMagicDivisor& magic) {
   return cat(quotient, "mulhi(n, ", hex(magic.multiplier), ") >> ", magic.shift);
 }
 
-// A divisor is four constants; common/magic.cuh's divide<> takes the last three.
+// Declares a divisor as four constants; divide<> of common/magic.cuh takes the last three.
 std::string divisor_constants(const std::string& name, const char* type, std::uint64_t divisor,
                               const std::string& multiplier, std::uint32_t shift, bool add,
                               const std::string& comment) {
@@ -149,7 +150,7 @@ struct PrintDeclaration {
     return cat("constexpr bool ", name, " = ", value ? "true" : "false", ";");
   }
   std::string operator()(const TypeName& value) const {
-    const bool own = value.name.ends_with("_t");  // declared later in the text
+    const bool own = value.name.ends_with("_t");  // a type of kernel_sources, declared later
     return cat("using ", name, " = ", own ? "struct " : "", value.name, ";");
   }
   std::string operator()(const MacroText& value) const {
@@ -173,8 +174,8 @@ struct PrintDeclaration {
                                                                           : "unsigned long long";
     if (value.array) return cat("#define ", name, " (LateArray<", type, ", ", value.offset, ">{})");
     std::string text = cat("#define ", name, " (late_number<", type, ", ", value.offset, ">())");
-    // common/magic.cuh takes the dividend's type from MUL, the place from SHIFT, and from ADD that
-    // the divisor is late.
+    // common/magic.cuh reads the dividend's type from MUL, the late divisor's offset from SHIFT,
+    // and the fact that it is late from ADD.
     if (value.kind == LateValue::Kind::divisor || value.kind == LateValue::Kind::wide_divisor)
       text += cat("\nconstexpr ", type, " ", name, "_MUL = 0; constexpr unsigned ", name,
                   "_SHIFT = ", value.offset, ", ", name, "_ADD = 2;");

@@ -50,7 +50,7 @@ void Row::add(const Job& job) {
     start_thread(work).detach();
     ++all->threads;
   } catch (const std::exception& error) {
-    if (all->threads > 0) return;  // one of these comes to it
+    if (all->threads > 0) return;  // one of the running threads will take it
     all->waiting.pop_back();
     fail(KILN_STATUS_ALLOC_FAILED,
          "no thread can be made to finalize the plan in the background: ", error.what());
@@ -72,8 +72,8 @@ void Row::work() {
   all->idle.notify_all();
 }
 
-// The end of the process: nothing more is begun, and compilers at work are waited for, since the
-// library that they run in is about to be taken down.
+// Runs at the end of the process: starts nothing more and waits for running compilers, because the
+// library whose code they execute is about to be unloaded.
 void Row::finish() {
   auto all = row.lock();
   all->ended = true;

@@ -1,5 +1,5 @@
-// Finalization in the background: plans wait in a row for one of a bounded number of threads
-// (compile_threads), which live only while there is something to do.
+// Finalization in the background: plans wait in a queue for one of at most compile_threads()
+// threads, which exist only while the queue has work.
 #pragma once
 
 #include <atomic>
@@ -13,28 +13,28 @@ namespace kiln {
 
 class BackgroundFinalization {
  public:
-  // `plan` must live, and be left alone, until done() or a cancel() that was granted. Throws
-  // ALLOC_FAILED where there is no memory, or no thread that would ever come to it: then nothing is
-  // in the row. While the process ends there are no threads any more, and the plan is finalized
-  // here.
+  // `plan` must stay alive and unused until done() or until cancel() returned true. Throws
+  // ALLOC_FAILED, and queues nothing, if memory is short or no thread can be started. While the
+  // process ends, no threads are started and the plan is finalized in this call.
   static std::shared_ptr<BackgroundFinalization> start(Plan& plan, FinalizeOptions options = {});
 
-  // The same of a plan that nobody waits for: its kernels are for those to come. Never throws
-  // ALLOC_FAILED: they are made when they are wanted, then.
+  // The same for a plan that nobody waits for, made so that later plans find its kernels. If memory
+  // is short, nothing happens, and later plans make their kernels themselves.
   static void start_unattended(std::unique_ptr<Plan> plan, FinalizeOptions options) noexcept;
 
   bool done() const { return state_ == State::done; }
-  // In a forked child: it was not over when the process was forked, and the thread that it was for
-  // is the parent's.
+  // True in a forked child if finalization was not done at the fork: its thread exists only in the
+  // parent.
   bool lost() const;
-  // In a forked child: it was in the middle of it, and the plan can neither be used nor destroyed.
+  // True in a forked child if finalization was running at the fork: the plan can then be neither
+  // used nor destroyed.
   bool torn() const { return lost() && state_ == State::running; }
 
-  // Returns when it is done or cancelled. Throws NOT_INITIALIZED if it is lost.
+  // Returns when finalization is done or cancelled. Throws NOT_INITIALIZED if it is lost.
   void wait() const;
-  // Throws what finalize() threw, and NOT_INITIALIZED of what was cancelled.
+  // Throws what finalize() threw, or NOT_INITIALIZED if it was cancelled.
   void check() const;
-  // True: it had not begun, and never will. What has begun runs to its end.
+  // Returns true if finalization had not begun; it then never will. Once begun, it runs to its end.
   bool cancel();
 
  private:
@@ -45,12 +45,12 @@ class BackgroundFinalization {
   void run();  // on a thread of its own
   bool move(State from, State to);
 
-  std::unique_ptr<Plan> own_;  // of what nobody waits for
+  std::unique_ptr<Plan> own_;  // a plan that nobody waits for
   Plan& plan_;
   const FinalizeOptions options_;
   const std::uint64_t generation_;
-  std::atomic<State> state_{State::queued};  // no lock, which a forked child could find taken
-  std::exception_ptr failure_;               // of what is done
+  std::atomic<State> state_{State::queued};  // not behind a lock, which could be held at a fork
+  std::exception_ptr failure_;               // what finalize() threw; valid once done
 };
 
 }  // namespace kiln

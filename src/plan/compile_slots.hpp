@@ -1,13 +1,13 @@
-// How many compilers run at once in this process, whoever asks.
+// Bounds the number of compilers that run at once in this process.
 #pragma once
 
 namespace kiln {
 
-// KILN_COMPILE_THREADS, else one a CPU.
+// KILN_COMPILE_THREADS if set, else the number of CPUs.
 int compile_threads();
-void set_compile_threads(int count);  // at least 1: `kiln prewarm -j`
+void set_compile_threads(int count);  // at least 1; for `kiln prewarm -j`
 
-// Waits for a slot, and has it for a scope.
+// Waits for a slot and holds it for the object's lifetime.
 class CompileSlot {
  public:
   CompileSlot();

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Appears whole: several processes may share the folder.
+// Writes a file that other processes see only complete, because they may share the folder.
 void write_file(const fs::path& path, std::span<const std::byte> bytes) {
   const int error = cache::publish_file(path.parent_path().string(), path.filename().string(),
                                         bytes, cache::Access::by_umask);

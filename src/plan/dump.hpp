@@ -1,4 +1,4 @@
-// KILN_DUMP_DIR: every kernel's source, PTX and machine code, as files to read.
+// KILN_DUMP_DIR: writes every kernel's source, PTX and machine code to files.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace kiln {
 
-// What people and compilers call a kernel's text, without a folder: the engine, the tile, the
-// architecture, and enough of the key to tell it from the others, as in
-// "implicit_gemm_fma-128x128x8-sm_90a-1f2e3d4c5b6a.cu". Follows from spec and key alone.
+// The file name of a kernel's text, which compiler messages show: engine, tile, architecture and
+// the beginning of the key, as in "implicit_gemm_fma-128x128x8-sm_90a-1f2e3d4c5b6a.cu". It depends
+// only on the arguments.
 std::string source_name(const KernelSpec& spec, const std::string& arch, const std::string& key);
 
-// Writes what there is of a kernel (its source; once compiled, its PTX and its machine code) to
-// KILN_DUMP_DIR, if that is set. Each file appears whole. Never throws: a folder that cannot be
-// written costs one warning.
+// Writes the parts of the image that exist (source; once compiled, PTX and machine code) to
+// KILN_DUMP_DIR, if that is set. Other processes see each file only complete. Never throws: a
+// folder that cannot be written gives one warning.
 void dump(const KernelImage& image);
 
 }  // namespace kiln

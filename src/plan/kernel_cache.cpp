@@ -41,8 +41,8 @@ std::uint64_t read_limit() {
   return bytes;
 }
 
-// The end of a process that looked into the user's cache: when it used which entries, and its
-// counts, in one write. A forked child leaves that to its parent.
+// Runs at the end of a process that used the user's cache: writes the times at which entries were
+// used, and the counters, in one write. A forked child leaves this to its parent.
 void write_down_uses() {
   std::string counts;
   for (const NamedCount& count : count_values())
@@ -64,14 +64,14 @@ std::unique_ptr<cache::DiskStore> make_store() {
   return store;
 }
 
-// Whether it is for want of descriptors or memory that a file cannot be opened: then it can be
-// later.
+// Whether a file cannot be opened now for lack of descriptors or memory, so that a later try may
+// succeed.
 bool is_out_of_reach_now(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   return !file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
 }
 
-// The file that this code is in: the library, or a program linked with it.
+// The file that contains this code: the library, or a program that is linked with it statically.
 std::filesystem::path library_file() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&library_file), &info) == 0 || !info.dli_fname)
@@ -80,7 +80,8 @@ std::filesystem::path library_file() {
   return std::filesystem::canonical(info.dli_fname, error);
 }
 
-// Whose code runs here anyway may bring kernels, too.
+// The owner of the library file. Their code already runs in this process, so their bundles may,
+// too.
 uid_t owner_of_library() {
   struct stat status;
   const std::filesystem::path file = library_file();
@@ -99,7 +100,7 @@ Bundles open_bundles() {
   const uid_t trusted = owner_of_library();
   Bundles bundles;
   for (const std::string& named : paths) {
-    // Opened again for each hit, whatever the working directory is then.
+    // An absolute path: each hit opens the file again, perhaps in another working directory.
     const std::string path = cache::settled_path(named);
     std::string why;
     if (auto bundle = cache::Bundle::open(path, why, trusted))
@@ -112,7 +113,7 @@ Bundles open_bundles() {
   return bundles;
 }
 
-// A miss that tells more than that nothing was there.
+// Whether `miss` is a more important reason to report than `than`.
 bool is_worse(cache::Miss miss, cache::Miss than) {
   return than == cache::Miss::absent && miss != cache::Miss::absent;
 }

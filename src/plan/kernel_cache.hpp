@@ -1,5 +1,5 @@
-// The process's layers of finished kernels below its memory: read-only bundles, then the user's
-// cache; and what became of every lookup.
+// The layers of compiled kernels on disk: read-only bundles, then the user's cache. Counts the
+// outcome of every lookup.
 #pragma once
 
 #include <array>
@@ -18,54 +18,54 @@ namespace kiln {
 
 enum class CacheMode {
   on,
-  readonly,  // nothing is written: no entry, no lock, no note of uses
-  strict,    // nor is anything compiled
-  off        // bundles and the user's cache are not even looked into
+  readonly,  // writes nothing: no entries, no locks, no times of use
+  strict,    // as readonly, and compiles nothing
+  off        // reads neither bundles nor the user's cache
 };
 CacheMode cache_mode();  // KILN_CACHE
 const char* name_of(CacheMode mode);
 
-// The user's (KILN_CACHE_DIR), kept below KILN_CACHE_MAX_SIZE.
+// The user's cache (KILN_CACHE_DIR), kept below KILN_CACHE_MAX_SIZE bytes.
 inline constexpr std::uint64_t default_cache_bytes = std::uint64_t{4} << 30;
 cache::DiskStore& kernel_cache();
 
-// Of KILN_BUNDLE_PATH, in its order, then kiln.bundle beside the library. One that cannot be used
-// costs a warning. Kernels of a bundle are code that this process runs: it has to belong to the
-// effective user, to root, or to the owner of the library itself.
+// The bundles of KILN_BUNDLE_PATH, in its order, then kiln.bundle beside the library. A bundle that
+// cannot be used gives a warning. Kernels of a bundle are code that this process runs, so its file
+// has to belong to the effective user, to root, or to the owner of the library.
 using Bundles = std::vector<std::unique_ptr<const cache::Bundle>>;
 const Bundles& kernel_bundles();
-std::string bundle_beside_library();  // where it is looked for
+std::string bundle_beside_library();  // the path of kiln.bundle, whether or not it exists
 
 struct CachedKernel {
-  cache::Lookup lookup;  // its entry, or why there is none
+  cache::Lookup lookup;  // the entry, or the reason for the miss
   kilnKernelOrigin_t origin = KILN_KERNEL_DISK;
-  bool other_producer = false;  // a bundle has it, of another compiler build
+  bool other_producer = false;  // a bundle has the kernel, but from another compiler build
 };
 
 enum class Layers {
   all,
-  user  // past the bundles
+  user  // only the user's cache
 };
 
-// A sound entry without machine code counts as corrupt. In strict mode, where no
-// compiler is at hand to make a better one, any compiler build's will do.
+// Looks the key up in the layers. A sound entry without machine code counts as corrupt. Strict mode
+// accepts entries of any compiler build, because there is no compiler to make a better one.
 CachedKernel find_kernel(const cache::Key& key, Layers layers = Layers::all);
 
-// Relaxed counts of this process; a forked child goes on with its parent's.
+// Relaxed counters of this process. A forked child continues with its parent's values.
 struct CacheCounters {
   using Count = std::atomic<std::uint64_t>;
   Count memory{0}, bundle{0}, disk{0}, compiled{0}, compile_microseconds{0};
-  // Why kernels were in none of the layers.
+  // Misses in all layers, by reason.
   Count absent{0}, corrupt{0}, collision{0}, unreadable{0}, disabled{0}, other_producer{0};
-  Count waits{0}, wait_timeouts{0};  // for another process's compiler
+  Count waits{0}, wait_timeouts{0};  // waits for another process that compiles the same kernel
 
   void count(kilnKernelOrigin_t origin);
   void count_miss(const CachedKernel& found);
 };
 CacheCounters& cache_counters();
 
-// Each counter and its value, those of the user's cache among them: what `kiln info` prints and the
-// use log sums up.
+// All counters, including those of the user's cache, as `kiln info` prints them and the use log
+// adds them up.
 struct NamedCount {
   const char* name;
   std::uint64_t value;

@@ -64,7 +64,7 @@ std::string place_of_cache() {
        " to compile it: ", text.why_not);
 }
 
-// Why a kernel is in none of the layers.
+// The reason why a kernel is in none of the layers, as a word.
 std::string reason_of(const CachedKernel& found) {
   const cache::Lookup& lookup = found.lookup;
   if (lookup.miss == cache::Miss::absent)
@@ -87,8 +87,8 @@ std::chrono::milliseconds compile_patience() {
   return std::chrono::seconds(seconds);
 }
 
-// The making of one kernel, by one process of a node at a time. All it saves is work: whoever waits
-// in vain, or cannot have the lock, compiles as well, and what is published last stays.
+// Makes one kernel in one process of the machine at a time, to save work. A process that times out
+// or cannot take the lock compiles the kernel as well; the entry that is published last stays.
 class Making {
  public:
   explicit Making(const std::string& lock_path) {
@@ -100,7 +100,7 @@ class Making {
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
 
-  // The kernel, if another made it meanwhile; null: it is to be compiled.
+  // The kernel, if another process made it meanwhile; none if the caller has to compile it.
   std::optional<CachedKernel> wait_for_others(const cache::Key& key, Layers layers) {
     if (!lock_) return std::nullopt;
     static constinit Once<std::chrono::milliseconds> configured("compile patience");
@@ -111,7 +111,7 @@ class Making {
     for (std::chrono::milliseconds nap(1);; nap = std::min(2 * nap, longest_nap)) {
       const cache::FileLock::Turn turn = lock_->ask();
       if (turn == cache::FileLock::Turn::none) return std::nullopt;
-      // Also when the turn has come: its last holder may have been done just before.
+      // Looked up with the lock held, too: its last holder may have published the kernel.
       if (CachedKernel found = find_kernel(key, layers); found.lookup.entry) return found;
       if (turn == cache::FileLock::Turn::mine) return std::nullopt;
       if (!std::exchange(waited, true)) ++cache_counters().waits;
@@ -141,7 +141,8 @@ std::size_t mix(std::size_t seed, std::size_t value) {
   return seed ^ (value + 0x9e3779b97f4a7c15u + (seed << 6) + (seed >> 2));
 }
 
-// A kernel on a device. The hash is of the constants' values: their names go with the engine.
+// The key of a loaded kernel on a device. The hash covers the constants' values; their names follow
+// from the engine.
 struct KernelIdentity {
   const Device* device;
   KernelSpec spec;
@@ -179,8 +180,8 @@ struct HashIdentity {
   }
 };
 
-// Loads what make_image gives. A cached binary that the driver refuses is no reason to fail: it is
-// looked for in the next layer, and at last compiled again and the user's entry rewritten.
+// Loads the result of make_image(). If the driver refuses a cached binary, the next layer is tried;
+// at last the kernel is compiled and the user's entry replaced.
 FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   const DeviceDescription& target = device.description();
   for (;;) {
@@ -259,7 +260,7 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
                                    : "; it is not compiled now");
   if (!text.compiler) no_compiler(kind, text);
 
-  dump(image);  // a text that does not compile is worth reading, too
+  dump(image);  // before compiling: a text that does not compile is worth reading, too
   Compiled compiled = compile(text, source_name(spec, arch, image.key));
   out.times.compile = compiled.milliseconds;
   out.origin = KILN_KERNEL_COMPILED;

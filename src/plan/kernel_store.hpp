@@ -1,4 +1,5 @@
-// Where kernels come from: this process's memory, bundles, the user's cache, the compiler.
+// Gets kernels from this process's memory, bundles, the user's cache or the compiler, in this
+// order.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace kiln {
 
-// A kernel and all that was kept about it. Immutable.
+// A kernel in all forms that are known of it. Immutable.
 struct KernelImage {
   KernelSpec spec;
   std::string source, ptx, log, key, arch;
@@ -38,11 +39,11 @@ struct KernelTimes {  // milliseconds
 };
 
 enum class Caching {
-  use,           // look the kernel up, publish what had to be compiled
-  cached,        // look it up, and compile nothing: NOT_CACHED where that would be needed
-  past_bundles,  // as `use`, but in the user's cache alone
-  refresh,       // compile and publish, whatever is there
-  bypass         // compile; look nothing up, publish nothing
+  use,           // look the kernel up; if it is missing, compile and publish it
+  cached,        // look it up; if it is missing, fail with NOT_CACHED
+  past_bundles,  // as `use`, but look only into the user's cache
+  refresh,       // compile and publish it without looking it up
+  bypass         // compile it without looking it up, and do not publish it
 };
 
 struct FoundImage {
@@ -52,14 +53,13 @@ struct FoundImage {
   std::string account;  // a clause: "hit in the user's cache", "miss (absent), compiled"
 };
 
-// The machine code of a spec for an architecture, from the layers of the cache or the compiler:
-// needs no GPU. Several processes that want the same new kernel share one compilation, unless its
-// maker takes longer than KILN_COMPILE_WAIT. Throws NOT_CACHED in strict mode, where nothing is
-// compiled, too.
+// The machine code of a spec for an architecture, from the layers of the cache or the compiler.
+// Needs no GPU. Processes that want the same new kernel share one compilation, unless it takes
+// longer than KILN_COMPILE_WAIT. Throws NOT_CACHED with Caching::cached, and in strict mode.
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
                       Caching caching = Caching::use);
 
-// What the disk cache knows that code by: hashed from everything that decides its bytes.
+// The key of that code in the disk cache: a hash of everything that decides its bytes.
 cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch);
 
 struct FoundKernel {
@@ -69,8 +69,8 @@ struct FoundKernel {
   std::string account;
 };
 
-// The same, loaded on a device; one compilation and one load however many threads ask at once. With
-// Caching::cached nobody's compilation is waited for.
+// The same, loaded on a device. Threads that ask at once share one compilation and one load. With
+// Caching::cached it waits for no compilation of other threads.
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use);
 
 }  // namespace kiln

@@ -1,4 +1,4 @@
-// A kernel's text, the compiler for it, and its key: what is known before any machine code is.
+// A kernel's text, its compiler and its key: everything that is known before it is compiled.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ namespace kiln {
 struct KernelText {
   std::string source;
   std::vector<std::string> options;
-  std::shared_ptr<const Compiler> compiler;  // null: only the layers of the cache can serve
+  std::shared_ptr<const Compiler> compiler;  // null if there is none: the kernel has to be cached
   std::string why_not;
   cache::Key key;
 };
 
-// The key holds everything that decides the kernel's bytes. The source holds the engine, the
-// constants and every included kernel file, so nothing else of Kiln needs to be named. Where there
-// is no compiler, the key is that of any compiler build.
+// The key covers everything that decides the kernel's bytes: the source, which contains the
+// engine's name, the constants and all included kernel files; the architecture, the options and the
+// compiler build. Without a compiler, the key matches every compiler build.
 KernelText kernel_text(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch);
 
 }  // namespace kiln

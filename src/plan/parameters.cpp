@@ -11,7 +11,7 @@ void encode_maps(LaunchSpec& launch, const Device& device) {
   if (launch.parameters.size() > most_parameter_bytes)
     fail(KILN_STATUS_INTERNAL_ERROR, "a kernel has ", launch.parameters.size(),
          " bytes of parameters; expected at most ", most_parameter_bytes);
-  if (launch.empty) return;  // and no tensor of that size is one
+  if (launch.empty) return;  // no map can describe an empty tensor
   for (const LaunchSpec::Map& map : launch.maps)
     device.encode_map(map.spec, std::span<std::byte, tensor_map_bytes>(
                                     launch.parameters.data() + map.offset, tensor_map_bytes));

@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-// The command line that makes the same plan again.
+// The command line that makes the same plan.
 std::string reproducer(const Problem& problem, const DeviceDescription& device,
                        const FinalizeOptions& options) {
   std::string where;
@@ -112,7 +112,7 @@ void Plan::check_operands(std::span<void* const> operands,
   const auto name = [&](std::size_t i) { return names.empty() ? places_[i].name : names[i]; };
   const auto address = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(operands[i]); };
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].certain == 0) continue;  // of an empty batch
+    if (places_[i].certain == 0) continue;  // an empty batch has no elements
     if (address(i) == 0)
       fail(KILN_STATUS_BAD_PARAM, name(i), " is null; expected a device address");
     const std::size_t alignment = std::max(alignment_, places_[i].element);

@@ -1,4 +1,4 @@
-// A process's bounded table of things that are slow to make: however many threads ask for one at
+// A bounded table of values that are slow to make. If several threads ask for the same value at
 // once, one makes it and the others wait.
 #pragma once
 
@@ -21,10 +21,10 @@ class SingleFlight {
 
   struct Result {
     std::shared_ptr<const Value> value;
-    bool made;  // by this call
+    bool made;  // whether this call made the value
   };
 
-  // The value, if somebody has made it. Never waits.
+  // The value, if it has been made. Never waits.
   std::shared_ptr<const Value> find(const Key& key) {
     const auto table = table_.lock();
     const auto slot = table->slots.find(key);
@@ -35,7 +35,7 @@ class SingleFlight {
     return slot->second.future.get();
   }
 
-  // Keeps what the caller has made, unless another one is there or is being made.
+  // Adds a value that the caller has made, unless the key has a value or one is being made.
   void add(const Key& key, std::shared_ptr<const Value> value) {
     std::promise<std::shared_ptr<const Value>> promise;
     promise.set_value(std::move(value));
@@ -46,8 +46,8 @@ class SingleFlight {
     evict(table->slots);
   }
 
-  // make() returns a shared_ptr<const Value> and runs outside the lock. If it throws, everyone who
-  // waited gets the exception, and the next to ask tries again.
+  // make() returns a shared_ptr<const Value> and runs outside the lock. If it throws, all waiting
+  // threads get the exception, and the next caller tries again.
   template <class Make>
   Result get(const Key& key, const Make& make) {
     std::promise<std::shared_ptr<const Value>> promise;
@@ -86,7 +86,7 @@ class SingleFlight {
     Slots slots;
   };
 
-  // Forgets the least recently used; whoever holds the value keeps it. The newest stays.
+  // Evicts the least recently used entries, but never the newest. Holders of a value keep it.
   void evict(Slots& slots) const {
     while (slots.size() > capacity_) {
       auto oldest = slots.begin();

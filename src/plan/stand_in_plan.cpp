@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr double most_slowdown = 3;  // of a quick one, estimated: kilnStandIn_t promises it
+constexpr double most_slowdown = 3;  // estimated, of a quick stand-in: kilnStandIn_t promises this
 
 bool is_quick(const StandIn& stand_in, const Choice& chosen) {
   return stand_in.for_every_shape && stand_in.choice.seconds <= most_slowdown * chosen.seconds;

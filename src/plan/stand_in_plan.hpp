@@ -1,4 +1,4 @@
-// The plan that executes while another one's kernel is being made.
+// The plan that executes in place of another one while that one's kernel is being compiled.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-// Finalized, for the same problem; null where there is none that `allowed` allows, or it cannot be
-// made. `chosen` is the plan's own choice: what the stand-in accepts, of operands and workspace,
-// its kernel accepts as well.
+// A finalized stand-in for the same problem; null if there is none of the kind `allowed`, or if it
+// cannot be made. `chosen` is the plan's own choice: operands and workspace that the stand-in
+// accepts are accepted by the chosen kernel, too.
 std::unique_ptr<Plan> make_stand_in(const Plan& plan, const Terms& terms, const Choice& chosen,
                                     kilnStandIn_t allowed);
 

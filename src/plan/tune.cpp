@@ -12,15 +12,17 @@ namespace kiln {
 namespace {
 
 constexpr std::size_t most_candidates = 8;
-constexpr int rounds = 5;           // each candidate once in each, so that clocks drift over all
-constexpr double as_fast = 1.01;    // of the best's time: the cost model's own choice is kept
-constexpr double far_behind = 1.5;  // of the best's time, once: not worth more rounds
+constexpr int rounds =
+    5;  // each measures every candidate once, so that clock drift affects all alike
+// Relative to the fastest candidate's time: up to `as_fast` the cost model's choice is kept; beyond
+// `far_behind` in one round a candidate is not measured again.
+constexpr double as_fast = 1.01, far_behind = 1.5;
 
 struct Contestant {
   Option option;
   std::unique_ptr<Plan> plan;
-  int count = 1;                // executions of a measurement
-  std::vector<double> samples;  // milliseconds of an execution
+  int count = 1;                // executions per measurement
+  std::vector<double> samples;  // milliseconds per execution
 
   double least() const {
     return samples.empty() ? std::numeric_limits<double>::max()
@@ -33,8 +35,8 @@ struct Contestant {
   }
 };
 
-// The candidates worth measuring, the cost model's choice first; those that cannot be finalized or
-// executed drop out, unless none is left.
+// The candidates with the best estimates, the cost model's choice first, each with a plan that is
+// not finalized yet.
 std::vector<Contestant> contestants_of(const Plan& plan, const FinalizeOptions& options,
                                        const std::shared_ptr<Device>& device) {
   const Terms& terms = options.terms;
@@ -63,7 +65,7 @@ void tune_plan(Plan& plan, const FinalizeOptions& options, std::span<void* const
     each.samples.push_back(milliseconds / each.count);
     return milliseconds;
   };
-  // A first execution loads code and warms caches; the second one tells how long it takes.
+  // The first execution loads code and warms caches; the second one estimates the time.
   std::string failure;
   double spent = 0;
   std::erase_if(contestants, [&](Contestant& each) {

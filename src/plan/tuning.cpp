@@ -42,7 +42,7 @@ bool is_number(std::string_view text, auto& value) {
   return error == std::errc() && stop == end;
 }
 
-// Adds the lines' winners; the number of lines that are none.
+// Adds the winners of the lines to `table`. Returns the number of lines that could not be read.
 int add_lines(const std::string& text, Table& table) {
   int flaws = 0;
   for (const std::string_view line : split(text, '\n')) {
@@ -57,7 +57,8 @@ int add_lines(const std::string& text, Table& table) {
 
 std::string folder() { return cache::settled_path(kernel_cache().directory()); }
 
-// What is there to read, as a folder that others may write to is not. `error` is an errno value.
+// The content of the tuning file; "" if there is none or others may write to the folder. `error` is
+// set to an errno value, 0 without an error.
 std::string read_file(const std::string& directory, int& error) {
   error = 0;
   if (cache::examine(directory).is != cache::Standing::sound) return "";
@@ -66,7 +67,8 @@ std::string read_file(const std::string& directory, int& error) {
   return error != 0 ? "" : std::string(reinterpret_cast<const char*>(file.data.get()), file.size);
 }
 
-// The winners that bundles carry in their provenance; of the same problem, the first one's.
+// The winners in the bundles' provenance. If several bundles have one of a problem, the first
+// counts.
 Table read_bundles() {
   Table all;
   for (const auto& bundle : kernel_bundles()) {
@@ -105,7 +107,7 @@ class Tuning {
   void forget() { looked_.reset(); }
 
  private:
-  struct State {  // of the file
+  struct State {  // what identifies a version of the file
     std::int64_t size = -1, seconds = 0, nanoseconds = 0, number = 0;
     friend bool operator==(const State&, const State&) = default;
   };
@@ -127,7 +129,7 @@ class Tuning {
     if (state == state_) return;
     int error = 0;
     const std::string text = state.size < 0 ? "" : read_file(*directory_, error);
-    if (error != 0) return;  // for want of descriptors, perhaps: it is read when next looked for
+    if (error != 0) return;  // perhaps descriptors ran out: the next call tries again
     state_ = state;
     user_.clear();
     const int flaws = add_lines(text, user_);
@@ -209,7 +211,8 @@ void remember_winners(const std::vector<TunedKernel>& winners) {
     refuse("the folder " + standing.reason);
   constexpr std::chrono::milliseconds patience(10000);
   cache::FileLock lock(directory + "/" + file_name + ".lock");
-  static_cast<void>(lock.wait(patience));  // in vain: of two writers at once the later one is kept
+  // After a timeout, two processes may write at once; the later file stays.
+  static_cast<void>(lock.wait(patience));
   Table table;
   int ignored = 0;
   static_cast<void>(add_lines(read_file(directory, ignored), table));

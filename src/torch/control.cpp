@@ -20,7 +20,7 @@ const char* give(std::string text) {
 }
 
 std::mutex registrations;
-std::map<std::string, LibraryHandle> enabled, fused;  // by dispatch key
+std::map<std::string, LibraryHandle> enabled, fused;  // registrations, by dispatch key
 
 struct Operator {
   const char* name;

@@ -25,7 +25,7 @@ const char* text_of(PlanEntry::State state) {
   return "";
 }
 
-// Of all ways that were timed the i-th; null where there is none.
+// The time of the i-th way that was timed; null if there is none.
 nlohmann::json time_of(const PlanEntry::Facts& facts, std::size_t i, double Cost::*which) {
   return facts.ways.size() <= i ? nlohmann::json(nullptr)
                                 : nlohmann::json(facts.ways[i].cost.*which);

@@ -1,4 +1,4 @@
-// What became of every convolution, as JSON.
+// A report of all convolutions as JSON: who served them, and why.
 #pragma once
 
 #include <string>

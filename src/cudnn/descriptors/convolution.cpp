@@ -19,7 +19,7 @@ using kiln::cudnn::set_before;
 namespace kiln::cudnn {
 namespace {
 
-// The geometry of fields whose type Kiln computes with.
+// Sets the geometry from fields whose type Kiln computes with.
 void set_geometry(const KilnConvolution& to, const ConvolutionFields& f) {
   std::int64_t pad[most_spatial], stride[most_spatial], dilation[most_spatial];
   std::ranges::copy(f.pad, pad);
@@ -188,7 +188,7 @@ cudnnStatus_t cudnnGetConvolutionMathType(cudnnConvolutionDescriptor_t convDesc,
   return guarded([&] { give(checked(convDesc, "convDesc").fields.math, mathType); });
 }
 
-// Kiln reorders no filter, so that either order is the one that the filter has.
+// Kiln does not reorder filters, so both values are accepted and have no effect.
 cudnnStatus_t cudnnSetConvolutionReorderType(cudnnConvolutionDescriptor_t convDesc,
                                              cudnnReorderType_t reorderType) {
   return guarded([&] {

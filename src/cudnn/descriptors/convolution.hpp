@@ -10,10 +10,10 @@ using KilnConvolution = Object<kilnConvolutionDescriptor_t, kilnCreateConvolutio
 
 inline constexpr int most_spatial = 3;
 
-// What the program said; no padding between the values, as Shape.
+// What the program set. No padding bytes between the values, as in Shape.
 struct ConvolutionFields {
   std::array<std::int32_t, most_spatial> pad{}, stride{}, dilation{};
-  std::int32_t rank = 0;  // of space; 0: never set
+  std::int32_t rank = 0;  // dimensions of space; 0: never set
   cudnnConvolutionMode_t mode = CUDNN_CONVOLUTION;
   cudnnDataType_t compute_type = CUDNN_DATA_FLOAT;
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
@@ -29,19 +29,20 @@ struct cudnnConvolutionStruct {
   static constexpr std::uint32_t mark_value = 0x6b636404;
   kiln::api::Mark mark{mark_value};
   kiln::cudnn::ConvolutionFields fields;
-  kiln::cudnn::KilnConvolution kiln;  // its geometry is set if Kiln computes with the type
+  kiln::cudnn::KilnConvolution kiln;  // set if Kiln computes with the type
   kiln::cudnn::Twin<cudnnConvolutionDescriptor_t> twin;
 };
 
 namespace kiln::cudnn {
 
-// Sets an object of Kiln's from the fields.
+// Sets a Kiln descriptor from the fields.
 void set(const KilnConvolution& to, const ConvolutionFields& fields);
 
-// The descriptor that was set before. Throws BAD_PARAM.
+// The descriptor. Throws BAD_PARAM if it is null or was never set.
 const cudnnConvolutionStruct& set_before(cudnnConvolutionDescriptor_t descriptor);
 
-// Kiln's own. Throws also NOT_SUPPORTED, if Kiln does not compute with the type.
+// Its Kiln descriptor. Throws as set_before(), and NOT_SUPPORTED if Kiln does not compute with the
+// type.
 kilnConvolutionDescriptor_t kiln_of(cudnnConvolutionDescriptor_t descriptor);
 
 }  // namespace kiln::cudnn

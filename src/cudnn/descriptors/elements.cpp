@@ -21,7 +21,7 @@ void create(Descriptor** descriptor, const char* name) {
   *descriptor = new Descriptor;
 }
 
-// Of enumerations that count from 0.
+// Checks a value of an enumeration that counts from 0.
 template <class Enumeration>
 void check_within(const char* name, Enumeration value, Enumeration last) {
   if (static_cast<unsigned>(value) > static_cast<unsigned>(last))

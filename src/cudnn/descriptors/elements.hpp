@@ -57,7 +57,7 @@ struct cudnnTensorTransformStruct {
 
 namespace kiln::cudnn {
 
-// The fields that were set before. Throw BAD_PARAM.
+// The fields of a descriptor. Throw BAD_PARAM if it is null or was never set.
 const OpTensorFields& fields_of(cudnnOpTensorDescriptor_t descriptor);
 const ReduceFields& fields_of(cudnnReduceTensorDescriptor_t descriptor);
 const TransformFields& fields_of(cudnnTensorTransformDescriptor_t descriptor);

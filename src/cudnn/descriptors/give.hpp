@@ -1,9 +1,9 @@
-// What getters of descriptors share.
+// Shared by the getters of descriptors.
 #pragma once
 
 namespace kiln::cudnn {
 
-// Writes to an output that the caller wants.
+// Writes to an output, unless the caller passed null.
 template <class Value>
 void give(const Value& value, Value* to) {
   if (to != nullptr) *to = value;

@@ -12,12 +12,12 @@ using KilnActivation = Object<kilnActivationDescriptor_t, kilnCreateActivationDe
 
 struct PoolingFields {
   std::array<std::int32_t, 3> window{}, pad{}, stride{};
-  std::int32_t rank = 0;  // of space; 0: never set
+  std::int32_t rank = 0;  // dimensions of space; 0: never set
   cudnnPoolingMode_t mode = CUDNN_POOLING_MAX;
   cudnnNanPropagation_t nan = CUDNN_NOT_PROPAGATE_NAN;
 };
 
-// No padding between the values, as Shape.
+// No padding bytes between the values, as in Shape.
 struct ActivationFields {
   double coef = 0, swish_beta = 1;
   cudnnActivationMode_t mode = CUDNN_ACTIVATION_RELU;
@@ -33,7 +33,8 @@ struct cudnnPoolingStruct {
   static constexpr std::uint32_t mark_value = 0x6b636405;
   kiln::api::Mark mark{mark_value};
   kiln::cudnn::PoolingFields fields;
-  // The sizes of y are rounded down; a program that says sizes rounded up gets the other.
+  // Kiln descriptors whose sizes of y are rounded down and up; the size of y decides which one is
+  // used.
   kiln::cudnn::KilnPooling rounding_down, rounding_up;
   kiln::cudnn::Twin<cudnnPoolingDescriptor_t> twin;
 };
@@ -50,10 +51,11 @@ struct cudnnActivationStruct {
 
 namespace kiln::cudnn {
 
-// Kiln's own. Throws BAD_PARAM if it was never set, NOT_SUPPORTED of SWISH with a beta but 1.
+// Its Kiln descriptor. Throws BAD_PARAM if it was never set, and NOT_SUPPORTED for SWISH with a
+// beta other than 1.
 kilnActivationDescriptor_t kiln_of(cudnnActivationDescriptor_t descriptor);
 
-// The object that was set before. Throws BAD_PARAM.
+// The object. Throws BAD_PARAM if it is null or was never set.
 const cudnnPoolingStruct& set_before(cudnnPoolingDescriptor_t descriptor);
 const cudnnActivationStruct& set_before(cudnnActivationDescriptor_t descriptor);
 

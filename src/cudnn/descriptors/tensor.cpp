@@ -17,7 +17,7 @@ namespace kiln::cudnn {
 
 namespace {
 
-// The product, or what goes beyond 63 bits is BAD_PARAM.
+// The product. Throws BAD_PARAM if it does not fit into 63 bits.
 std::int64_t product(std::int64_t one, std::int64_t other) {
   std::int64_t out = 0;
   if (__builtin_mul_overflow(one, other, &out))
@@ -25,7 +25,7 @@ std::int64_t product(std::int64_t one, std::int64_t other) {
   return out;
 }
 
-// NHWC puts the channels innermost.
+// Sets the dense strides of the shape's format: in NHWC, channels are innermost.
 void fill_dense_strides(Shape& shape) {
   std::int64_t stride = 1;
   const bool channels_last = shape.format == CUDNN_TENSOR_NHWC && shape.rank > 1;
@@ -117,7 +117,7 @@ void check_served(const Shape& shape, const char* name) {
   kiln_format(shape.format, name);
 }
 
-// Kiln checks the values; of what it does not compute with they are kept for the library behind.
+// Checks all values. Shapes that Kiln does not compute with are only stored, for the real library.
 void set(cudnnTensorStruct& tensor, const Shape& shape) {
   if (served(shape))
     must(kilnSetTensorNdDescriptor(tensor.kiln.get(), kiln_type(shape.type, "dataType"), shape.rank,
@@ -209,7 +209,7 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, int
                                          cudnnDataType_t* dataType, int* nbDims, int dimA[],
                                          int strideA[]) {
   return guarded([&] {
-    // One without dimensions, too: the library behind gives such for what is absent.
+    // A tensor without dimensions is accepted: the real library describes absent tensors so.
     const kiln::cudnn::Shape& shape = checked(tensorDesc, "tensorDesc").shape;
     if (dataType != nullptr) *dataType = shape.type;
     if (nbDims != nullptr) *nbDims = shape.rank;

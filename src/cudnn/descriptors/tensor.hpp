@@ -12,7 +12,7 @@
 
 namespace kiln::cudnn {
 
-// One object of Kiln's C API, for as long as this lives.
+// Owns one object of Kiln's C API.
 template <class Pointer, kilnStatus_t (*create)(Pointer*), kilnStatus_t (*destroy)(Pointer)>
 class Object : public Owner<Pointer, destroy> {
  public:
@@ -23,18 +23,18 @@ using KilnTensor =
 using KilnFilter =
     Object<kilnFilterDescriptor_t, kilnCreateFilterDescriptor, kilnDestroyFilterDescriptor>;
 
-// What the program said, whether or not Kiln computes with it. Values without padding between them,
-// so that equal ones are equal in memory.
+// The shape that the program set, whether or not Kiln computes with it. No padding bytes between
+// the values, so that shapes are compared and hashed as bytes.
 struct Shape {
   std::array<std::int64_t, CUDNN_DIM_MAX> dims{}, strides{};
-  std::int32_t rank = 0;  // 0: never set, or by the library behind to no dimensions
+  std::int32_t rank = 0;  // 0: never set, or set to no dimensions by the real library
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::int32_t has_format =
       0;  // set by format, and so is the twin: strides alone cannot say VECT_C
   cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW;
 };
 
-// Elements from the first to the last one addressed, in bytes.
+// Bytes from the first addressed element to the end of the last one.
 std::size_t size_in_bytes(const Shape& shape);
 
 }  // namespace kiln::cudnn
@@ -44,7 +44,7 @@ struct cudnnTensorStruct {
   static constexpr std::uint32_t mark_value = 0x6b636402;
   kiln::api::Mark mark{mark_value};
   kiln::cudnn::Shape shape;
-  kiln::cudnn::KilnTensor kiln;  // set if Kiln computes with the shape
+  kiln::cudnn::KilnTensor kiln;  // set if served(shape)
   kiln::cudnn::Twin<cudnnTensorDescriptor_t> twin;
 };
 
@@ -63,23 +63,24 @@ namespace kiln::cudnn {
 const Shape& shape_of(cudnnTensorDescriptor_t descriptor, const char* name);
 const Shape& shape_of(cudnnFilterDescriptor_t descriptor, const char* name);
 
-// Kiln's own. Throws also NOT_SUPPORTED, if Kiln does not compute with type or format.
+// Its Kiln descriptor. Throws as shape_of(), and NOT_SUPPORTED if Kiln does not compute with the
+// type or the format.
 kilnTensorDescriptor_t kiln_of(cudnnTensorDescriptor_t descriptor, const char* name);
 kilnFilterDescriptor_t kiln_of(cudnnFilterDescriptor_t descriptor, const char* name);
 
-// The shape with the dense strides of a format; `least` is what the first size is at least, and
-// `array` what the caller calls the sizes. Throws BAD_PARAM.
+// The shape with the dense strides of a format. `least`: the smallest allowed first size; `array`:
+// the name of `dims` in messages. Throws BAD_PARAM.
 Shape dense_shape(cudnnTensorFormat_t format, cudnnDataType_t type, int rank, const int* dims,
                   int least, const char* array);
 
 // The shape with the caller's strides. Throws BAD_PARAM.
 Shape strided_shape(cudnnDataType_t type, int rank, const int* dims, const int* strides);
 
-// Whether Kiln computes with type and format; and the same as NOT_SUPPORTED, thrown.
+// Whether Kiln computes with the type and format. The second function throws NOT_SUPPORTED if not.
 bool served(const Shape& shape);
 void check_served(const Shape& shape, const char* name);
 
-// Sets a descriptor. Throws, and leaves it as it was.
+// Sets a descriptor. If it throws, the descriptor is unchanged.
 void set(cudnnTensorStruct& tensor, const Shape& shape);
 
 }  // namespace kiln::cudnn

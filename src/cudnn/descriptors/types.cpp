@@ -12,7 +12,7 @@ struct DataType {
   const char* name;
   std::size_t bytes;  // 0: several elements share a byte, or an element is a vector
 };
-// By number.
+// Indexed by the type's number.
 constexpr DataType data_types[] = {
     {"FLOAT", 4},         {"DOUBLE", 8},   {"HALF", 2},
     {"INT8", 1},          {"INT32", 4},    {"INT8x4", 0},

@@ -1,5 +1,5 @@
-// Enumerations of the cuDNN API as Kiln knows them, each checked: a value outside of its
-// enumeration is BAD_PARAM, one that Kiln has nothing for NOT_SUPPORTED.
+// Conversions from enumerations of the cuDNN API to Kiln's. A number that the enumeration does not
+// have is BAD_PARAM; a value that Kiln has no counterpart for is NOT_SUPPORTED.
 #pragma once
 
 #include <cudnn.h>
@@ -10,16 +10,16 @@
 
 namespace kiln::cudnn {
 
-// "INT8"; throws BAD_PARAM for a number that no type has.
+// For example "INT8". Throws BAD_PARAM for a number that no type has.
 const char* name_of(cudnnDataType_t type);
 
 // Whether Kiln computes with it.
 bool computes_with(cudnnDataType_t type);
 
-// Throws NOT_SUPPORTED, naming `argument`, of a type that Kiln does not compute with.
+// Throws NOT_SUPPORTED, naming `argument`, if Kiln does not compute with the type.
 kilnDataType_t kiln_type(cudnnDataType_t type, const char* argument);
 
-// The type that sums, alpha and beta are of: HALF and BFLOAT16 are served as FLOAT.
+// The type of sums, alpha and beta. HALF and BFLOAT16 become FLOAT.
 kilnDataType_t kiln_compute_type(cudnnDataType_t type, const char* argument);
 
 // NCHW or NHWC; NCHW_VECT_C is NOT_SUPPORTED.
@@ -30,7 +30,7 @@ kilnNanPropagation_t kiln_nan(cudnnNanPropagation_t propagation, const char* arg
 kilnConvolutionMode_t kiln_mode(cudnnConvolutionMode_t mode);
 kilnMathMode_t kiln_math(cudnnMathType_t type);
 
-// Bytes of an element. Throws NOT_SUPPORTED of types that are packed.
+// Bytes of an element. Throws NOT_SUPPORTED for packed types.
 std::size_t bytes_of(cudnnDataType_t type);
 
 }  // namespace kiln::cudnn

@@ -1,4 +1,4 @@
-// Attributes of the graph API, of which some are handles: the library behind wants its own.
+// Attributes of the graph API. Where an attribute is a handle, the real library gets its own.
 #include <vector>
 
 #include "cudnn/forward/refused.hpp"
@@ -29,7 +29,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                  elementCount, arrayOfElements);
 }
 
-// The library behind would give its own handle, which no other function takes.
+// Attributes that are handles are refused: the real library would return its own handle, which
+// Kiln's functions do not accept.
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t attributeName,
                                        cudnnBackendAttributeType_t attributeType,

@@ -11,7 +11,8 @@
 namespace kiln::cudnn {
 namespace {
 
-// Null where none is wanted or it cannot be had, which is told in the log.
+// Opens the real library. Null if KILN_CUDNN_FORWARD is not set, or if opening fails, which is
+// logged.
 void* open() {
   const std::string& path = settings().forward;
   if (path.empty()) return nullptr;
@@ -20,7 +21,7 @@ void* open() {
                    ". What Kiln does not serve is refused"));
     return nullptr;
   };
-  // Local: its names must not take the place of Kiln's.
+  // RTLD_LOCAL, because its symbols must not replace Kiln's.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = dlerror();
@@ -33,7 +34,7 @@ void* open() {
   return library;
 }
 
-// None while there is no memory to open it.
+// The opened library; null also if memory is too short to open it.
 void* library() noexcept {
   static constinit Once<void*> instance("cuDNN library");
   try {

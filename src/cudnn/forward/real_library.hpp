@@ -1,9 +1,10 @@
-// The library behind, which KILN_CUDNN_FORWARD names: what Kiln does not serve goes there.
+// The real library: the libcudnn.so.9 that KILN_CUDNN_FORWARD names. Calls that Kiln does not serve
+// are forwarded to it.
 #pragma once
 
 namespace kiln::cudnn {
 
-// A function of the library behind; null where there is no library, or no such name in it.
+// A function of the real library; null if there is no real library or it lacks the function.
 void* real_symbol(const char* name) noexcept;
 
 template <class Function>
@@ -11,11 +12,11 @@ Function* real_function(Function*, const char* name) noexcept {
   return reinterpret_cast<Function*>(real_symbol(name));
 }
 
-// Whether there is a library behind.
+// Whether there is a real library.
 bool forwards() noexcept;
 
 }  // namespace kiln::cudnn
 
-// Says that a library of this API is Kiln's: what opens a libcudnn to have the real one refuses one
-// that has this name.
+// Marks a library with the cuDNN API as Kiln's. Code that opens a libcudnn and needs the real one
+// refuses a library that exports this name.
 extern "C" [[gnu::visibility("default")]] int kilnCudnnMarker(void);

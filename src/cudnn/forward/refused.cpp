@@ -1,5 +1,5 @@
-// The functions that Kiln has nothing for: each refuses by name, once in the log, or goes to the
-// library behind. refused.def lists them.
+// The functions that Kiln does not implement, listed in refused.def. Each is forwarded to the real
+// library or, without one, refuses with its name and writes to the log once.
 #include "cudnn/forward/refused.hpp"
 
 #include <tuple>
@@ -36,8 +36,8 @@ cudnnStatus_t refuse_always(Function<Parameters...> function, const char* what,
   return refuse(function.name, what, told);
 }
 
-// Tensor descriptors at those places among the arguments are outputs. The others may be in use by
-// other threads meanwhile.
+// Reads back the tensor descriptors at the positions `outputs` of the arguments. The others are
+// inputs, which other threads may use at the same time, so they are left alone.
 template <std::size_t... outputs, class... Parameters>
 cudnnStatus_t refuse_or_forward_writing(Function<Parameters...> function, const char* what,
                                         std::atomic<bool>& told,
@@ -63,8 +63,7 @@ using Parameter = typename ParametersOf<Type>::template At<i>;
 }  // namespace
 }  // namespace kiln::cudnn
 
-// KILN_PARAMETERS_2(f) is the types of f's first two parameters with names, KILN_ARGUMENTS_2 the
-// names.
+// KILN_PARAMETERS_2(f) declares f's first two parameters; KILN_ARGUMENTS_2 lists their names.
 #define KILN_P(f, i) kiln::cudnn::Parameter<decltype(f), i> p##i
 #define KILN_PARAMETERS_0(f)
 #define KILN_PARAMETERS_1(f) KILN_P(f, 0)
@@ -137,7 +136,7 @@ using Parameter = typename ParametersOf<Type>::template At<i>;
 #define KILN_ARGUMENTS_33 KILN_ARGUMENTS_32, p32
 #define KILN_ARGUMENTS_34 KILN_ARGUMENTS_33, p33
 
-// The refusal comes last, for it may have commas.
+// The refusal's text is the last argument, because it may contain commas.
 #define KILN_DEFINE(name, number, what, ...)                                   \
   static_assert(kiln::cudnn::ParametersOf<decltype(name)>::count == (number)); \
   cudnnStatus_t name(KILN_PARAMETERS_##number(name)) {                         \

@@ -1,4 +1,4 @@
-// What a function says that Kiln has nothing for.
+// The refusal by functions that Kiln does not implement.
 #pragma once
 
 #include <cudnn.h>
@@ -7,7 +7,8 @@
 
 namespace kiln::cudnn {
 
-// Tells the caller, and the log the first time: `told` is the function's own.
+// Returns NOT_SUPPORTED with a message; the first call also writes it to the log. `told` is a flag
+// of the function.
 cudnnStatus_t refuse(const char* function, const char* what, std::atomic<bool>& told) noexcept;
 
 }  // namespace kiln::cudnn

@@ -1,4 +1,5 @@
-// How a call goes to the library behind: its objects take the place of Kiln's.
+// Forwards calls to the real library and replaces Kiln's objects among the arguments by their
+// twins.
 #pragma once
 
 #include <cudnn.h>
@@ -12,7 +13,7 @@
 
 namespace kiln::cudnn {
 
-// The twin of an object of Kiln's, made and set if need be; null for null. Throws.
+// The twin of one of Kiln's objects, made and set if necessary; null for null. Throws on failure.
 cudnnHandle_t real_of(cudnnHandle_t handle);
 cudnnTensorDescriptor_t real_of(cudnnTensorDescriptor_t descriptor);
 cudnnFilterDescriptor_t real_of(cudnnFilterDescriptor_t descriptor);
@@ -23,18 +24,18 @@ cudnnOpTensorDescriptor_t real_of(cudnnOpTensorDescriptor_t descriptor);
 cudnnReduceTensorDescriptor_t real_of(cudnnReduceTensorDescriptor_t descriptor);
 cudnnTensorTransformDescriptor_t real_of(cudnnTensorTransformDescriptor_t descriptor);
 
-// Everything else is as it is: numbers, addresses, and objects that Kiln has none of its own for,
-// which the library behind has made.
+// Other arguments are passed on unchanged: numbers, addresses, and objects of kinds that only the
+// real library makes.
 template <class Other>
 Other real_of(Other value) {
   return value;
 }
 
-// What the library behind has set is Kiln's now, too. A tensor that it gives no dimensions has none
-// in Kiln's, as one that was never set. Throws.
+// Copies what the real library has set in the twin to Kiln's descriptor. A tensor without
+// dimensions becomes one that was never set. Throws on failure.
 void read_back(cudnnTensorDescriptor_t descriptor);
 
-// Ends the twin, if there is one.
+// Destroys the twin, if there is one.
 void end_twin(Twin<cudnnHandle_t>& twin) noexcept;
 void end_twin(Twin<cudnnTensorDescriptor_t>& twin) noexcept;
 void end_twin(Twin<cudnnFilterDescriptor_t>& twin) noexcept;
@@ -45,7 +46,7 @@ void end_twin(Twin<cudnnOpTensorDescriptor_t>& twin) noexcept;
 void end_twin(Twin<cudnnReduceTensorDescriptor_t>& twin) noexcept;
 void end_twin(Twin<cudnnTensorTransformDescriptor_t>& twin) noexcept;
 
-// cudnnDestroy...: destroying null does nothing.
+// Implements cudnnDestroy...(); destroying null does nothing.
 template <class Descriptor>
 void destroy(Descriptor* descriptor, const char* name) {
   if (descriptor == nullptr) return;
@@ -54,7 +55,7 @@ void destroy(Descriptor* descriptor, const char* name) {
   delete &object;
 }
 
-// The function that makes it, by its name and its parameters.
+// A forwarded function: the name of the caller that constructs it, and its parameters' types.
 template <class... Parameters>
 struct Function {
   using Type = cudnnStatus_t(Parameters...);
@@ -62,7 +63,7 @@ struct Function {
   const char* name;
 };
 
-// Makes the call in the library behind, which must have the function. A failure's sentence is kept.
+// Calls the function in the real library, which must have it. Keeps the message of a failure.
 template <class... Parameters>
 cudnnStatus_t forward(Function<Parameters...> function,
                       std::type_identity_t<Parameters>... arguments) noexcept {
@@ -78,7 +79,8 @@ cudnnStatus_t forward(Function<Parameters...> function,
   }
 }
 
-// A function that Kiln serves: what it refuses as NOT_SUPPORTED goes to the library behind.
+// The body of a function that Kiln serves. Calls that it refuses as NOT_SUPPORTED are forwarded to
+// the real library.
 template <class... Parameters, class Body>
 cudnnStatus_t serve(Function<Parameters...> function, Body&& body,
                     std::type_identity_t<Parameters>... arguments) noexcept {

@@ -1,5 +1,5 @@
-// The object that the library behind has for one of Kiln's. It is made when a call that needs it is
-// first forwarded, and set anew when Kiln's has changed since.
+// The twin of one of Kiln's objects: the real library's object with the same content. It is made
+// when a forwarded call first needs it, and set again when Kiln's object has changed.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@ namespace kiln::cudnn {
 
 template <class Object>
 struct Twin {
-  OwnPerProcess<OnlyLock> lock;  // of the twin; not held while a call is forwarded
+  OwnPerProcess<OnlyLock> lock;  // guards the twin; not held while a call is forwarded
   Object real = nullptr;
   std::atomic<bool> current{false};
 };
 
-// Kiln's has changed.
+// Notes that Kiln's object has changed.
 template <class Object>
 void renew(Twin<Object>& twin) {
   twin.current.store(false, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Twins: made by the library behind's own functions, and set to what Kiln's object was set to.
+// Makes twins by the real library's functions and sets them as Kiln's objects are set.
 #include "cudnn/descriptors/convolution.hpp"
 #include "cudnn/descriptors/elements.hpp"
 #include "cudnn/descriptors/layers.hpp"
@@ -8,7 +8,7 @@
 namespace kiln::cudnn {
 namespace {
 
-// A function of the library behind, called at once. Throws if there is none or it fails.
+// Calls a function of the real library. Throws if the function is missing or fails.
 #define KILN_REAL(function, ...)                                                   \
   call_real(real_function(static_cast<decltype(&::function)>(nullptr), #function), \
             #function __VA_OPT__(, ) __VA_ARGS__)
@@ -24,7 +24,7 @@ void call_real(cudnnStatus_t (*real)(Parameters...), const char* name,
          static_cast<int>(status), " for ", name);
 }
 
-// make(&real) the first time, set(real) if the object has changed since.
+// Calls make(&real) the first time, and set(real) if the object has changed since it was last set.
 template <class Object, class Make, class Set>
 Object twin_of(Twin<Object>& twin, const Make& make, const Set& set) {
   const auto locked = twin.lock.lock();
@@ -69,7 +69,7 @@ cudnnTensorDescriptor_t real_of(cudnnTensorDescriptor_t descriptor) {
       [](cudnnTensorDescriptor_t* real) { KILN_REAL(cudnnCreateTensorDescriptor, real); },
       [&](cudnnTensorDescriptor_t real) {
         const Shape& s = object.shape;
-        if (s.rank == 0) return;  // the library behind is about to set it, or to say so
+        if (s.rank == 0) return;  // never set: the real library sets it, or reports the error
         const auto dims = ints_of(s.dims), strides = ints_of(s.strides);
         if (s.has_format != 0 && s.rank == 4)
           KILN_REAL(cudnnSetTensor4dDescriptor, real, s.format, s.type, dims[0], dims[1], dims[2],
@@ -197,7 +197,7 @@ void read_back(cudnnTensorDescriptor_t descriptor) {
   } else {
     set(*descriptor, strided_shape(type, rank, dims, strides));
   }
-  // The twin is what it was read from, and knows more than strides say.
+  // The twin is current, because it is the source; it may have more than shape and strides.
   descriptor->twin.current.store(true, std::memory_order_relaxed);
 }
 

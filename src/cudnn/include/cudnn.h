@@ -1,5 +1,5 @@
 /* The cuDNN API, version 9, as Kiln serves it: C99 and C++. The text is Kiln's own. README.md
- * beside the library says what is served, what is refused, and how a program goes on to Kiln's own
+ * beside the library says what is served, what is refused, and how to move a program to Kiln's own
  * API. */
 #ifndef CUDNN_H
 #define CUDNN_H

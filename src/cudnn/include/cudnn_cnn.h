@@ -1,6 +1,6 @@
-/* Convolution. No function needs workspace: each size is 0, and what is passed is not touched. An
- * algorithm is taken as a wish: Kiln chooses among its own kernels, and its queries report one
- * algorithm. */
+/* Convolution. No function needs workspace: each size is 0, and a workspace that is passed is not
+ * touched. The algorithm argument does not matter: Kiln chooses among its own kernels, and its
+ * queries report one algorithm. */
 #ifndef CUDNN_CNN_H
 #define CUDNN_CNN_H
 

@@ -17,13 +17,14 @@ extern "C" {
 size_t CUDNNWINAPI cudnnGetVersion(void);
 size_t CUDNNWINAPI cudnnGetMaxDeviceVersion(void);
 
-/* 0: Kiln is linked with no CUDA runtime. */
+/* Returns 0: Kiln is not linked with the CUDA runtime. */
 size_t CUDNNWINAPI cudnnGetCudartVersion(void);
 
-/* A status's name. */
+/* Returns the name of a status. */
 const char* CUDNNWINAPI cudnnGetErrorString(cudnnStatus_t status);
 
-/* The sentence that goes with the calling thread's last failed call, cut to max_size with its 0. */
+/* Copies the message of the calling thread's last failed call, cut to max_size bytes including the
+ * terminating 0. */
 void CUDNNWINAPI cudnnGetLastErrorString(char* message, size_t max_size);
 
 cudnnStatus_t CUDNNWINAPI cudnnGetProperty(libraryPropertyType type, int* value);
@@ -41,8 +42,8 @@ cudnnStatus_t CUDNNWINAPI cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStat
 
 /* ---- handles ------------------------------------------------------------------------------- */
 
-/* A handle is of the device of the current CUDA context, of device 0 where there is none;
- * KILN_CUDNN_DEVICE=host makes it of the host device. */
+/* A handle belongs to the device of the current CUDA context, or to device 0 if there is none.
+ * KILN_CUDNN_DEVICE=host makes handles of the host device. */
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle);
 cudnnStatus_t CUDNNWINAPI cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t CUDNNWINAPI cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId);
@@ -77,9 +78,8 @@ typedef struct cudnnDebugStruct {
 typedef void (*cudnnCallback_t)(cudnnSeverity_t severity, void* udata, const cudnnDebug_t* debug,
                                 const char* message);
 
-/* fptr is called for each error, by the thread whose call fails, if mask has CUDNN_SEV_ERROR_EN;
- * the text ends in two zero bytes. Kiln has nothing of the other severities to tell: it writes to
- * its own log (KILN_LOG). */
+/* fptr is called for each error, by the thread whose call fails, if mask has CUDNN_SEV_ERROR_EN.
+ * The text ends in two zero bytes. Kiln reports no other severities: see its own log (KILN_LOG). */
 cudnnStatus_t CUDNNWINAPI cudnnSetCallback(unsigned mask, void* udata, cudnnCallback_t fptr);
 cudnnStatus_t CUDNNWINAPI cudnnGetCallback(unsigned* mask, void** udata, cudnnCallback_t* fptr);
 

@@ -1,7 +1,7 @@
-/* The version of the cuDNN API that these headers declare: the last whose every function is
- * declared, for cudnn-frontend calls what came with 9.22 wherever a header says that it has it.
- * What versions 8 and 9 removed and programs still use is declared as well (kiln_cudnn/removed.h).
- */
+/* The version of the cuDNN API that these headers declare. All functions of this version are
+ * declared; a higher number would make cudnn-frontend call functions of 9.22, which are not.
+ * Functions that versions 8 and 9 removed and programs still use are declared as well
+ * (kiln_cudnn/removed.h). */
 #ifndef CUDNN_VERSION_H
 #define CUDNN_VERSION_H
 
@@ -14,7 +14,7 @@
 #define CUDNN_MAX_SM_MINOR_NUMBER 1
 #define CUDNN_MAX_DEVICE_VERSION (CUDNN_MAX_SM_MAJOR_NUMBER * 100 + CUDNN_MAX_SM_MINOR_NUMBER * 10)
 
-/* These headers are Kiln's. Programs that want to know test for it. */
+/* Programs can test this macro to see that the headers are Kiln's. */
 #define KILN_CUDNN 1
 
 #endif /* CUDNN_VERSION_H */

@@ -21,7 +21,7 @@ constinit PerProcess<Callback> callback("cuDNN callback");
 
 void tell_callback(cudnnStatus_t status, const char* sentence) noexcept {
   try {
-    const Callback to = *callback.lock();  // the program's code runs without the lock
+    const Callback to = *callback.lock();  // copied: the program's code runs without the lock
     if (to.function == nullptr || (to.mask & CUDNN_SEV_ERROR_EN) == 0) return;
     namespace chrono = std::chrono;
     const auto now =
@@ -36,7 +36,7 @@ void tell_callback(cudnnStatus_t status, const char* sentence) noexcept {
     debug.pid = static_cast<unsigned long long>(getpid());
     debug.tid = static_cast<unsigned long long>(gettid());
     to.function(CUDNN_SEV_ERROR, to.user_data, &debug, sentence);
-  } catch (...) {  // no memory for the lock, or a program's callback that throws
+  } catch (...) {  // memory is short, or the program's callback throws
   }
 }
 

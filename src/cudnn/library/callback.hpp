@@ -1,4 +1,4 @@
-// The program's callback, which is told of errors if it asked for them.
+// Calls the program's callback (cudnnSetCallback) for errors.
 #pragma once
 
 #include <cudnn.h>

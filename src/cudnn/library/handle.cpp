@@ -11,13 +11,12 @@ using kiln::cudnn::guarded;
 
 namespace {
 
-// The device of the thread's current context; 0, which the CUDA runtime would take, if there is
-// none yet.
+// The device of the thread's current context; without a context 0, as in the CUDA runtime.
 int current_ordinal() {
   const kiln::cuda::Driver& driver = kiln::cuda::driver();
   CUdevice device = 0;
   if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) return 0;
-  return device;  // the driver's devices are their ordinals
+  return device;  // a CUdevice is the ordinal
 }
 
 }  // namespace

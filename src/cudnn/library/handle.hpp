@@ -1,4 +1,4 @@
-// A handle: Kiln's, and what it was made for.
+// A cuDNN handle: Kiln's handle, its device and its stream.
 #pragma once
 
 #include <cudnn.h>

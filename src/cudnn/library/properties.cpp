@@ -1,5 +1,5 @@
-// Versions, and what a program may ask of the library as a whole. Where calls are forwarded the
-// versions are those of the library behind, against which such a program was compiled.
+// Versions and other properties of the library. If calls are forwarded, the versions are the real
+// library's, because the program was compiled against it.
 #include "cudnn/forward/real_library.hpp"
 #include "cudnn/library/handle.hpp"
 #include "cudnn/library/status.hpp"
@@ -10,7 +10,7 @@ using kiln::cudnn::real_function;
 
 namespace {
 
-// What the library behind says, else what Kiln does.
+// The real library's answer if there is one, else Kiln's.
 template <class Function>
 std::size_t number_of(Function* function, const char* name, std::size_t ours) {
   auto* const real = real_function(function, name);
@@ -42,7 +42,7 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   });
 }
 
-// Kiln's kernels report no error of their own: what a launch says its call has returned.
+// Kiln's kernels report no errors at run time; errors of a launch are returned by its call.
 cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStatus_t* rstatus,
                                      cudnnErrQueryMode_t, cudnnRuntimeTag_t*) {
   return guarded([&] {
@@ -52,7 +52,7 @@ cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStatus_t* rstatu
   });
 }
 
-// One library is of one version.
+// Kiln is one library, so its parts cannot have different versions.
 cudnnStatus_t cudnnGraphVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
 cudnnStatus_t cudnnOpsVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
 cudnnStatus_t cudnnCnnVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }

@@ -8,7 +8,7 @@
 namespace kiln::cudnn {
 namespace {
 
-// Whether the variable is `word`, and not `otherwise`, which is also what it is when unset.
+// Whether the variable is `word`. The other valid value is `otherwise`, the default.
 bool is(const char* name, const char* word, const char* otherwise) {
   const std::string value = environment(name);
   if (value == word) return true;

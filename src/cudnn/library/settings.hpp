@@ -1,4 +1,4 @@
-// What the environment says to programs of the cuDNN API; src/core/README.md has the table.
+// Environment variables for programs of the cuDNN API. src/core/README.md lists them.
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@ struct Settings {
   Policy policy = Policy::wait;                // KILN_CUDNN_POLICY: wait or background
   std::string forward;                         // KILN_CUDNN_FORWARD: a libcudnn.so.9; empty: none
   bool statuses_of_8 = false;                  // KILN_CUDNN_STATUS: 8 or 9
-  bool tf32 = true;                            // NVIDIA_TF32_OVERRIDE=0 says no
+  bool tf32 = true;                            // false with NVIDIA_TF32_OVERRIDE=0
 };
 
-// Read once per process; what has no such value is told in the log, and is as if unset. So is all
-// of it while there is no memory to read it.
+// The settings, read once per process. An invalid value is logged and counts as unset. If memory is
+// short, the defaults are returned.
 const Settings& settings() noexcept;
 
 }  // namespace kiln::cudnn

@@ -14,7 +14,7 @@
 namespace kiln::cudnn {
 namespace {
 
-// Without a destructor, so that a thread that has no memory left is told so, too.
+// A plain array without a destructor, so that messages work when memory is short.
 constexpr std::size_t most_of_sentence = 1024;
 [[gnu::tls_model("initial-exec")]] constinit thread_local char last_sentence[most_of_sentence] = "";
 
@@ -76,7 +76,7 @@ constexpr Name names[] = {
     KILN_STATUS_NAME(EXECUTION_FAILED_CURAND),
 };
 
-// The statuses of versions 1 to 8 by their number, and what they are in version 9.
+// The statuses of versions 1 to 8, indexed by number, and their counterparts in version 9.
 constexpr Name before_9[] = {
     KILN_STATUS_NAME(SUCCESS),
     KILN_STATUS_NAME(NOT_INITIALIZED),
@@ -108,7 +108,7 @@ const char* name_of(cudnnStatus_t status) {
 
 cudnnStatus_t in_callers_version(cudnnStatus_t status) {
   if (!settings().statuses_of_8) return status;
-  // The status itself, else the one that its thousands stand for.
+  // The status itself, else the general one of its thousand (version 9 numbers details within it).
   constexpr int thousand = 1000;
   for (const int wanted : {int{status}, status / thousand * thousand})
     for (std::size_t number = 0; number < std::size(before_9); ++number)
@@ -138,7 +138,7 @@ cudnnStatus_t status_of(kilnStatus_t status) {
 }
 
 cudnnStatus_t remember(const char* function, cudnnStatus_t status, const char* sentence) noexcept {
-  // Two zero bytes end it, as callbacks expect.
+  // Two zero bytes terminate the text, as callbacks expect.
   const int length =
       std::snprintf(last_sentence, sizeof last_sentence - 1, "%s: %s", function, sentence);
   last_sentence[std::min<std::size_t>(length, sizeof last_sentence - 2) + 1] = 0;

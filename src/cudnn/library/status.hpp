@@ -1,4 +1,4 @@
-// The border where exceptions become the statuses of the cuDNN API, and a sentence.
+// Converts exceptions to statuses of the cuDNN API, with a message.
 #pragma once
 
 #include <cudnn.h>
@@ -10,30 +10,30 @@
 
 namespace kiln::cudnn {
 
-// Throws what Kiln's C API has just refused, with its sentence.
+// Throws if a call of Kiln's C API failed, with that call's message.
 inline void must(kilnStatus_t status) {
   if (status != KILN_STATUS_SUCCESS) throw Error(status, kilnGetLastErrorMessage());
 }
 
-// The status as the program knows it: KILN_CUDNN_STATUS says of which version.
+// The cuDNN status for one of Kiln's, numbered as KILN_CUDNN_STATUS says.
 cudnnStatus_t status_of(kilnStatus_t status);
 cudnnStatus_t in_callers_version(cudnnStatus_t status);
 
-// Keeps the sentence for this thread, behind the name of the function, and gives the status; a
-// callback of the program's that wants errors gets it too.
+// Stores the message for this thread, after the function's name, and passes it to the program's
+// callback. Returns the status.
 cudnnStatus_t remember(const char* function, cudnnStatus_t status, const char* sentence) noexcept;
 
-// The same for the exception that is being handled.
+// The status and message of the exception that is being handled.
 struct Caught {
   kilnStatus_t kiln;
   cudnnStatus_t status;
 };
 Caught remember_exception(const char* function) noexcept;
 
-// What the library behind has said: keeps its sentence of a failure, and gives the status.
+// Stores the real library's message if `status` is a failure. Returns the status.
 cudnnStatus_t told_by_real(const char* function, cudnnStatus_t status) noexcept;
 
-// Every function that can fail and is Kiln's alone is guarded([&] { ... }).
+// The body of a function that can fail and is never forwarded: return guarded([&] { ... }).
 template <class Body>
 cudnnStatus_t guarded(Body&& body, const char* function = __builtin_FUNCTION()) noexcept {
   try {

@@ -1,4 +1,4 @@
-// The algorithms of a pass as programs count them, and the one that Kiln reports.
+// The number of algorithms of each pass, and the one that Kiln reports.
 #pragma once
 
 #include <cudnn.h>
@@ -10,7 +10,8 @@ namespace kiln::cudnn {
 template <class Algorithm>
 struct AlgorithmFacts;
 
-// Those that cuDNN's deterministic programs ask for, so that they take it.
+// Kiln reports the algorithms that are deterministic in cuDNN, so that programs that require
+// determinism accept them.
 template <>
 struct AlgorithmFacts<cudnnConvolutionFwdAlgo_t> {
   static constexpr auto reported = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;

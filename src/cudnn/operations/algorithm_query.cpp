@@ -21,7 +21,7 @@ float measure(ConvolutionCall call) {
   fill(call.x, size_in_bytes(shape_of(call.x_desc, names.x)), 0);
   fill(call.w, size_in_bytes(shape_of(call.w_desc, names.w)), 1);
   fill(call.y, size_in_bytes(shape_of(call.y_desc, names.y)), 2);
-  // As float and as double.
+  // Scalars as float or as double, by the tensors' type.
   const bool in_double = shape_of(call.x_desc, names.x).type == CUDNN_DATA_DOUBLE;
   static constexpr float one_f = 1;
   static constexpr double one = 1, zero = 0;

@@ -1,4 +1,4 @@
-// What the queries of algorithms share: Kiln reports one, which needs no workspace.
+// Shared by the queries of algorithms. Kiln reports one algorithm, which needs no workspace.
 #pragma once
 
 #include "api/checks.hpp"
@@ -7,13 +7,14 @@
 
 namespace kiln::cudnn {
 
-// Whether Kiln takes the problem. Throws why not.
+// Throws the reason if Kiln does not support the problem.
 void check_problem(const ConvolutionCall& call);
 
-// The milliseconds of the call; operands that are null are made for the purpose. Throws.
+// Measures the call, in milliseconds. Operands that are null are allocated for it. Throws on
+// failure.
 float measure(ConvolutionCall call);
 
-// An operand that the caller must give.
+// Throws BAD_PARAM if the operand is null.
 template <class Pointer>
 Pointer given(Pointer operand, const char* name) {
   api::check_pointer(operand, name, "the address of a tensor");
@@ -43,7 +44,7 @@ void check_room(int requested, const int* returned, const Performance* results) 
   api::check_pointer(results, "perfResults", "an array of requestedAlgoCount results");
 }
 
-// cudnnGet...Algorithm_v7: nothing is executed.
+// cudnnGet...Algorithm_v7, which executes nothing.
 template <class Performance>
 void get_algorithms(const ConvolutionCall& call, int requested, int* returned,
                     Performance* results) {
@@ -60,7 +61,7 @@ void find_algorithms(const ConvolutionCall& call, int requested, int* returned,
   report(call, measure(call), returned, results);
 }
 
-// The query that takes a preference: none of them wants more than Kiln needs, which is nothing.
+// The query with a preference for little workspace. Kiln needs none, so every preference is met.
 template <class Preference, class Algorithm>
 void get_preferred(const ConvolutionCall& call, Preference preference, Algorithm* algorithm) {
   constexpr int last = 2;

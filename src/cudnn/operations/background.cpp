@@ -13,10 +13,10 @@
 namespace kiln::cudnn {
 namespace {
 
-// The plan of a problem. It is never destroyed: a kernel of it may be running.
+// The plan of a problem. It is never destroyed, because one of its kernels may be running.
 class Entry {
  public:
-  // The plan, which can be executed now: by its own kernel, or by its stand-in.
+  // The plan, ready for execution by its own kernel or by its stand-in.
   kilnPlan_t plan_for(const ConvolutionCall& call) {
     if (kilnPlan_t settled = settled_.load(std::memory_order_acquire)) return settled;
     const std::lock_guard lock(mutex_);
@@ -41,7 +41,7 @@ class Entry {
     executable_ = kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS;
   }
 
-  // A plan whose own kernel cannot be made is executed by its stand-in for good; where it has none
+  // If the plan's own kernel cannot be made, the stand-in executes it for good. Without a stand-in,
   // the next call tries again.
   kilnPlan_t finish(kilnStatus_t status) {
     started_ = false;
@@ -53,7 +53,7 @@ class Entry {
     return plan_;
   }
 
-  std::mutex mutex_;  // held while the stand-in's kernel compiles, never for an execution
+  std::mutex mutex_;  // held while the stand-in's kernel compiles, but not during executions
   std::atomic<kilnPlan_t> settled_{nullptr};
   kilnPlan_t plan_ = nullptr;
   bool started_ = false, executable_ = false;
@@ -61,7 +61,7 @@ class Entry {
 
 using Table = std::unordered_map<std::string, std::unique_ptr<Entry>>;
 
-// Null where the table is full.
+// The entry of a key, made if there is none; null if the table is full.
 Entry* find_or_add(const std::string& key) {
   constexpr std::size_t capacity = 4096;
   static constinit PerProcess<Table> table("cuDNN plans");
@@ -73,8 +73,8 @@ Entry* find_or_add(const std::string& key) {
 
 }  // namespace
 
-// Plans never end, so there is an end to their number: further problems wait for their kernels, in
-// Kiln's own cache of plans.
+// The number of plans is bounded, because they are never destroyed. Problems beyond the bound wait
+// for their kernels, in Kiln's cache of plans.
 void run_in_background(const ConvolutionCall& call) {
   Entry* const entry = find_or_add(key_of(call));
   if (entry == nullptr) return run_at_once(call);

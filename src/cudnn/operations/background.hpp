@@ -1,12 +1,11 @@
-// The policy `background`: a new problem runs by a stand-in, until the kernel that Kiln would
-// choose is compiled.
+// The policy `background`: a stand-in executes a new problem until the chosen kernel is compiled.
 #pragma once
 
 #include "cudnn/operations/convolution_call.hpp"
 
 namespace kiln::cudnn {
 
-// Throws.
+// Runs the call under that policy. Throws on failure.
 void run_in_background(const ConvolutionCall& call);
 
 }  // namespace kiln::cudnn

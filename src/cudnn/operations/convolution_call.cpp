@@ -10,9 +10,9 @@
 namespace kiln::cudnn {
 namespace {
 
-constexpr std::int64_t usual_alignment = 16;  // bytes; what memory of a GPU has at its least
+constexpr std::int64_t usual_alignment = 16;  // bytes; GPU allocations have at least this
 
-// What the operands' addresses have in common, up to the usual.
+// The common alignment of the operands' addresses, up to the usual one.
 std::int64_t alignment_of(const ConvolutionCall& call) {
   auto bits = static_cast<std::uintptr_t>(usual_alignment);
   for (const void* address : {call.x, call.w, call.y, call.z, call.bias})
@@ -20,7 +20,7 @@ std::int64_t alignment_of(const ConvolutionCall& call) {
   return std::int64_t{1} << std::countr_zero(bits);
 }
 
-// Kiln's objects for a call.
+// The Kiln descriptors for a call.
 struct Objects {
   kilnHandle_t handle;
   kilnTensorDescriptor_t x, y, z = nullptr, bias = nullptr;

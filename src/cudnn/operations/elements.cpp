@@ -23,14 +23,14 @@ namespace {
 
 kilnHandle_t kiln_handle(cudnnHandle_t handle) { return context_of(handle).handle.get(); }
 
-// A host value of the type that tensors of `type` are computed in.
+// Reads a host scalar, which is a double for tensors of DOUBLE and else a float.
 double scalar(const void* value, cudnnDataType_t type, const char* name) {
   check_pointer(value, name, "the address of a host value of the compute type");
   return type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(value)
                                    : *static_cast<const float*>(value);
 }
 
-// One, in that type.
+// The address of a 1 in that type.
 const void* one_of(cudnnDataType_t type) {
   static constexpr float in_float = 1;
   static constexpr double in_double = 1;
@@ -63,8 +63,8 @@ kilnOpTensorOp_t kiln_op(cudnnOpTensorOp_t op) {
   kiln::fail(KILN_STATUS_BAD_PARAM, "opTensorOp is ", static_cast<int>(op), "; expected 0 to 5");
 }
 
-// Those of one operand are activations: the square root of alpha1 * a is sqrt(alpha1) * sqrt(a),
-// and NOT is 1 - alpha1 * a.
+// SQRT and NOT, which have one operand, run as activations: sqrt(alpha1 * a) = sqrt(alpha1) *
+// sqrt(a), and NOT is 1 - alpha1 * a.
 void run_of_one_operand(cudnnHandle_t handle, cudnnOpTensorOp_t op, const void* alpha1,
                         cudnnTensorDescriptor_t a_desc, const void* a, const void* beta,
                         cudnnTensorDescriptor_t c_desc, void* c) {
@@ -103,14 +103,14 @@ kilnReduceTensorOp_t kiln_op(cudnnReduceTensorOp_t op) {
              "reduceTensorOp is CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS; expected another");
 }
 
-// Those whose result is one of the elements have indices; the others are asked for none, whatever
-// the descriptor says.
+// Whether the operation's result is one of the elements, so that it can have indices. For other
+// operations the descriptor's request for indices is ignored.
 bool has_indices(cudnnReduceTensorOp_t op) {
   return op == CUDNN_REDUCE_TENSOR_MIN || op == CUDNN_REDUCE_TENSOR_MAX ||
          op == CUDNN_REDUCE_TENSOR_AMAX;
 }
 
-// Throws what a reduction is refused for.
+// The reduction of a descriptor. Throws if Kiln refuses it.
 kilnReduceTensorOp_t reduction_of(cudnnReduceTensorDescriptor_t descriptor) {
   const kiln::cudnn::ReduceFields& fields = kiln::cudnn::fields_of(descriptor);
   if (fields.indices != CUDNN_REDUCE_TENSOR_NO_INDICES && has_indices(fields.op))
@@ -120,7 +120,7 @@ kilnReduceTensorOp_t reduction_of(cudnnReduceTensorDescriptor_t descriptor) {
   return kiln_op(fields.op);
 }
 
-// cudnnGetReduction...Size: nothing is needed.
+// cudnnGetReduction...Size: the size is 0.
 void no_bytes(cudnnReduceTensorDescriptor_t descriptor, cudnnTensorDescriptor_t a_desc,
               cudnnTensorDescriptor_t c_desc, std::size_t* bytes) {
   check_pointer(bytes, "sizeInBytes", "where to store the bytes");
@@ -161,7 +161,7 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, cudnnOpTensorDescriptor_t opTe
       handle, opTensorDesc, alpha1, aDesc, A, alpha2, bDesc, B, beta, cDesc, C);
 }
 
-// The value is of the tensor's own type.
+// The value has the tensor's type, not the type of scalars.
 cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, cudnnTensorDescriptor_t yDesc, void* y,
                              const void* valuePtr) {
   return serve(

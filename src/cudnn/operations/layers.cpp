@@ -17,7 +17,7 @@ namespace {
 
 kilnHandle_t kiln_handle(cudnnHandle_t handle) { return context_of(handle).handle.get(); }
 
-// cuDNN computes each element of y as it is described, whichever way its sizes were rounded.
+// The Kiln descriptor that rounds as y's sizes need: cuDNN accepts sizes of y rounded down or up.
 kilnPoolingDescriptor_t pooling_for(cudnnPoolingDescriptor_t pooling, kilnTensorDescriptor_t x,
                                     cudnnTensorDescriptor_t y, const char* y_name) {
   const cudnnPoolingStruct& object = kiln::cudnn::set_before(pooling);
@@ -27,7 +27,7 @@ kilnPoolingDescriptor_t pooling_for(cudnnPoolingDescriptor_t pooling, kilnTensor
       kilnGetPoolingForwardOutputDim(object.rounding_up.get(), x, shape.rank, dims);
   const bool rounded_up =
       status == KILN_STATUS_SUCCESS && std::equal(dims, dims + shape.rank, shape.dims.begin());
-  // Where both are the same, so are the results.
+  // If both roundings give the same sizes, either descriptor gives the same results.
   return rounded_up ? object.rounding_up.get() : object.rounding_down.get();
 }
 
@@ -78,7 +78,7 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_
         const bool of_maximum =
             mode == CUDNN_POOLING_MAX || mode == CUDNN_POOLING_MAX_DETERMINISTIC;
         auto* const kiln_dx = kiln_of(dxDesc, "dxDesc");
-        // The gradient of an average looks at no input, which may then be dx itself.
+        // The gradient of average pooling does not read x, so x may be dx itself.
         must(kilnPoolingBackward(
             kiln_handle(handle), pooling_for(poolingDesc, kiln_dx, dyDesc, "dyDesc"), alpha,
             kiln_of(dyDesc, "dyDesc"), dy, of_maximum ? kiln_of(xDesc, "xDesc") : nullptr,
@@ -110,7 +110,8 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle,
       Function(cudnnActivationBackward),
       [&] {
         auto* const activation = kiln_of(activationDesc);
-        // The derivative is taken from y, but for SWISH; the other may be what dx overwrites.
+        // The derivative is computed from y, or from x for SWISH. The other one is not read, so dx
+        // may overwrite it.
         const bool from_x = activationDesc->fields.mode == CUDNN_ACTIVATION_SWISH;
         must(kilnActivationBackward(kiln_handle(handle), activation, alpha,
                                     from_x ? nullptr : kiln_of(yDesc, "yDesc"),

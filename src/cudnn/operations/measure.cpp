@@ -43,7 +43,8 @@ HandlesContext::HandlesContext(const cudnnContext& context) {
   CUcontext primary = nullptr;
   cuda::check(driver.cuDeviceGet(&device, context.ordinal), "cuDeviceGet");
   cuda::check(driver.cuDevicePrimaryCtxRetain(&primary, device), "cuDevicePrimaryCtxRetain");
-  // Kiln's own device retains it for the life of the process, so this need not for longer.
+  // Kiln's device retains the primary context for the life of the process, so it may be released
+  // here.
   driver.cuDevicePrimaryCtxRelease(device);
   current_.emplace(primary);
 }

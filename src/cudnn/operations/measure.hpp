@@ -1,4 +1,4 @@
-// How long an execution takes, for the functions that find an algorithm.
+// Measures executions, for cudnnFind...Algorithm.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace kiln::cudnn {
 
-// Makes the context of a handle's device current for a scope, which what follows needs: the thread
-// may have none, or another. Does nothing on the host device. Throws.
+// Makes the CUDA context of a handle's device current for a scope, because the thread may have none
+// or another one. The classes below need it. Does nothing on the host device. Throws on failure.
 class HandlesContext {
  public:
   explicit HandlesContext(const cudnnContext& context);
@@ -20,11 +20,12 @@ class HandlesContext {
   std::optional<cuda::CurrentContext> current_;
 };
 
-// Milliseconds of one execution on the handle's stream, after one that made whatever it needs:
-// between events on a GPU, by the steady clock on the host device. Throws.
+// Milliseconds of one execution on the handle's stream, after a first one that compiles and loads
+// what it needs. Measured by events on a GPU, by the steady clock on the host device. Throws on
+// failure.
 float milliseconds(const cudnnContext& context, const std::function<void()>& work);
 
-// Memory of the handle's device, all zeros, for as long as this lives.
+// Owns memory of the handle's device, filled with zeros.
 class DeviceMemory {
  public:
   DeviceMemory(const cudnnContext& context, std::size_t bytes);

@@ -1,4 +1,4 @@
-// Transforms between layouts, of tensors and of filters.
+// Transforms of tensors and filters between layouts.
 #include <array>
 #include <cstdint>
 
@@ -24,7 +24,7 @@ namespace {
 
 kilnHandle_t kiln_handle(cudnnHandle_t handle) { return context_of(handle).handle.get(); }
 
-// Kiln can pad, and change the layout; it does not fold.
+// Throws NOT_SUPPORTED for folding. Padding and changes of layout are served.
 void check_served(const TransformFields& f) {
   for (std::uint32_t i = 0; i < f.rank; ++i) {
     if (f.fold[i] > 1)
@@ -42,7 +42,7 @@ bool pads(const TransformFields& f) {
   return false;
 }
 
-// Of an operand with elements. Throws.
+// Throws BAD_PARAM if the address of a tensor with elements is null or misaligned.
 void check_address(const void* data, const Shape& shape, const char* name) {
   if (size_in_bytes(shape) == 0) return;
   kiln::api::check_pointer(data, name, "the address of a tensor");
@@ -53,7 +53,8 @@ void check_address(const void* data, const Shape& shape, const char* name) {
                "; expected a multiple of ", element);
 }
 
-// The destination becomes zeros first, so all that Kiln would refuse later is refused before.
+// Checks everything that Kiln would refuse later: the destination is filled with zeros first, so a
+// later failure would leave it changed.
 void check_operands(const void* alpha, const Shape& source, const void* source_data,
                     const Shape& dest, const void* dest_data) {
   kiln::api::check_pointer(alpha, "alpha", "the address of a host value");
@@ -70,8 +71,8 @@ std::int64_t padded(const TransformFields& f, const Shape& source, int i) {
   return source.dims[i] + f.pad_before[i] + f.pad_after[i];
 }
 
-// dest = alpha * source, in the middle of the padding, which becomes zeros; + beta * dest where
-// there is none.
+// Without padding, dest = alpha * source + beta * dest. With padding, dest = alpha * source inside
+// the padding, which is filled with zeros.
 void transform(cudnnHandle_t handle, const TransformFields& f, const void* alpha,
                const Shape& source, const void* source_data, const void* beta, const Shape& dest,
                void* dest_data) {
@@ -103,7 +104,7 @@ void transform(cudnnHandle_t handle, const TransformFields& f, const void* alpha
   if (in_double ? *static_cast<const double*>(beta) != 0 : *static_cast<const float*>(beta) != 0)
     kiln::fail(KILN_STATUS_NOT_SUPPORTED, "beta is not 0; expected 0 of a transform that pads");
   check_operands(alpha, source, source_data, dest, dest_data);
-  static constexpr double zero = 0;  // as a float, too
+  static constexpr double zero = 0;  // its bytes are also a float's 0
   must(kilnSetTensor(kiln_handle(handle), to.get(), dest_data, &zero));
   set(middle, dest, source.dims.data(), "destDesc");
   std::int64_t offset = 0;

@@ -1,4 +1,4 @@
-// aten::convolution_backward: up to three gradients, each by its own plan.
+// aten::convolution_backward: up to three gradients, each computed by its own plan.
 #include <algorithm>
 #include <memory>
 
@@ -13,7 +13,7 @@ struct BackwardCall {
   std::optional<Integers> bias_sizes;
   Arguments arguments;
   std::array<bool, 3> mask{};
-  // Filled by check():
+  // Set by check():
   Geometry geometry{};
   Extents y_sizes{};
   Format format{};
@@ -27,7 +27,7 @@ struct BackwardCall {
   }
 };
 
-// A gradient: the step that computes it, and the tensor that it goes to.
+// A gradient: the step that computes it, and the tensor that it is written to.
 struct Gradient {
   Step step;
   Extents sizes, strides;
@@ -77,7 +77,8 @@ Gradient bias_gradient(const BackwardCall& call) {
   return {Step(request), {call.y_sizes[1]}, {1}};
 }
 
-// The copies of operands that lie otherwise, made when the first step wants them.
+// Copies of the operands whose layout differs from the result's, made when the first step needs
+// them.
 class Copies {
  public:
   explicit Copies(const BackwardCall& call) : call_(call) {}
@@ -129,7 +130,7 @@ class Serving {
   }
 
   void run(Results native) {
-    out_ = Gradients();  // of the way that was timed before
+    out_ = Gradients();  // drops the results of the way that was timed before
     Copies copies(call_);
     for (std::size_t i = 0; i < 3; ++i)
       if (gradients_[i] && (native >> i & 1) == 0) by_kiln(i, *gradients_[i], copies);

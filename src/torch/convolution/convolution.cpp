@@ -12,7 +12,7 @@ bool served_type(std::int32_t type) {
          type == torch.bfloat16;
 }
 
-// One value for each dimension of space; PyTorch lets one stand for all.
+// Sets one value for each dimension of space; PyTorch allows a single value for all of them.
 bool expand(const Integers& given, int spatial, std::int64_t least,
             std::array<std::int64_t, 3>& out) {
   if (given.count != 1 && given.count != static_cast<std::size_t>(spatial)) return false;
@@ -23,7 +23,7 @@ bool expand(const Integers& given, int spatial, std::int64_t least,
   return true;
 }
 
-// Whether its last element lies less than 2^31 elements from its first.
+// Whether a tensor's last element lies less than 2^31 elements after its first.
 bool has_short_span(int rank, const std::int64_t* sizes, const std::int64_t* strides) {
   std::int64_t span = 0;
   for (int i = 0; i < rank; ++i) {

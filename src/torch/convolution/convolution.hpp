@@ -1,5 +1,5 @@
-// A call of aten::convolution or aten::convolution_backward: what PyTorch passed, and whether Kiln
-// serves it.
+// The arguments of aten::convolution and aten::convolution_backward, and the check whether Kiln
+// serves a call.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace kiln::torch {
 
-// The arguments that are not tensors, those of space one for each dimension of space.
+// The arguments that are not tensors, with one element for each dimension of space.
 struct Geometry {
   int spatial = 0;
   std::array<std::int64_t, 3> stride{}, padding{}, dilation{}, output_padding{};
@@ -17,7 +17,7 @@ struct Geometry {
   bool transposed = false;
 };
 
-// As PyTorch passed them, kept for a native call.
+// The same arguments as PyTorch passed them, kept for a native call.
 struct Arguments {
   Integers stride, padding, dilation, output_padding;
   bool transposed = false;
@@ -26,18 +26,18 @@ struct Arguments {
   static Arguments take(const Value* from_stride);  // stride, ..., groups: six Values
 };
 
-// Why a call is PyTorch's own; null: Kiln can serve it. Texts are static.
+// The reason why PyTorch has to serve a call, a static text; null if Kiln can serve it.
 using Refusal = const char*;
 
-// Checks all that both operators have in common: types, devices, sizes. On acceptance `geometry` is
-// set, and `y_sizes` to the sizes of the result.
+// Checks what both operators have in common: types, devices, sizes. Without a refusal, sets
+// `geometry` and the sizes of the result, `y_sizes`.
 Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments, Geometry& geometry,
                    Extents& y_sizes);
 
-// The bias of a forward call, which may be missing.
+// Checks the bias of a forward call, which may be undefined.
 Refusal check_bias(const Tensor& x, const Tensor& bias, std::int64_t channels);
 
-// The gradient that a backward call begins with.
+// Checks dy, the gradient that a backward call receives.
 Refusal check_gradient(const Tensor& x, const Tensor& dy, const Extents& y_sizes);
 
 }  // namespace kiln::torch

@@ -1,4 +1,4 @@
-// Forward passes: aten::convolution, and the fused one.
+// Forward passes: aten::convolution and kiln::convolution_bias_activation.
 #include <bit>
 
 #include "torch/convolution/operators.hpp"
@@ -12,7 +12,7 @@ struct ForwardCall {
   Arguments arguments;
   std::int32_t activation = KILN_ACTIVATION_IDENTITY;
   double coefficient = 0;
-  // Filled by check():
+  // Set by check():
   Geometry geometry{};
   Extents y_sizes{};
   Format format{};
@@ -27,7 +27,7 @@ struct ForwardCall {
   }
 };
 
-// The plan of the convolution itself; with the bias where its kernel adds it.
+// The request of the convolution; it includes the bias where the kernel can add it.
 PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   const auto& [x, w, bias, residual, arguments, activation, coefficient, geometry, y_sizes,
                format] = call;
@@ -54,7 +54,7 @@ PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   return request;
 }
 
-// y += bias, where the convolution's kernel adds none.
+// The request of y += bias, for convolutions whose kernel cannot add it.
 PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
   PlanRequest request = request_of(call.x, {});
   request.pass = Pass::add_bias;
@@ -67,7 +67,7 @@ PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
   return request;
 }
 
-// y as Kiln computes it, by the plan of the convolution and, where that adds no bias, by another.
+// Computes y by Kiln: by the convolution's plan and, if that adds no bias, by the plan add_bias.
 Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
                const Extents& y_strides) {
   Tensor x_copy, w_copy, residual_copy;
@@ -88,7 +88,7 @@ Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
   return y;
 }
 
-// The result by Kiln or by `native`.
+// Computes the result by Kiln or by `native`, as the policy decides.
 Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
   const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
@@ -101,7 +101,7 @@ Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   }
   Tensor y;
   const auto run = [&](Results by_pytorch) {
-    y = Tensor();  // of the way that was timed before
+    y = Tensor();  // drops the result of the way that was timed before
     if (by_pytorch == 0)
       y = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
     else

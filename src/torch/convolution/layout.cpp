@@ -5,7 +5,7 @@
 namespace kiln::torch {
 namespace {
 
-// Dimensions from the innermost to the outermost.
+// The dimensions of a format from the innermost to the outermost.
 Extents order_of(Format format, int rank) {
   Extents order{};
   int next = 0;
@@ -19,7 +19,7 @@ Extents order_of(Format format, int rank) {
 
 bool lies_in_order(const Tensor& tensor, Format format) {
   const Extents order = order_of(format, tensor.rank());
-  std::int64_t extent = 1;  // what the dimensions inside this one span
+  std::int64_t extent = 1;  // elements that the dimensions inside the current one span
   for (int i = 0; i < tensor.rank(); ++i) {
     const std::int64_t size = tensor.size(static_cast<int>(order[i]));
     const std::int64_t stride = tensor.strides()[order[i]];
@@ -37,7 +37,7 @@ bool suggests_channels_last(int rank, const std::int64_t* sizes, const std::int6
   for (int i = 0; i < rank; ++i) {
     const std::int64_t d = order[i];
     if (sizes[d] == 0 || strides[d] < least) return false;
-    // One pixel an image: the strides of N are those of C, and nothing tells the formats apart.
+    // With one pixel per image, N and C have equal strides, which does not tell the formats apart.
     if (d == 0 && least == strides[1]) return false;
     least = strides[d] * std::max<std::int64_t>(sizes[d], 1);
   }

@@ -21,7 +21,7 @@ void give(const Arguments& arguments, Value* from_stride) {
   from_stride[5] = static_cast<Value>(arguments.groups);
 }
 
-// The Python operators return placeholders where PyTorch raised, and leave its words here.
+// When PyTorch raises, the Python operators return placeholders and store the message here.
 void call_python(const char* name, Value* stack, int results) {
   native_error.clear();
   const int status = libtorch().torch_call_dispatcher(name, "", stack, abi_version);

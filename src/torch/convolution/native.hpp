@@ -1,4 +1,4 @@
-// PyTorch's own convolutions, for what Kiln does not serve or what is faster there.
+// Calls PyTorch's own convolutions, for calls that Kiln does not serve or that are faster there.
 #pragma once
 
 #include <optional>
@@ -8,34 +8,34 @@
 
 namespace kiln::torch {
 
-// PyTorch's flags for convolutions on CUDA. There is no C function that tells them, so the Python
-// side pushes them whenever they change.
+// PyTorch's flags for convolutions on CUDA. No C function returns them, so the Python side sets
+// them here whenever they change.
 struct Flags {
   bool cudnn_enabled, benchmark, deterministic, allow_tf32;
 };
 Flags flags();
 void set_flags(const Flags& flags);
 
-// aten::convolution as PyTorch computes it. `sound` says that check_call accepted the arguments:
-// then PyTorch's kernel is called directly. Others, and what fails there, go by way of Python,
-// which keeps PyTorch's words for what is wrong. Throws std::runtime_error with those words.
+// aten::convolution as PyTorch computes it. `sound`: check_call accepted the arguments, so
+// PyTorch's kernel is called directly. Other calls, and direct calls that fail, go through Python,
+// which provides PyTorch's error message. Throws std::runtime_error with that message.
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound);
 
-// act(convolution + bias + residual), composed of PyTorch's own functions by Python. The last two
-// arguments are Values as kiln::convolution_bias_activation has them.
+// act(convolution + bias + residual), composed of PyTorch's functions in Python. The last two
+// arguments are the Values that kiln::convolution_bias_activation received.
 Tensor native_fused(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
                     const Arguments& arguments, Value activation, Value coefficient);
 
 struct Gradients {
-  Tensor dx, dw, db;  // those not asked for are not defined
+  Tensor dx, dw, db;  // undefined where not requested
 };
-// aten::convolution_backward likewise.
+// aten::convolution_backward, in the same way as native_forward().
 Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
                           const std::array<bool, 3>& mask, bool sound);
 
-// What a native call that failed said, from the Python operator on the same thread.
+// Stores the message of a failed native call; the Python operator calls it on the same thread.
 void set_native_error(const char* text);
 
 }  // namespace kiln::torch

@@ -1,5 +1,5 @@
-// Kiln's kernels of aten::convolution and aten::convolution_backward, as PyTorch's dispatcher calls
-// them, and of kiln::convolution_bias_activation, a forward pass with what follows it.
+// Kiln's implementations of aten::convolution, aten::convolution_backward and
+// kiln::convolution_bias_activation, in the form that PyTorch's dispatcher calls.
 #pragma once
 
 #include "torch/libtorch/libtorch.hpp"

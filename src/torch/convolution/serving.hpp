@@ -1,4 +1,4 @@
-// One step of a call: a plan's entry and its execution.
+// One step of a call: an entry of the table of plans, and its execution.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,20 @@
 
 namespace kiln::torch {
 
-// What of a request all passes of a call have in common.
+// The part of a request that all passes of a call have in common.
 PlanRequest request_of(const Tensor& x, const Geometry& geometry);
 
-// How a tensor will lie once in_format() has seen it.
+// The sizes and strides that a tensor will have after in_format().
 PlanRequest::Side side_in_format(const Tensor& tensor, Format format);
-// Its address if it stays where it is; null, which is aligned to everything, if it is copied.
+// The tensor's address if in_format() does not copy it. Else null, which counts as aligned to
+// everything.
 const void* address_in_format(const Tensor& tensor, Format format);
 
-// Notes in report() that a call was PyTorch's own, and why.
+// Records for report() that PyTorch served a call, and why.
 void note_refusal(Pass pass, const Tensor& x, const Tensor& w, const Geometry& geometry,
                   Refusal refusal);
 
-// "torch.backends.cudnn.enabled is False", or null.
+// A refusal if PyTorch's flags disable cuDNN, else null.
 Refusal check_flags();
 
 // The step that computes one result by Kiln.
@@ -28,9 +29,9 @@ class Step {
  public:
   explicit Step(const PlanRequest& request);
 
-  // Whether Kiln can execute it now; makes the plan as far as the policy waits for it.
+  // Makes the plan if the policy waits for it, and returns whether Kiln can execute it now.
   bool ready(Policy policy) const { return kiln_can(*entry_, handle_, policy); }
-  // Executes on the current stream. Operands as execute_plan() takes them. Only when ready.
+  // Executes on the current stream, with operands as in execute_plan(). Requires ready().
   void run(const Operands& operands) const;
   void count(bool served) const { entry_->count(served); }
   PlanEntry& entry() const { return *entry_; }

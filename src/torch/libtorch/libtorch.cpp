@@ -10,7 +10,7 @@ namespace {
 
 LibTorch functions;
 
-// A library that is in the process already; null if it is not.
+// The handle of a library that the process has loaded; null if it has not.
 void* loaded_library(const char* name) { return dlopen(name, RTLD_NOW | RTLD_NOLOAD); }
 
 template <class Function>

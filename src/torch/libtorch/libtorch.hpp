@@ -9,8 +9,8 @@
 
 namespace kiln::torch {
 
-// One argument or result of an operator: an integer, a boolean, or a handle. A missing optional is
-// 0, one that is there the address of a Value on the heap. Whoever receives a Value owns it.
+// One argument or result of an operator: an integer, a boolean, or a handle. An optional is 0 if it
+// has no value, else the address of a Value on the heap. The receiver of a Value owns it.
 using Value = std::uint64_t;
 using TensorHandle = struct TensorOpaque*;
 using ListHandle = struct ListOpaque*;
@@ -19,10 +19,10 @@ using GuardHandle = struct GuardOpaque*;
 // An operator's kernel: takes its arguments from the stack and leaves its results there.
 using Kernel = void (*)(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
-// The release whose conventions the calls follow: 2.10.0.
+// The PyTorch release whose ABI the calls follow: 2.10.0.
 inline constexpr std::uint64_t abi_version = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
 
-// Functions that return int give 0 on success.
+// Functions that return int return 0 on success.
 // clang-format off
 #define KILN_LIBTORCH_FUNCTIONS(X)                                                                 \
   X(int, torch_library_impl, (LibraryHandle, const char* name, Kernel, std::uint64_t version))     \
@@ -60,15 +60,15 @@ inline constexpr std::uint64_t abi_version = std::uint64_t{2} << 56 | std::uint6
   X(std::int32_t, aoti_torch_dtype_bfloat16, ())                                                   \
   X(std::int32_t, aoti_torch_device_type_cpu, ())                                                  \
   X(std::int32_t, aoti_torch_device_type_cuda, ())
-// In a library that only PyTorch's CUDA builds have.
+// Functions that only PyTorch's CUDA builds have.
 #define KILN_LIBTORCH_CUDA_FUNCTIONS(X)                                                            \
   X(int, aoti_torch_get_current_cuda_stream, (std::int32_t device_index, void** stream))           \
   X(int, aoti_torch_create_cuda_guard, (std::int32_t device_index, GuardHandle*))                  \
   X(int, aoti_torch_delete_cuda_guard, (GuardHandle))
 // clang-format on
 
-// PyTorch's own kernels of the two operators, called past the dispatcher: the C functions by which
-// AOTInductor's compiled models call them. Lists are an address and a length.
+// PyTorch's own implementations of the two operators, called without the dispatcher, through the C
+// functions that AOTInductor's compiled models use. A list is an address and a length.
 using NativeForward = int (*)(TensorHandle input, TensorHandle weight, TensorHandle* bias,
                               const std::int64_t* stride, std::int64_t, const std::int64_t* padding,
                               std::int64_t, const std::int64_t* dilation, std::int64_t,
@@ -83,8 +83,8 @@ using NativeBackward = int (*)(TensorHandle grad_output, TensorHandle input, Ten
                                std::int64_t groups, const std::int32_t* mask, std::int64_t,
                                TensorHandle* dx, TensorHandle* dw, TensorHandle* db);
 struct NativeKernels {
-  NativeForward forward = nullptr;    // null: this PyTorch has none
-  NativeBackward backward = nullptr;  // likewise
+  NativeForward forward = nullptr;    // null if this PyTorch lacks it
+  NativeBackward backward = nullptr;  // null if this PyTorch lacks it
 };
 
 struct LibTorch {
@@ -93,19 +93,20 @@ struct LibTorch {
   KILN_LIBTORCH_CUDA_FUNCTIONS(KILN_DECLARE)
 #undef KILN_DECLARE
 
-  // What the getters above give, asked for once.
+  // The values of the getters above, read once.
   std::int32_t float32, float64, float16, bfloat16, cpu, cuda;
   std::uint64_t version;
   NativeKernels native_cpu, native_cuda;
 };
 
-// Finds the functions in the libtorch_cpu.so of this process, and in libtorch_cuda.so if that is
-// loaded too. Returns "", or why this PyTorch cannot be served.
+// Looks the functions up in the libtorch_cpu.so that the process has loaded, and in
+// libtorch_cuda.so if it is loaded, too. Returns "", or the reason why this PyTorch is not
+// supported.
 std::string load_libtorch();
-// Only after load_libtorch() returned "".
+// The functions. Requires that load_libtorch() returned "".
 const LibTorch& libtorch();
 
-// Throws std::runtime_error, which PyTorch turns into a RuntimeError, if `status` is not 0.
+// Throws std::runtime_error if `status` is not 0; PyTorch turns it into a RuntimeError.
 void check(int status, const char* call);
 
 }  // namespace kiln::torch

@@ -67,7 +67,7 @@ Tensor take_optional_tensor(Value value) {
 
 namespace {
 
-// Calls each(index, item) for what the list holds, and deletes the list. Returns its length.
+// Calls each(index, item) for every item of the list, then deletes the list. Returns its length.
 template <class Each>
 std::size_t take_list(Value value, const Each& each) {
   const LibTorch& torch = libtorch();

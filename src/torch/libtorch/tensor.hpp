@@ -1,4 +1,4 @@
-// A PyTorch tensor, owned through its handle, and the reading and making of operators' arguments.
+// A PyTorch tensor, owned through its handle, and conversions of operators' arguments and results.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 
 namespace kiln::torch {
 
-inline constexpr int max_rank = 5;  // batch, channels and three of space
+inline constexpr int max_rank = 5;  // batch, channels and three dimensions of space
 using Extents = std::array<std::int64_t, max_rank>;
 
 class Tensor {
  public:
-  Tensor() = default;  // no tensor
+  Tensor() = default;  // undefined
   explicit Tensor(TensorHandle owned) : handle_(owned) { read(); }
   Tensor(Tensor&& other) noexcept { swap(other); }
   Tensor& operator=(Tensor&& other) noexcept {
@@ -28,7 +28,7 @@ class Tensor {
     if (handle_ != nullptr) libtorch().aoti_torch_delete_tensor_object(handle_);
   }
 
-  // New memory of these strides on the device of `like`, in its type.
+  // A new tensor with these sizes and strides, of the type and on the device of `like`.
   static Tensor empty(const Tensor& like, int rank, const Extents& sizes, const Extents& strides);
 
   bool defined() const { return handle_ != nullptr && defined_; }
@@ -45,8 +45,8 @@ class Tensor {
     return device_type_ == other.device_type_ && device_index_ == other.device_index_;
   }
   std::int64_t elements() const;
-  const void* data() const;    // where its first element lies
-  void* mutable_data() const;  // the same, to be written to
+  const void* data() const;    // address of the first element
+  void* mutable_data() const;  // the same, for writing
 
  private:
   void read();
@@ -59,20 +59,20 @@ class Tensor {
   std::int32_t type_ = 0, device_type_ = 0, device_index_ = 0;
 };
 
-// A short list of integers; longer ones than any convolution has keep their length alone.
+// A short list of integers. Of a list longer than any convolution has, only the length is kept.
 struct Integers {
   std::size_t count = 0;
   std::array<std::int64_t, max_rank> values{};
 };
 
-// Each takes over what the Value owns.
+// Conversions of arguments; each takes ownership of what the Value owns.
 Tensor take_tensor(Value value);
 Tensor take_optional_tensor(Value value);
 Integers take_integers(Value value);
 std::array<bool, 3> take_mask(Value value);
 
-// Each makes a Value for the receiver to own. A tensor that is not defined becomes PyTorch's
-// undefined tensor, or None where the parameter is optional.
+// Conversions to Values that the receiver owns. An undefined Tensor becomes PyTorch's undefined
+// tensor, or None where the parameter is optional.
 Value give_tensor(Tensor tensor);
 Value share_tensor(const Tensor& tensor);
 Value share_optional_tensor(const Tensor& tensor);

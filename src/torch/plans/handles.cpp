@@ -19,7 +19,7 @@ struct Owned {
   int index;
   kilnHandle_t handle;
   void* stream = nullptr;
-  bool has_workspace = false;  // that of its stream
+  bool has_workspace = false;  // whether the handle has its stream's workspace
 };
 
 class ThreadHandles {
@@ -33,7 +33,7 @@ class ThreadHandles {
 
   Owned* get(kilnDeviceKind_t kind, int index, std::string& why) {
     if (forks_ != fork_count()) {
-      handles_.clear();  // the parent's: left alone
+      handles_.clear();  // forgets the parent's handles without destroying them
       forks_ = fork_count();
     }
     const auto found = std::ranges::find_if(

@@ -1,5 +1,5 @@
-// Kiln's handles: one for each thread and device, because a handle carries the stream, and PyTorch
-// runs backward passes on threads of its own.
+// Kiln's handles: one for each thread and device. A handle has the current stream, which is a
+// thread's own, and PyTorch runs backward passes on its own threads.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace kiln::torch {
 
-// The calling thread's handle, on PyTorch's current stream of that device, with its workspace. Null
-// where there is none; `why` then says so. A forked child gets handles of its own.
+// The calling thread's handle, set to PyTorch's current stream of the device and that stream's
+// workspace. Null on failure, with the reason in `why`. A forked child gets handles of its own.
 kilnHandle_t current_handle(kilnDeviceKind_t kind, int device_index, std::string& why);
 
-// Changes in a forked child: what its parent's threads had begun is not there.
+// The number of forks between the first process and this one. State of another fork count belongs
+// to the parent's threads and must not be waited for.
 unsigned fork_count();
 
 }  // namespace kiln::torch

@@ -18,7 +18,7 @@ void must(kilnStatus_t status) {
   if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a descriptor was refused");
 }
 
-// A descriptor for a scope.
+// A descriptor that is destroyed at the end of the scope.
 template <class T, kilnStatus_t (*Create)(T*), kilnStatus_t (*Destroy)(T)>
 class Descriptor {
  public:
@@ -106,7 +106,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
   return plan;
 }
 
-// 1 and 0 in the type of alpha and beta.
+// The values 1 and 0 in the type of alpha and beta.
 struct Scalars {
   const void *one, *zero;
 };
@@ -155,7 +155,7 @@ std::size_t PlanRequestHash::operator()(const PlanRequest& request) const {
   std::uint64_t words[sizeof(PlanRequest) / 8];
   static_assert(sizeof words == sizeof(PlanRequest));
   std::memcpy(words, &request, sizeof words);
-  // Two chains, so that the multiplications of neighbouring words overlap.
+  // Two independent chains, so that the multiplications of neighboring words overlap.
   std::uint64_t even = 0x9e3779b97f4a7c15, odd = 0xc2b2ae3d27d4eb4f;
   for (std::size_t i = 0; i + 1 < std::size(words); i += 2) {
     even = (std::rotl(even, 29) ^ words[i]) * 0x9fb21c651e98df25;

@@ -1,4 +1,4 @@
-// Everything that decides which kernel serves a call: the key of the table of plans.
+// The key of the table of plans: everything that decides which kernel serves a call.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace kiln::torch {
 
-// What is computed. A transposed convolution's passes are those of the convolution it is the
-// gradient of: its forward pass is `transposed`, its data gradient `forward`, its filter gradient
+// What a plan computes. A transposed convolution is the data gradient of another convolution, so
+// its forward pass is `transposed`, its data gradient is `forward`, and its filter gradient is
 // `filter_gradient` with input and gradient exchanged.
 enum class Pass : std::int32_t {
-  forward,          // a: x, b: w, c: y; with bias, residual and activation if asked for
+  forward,          // a: x, b: w, c: y; with bias, residual and activation if requested
   transposed,       // a: x, b: w, c: y
   data_gradient,    // a: dy, b: w, c: dx
   filter_gradient,  // a: x, b: dw, c: dy
@@ -26,7 +26,7 @@ enum class Pass : std::int32_t {
 };
 const char* name_of(Pass pass);
 
-// A plain value without padding bytes: equal requests are equal in memory.
+// A plain value without padding bytes, so that requests are compared and hashed as bytes.
 struct PlanRequest {
   struct Side {
     Extents sizes, strides;
@@ -36,17 +36,17 @@ struct PlanRequest {
   std::int32_t type;         // kilnDataType_t
   std::int32_t device_kind;  // kilnDeviceKind_t
   std::int32_t device_index;
-  std::int32_t rank;        // with batch and channels
+  std::int32_t rank;        // dimensions, including batch and channels
   std::int32_t math;        // kilnMathMode_t
-  std::int32_t alignment;   // bytes, of every operand
+  std::int32_t alignment;   // of all operands, in bytes
   std::int32_t activation;  // kilnActivationMode_t
   std::int32_t has_bias, has_residual;
-  std::uint64_t coefficient;  // the bits of the activation's double
-  std::uint64_t refusal;      // the address of a refusal's text; 0: a plan is wanted
+  std::uint64_t coefficient;  // the bits of the activation's coefficient, a double
+  std::uint64_t refusal;      // the address of a refusal's text; 0 if Kiln serves the call
   std::int64_t groups;
   std::int64_t bias_stride;
   std::array<std::int64_t, 3> stride, padding, dilation;
-  std::array<std::int64_t, 3> padding_after;  // behind the last element; may be less than 0
+  std::array<std::int64_t, 3> padding_after;  // after the last element; may be negative
   Side a, b, c;
   Extents residual_strides;
 
@@ -60,8 +60,8 @@ struct PlanRequest {
 
   void set(Side& side, const Tensor& tensor);
   void set(const Geometry& geometry);
-  // For a gradient of a transposed convolution: what its output padding added beyond a stride is
-  // looked at only as far as the filter reaches, so the convolution over it ends earlier.
+  // For a gradient of a transposed convolution: the filter does not reach all of the output
+  // padding, so the convolution over the output gradient ends earlier.
   void end_at_output_padding(const Geometry& geometry);
   double activation_coefficient() const;
 
@@ -75,23 +75,23 @@ struct PlanRequestHash {
   std::size_t operator()(const PlanRequest& request) const;
 };
 
-// The types of a tensor that check_call accepted, in Kiln's words.
+// Kiln's type of a tensor that check_call accepted.
 kilnDataType_t type_of(const Tensor& tensor);
 kilnDeviceKind_t device_kind_of(const Tensor& tensor);
 
-// What the addresses have in common, in bytes: a power of two up to 16.
+// The common alignment of the addresses in bytes: a power of two up to 16.
 std::int32_t alignment_of(std::initializer_list<const void*> addresses);
 
-// Makes the plan, not yet finalized, on the device of `handle`. Null where Kiln refuses; `why` then
-// says so.
+// Makes a plan on the device of `handle` and does not finalize it. Null if Kiln refuses, with the
+// reason in `why`.
 kilnPlan_t create_plan(kilnHandle_t handle, const PlanRequest& request, std::string& why);
 
-// The operands in the order a, b, residual, bias, c; those that the pass lacks are null.
+// The operands in the order a, b, residual, bias, c. Operands that the pass does not have are null.
 struct Operands {
   const void *a = nullptr, *b = nullptr, *residual = nullptr, *bias = nullptr;
   void* c = nullptr;
 };
-// Enqueues it on the handle's stream. filter_gradient writes to b. Throws std::runtime_error.
+// Enqueues the plan on the handle's stream. filter_gradient writes to b. Throws std::runtime_error.
 void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
                   const Operands& operands);
 

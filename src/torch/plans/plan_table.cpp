@@ -34,8 +34,8 @@ struct Table {
 std::atomic<Table*> current_table{nullptr};
 std::atomic<std::size_t> table_capacity{4096};
 
-// A forked child begins with a table of its own: another thread of its parent may have held the
-// lock, and what compiled there will never be done here.
+// A forked child begins with an empty table: a thread of the parent may have held the lock at the
+// fork, and the parent's compilations will never be done in the child.
 Table& table() {
   Table* now = current_table.load(std::memory_order_acquire);
   if (now != nullptr && now->forks == fork_count()) return *now;
@@ -45,7 +45,7 @@ Table& table() {
   return *now;
 }
 
-// Removes the quarter that was not used the longest. The caller holds the lock.
+// Evicts the least recently used quarter of the entries. The caller holds the lock.
 void shrink(Table& t) {
   std::vector<std::pair<std::uint64_t, const PlanRequest*>> uses;
   uses.reserve(t.entries.size());
@@ -57,8 +57,8 @@ void shrink(Table& t) {
 
 }  // namespace
 
-// A captured CUDA graph, or the GPU itself, may still run a kernel that its plan has loaded. No
-// event tells when that is over, so such a plan stays for the life of the process.
+// A captured CUDA graph, or the GPU, may still run a kernel of the plan. Nothing tells when it no
+// longer does, so plans with loaded kernels are never destroyed.
 PlanEntry::~PlanEntry() {
   const bool has_run = state() == State::ready || had_stand_in_;
   if (request.device_kind != KILN_DEVICE_CUDA || !has_run) kilnDestroyPlan(plan_);

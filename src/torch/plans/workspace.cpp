@@ -9,7 +9,7 @@
 namespace kiln::torch {
 
 void* workspace_of(int device_index, void* stream) {
-  // Never destroyed: PyTorch may be gone before this library is.
+  // Never destroyed: PyTorch may be unloaded before this library.
   static auto& pieces = *new std::map<std::pair<int, void*>, void*>;
   static auto& mutex = *new std::mutex;
   const std::scoped_lock lock(mutex);
@@ -26,7 +26,7 @@ void* workspace_of(int device_index, void* stream) {
     torch.aoti_torch_delete_tensor_object(tensor);
     return nullptr;
   }
-  return pieces[{device_index, stream}] = address;  // the tensor is kept for good
+  return pieces[{device_index, stream}] = address;  // the tensor is never freed
 }
 
 }  // namespace kiln::torch

@@ -1,15 +1,16 @@
-// Device memory that Kiln's kernels may use: one piece a stream, from PyTorch's allocator, for as
-// long as the process lives, as PyTorch keeps cuBLAS's. So executions on one stream take turns with
-// it, and those on two streams do not meet. A captured CUDA graph finds it at the same place.
+// Workspace for Kiln's kernels: one piece of device memory for each stream, from PyTorch's
+// allocator, kept for the life of the process, as PyTorch keeps cuBLAS's workspace. Executions on
+// one stream use it one after the other; different streams have different pieces. A captured CUDA
+// graph may keep its address.
 #pragma once
 
 #include <cstddef>
 
 namespace kiln::torch {
 
-inline constexpr std::size_t workspace_bytes = std::size_t{16} << 20;  // of a plan, and of a stream
+inline constexpr std::size_t workspace_bytes = std::size_t{16} << 20;  // of every plan and stream
 
-// That of PyTorch's current stream of the device; null if there is no memory for it.
+// The workspace of a stream of the device; null if memory is short.
 void* workspace_of(int device_index, void* stream);
 
 }  // namespace kiln::torch

@@ -17,7 +17,7 @@ Results cheapest(std::span<const CallSite::Way> ways, double weight_of_host) {
 void CallSite::set(std::vector<Way> ways) {
   ways_ = std::move(ways);
   on_idle_ = cheapest(ways_, 1);
-  // Between ways that are about as fast, the one with the fewest calls.
+  // Ways that are about equally fast: the one with the fewest calls wins.
   constexpr double tie_breaker = 0.05;
   on_busy_ = cheapest(ways_, tie_breaker);
   measured_.store(true, std::memory_order_release);
@@ -25,7 +25,7 @@ void CallSite::set(std::vector<Way> ways) {
 
 Results CallSite::native_on(const StreamView& stream) {
   if (on_idle_ == on_busy_ || stream.captured()) return on_busy_;
-  // The first calls after measuring find a stream that others still measure on.
+  // The first calls after measuring do not count: other call sites still keep the stream busy.
   constexpr int skipped = 2, wanted = 8;
   int samples = samples_.load(std::memory_order_relaxed);
   if (samples < skipped + wanted) {

@@ -1,5 +1,5 @@
-// What the policy `measure` knows of one call: the ways to compute its results, what each costs the
-// device and the host, and which is taken.
+// What the policy `measure` knows of one call: the ways to compute its results, the time of each on
+// the device and on the host, and which one is used.
 #pragma once
 
 #include <atomic>
@@ -12,34 +12,34 @@
 
 namespace kiln::torch {
 
-// A set of a call's results: bit i stands for result i. A forward call has result 0 alone; those of
-// a backward call are the gradients of data, filter and bias.
+// A set of a call's results: bit i stands for result i. A forward call has only result 0; the
+// results of a backward call are the gradients of data, filter and bias.
 using Results = std::uint8_t;
 
 class CallSite {
  public:
   struct Way {
-    Results native;  // computed by PyTorch, in one call; the others by Kiln
+    Results native;  // the results that PyTorch computes, in one call; Kiln computes the others
     Cost cost;
   };
 
-  // Begins with nothing measured. Set once; ways that come first are preferred among equals.
+  // Sets the measured ways, once. Among equally fast ways, the first is preferred.
   void set(std::vector<Way> ways);
   bool measured() const { return measured_.load(std::memory_order_acquire); }
-  // Whether nobody has looked yet what the file of choices says.
+  // Returns true to the first caller, which then reads the file of choices.
   bool first_look() { return !looked_.exchange(true); }
-  // Measuring failed, as where memory is short: it is not tried again.
+  // Notes that measuring failed, for example for lack of memory, and must not be tried again.
   void give_up() { given_up_.store(true); }
   bool given_up() const { return given_up_.load(); }
-  // Held by the thread that measures; the others go on without.
+  // Held by the thread that measures; other threads do not wait for it.
   std::mutex& measuring() { return measuring_; }
 
-  // Only once measured:
+  // The following require that the ways are set.
   std::span<const Way> ways() const { return ways_; }
-  // What is PyTorch's of a call that comes now, on this stream. An idle stream waits for the host
-  // and then for the device, so the cheapest sum of both is taken; on a stream that is busy the
-  // host's time is hidden, and a graph that is captured is replayed without the host: there the
-  // device's time counts. Whether a call site usually finds its stream idle is sampled a few times.
+  // The results that PyTorch should compute in a call on this stream now. On an idle stream the
+  // host's and the device's times add up, so the way with the smallest sum is used. On a busy
+  // stream the host's time is hidden, and a captured graph is replayed without the host, so there
+  // only the device's time counts. The first calls sample whether the stream usually is idle.
   Results native_on(const StreamView& stream);
 
  private:

@@ -47,7 +47,7 @@ std::string text_of(std::span<const CallSite::Way> ways) {
   return out.str();
 }
 
-// Empty where the text is damaged.
+// Parses the ways of a line; empty if the text is damaged.
 Ways ways_of(const std::string& text) {
   constexpr int most_results = 7;
   Ways out;

@@ -89,7 +89,7 @@ bool kiln_can(PlanEntry& entry, kilnHandle_t handle, Policy policy) {
 
 namespace {
 
-// What of a call's results is asked for, what Kiln can compute now, and what it never will.
+// The state of a call's results: requested, ready to be computed by Kiln, and refused by Kiln.
 struct Standing {
   Results wanted = 0, ready = 0, refused = 0;
 };
@@ -107,8 +107,8 @@ Standing standing_of(const MeasuredCall& call) {
   return out;
 }
 
-// The ways worth timing: all by Kiln, all by PyTorch, and of a backward call that wants the
-// gradients of data and filter each of these by PyTorch alone.
+// The ways worth timing: all results by Kiln, all by PyTorch, and for a backward call with data and
+// filter gradients also only one of these by PyTorch.
 std::vector<Results> ways_of(const Standing& standing) {
   constexpr Results data = 1, filter = 2;
   std::vector<Results> out{standing.refused};
@@ -124,7 +124,7 @@ std::vector<Results> ways_of(const Standing& standing) {
   return out;
 }
 
-// Throws std::runtime_error where one of the ways fails.
+// Times all ways and sets the call site's ways. Throws std::runtime_error if one of them fails.
 void measure(CallSite& site, const MeasuredCall& call, const Standing& standing) {
   const PlanRequest& request = first_of(call.entries).request;
   std::vector<CallSite::Way> ways;
@@ -134,7 +134,7 @@ void measure(CallSite& site, const MeasuredCall& call, const Standing& standing)
     runs.emplace_back([&call, native] { call.run(native); });
   }
   const StreamClock clock(request.device_kind, request.device_index);
-  // All once before: kernels load, cuDNN tries its algorithms, the allocator finds its blocks.
+  // Warm-up: kernels are loaded, cuDNN tries its algorithms, the allocator gets its blocks.
   for (const auto& run : runs) run();
   constexpr int rounds = 5;
   const std::vector<Cost> costs = clock.compare(rounds, call.fresh, runs);
@@ -143,8 +143,8 @@ void measure(CallSite& site, const MeasuredCall& call, const Standing& standing)
   remember_choice(call.entries, site);
 }
 
-// Measuring takes more memory than the call, and PyTorch's way more than Kiln's: where it fails,
-// the call is Kiln's, and what is wrong with the call itself comes to light there.
+// Measuring takes more memory than the call itself. If it fails, Kiln serves the call; errors of
+// the call itself then show there.
 void try_to_measure(CallSite& site, const MeasuredCall& call, const Standing& standing) {
   try {
     measure(site, call, standing);

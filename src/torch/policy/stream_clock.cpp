@@ -14,7 +14,8 @@ namespace kiln::torch {
 namespace {
 
 #define KILN_NAME_TEXT(name) #name
-#define KILN_NAME(name) KILN_NAME_TEXT(name)  // after cuda.h's macros: cuMemsetD32Async_v2 and such
+#define KILN_NAME(name) \
+  KILN_NAME_TEXT(name)  // expands cuda.h's macros, such as cuMemsetD32Async_v2
 
 struct Driver {
   decltype(&::cuStreamIsCapturing) is_capturing = nullptr;
@@ -63,7 +64,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// From its first element to its last; 0 where strides lead backwards.
+// Bytes from the tensor's first element to its last; 0 if a stride is negative.
 std::size_t span_bytes(const Tensor& tensor) {
   const LibTorch& torch = libtorch();
   std::int64_t span = 1;
@@ -104,13 +105,13 @@ struct StreamClock::State {
   bool cuda = false;
   GuardHandle guard = nullptr;
   CUstream stream = nullptr;
-  Tensor scratch;  // what is written between samples; not defined where memory is short
+  Tensor scratch;  // written between samples; undefined if memory is short
   std::size_t words = 0;
 
   void occupy_stream(const Tensor& fresh) const {
     if (!scratch.defined()) return;
     const auto target = reinterpret_cast<CUdeviceptr>(scratch.mutable_data());
-    constexpr int writes = 8;  // some 400 microseconds at 2.5 TB/s
+    constexpr int writes = 8;  // about 400 microseconds at 2.5 TB/s
     for (int i = 0; i < writes; ++i) driver().memset(target, 0, words, stream);
     const std::size_t bytes = std::min(span_bytes(fresh), 4 * words);
     if (bytes > 0)
@@ -167,7 +168,7 @@ std::vector<Cost> StreamClock::compare(int rounds, const Tensor& fresh,
         .count();
   };
   std::vector<std::vector<double>> host(runs.size()), device(runs.size());
-  std::vector<std::deque<Sample>> samples(runs.size());  // events do not move
+  std::vector<std::deque<Sample>> samples(runs.size());  // deques: events must not move in memory
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (!state_->cuda) {

@@ -1,5 +1,5 @@
-// Time as the device and the host see it, for the policy `measure`: events of the CUDA driver and
-// the steady clock.
+// Times on the device and on the host for the policy `measure`, by CUDA events and the steady
+// clock.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,20 @@
 
 namespace kiln::torch {
 
-// What one execution of a call costs, in microseconds.
+// The cost of one execution of a call, in microseconds.
 struct Cost {
   double device_us;  // from the call's first kernel to its last
-  double host_us;    // until the host has enqueued them; 0 for the host device
+  double host_us;    // for the host to enqueue them; 0 for the host device
 };
 
-// The stream that a handle enqueues on, as a call finds it.
+// The state of a handle's stream at the time of a call.
 class StreamView {
  public:
   StreamView(int device_kind, kilnHandle_t handle) : device_kind_(device_kind), handle_(handle) {}
-  // Into a CUDA graph: nothing may be timed then. Also where there is no driver to ask.
+  // Whether the stream is being captured into a CUDA graph, so that nothing may be timed. True also
+  // if there is no driver to ask.
   bool captured() const;
-  // Whether all of its work is done. Not of a stream that is captured.
+  // Whether all work of the stream is done. Requires !captured().
   bool idle() const;
 
  private:
@@ -39,11 +40,10 @@ class StreamClock {
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  // Runs all of them in turn, as often as `rounds` says, and gives the median of each. Before each
-  // sample the stream writes a buffer larger than the L2 cache, several times over, so that the
-  // host has enqueued the sample by the time it begins, and the device's time is the device's
-  // alone; then it reads `fresh`, the operand that the layer before has just written, which lies in
-  // the cache when the call comes in a model, as far as it fits.
+  // Runs each of `runs` in turn, `rounds` times, and returns the medians. Before each sample, the
+  // stream writes a buffer larger than the L2 cache several times: meanwhile the host enqueues the
+  // sample, so the device's time does not include the host's. Then the stream reads `fresh`, the
+  // operand that the previous layer of a model would have left in the L2 cache.
   std::vector<Cost> compare(int rounds, const Tensor& fresh,
                             const std::vector<std::function<void()>>& runs) const;
 

@@ -1,4 +1,4 @@
-/* Names of attributes of the graph API, of which Kiln takes none: for programs to compile. */
+/* Names of attributes of the graph API, declared so that programs compile. Kiln supports none. */
 #ifndef KILN_CUDNN_BACKEND_ATTRIBUTES_H
 #define KILN_CUDNN_BACKEND_ATTRIBUTES_H
 

@@ -1,4 +1,4 @@
-/* Values of attributes of the graph API, of which Kiln takes none: for programs to compile. */
+/* Values of attributes of the graph API, declared so that programs compile. Kiln supports none. */
 #ifndef KILN_CUDNN_BACKEND_ENUMERATIONS_H
 #define KILN_CUDNN_BACKEND_ENUMERATIONS_H
 

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- pooling ------------------------------------------------------------------------------- */
 
-/* Every mode's results have the same bits each time, MAX as well as MAX_DETERMINISTIC. */
+/* All modes are deterministic, MAX as well as MAX_DETERMINISTIC. */
 typedef enum {
   CUDNN_POOLING_MAX = 0,
   CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1,

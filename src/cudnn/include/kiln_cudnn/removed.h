@@ -1,5 +1,5 @@
-/* What version 8 removed of convolution and programs of before still call: algorithm queries that
- * take a preference. All are served. */
+/* Functions that version 8 removed and older programs still call: convolution's algorithm queries
+ * with a preference. All are served. */
 #ifndef KILN_CUDNN_REMOVED_H
 #define KILN_CUDNN_REMOVED_H
 
@@ -43,7 +43,7 @@ cudnnStatus_t CUDNNWINAPI cudnnGetConvolutionBackwardFilterAlgorithm(
     cudnnConvolutionBwdFilterPreference_t preference, size_t memoryLimitInBytes,
     cudnnConvolutionBwdFilterAlgo_t* algo);
 
-/* The version checks that version 8 had twice, for inference and training. */
+/* Version checks that version 8 had once for inference and once for training. */
 cudnnStatus_t CUDNNWINAPI cudnnOpsInferVersionCheck(void);
 cudnnStatus_t CUDNNWINAPI cudnnOpsTrainVersionCheck(void);
 cudnnStatus_t CUDNNWINAPI cudnnCnnInferVersionCheck(void);

@@ -1,5 +1,5 @@
-/* What version 9 removed of recurrent networks, and algorithm descriptors. Every function refuses.
- */
+/* Functions of recurrent networks that version 9 removed, and algorithm descriptors. Every function
+ * refuses. */
 #ifndef KILN_CUDNN_REMOVED_RNN_H
 #define KILN_CUDNN_REMOVED_RNN_H
 

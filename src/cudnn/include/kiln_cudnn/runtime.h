@@ -1,12 +1,12 @@
-/* What of CUDA the declarations need: streams, graphs and library properties. Where there are no
- * CUDA headers, as on a machine that has the host device alone, the types are declared here. */
+/* The CUDA types that the declarations need: streams, graphs and library properties. Without CUDA
+ * headers, for example on a machine without a GPU, the types are declared here. */
 #ifndef KILN_CUDNN_RUNTIME_H
 #define KILN_CUDNN_RUNTIME_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Programs expect the whole runtime API from cudnn.h. */
+/* Programs expect cudnn.h to include the whole CUDA runtime API. */
 #if defined(__has_include)
 #if __has_include(<cuda_runtime.h>)
 #define KILN_CUDNN_HAS_RUNTIME

@@ -1,5 +1,5 @@
-/* What every call returns. The numbers are those of version 9; KILN_CUDNN_STATUS=8 makes the
- * library return those of versions 1 to 8, for programs compiled against their headers. */
+/* The status that calls return. The numbers are those of version 9; with KILN_CUDNN_STATUS=8 the
+ * library returns those of versions 1 to 8, for programs compiled against their headers. */
 #ifndef KILN_CUDNN_STATUS_H
 #define KILN_CUDNN_STATUS_H
 

@@ -1,5 +1,5 @@
-/* Tensors: descriptors, and what is done to elements. alpha, beta and the like are host values:
- * double where a tensor is of DOUBLE, else float. */
+/* Tensors: descriptors and operations on elements. Scalars such as alpha and beta are host values:
+ * double for tensors of DOUBLE, else float. */
 #ifndef KILN_CUDNN_TENSOR_H
 #define KILN_CUDNN_TENSOR_H
 
@@ -15,7 +15,7 @@ extern "C" {
 cudnnStatus_t CUDNNWINAPI cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc);
 cudnnStatus_t CUDNNWINAPI cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc);
 
-/* NCHW_VECT_C can be set, and no operation takes it. */
+/* NCHW_VECT_C can be set, but no operation supports it. */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnTensorFormat_t format,
                                                      cudnnDataType_t dataType, int n, int c, int h,
@@ -29,7 +29,7 @@ cudnnStatus_t CUDNNWINAPI cudnnGetTensor4dDescriptor(cudnnTensorDescriptor_t ten
                                                      int* h, int* w, int* nStride, int* cStride,
                                                      int* hStride, int* wStride);
 
-/* nbDims is 3 to CUDNN_DIM_MAX; 1 and 2 are taken as well. */
+/* nbDims is 1 to CUDNN_DIM_MAX; cuDNN itself requires at least 3. */
 cudnnStatus_t CUDNNWINAPI cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      cudnnDataType_t dataType, int nbDims,
                                                      const int dimA[], const int strideA[]);
@@ -37,7 +37,7 @@ cudnnStatus_t CUDNNWINAPI cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t t
                                                        cudnnTensorFormat_t format,
                                                        cudnnDataType_t dataType, int nbDims,
                                                        const int dimA[]);
-/* nbDims is 0 of a descriptor that was never set. */
+/* nbDims is 0 for a descriptor that was never set. */
 cudnnStatus_t CUDNNWINAPI cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc,
                                                      int nbDimsRequested, cudnnDataType_t* dataType,
                                                      int* nbDims, int dimA[], int strideA[]);
@@ -71,7 +71,7 @@ cudnnStatus_t CUDNNWINAPI cudnnTransformTensor(cudnnHandle_t handle, const void*
                                                const void* beta, cudnnTensorDescriptor_t yDesc,
                                                void* y);
 
-/* The same through a transform, which may pad and change the format; folding is refused. */
+/* The same with a transform descriptor, which may pad and change the format. Folding is refused. */
 cudnnStatus_t CUDNNWINAPI cudnnTransformTensorEx(cudnnHandle_t handle,
                                                  cudnnTensorTransformDescriptor_t transformDesc,
                                                  const void* alpha, cudnnTensorDescriptor_t srcDesc,
@@ -80,12 +80,12 @@ cudnnStatus_t CUDNNWINAPI cudnnTransformTensorEx(cudnnHandle_t handle,
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
-/* C = alpha * A + beta * C, A broadcast where it has size 1. */
+/* C = alpha * A + beta * C; dimensions of A with size 1 are broadcast. */
 cudnnStatus_t CUDNNWINAPI cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
                                          cudnnTensorDescriptor_t aDesc, const void* A,
                                          const void* beta, cudnnTensorDescriptor_t cDesc, void* C);
 
-/* SQRT and NOT look at A alone: sqrt(alpha1 * A), 1 - alpha1 * A. */
+/* SQRT and NOT read only A: sqrt(alpha1 * A), 1 - alpha1 * A. */
 typedef enum {
   CUDNN_OP_TENSOR_ADD = 0,
   CUDNN_OP_TENSOR_MUL = 1,
@@ -122,7 +122,7 @@ cudnnStatus_t CUDNNWINAPI cudnnScaleTensor(cudnnHandle_t handle, cudnnTensorDesc
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-/* FLATTENED_INDICES is refused of MIN, MAX and AMAX, and without meaning to the others. */
+/* FLATTENED_INDICES is refused for MIN, MAX and AMAX, and has no effect on other operations. */
 typedef enum {
   CUDNN_REDUCE_TENSOR_NO_INDICES = 0,
   CUDNN_REDUCE_TENSOR_FLATTENED_INDICES = 1
@@ -148,7 +148,7 @@ cudnnStatus_t CUDNNWINAPI cudnnGetReduceTensorDescriptor(
     cudnnDataType_t* reduceTensorCompType, cudnnNanPropagation_t* reduceTensorNanOpt,
     cudnnReduceTensorIndices_t* reduceTensorIndices, cudnnIndicesType_t* reduceTensorIndicesType);
 
-/* Both sizes are 0. What cudnnReduceTensor refuses is refused. */
+/* Both sizes are 0. Calls that cudnnReduceTensor would refuse are refused. */
 cudnnStatus_t CUDNNWINAPI cudnnGetReductionIndicesSize(
     cudnnHandle_t handle, cudnnReduceTensorDescriptor_t reduceTensorDesc,
     cudnnTensorDescriptor_t aDesc, cudnnTensorDescriptor_t cDesc, size_t* sizeInBytes);

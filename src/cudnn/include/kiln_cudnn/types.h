@@ -1,5 +1,5 @@
-/* Enumerations and descriptors that several parts share. Kiln computes with FLOAT, DOUBLE, HALF and
- * BFLOAT16; a tensor of another type can be described, and no operation takes it. */
+/* Enumerations and descriptors that several headers share. Kiln computes with FLOAT, DOUBLE, HALF
+ * and BFLOAT16; a descriptor can have another type, but no operation supports it. */
 #ifndef KILN_CUDNN_TYPES_H
 #define KILN_CUDNN_TYPES_H
 
@@ -34,7 +34,7 @@ typedef enum {
   CUDNN_DATA_COMPLEX_FP64 = 21
 } cudnnDataType_t;
 
-/* How products may be computed: see README.md, "Math types". */
+/* How products may be computed; see "Math types" in README.md. */
 typedef enum {
   CUDNN_DEFAULT_MATH = 0,
   CUDNN_TENSOR_OP_MATH = 1,
