@@ -3,7 +3,7 @@
 // the gradient has one place, and sums have one order.
 #include "pooling/window.cuh"
 
-// The outputs first <= o <= last whose window may hold the place `at`.
+// The outputs first <= o <= last whose windows may contain position `at`.
 struct Holders {
   int first, last;
   device_inline Holders(int at, int stride, int pad, int dilation, int window, int outputs) {
@@ -14,13 +14,13 @@ struct Holders {
   }
 };
 
-// Whether the place `at` is one of the window's taps.
+// Whether position `at` is one of the window's taps.
 device_inline bool holds(int at, int o, int stride, int pad, int dilation) {
   return dilation == 1 || (at + pad - o * stride) % dilation == 0;
 }
 
-// Where each channel's first maximal tap lies, as the number of its place in the image; -1: no tap
-// counts.
+// Finds each channel's first maximal tap, as the number of its position in the image; -1 if the
+// window has no tap inside x.
 device_inline void find_maxima(const element_t* x, bool aligned, const Window& window,
                                i64 (&places)[VECTOR]) {
   compute_t best[VECTOR];

@@ -1,18 +1,18 @@
-// The gradient of pooling in two dimensions, dense windows: a block takes a TILE_H x TILE_W tile of
-// dx in VECTOR * LANES channels of one image. Channels of a vector lie side by side or, PLANES, in
-// planes of their own.
+// The gradient of pooling in two dimensions with dense windows. A block computes a TILE_H x TILE_W
+// tile of dx in VECTOR * LANES channels of one image. The channels of a vector are contiguous or,
+// with PLANES, in separate planes.
 //
-// First it works out every window that reaches into the tile once, into shared memory: what of dy
-// it hands on and, of a maximum, to which of its taps. Then each thread adds up a BLOCK_H x BLOCK_W
-// block of dx: tiles and, up to a stride of two, blocks begin at multiples of the stride, so which
-// windows hold which place, and by which tap, is the same for every block and known to the
-// compiler. Windows are added up in the order of the outputs.
+// First the block evaluates each window that reaches into the tile once, in shared memory: the
+// gradient that it passes on and, for a maximum, the tap that gets it. Then each thread adds up a
+// BLOCK_H x BLOCK_W block of dx. Tiles and, up to a stride of two, blocks begin at multiples of the
+// stride, so the compiler knows which windows contain which position by which tap. Windows are
+// added up in the order of the outputs.
 #include "pooling/choose.cuh"
 #include "target/shared_memory.cuh"
 
-// The first window that may hold one of some places, and the number of them, counted from the
-// window that would begin PAD before the first place, whose distance to the multiple of the stride
-// before it is below PHASES.
+// The first window that may contain one of a range of positions, and the number of such windows.
+// They are counted from the window that would begin PAD before the first position. The distance of
+// the first position from the previous multiple of the stride is below PHASES.
 device_inline constexpr int first_window(int stride, int pad, int window) {
   return -((window - 1 - pad) / stride);
 }
@@ -28,7 +28,7 @@ constexpr int PHASES_W = BLOCK_W % STRIDE_W == 0 ? 1 : STRIDE_W;
 constexpr int HOLDERS_H = count_windows(BLOCK_H, PHASES_H, STRIDE_H, PAD_H, WINDOW_H);
 constexpr int HOLDERS_W = count_windows(BLOCK_W, PHASES_W, STRIDE_W, PAD_W, WINDOW_W);
 
-// The outputs whose window has a tap in x; those of the others hand on nothing.
+// The range of outputs whose windows have a tap in x; other outputs pass no gradient on.
 device_inline constexpr int first_output(int stride, int pad, int window) {
   return pad >= window ? (pad - window) / stride + 1 : 0;
 }
@@ -41,13 +41,14 @@ constexpr int BEGIN_Q = first_output(STRIDE_W, PAD_W, WINDOW_W);
 constexpr int END_P = end_of_outputs(STRIDE_H, PAD_H, IN_H, OUT_H);
 constexpr int END_Q = end_of_outputs(STRIDE_W, PAD_W, IN_W, OUT_W);
 
-// Windows of a block in one piece, as far as the text does not grow too long.
+// The loop over a block's windows is unrolled as far as the code does not get too long.
 constexpr int HOLDERS_UNROLL =
     HOLDERS_H * HOLDERS_W * BLOCK_H * BLOCK_W * VECTOR <= 600 ? HOLDERS_H : 1;
 
 using Gradient = Pack<element_t, VECTOR>;
 
-// Shared memory: gradients, then what a maximum chose, or an average's shares.
+// Shared memory holds the windows' gradients, then the taps chosen by maxima, or the averages'
+// divisors.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
 constexpr int CHOICES = MODE == MAX ? WINDOWS : 0,
               SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
@@ -56,12 +57,13 @@ static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(
                   SHARED_BYTES,
               "host and device must agree");
 
-// The part of an image that a block looks at.
+// The part of an image that a block computes.
 struct Tile {
-  int h, w, c;  // its first place and channel
+  int h, w, c;  // its first position and channel
   i64 n;
 
-  // Blocks in order: tiles along the width, along the height, runs of channels, images.
+  // Block numbers count tiles along the width fastest, then along the height, then channels and
+  // images.
   device_inline Tile() {
     const u32 rest = DIVIDE(DIV_TILES_W, block_x());
     w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
@@ -87,7 +89,8 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
     p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
     return p >= BEGIN_P && p < END_P && q >= BEGIN_Q && q < END_Q;
   };
-  // A maximum's taps are many loads at a time; an average has but the gradient's own.
+  // A maximum loads many taps at a time; an average loads only the gradient, so several windows are
+  // loaded at a time.
   constexpr int BATCH = MODE == MAX ? 1 : 4;
 #pragma unroll 1
   for (int first = thread_x(); first < WINDOWS; first += BATCH * THREADS) {
@@ -132,14 +135,14 @@ device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gra
   }
 }
 
-// A block of dx: its sums, and the way to memory.
+// A block of dx: its sums and their store.
 struct Block {
   compute_t sums[BLOCK_H][BLOCK_W][VECTOR];
 
-  // The block that begins `h` rows and `w` places into the tile.
+  // Adds up the block that begins at row `h` and column `w` of the tile.
   device_inline void add_up(int h, int w, int lane, const Gradient* gradients,
                             const Choice* choices, const compute_t* shares) {
-    // Several steps from a multiple of the stride, if blocks do not begin there.
+    // The distance from the previous multiple of the stride; 0 if blocks begin at multiples.
     const int phase_h = PHASES_H == 1 ? 0 : h % STRIDE_H;
     const int phase_w = PHASES_W == 1 ? 0 : w % STRIDE_W;
     const int row = h / STRIDE_H, column = w / STRIDE_W;
@@ -158,7 +161,7 @@ struct Block {
         Choice choice;
         if constexpr (MODE == MAX) choice = choices[at * LANES + lane];
         const compute_t share = SHARES ? shares[at] : compute_t(1);
-        // The tap by which this window holds the block's first place.
+        // The tap of this window that is at the block's first position.
         const int r0 = phase_h + PAD_H - (p + FIRST_P) * STRIDE_H;
         const int s0 = phase_w + PAD_W - (q + FIRST_Q) * STRIDE_W;
 #pragma unroll
@@ -180,7 +183,7 @@ struct Block {
   }
 };
 
-// COUNT elements of dx that lie side by side.
+// Stores COUNT contiguous elements of dx.
 template <int COUNT>
 device_inline void finish(element_t* to, bool aligned, compute_t alpha, compute_t beta,
                           compute_t (&sums)[COUNT]) {
@@ -195,7 +198,7 @@ device_inline void finish(element_t* to, bool aligned, compute_t alpha, compute_
   store_vector(to, aligned, sums);
 }
 
-// A row of a block in one channel: one access, if rows lie side by side and are aligned.
+// Whether a block's row in one channel is stored by one access: it is contiguous and aligned.
 constexpr bool SINGLE = VECTOR == 1 || PLANES, ALONG_W = SINGLE && ROWS_ALIGNED;
 device_inline void finish_line(element_t* to, int left, bool aligned, compute_t alpha,
                                compute_t beta, compute_t (&sums)[BLOCK_W]) {
@@ -222,7 +225,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
   do_windows(params, tile, gradients, choices, shares);
   block_barrier();
 
-  // What all windows share of an average goes into alpha.
+  // If all windows of an average have the same divisor, alpha includes it.
   constexpr compute_t SHARE =
       MODE == MAX || SHARES ? compute_t(1) : compute_t(1) / compute_t(WINDOW_H * WINDOW_W);
   const compute_t alpha = static_cast<compute_t>(params.alpha) * SHARE;

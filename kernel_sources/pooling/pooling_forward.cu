@@ -1,6 +1,6 @@
-// Pooling: a thread takes ROWS outputs one below the other, of an element or of VECTOR channels
-// where channels lie innermost. Rows of x that several of its outputs look at are read, and their
-// maxima or sums along the width taken, once.
+// Pooling. A thread computes ROWS outputs in a column, of one channel or, with channels innermost,
+// of VECTOR channels. A row of x that several of its outputs need is read once, and reduced along
+// the width once.
 #include "pooling/window.cuh"
 
 constexpr int UNION_H = (ROWS - 1) * STRIDE_H + WINDOW_H;  // rows of x, DILATION_H apart
@@ -20,7 +20,7 @@ device_inline compute_t combine(compute_t a, compute_t b) {
 struct Outputs {
   compute_t result[ROWS][VECTOR];
 
-  // A row of taps whose first would lie at `row`, joined into the outputs that look at it.
+  // Reduces a row of taps, the first of which is at `row`, into the outputs that need it.
   device_inline void add_row(const element_t* row, bool aligned, const Taps& taps, int r) {
     compute_t joined[VECTOR];
 #pragma unroll
@@ -54,7 +54,7 @@ struct Outputs {
       for (int r = 0; r < UNION_H; ++r) {
         int h = window.h.first + r * DILATION_H;
         if (!INSIDE && (h < 0 || h >= IN_H)) continue;
-        // Below x's last row there are but outputs that do not exist: any row will do.
+        // Rows below x's last one belong only to outputs that do not exist, so any row may be read.
         if (INSIDE && r >= WINDOW_H && h >= IN_H) h = IN_H - 1;
         add_row(plane + static_cast<offset_t>(h) * X_STRIDE_H, aligned, window.w, r);
       }
@@ -89,7 +89,7 @@ KILN_KERNEL(pooling_forward, 256, 4, PoolingParams, params) {
   const Window window(place.d, first_p, place.w);
 
   Outputs outputs;
-  // The branch around all loads, so that they stay together.
+  // The branch is around all loads, so that they are issued together.
   if (VECTOR == 1 || is_aligned<element_t, VECTOR>(params.x))
     outputs.add_all(x, true, window);
   else

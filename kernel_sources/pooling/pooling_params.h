@@ -1,8 +1,8 @@
-// What one execution of a pooling kernel tells it. Shared by host code and kernels.
+// The parameters of one execution of a pooling kernel. Shared by host code and kernels.
 #pragma once
 
 struct PoolingParams {
-  const void* x;       // of an average's gradient: not there
+  const void* x;       // not used by the gradient of an average
   const void* dy;      // backward
   void* out;           // y, or dx
   double alpha, beta;  // exact for either compute type; beta 0: the output is not read

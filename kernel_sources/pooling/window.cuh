@@ -1,4 +1,4 @@
-// Windows and places of a pooling: an output o looks at x[o * STRIDE - PAD + tap * DILATION].
+// Windows and positions of pooling: output o reads x[o * STRIDE - PAD + tap * DILATION].
 #pragma once
 
 #include "common/magic.cuh"
@@ -14,11 +14,11 @@ constexpr int THREADS = 256;
 // One vector of a tensor: VECTOR channels (CHANNELS_INNER) or one element.
 struct Place {
   i64 n;
-  index_t c;  // in vectors if CHANNELS_INNER
+  index_t c;  // counts vectors if CHANNELS_INNER
   int d, h, w;
 };
 
-// The thread's place, places counted image by image in the order of memory.
+// The thread's position; positions are counted image by image in the order of memory.
 device_inline Place thread_place() {
   const u64 first = static_cast<u64>(block_x()) * THREADS;
   const u64 image = DIVIDE(BLOCK_DIV_IMAGE, first);
@@ -44,9 +44,9 @@ device_inline Place thread_place() {
   return place;
 }
 
-// The taps begin <= t < end of output o that lie in x, along a dimension of `size` elements.
+// The taps begin <= t < end of output o that lie inside x, along a dimension of `size` elements.
 struct Taps {
-  int begin, end, first;  // tap t lies at first + t * dilation
+  int begin, end, first;  // tap t is at first + t * dilation
   device_inline Taps(int o, int stride, int pad, int dilation, int window, int size) {
     first = o * stride - pad;
     if constexpr (INSIDE) {
@@ -59,7 +59,7 @@ struct Taps {
     if (begin > end) begin = end;
   }
 
-  // The taps before the place `until`.
+  // The number of taps before position `until`.
   device_inline int counted(int window, int dilation, int until) const {
     const int taps = first < until ? (until - 1 - first) / dilation + 1 : 0;
     return taps < window ? taps : window;
@@ -72,7 +72,7 @@ struct Window {
         h(p, STRIDE_H, PAD_H, DILATION_H, WINDOW_H, IN_H),
         w(q, STRIDE_W, PAD_W, DILATION_W, WINDOW_W, IN_W) {}
 
-  // What an average divides by; 0 if nothing counts.
+  // The divisor of an average; 0 if no tap counts.
   device_inline int divisor() const {
     if constexpr (MODE == AVERAGE_INCLUDE && !SHARES) return WINDOW_D * WINDOW_H * WINDOW_W;
     if constexpr (MODE == AVERAGE_INCLUDE)
@@ -83,7 +83,7 @@ struct Window {
   }
 };
 
-// Whether x takes the place of the maximum so far.
+// Whether x replaces the maximum so far.
 device_inline bool replaces(compute_t x, compute_t best, bool found) {
   if constexpr (PROPAGATE_NAN) return !found || x > best || (x != x && best == best);
   return x == x && (!found || x > best);

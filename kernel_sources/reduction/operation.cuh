@@ -1,5 +1,5 @@
-// What a reduction does to elements, whichever step of it: how two sums become one, and what
-// becomes of the last.
+// The operations of a reduction, for both of its steps: combining two sums, and finishing the
+// result.
 #pragma once
 
 #include "common/block_layout.cuh"
@@ -11,14 +11,15 @@ enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2, MUL, NORM1, AMAX };
 
 using C = STRIDES(C);
 
-// A norm adds up squares three times (SUMS): as they are, of elements scaled up, of elements scaled
-// down. Whatever the elements, one of the sums neither overflows nor loses what counts; sums beside
-// it may, and are not looked at. f16 needs no more than the first.
+// A norm has three sums of squares (SUMS): unscaled, of elements scaled up, and of elements scaled
+// down. For any elements, one of the sums neither overflows nor underflows, and that one is used.
+// f16 needs only the first.
 static_assert(SUMS == 1 || OPERATION == NORM2);
 constexpr bool SINGLE = sizeof(compute_t) == 4;
 constexpr compute_t UP = SINGLE ? compute_t(0x1p100) : compute_t(0x1p700);
 constexpr compute_t DOWN = SINGLE ? compute_t(0x1p-100) : compute_t(0x1p-700);
-constexpr compute_t LEAST = SINGLE ? compute_t(0x1p-80) : compute_t(0x1p-900);  // of plain squares
+// Smaller unscaled sums of squares may have lost bits.
+constexpr compute_t LEAST = SINGLE ? compute_t(0x1p-80) : compute_t(0x1p-900);
 
 device_inline compute_t norm_of(const compute_t (&sums)[SUMS]) {
   if constexpr (SUMS > 1) {
@@ -28,14 +29,14 @@ device_inline compute_t norm_of(const compute_t (&sums)[SUMS]) {
   return math_sqrt(sums[0]);
 }
 
-// Of nothing.
+// The result of reducing no elements.
 device_inline compute_t identity() {
   if constexpr (OPERATION == MUL) return 1;
   if constexpr (OPERATION == MAX) return -math_infinity<compute_t>();
   if constexpr (OPERATION == MIN) return math_infinity<compute_t>();
   return 0;
 }
-// NaN beside anything is NaN: a comparison with it is false, and b is taken unless a is the NaN.
+// NaN combined with anything is NaN: comparisons with NaN are false, so b is taken unless a is NaN.
 device_inline compute_t combine(compute_t a, compute_t b) {
   if constexpr (OPERATION == MAX || OPERATION == AMAX) return a > b || a != a ? a : b;
   if constexpr (OPERATION == MIN) return a < b || a != a ? a : b;
@@ -43,7 +44,7 @@ device_inline compute_t combine(compute_t a, compute_t b) {
   return a + b;
 }
 
-// A result, of lanes LANES, on its way out. `n`: its image; `kept`: its place there.
+// Stores a result of LANES lanes. `n`: its image; `kept`: its place in the image.
 device_inline void store_result(const ReductionParams& params, u64 n, const Place& kept,
                                 const compute_t (&totals)[SUMS][LANES]) {
   const compute_t alpha = static_cast<compute_t>(params.alpha);

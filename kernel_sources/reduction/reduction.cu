@@ -1,16 +1,16 @@
 // c = alpha * reduce(a) + beta * c over some of a's axes.
 //
-// The TY threads of a result, and the blocks of a cluster where its elements are many, take every
-// so-many-th vector, UNROLL at a time, image after image where images are reduced too
-// (!BATCH_KEPT). Each adds up on its own, and all of them in a fixed order, so that the bits depend
-// on no timing and errors grow with the logarithm of the threads. The first block of a cluster has
-// the last word.
+// The TY threads of a result, in all blocks of the cluster if it has many elements, take vectors in
+// turn, UNROLL at a time, image after image if images are reduced, too (!BATCH_KEPT). Each thread
+// adds up its own elements, then the threads' sums are combined in a fixed order, so results are
+// bit-identical and errors grow with the logarithm of the number of threads. The first block of a
+// cluster stores the result.
 #include "reduction/operation.cuh"
 
-static_assert(UNROLL > 1);  // a walk one vector at a time is the one for unaligned memory
+static_assert(UNROLL > 1);  // one vector at a time is only for unaligned memory
 
 using A = STRIDES(A);
-// Shared memory: an exchange between a block's threads, one between blocks.
+// Shared memory holds an exchange between a block's threads, and one between blocks.
 constexpr int TOTALS = RESULTS * LANES;
 constexpr u32 OWN_OFFSET = COMBINE_BYTES;
 constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
@@ -18,7 +18,7 @@ static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) /
                   SHARED_BYTES,
               "host and device must agree");
 
-// What an element adds to sum number `sum`.
+// The term that an element adds to sum number `sum`.
 device_inline compute_t term(compute_t a, int sum) {
   if constexpr (OPERATION == NORM2) {
     const compute_t scaled = sum == 0 ? a : a * (sum == 1 ? UP : DOWN);
@@ -27,13 +27,13 @@ device_inline compute_t term(compute_t a, int sum) {
   return OPERATION == NORM1 || OPERATION == AMAX ? math_abs(a) : a;
 }
 
-// One thread's way through its vectors.
+// A thread's iteration over its vectors.
 struct Walk {
   const element_t* image;
   index_t at, at_step;
-  i64 image_step;  // elements
+  i64 image_step;  // elements from one image to the next
 
-  // From vector `first` of what is combined, every `stride`-th.
+  // Every `stride`-th vector of the combined axes, from vector `first` on.
   device_inline Walk(const element_t* row, u32 first, u32 stride)
       : image(row), at(first), at_step(stride), image_step(0) {
     if constexpr (!BATCH_KEPT) {
@@ -54,8 +54,8 @@ struct Walk {
     }
   }
 
-  // The next COUNT vectors, or as many of them as are left, into `sums`; first among each other,
-  // which makes the chain of roundings COUNT times as short.
+  // Adds the next COUNT vectors, or as many as are left, to `sums`. They are combined with each
+  // other first, which makes the chain of roundings COUNT times shorter.
   template <int COUNT, bool WHOLE>
   device_inline void add_to(compute_t (&sums)[SUMS][VECTOR], i64 left) {
     Pack<element_t, VECTOR> packs[COUNT];
@@ -76,7 +76,7 @@ struct Walk {
         sums[sum][i] = combine(sums[sum][i], joined);
       }
   }
-  // Whole vectors many at a time; elements of vectors that are not aligned, a vector at a time.
+  // Adds all vectors: UNROLL at a time if they are aligned, else one at a time, element by element.
   device_inline void add_all(compute_t (&sums)[SUMS][VECTOR], i64 steps, bool aligned) {
     if (aligned) {
 #pragma unroll 1
@@ -122,14 +122,14 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
 #pragma unroll
       for (int i = 1; i < VECTOR; ++i) totals[sum][0] = combine(totals[sum][0], sums[sum][i]);
     }
-    if (sum > 0) block_barrier();  // until then the last exchange is read
+    if (sum > 0) block_barrier();  // all have read the previous exchange, which is overwritten
     combine_ty<false>(totals[sum], 0, combine);
   }
 
   if constexpr (PARTIAL) {
     if (thread_ty() != 0 || !present) return;
     compute_t* const partials = static_cast<compute_t*>(params.partials);
-    // FOLD neighbours are parts of one result.
+    // FOLD neighboring sums are parts of one result.
     const index_t number_kept = static_cast<index_t>(result - n * KEPT);
     const u64 row = n * (KEPT / FOLD) + number_kept % (KEPT / FOLD);
     const u32 part = static_cast<u32>(number_kept / (KEPT / FOLD)) * parts + rank;
@@ -153,7 +153,7 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
       }
       cluster_barrier();
       if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
-      cluster_barrier();  // a block's memory is read until then
+      cluster_barrier();  // other blocks read this block's shared memory until here
       if (rank != 0) continue;
 #pragma unroll 4
       for (u32 other = 1; other < parts; ++other)

@@ -1,5 +1,5 @@
-// Softmax and its gradient, rows in registers: each of a row's TY threads holds COUNT vectors of
-// it, every TY-th one, and memory is read once.
+// Softmax and its gradient with rows in registers. Each of a row's TY threads holds COUNT of its
+// vectors, every TY-th one, so memory is read once.
 #include "softmax/softmax_row.cuh"
 
 // Whether this thread's vector i belongs to the row.
@@ -14,7 +14,7 @@ device_inline void load_row(const element_t* row, bool aligned,
   for (int i = 0; i < COUNT; ++i)
     if (belongs(i)) load_vector(In::at(row, thread_ty(), i * TY), aligned, values[i]);
 }
-// The branch around all loads, so that they stay together.
+// The branch is around all loads, so that they are issued together.
 template <class In>
 device_inline void load(const element_t* row, bool aligned, compute_t (&values)[COUNT][VECTOR]) {
 #pragma unroll
@@ -34,7 +34,7 @@ device_inline void store_row(element_t* row, bool aligned,
     if (belongs(i)) store_vector(Out::at(row, thread_ty(), i * TY), aligned, values[i]);
 }
 
-// x becomes softmax(x), or its logarithm.
+// Replaces x by softmax(x), or by its logarithm.
 device_inline void forward(compute_t (&x)[COUNT][VECTOR]) {
   compute_t maximum[LANES], sum[LANES];
 #pragma unroll
@@ -64,7 +64,7 @@ device_inline void forward(compute_t (&x)[COUNT][VECTOR]) {
       x[i][j] = ALGORITHM == LOG ? x[i][j] - sum[j % LANES] : x[i][j] * sum[j % LANES];
 }
 
-// y becomes dx.
+// Replaces y by dx.
 device_inline void backward(compute_t (&y)[COUNT][VECTOR], const compute_t (&dy)[COUNT][VECTOR]) {
   compute_t sum[LANES];
 #pragma unroll

@@ -1,21 +1,22 @@
-// Softmax and its gradient over rows of any length, in two walks. A row's TY threads in each of the
-// blocks of a cluster take every so-many-th vector of it, BATCH at a time. The first walk finds the
-// row's maximum and sum together (M. Milakov, N. Gimelshein, "Online normalizer calculation for
-// softmax", 2018) and keeps the first SAVED batches in shared memory, which only their own thread
-// reads again; the second writes. It goes backwards, for what was read last is likeliest still in a
-// cache.
+// Softmax and its gradient over rows of any length, in two passes. The TY threads of a row, in all
+// blocks of the cluster, take vectors in turn, BATCH at a time. The first pass finds the row's
+// maximum and sum together (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax",
+// 2018) and keeps the first SAVED batches in shared memory, each read again only by its own thread.
+// The second pass writes the results. It goes backwards, because the elements that were read last
+// are most likely still cached.
 //
-// One block has a multiprocessor to itself where rows are long, so it has to keep memory busy by
-// itself: what is saved is all under way at once, from the beginning.
+// With long rows, a single block has the multiprocessor, so it has to keep memory busy by itself:
+// it starts the loads of all saved batches at once at the beginning.
 #include "softmax/softmax_row.cuh"
 #include "target/async_copy.cuh"
 
 constexpr int INPUTS = BACKWARD ? 2 : 1;
 using Vector = Pack<element_t, VECTOR>;
-constexpr bool ASYNC = sizeof(Vector) >= 4;  // what the copies take at least
+constexpr bool ASYNC = sizeof(Vector) >= 4;  // asynchronous copies have at least 4 bytes
 
-// Shared memory: two exchanges between a block's threads, one between blocks, what is saved.
-constexpr int TOTALS = 2 * RESULTS * LANES;  // of a block: a maximum and a sum for every row
+// Shared memory holds two exchanges between a block's threads, one between blocks, and the saved
+// batches.
+constexpr int TOTALS = 2 * RESULTS * LANES;  // a block's maximum and sum of every row
 constexpr u32 OWN_OFFSET = 2 * COMBINE_BYTES;
 constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
 constexpr u32 SAVED_OFFSET =
@@ -24,13 +25,14 @@ constexpr int SAVED_VECTORS = SAVED * BATCH * INPUTS * THREADS;
 static_assert(SAVED_OFFSET + SAVED_VECTORS * sizeof(Vector) == SHARED_BYTES,
               "host and device must agree");
 
-// What x - maximum is taken from: nothing but -infinity so far must not become NaN yet.
+// The value to subtract instead of the maximum, so that -infinity minus a maximum of -infinity is
+// not NaN.
 device_inline compute_t reference_of(compute_t maximum) {
   return maximum == lowest() ? compute_t(0) : maximum;
 }
 
-// Of each of a thread's rows: forward, the maximum so far and the sum of exp(x - maximum), 0 so far
-// if that is -infinity; backward, the sum alone.
+// The totals of each of a thread's rows. Forward: the maximum so far and the sum of exp(x -
+// maximum), which is 0 while the maximum is -infinity. Backward: only the sum.
 struct Totals {
   compute_t maximum[LANES], sum[LANES];
 
@@ -44,7 +46,7 @@ struct Totals {
     maximum[lane] = to;
   }
 
-  // Over the TY threads of this block.
+  // Combines the totals of the TY threads of this block.
   device_inline void combine() {
     if constexpr (!BACKWARD) {
       compute_t most[LANES];
@@ -57,7 +59,7 @@ struct Totals {
     combine_ty(sum, COMBINE_BYTES, add);
   }
 
-  // Over the blocks of the cluster, in the order of ranks.
+  // Combines the totals of the cluster's blocks in rank order.
   device_inline void combine_cluster(u32 blocks) {
     compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
     compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
@@ -91,7 +93,7 @@ struct Totals {
   }
 };
 
-// BATCH vectors of each input, `stride` apart from each other.
+// BATCH vectors of each input, `stride` vectors apart.
 struct Batch {
   Vector in[INPUTS][BATCH];
 
@@ -119,7 +121,7 @@ struct Batch {
     }
   }
 
-  // Starts to copy them to their slots, as a group of copies.
+  // Starts copying them to their slots, as one group of asynchronous copies.
   device_inline static void start(const Rows& rows, u32 number, index_t at, index_t stride) {
     start_as<In0>(rows.in0, number, 0, at, stride);
     if constexpr (BACKWARD) start_as<In1>(rows.in1, number, INPUTS - 1, at, stride);
@@ -162,8 +164,8 @@ struct Batch {
     return to_compute(in[input][i].element[j]);
   }
 
-  // JOINT vectors at a time see one maximum: enough that scaling the sum is little of the work, few
-  // enough for registers.
+  // Updates the totals by JOINT vectors at a time with one maximum: enough to make the rescaling of
+  // the sum cheap, few enough for registers.
   device_inline void add_to(Totals& totals) const {
     constexpr int JOINT = INNER && VECTOR > 4 && BATCH > 2 ? 2 : BATCH;
 #pragma unroll
@@ -193,7 +195,7 @@ struct Batch {
     }
   }
 
-  // Forward, totals.sum is what the formula takes of it by now: its logarithm, or alpha / sum.
+  // Writes the results. Forward, totals.sum has been replaced by its logarithm or by alpha / sum.
   device_inline void write(const Rows& rows, index_t at, index_t stride, const Totals& totals,
                            compute_t alpha, compute_t beta) const {
 #pragma unroll
@@ -223,7 +225,8 @@ struct Batch {
   }
 };
 
-// Waits until all but the newest `left` groups of copies have landed; of many, for some more.
+// Waits until all but the newest `left` groups of copies have landed. For a large `left` it may
+// wait for more groups.
 device_inline void wait_for_all_but(u32 left) {
   if (left == 0)
     async_wait<0>();
@@ -284,5 +287,6 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
       batch.load(rows, at, stride);
     batch.write(rows, at, stride, totals, alpha, beta);
   }
-  if (CLUSTERED && parts > 1) cluster_barrier();  // its memory is read until all have
+  if (CLUSTERED && parts > 1)
+    cluster_barrier();  // other blocks read this block's memory until here
 }

@@ -1,8 +1,8 @@
-// What the kernels of softmax and its gradient share: where a thread's rows lie, and the formulas.
+// Shared by the kernels of softmax and its gradient: a thread's rows, and the formulas.
 //
-// No NaN is looked for. The maximum is taken of the numbers alone; then exp(NaN - maximum) makes
-// the sum NaN and with it the whole row, as infinity - infinity does for a row with +infinity in
-// it, or with nothing but -infinity.
+// Nothing checks for NaN. The maximum ignores NaN; then exp(NaN - maximum) makes the sum, and with
+// it the whole row, NaN. So does infinity - infinity for a row that has +infinity or only
+// -infinity.
 #pragma once
 
 #include "common/block_layout.cuh"
@@ -11,7 +11,7 @@
 
 enum Algorithm { FAST = 800, ACCURATE, LOG };  // with the values of kilnSoftmaxAlgorithm_t
 
-// The hardware's own exp is right to more bits than 16-bit results have.
+// The hardware's exp is more exact than 16-bit results.
 constexpr bool BRIEF = ALGORITHM == FAST || sizeof(element_t) == 2;
 
 device_inline compute_t lowest() { return -math_infinity<compute_t>(); }
@@ -19,20 +19,20 @@ device_inline compute_t exponential(compute_t x) { return BRIEF ? math_fast_exp(
 device_inline compute_t add(compute_t a, compute_t b) { return a + b; }
 device_inline compute_t larger(compute_t a, compute_t b) { return math_max(a, b); }
 
-// An element that changes no row: what stands for those past a row's end.
+// The neutral element, which is used beyond the end of a row.
 device_inline compute_t neutral() { return BACKWARD ? compute_t(0) : lowest(); }
 
 using In0 = STRIDES(IN0);
 using In1 = STRIDES(IN1);
 using Out = STRIDES(OUT);
 
-// One thread's rows: LANES of them side by side.
+// A thread's rows: LANES neighboring rows.
 struct Rows {
   const element_t* in0;  // x; y
   const element_t* in1;  // dy
   element_t* out;        // y; dx
-  bool
-      present;  // else there are fewer rows than threads: the first row, which is not to be written
+  bool present;  // false if there are fewer rows than threads: reads the first row and writes
+                 // nothing
   bool aligned;
 
   // The rows of group `block` of RESULTS.
@@ -52,7 +52,7 @@ struct Rows {
   }
 };
 
-// The gradient's term of a row's sum.
+// The term of a row's sum in the gradient.
 device_inline compute_t gradient_term(compute_t y, compute_t dy) {
   return ALGORITHM == LOG ? dy : y * dy;
 }

@@ -1,4 +1,4 @@
-// What an engine proposes: a kernel as a plain value, before any text is written.
+// What an engine proposes: kernels and launches as plain values, before any text is generated.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +22,19 @@ struct TypeName {
 };
 TypeName kernel_type(DataType type);
 
-// What a macro stands for: text that no constant can be, such as an instruction's operands.
+// The text of a macro, for what a constant cannot express, such as an instruction's operands.
 struct MacroText {
   std::string text;
   friend bool operator==(const MacroText&, const MacroText&) = default;
 };
 
-// A number that the text does not have: it comes with the launch, ahead of the kernel's own
-// parameters, so that one kernel serves whatever it is (late.hpp).
+// A number that is not in the text. Each launch passes it ahead of the kernel's own parameters, so
+// that one kernel serves all its values (late.hpp).
 struct LateValue {
   enum class Kind : std::uint8_t { number, wide_number, divisor, wide_divisor };
   Kind kind = Kind::number;
   bool array = false;
-  std::uint16_t offset = 0;  // bytes into what comes with the launch
+  std::uint16_t offset = 0;  // in bytes, from the start of the late constants
   friend bool operator==(const LateValue&, const LateValue&) = default;
 };
 
@@ -43,47 +43,48 @@ struct Constant {
   std::string name;
   std::variant<std::int64_t, bool, TypeName, MacroText, MagicDivisor, WideMagicDivisor,
                std::vector<std::int64_t>, LateValue>
-      value;  // a vector: an array
+      value;  // a vector becomes an array
   std::string comment;
   friend bool operator==(const Constant&, const Constant&) = default;
 };
 
-// The kernel itself. Equal specs give equal text; the cache of loaded kernels is keyed by it.
+// A kernel. Equal specs give equal text; the spec is the key of the table of loaded kernels.
 struct KernelSpec {
   std::string engine;  // "implicit_gemm_fma"
-  std::string file;    // below kernel_sources/: "conv/implicit_gemm/implicit_gemm_fma.cu"
-  std::string entry;   // the extern "C" kernel
-  std::string tile;    // for people
+  std::string file;    // in kernel_sources/: "conv/implicit_gemm/implicit_gemm_fma.cu"
+  std::string entry;   // name of the extern "C" kernel
+  std::string tile;    // description for people
   std::vector<Constant> constants;
-  std::uint32_t late_bytes = 0;     // of late constants, ahead of the parameters
-  std::uint32_t shared_memory = 0;  // dynamic, bytes
-  std::size_t alignment = 1;        // bytes that every operand must be aligned to
-  bool clustered = false;           // may come in clusters; else it lacks the code for them
-  bool quick_assembly = false;      // by few of the assembler's optimizations: it needs no more
+  std::uint32_t late_bytes = 0;     // bytes of late constants, ahead of the parameters
+  std::uint32_t shared_memory = 0;  // bytes of dynamic shared memory
+  std::size_t alignment = 1;        // required of every operand, in bytes
+  bool clustered = false;           // may be launched in clusters; else it lacks the code for them
+  bool quick_assembly = false;      // assembled with few optimizations, as more gain nothing
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 };
 
-// How one plan launches its kernel: a shape, and the kernel's parameter struct with holes for what
-// the caller gives at execution.
+// The launch of a kernel: its shape, and the parameter struct with holes for the values that the
+// caller passes at execution.
 struct LaunchSpec {
   enum class Hole : std::uint8_t { operand, alpha, beta, alpha2, workspace };
   struct Patch {
     Hole hole;
     std::uint8_t operand;  // index into the execution's operands, for Hole::operand
-    std::uint16_t offset;  // bytes into the struct
+    std::uint16_t offset;  // in the struct, in bytes
   };
 
-  // A tensor map among the parameters, of an operand, or of the workspace, from `first` bytes on.
+  // A tensor map among the parameters. It describes an operand, or the workspace, from byte `first`
+  // on.
   struct Map {
-    static constexpr std::uint8_t workspace = 0xff;  // in place of an operand's number
+    static constexpr std::uint8_t workspace = 0xff;  // as `operand`: the workspace
     TensorMapSpec spec;
     std::uint8_t operand;
     std::int64_t first;
-    std::uint16_t offset;  // bytes into the struct, a multiple of tensor_map_alignment
+    std::uint16_t offset;  // in the struct, in bytes; a multiple of tensor_map_alignment
   };
 
   LaunchShape shape;
-  bool empty = false;  // nothing to compute: an empty batch
+  bool empty = false;  // nothing to compute, because the batch is empty
   std::vector<std::byte> parameters;
   std::vector<Patch> patches;
   std::vector<Map> maps;
@@ -100,19 +101,19 @@ struct Step {
   KernelSpec kernel;
   LaunchSpec launch;
 
-  // Blocks come in clusters of `size`.
+  // Launches the blocks in clusters of `size`.
   void set_cluster(std::int64_t size) {
     launch.shape.cluster = static_cast<std::uint32_t>(size);
     kernel.clustered = size > 1;
   }
 };
 
-// What an engine proposes: steps that are launched in order on one stream, each of which sees what
-// those before it wrote. The first one is the proposal itself: what there is mostly is one kernel,
-// and of several the first gives the candidate its name.
+// What an engine proposes: steps that are launched in order on one stream, so that each sees the
+// results of those before it. The first step is the proposal itself, because most proposals have
+// one step, and the first kernel gives the candidate its name.
 struct Proposal : Step {
-  std::vector<Step> then{};  // after the first
-  // Device memory through which steps hand results on: 0 unless the caller granted as many bytes.
+  std::vector<Step> then{};  // the steps after the first
+  // Bytes of device memory that steps use to pass results on; at most what the caller granted.
   std::size_t workspace = 0;
 };
 

@@ -1,4 +1,4 @@
-// A plan: one problem on one device, made once, executed many times.
+// A plan for one problem on one device. It is finalized once and executed many times.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace kiln {
 struct FinalizeOptions {
   Terms terms{};
   Caching caching = Caching::use;
-  std::optional<Choice> choice{};  // made already: nothing is chosen, nor recorded
+  std::optional<Choice> choice{};  // if given, it is used, and the plan is not recorded
 };
 
 // Device memory that the caller lends to one execution.
@@ -45,41 +45,42 @@ class Plan {
   void finalize(const FinalizeOptions& options = {});
   bool finalized() const { return !steps_.empty(); }
 
-  // Operands in the order of operands_of(problem), in errors under the caller's names for them, if
-  // given. Packs arguments and launches: no allocation, no lock, no text. Throws EXECUTION_FAILED,
-  // NOT_INITIALIZED, BAD_PARAM (an operand that is null or misaligned, a result that surely shares
-  // elements with an input and is not in place, or less workspace than workspace_bytes()).
+  // Enqueues the kernels on `stream`. `operands` are in the order of operands_of(problem); `names`,
+  // if given, are the caller's names for them in messages. Allocates nothing and takes no lock.
+  // Throws EXECUTION_FAILED, NOT_INITIALIZED, or BAD_PARAM (an operand is null or misaligned, the
+  // result certainly overlaps an input and is not in place, or the workspace is smaller than
+  // workspace_bytes()).
   void execute(std::span<void* const> operands, const Scalars& scalars, void* stream,
                std::span<const char* const> names = {}, const Workspace& workspace = {}) const;
 
   const Device& device() const { return *device_; }
   const std::shared_ptr<Device>& shared_device() const { return device_; }
   const Problem& problem() const { return problem_; }
-  kilnDataType_t scalar_type() const { return scalar_type_; }  // of alpha and beta
+  kilnDataType_t scalar_type() const { return scalar_type_; }  // the type of alpha and beta
   const std::vector<EngineRefusal>& refusals() const { return refusals_; }
 
-  // The rest only once finalized.
-  bool tuned() const { return tuned_; }  // the engine and its tile were found by measuring
+  // The following require finalized().
+  bool tuned() const { return tuned_; }  // engine and tile are a measured winner
   const KernelSpec& spec() const;
   std::span<const Step> steps() const { return steps_; }
   const LaunchSpec& launch() const { return steps_.front().launch; }     // of the first step
   const LoadedKernel& kernel() const { return *steps_.front().kernel; }  // of the first step
-  // What execute() asks of operands and of workspace.
+  // What execute() requires: the alignment of operands and the size of the workspace, in bytes.
   std::size_t alignment() const { return alignment_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // From here on execute() asks for what another plan with this proposal asks for, too.
+  // Makes execute() also require what a plan with this proposal would require.
   void ask_also(const Proposal& proposal);
   kilnKernelOrigin_t origin() const { return origin_; }
   const KernelTimes& times() const { return times_; }
   double finalize_milliseconds() const { return finalize_milliseconds_; }
 
  private:
-  // What execute() must know of an operand.
+  // What execute() needs to check an operand.
   struct Place {
     const char* name;
-    std::size_t element;  // bytes
-    std::size_t certain;  // bytes from its address on that surely belong to it
-    bool in_place;        // the result may be at its address
+    std::size_t element;  // bytes of an element
+    std::size_t certain;  // bytes from its address on that certainly belong to it
+    bool in_place;        // whether the result may have the same address
   };
   static std::vector<Place> places_of(const std::vector<Operand>& operands);
   void check_operands(std::span<void* const> operands, std::span<const char* const> names) const;

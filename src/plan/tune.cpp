@@ -12,8 +12,7 @@ namespace kiln {
 namespace {
 
 constexpr std::size_t most_candidates = 8;
-constexpr int rounds =
-    5;  // each measures every candidate once, so that clock drift affects all alike
+constexpr int rounds = 5;  // in each, every candidate is measured once, so clock drift affects all
 // Relative to the fastest candidate's time: up to `as_fast` the cost model's choice is kept; beyond
 // `far_behind` in one round a candidate is not measured again.
 constexpr double as_fast = 1.01, far_behind = 1.5;

@@ -1,5 +1,5 @@
-// Where a box of a channels-last tensor begins, and which tap of it is read, as the copy engine is
-// told: in SPACE dimensions of space, 2 or, with depth, 3.
+// The start of a box of a channels-last tensor, and the tap that is read, as TMA's instructions
+// take them: in SPACE dimensions of space, 2 or, with depth, 3.
 #pragma once
 
 #include "target/kernel.cuh"

@@ -1,11 +1,11 @@
 // Forward convolution and data gradient of stride 1 of channels-last tensors on Hopper, for filters
-// of several taps: what a tile's pixels meet of 64 channels of a plane of the source, their halo,
-// comes to shared memory once for all taps in that plane. A tap is another row of it from which the
-// tensor cores read.
+// of several taps. TMA loads the halo of a tile's pixels, 64 channels of a plane of the source at a
+// time, into shared memory once for all taps in that plane. For each tap, wgmma reads the halo from
+// another row on.
 //
-// A tile is 64 rows by a patch of 8 columns of pixels of a plane, BLOCK_RIGHT in all. Two
-// warpgroups take tiles in turn: one multiplies while the other one's results leave. Of those that
-// ask for copies one thread brings the filter, tap by tap, and another the halos.
+// A tile is 64 rows by a patch of BLOCK_RIGHT pixels of a plane, 8 columns wide. Two warpgroups
+// take tiles in turn: one multiplies while the other stores its results. A third one issues the
+// copies: one of its threads loads the filter tap by tap, another one the halos.
 #include "common/compute_type.cuh"
 #include "conv/dense/box.cuh"
 #include "conv/dense/params.h"
@@ -22,15 +22,15 @@ constexpr int SLABS = 1, WARPGROUPS = 2;
 
 struct Params {
   DenseParams common;
-  TensorMap maps[MAPS];  // source, filter, output, what beta scales
+  TensorMap maps[MAPS];  // source, filter, output, and the tensor that beta scales
 };
 
 constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
-constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // of results
+constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // line of results
 constexpr int TAPS_T = FILTER_T[0], TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int PLANE_TAPS = TAPS_R * TAPS_S;
 constexpr int CHANNEL_STEPS = (CHANNELS + STEP_CHANNELS - 1) / STEP_CHANNELS;
-constexpr int HALOS = CHANNEL_STEPS * TAPS_T;  // of a tile: of each 64 channels, each plane's
+constexpr int HALOS = CHANNEL_STEPS * TAPS_T;  // halos of a tile: one per 64 channels and plane
 constexpr int PATCH_ROWS = BLOCK_RIGHT / 8;
 constexpr int HALO_COLUMNS = 8 + (TAPS_S - 1) * APART_W;
 constexpr int HALO_ROWS = PATCH_ROWS + (TAPS_R - 1) * APART_H;
@@ -51,7 +51,7 @@ static_assert(PROMOTE == 0, "sums are not so long");
 
 using Sums = SumRegisters<float, 1, BLOCK_RIGHT / 8, false>;
 
-// Slots of a ring that both warpgroups go round: which one is the `number`-th use's, and its
+// A ring of slots that both warpgroups use in turn: the slot of the `number`-th use, and its
 // parity.
 template <int SLOTS>
 struct Slot {
@@ -77,9 +77,9 @@ struct Barriers {
 };
 static_assert(BARRIERS_AT + static_cast<int>(sizeof(Barriers)) <= SHARED_BYTES);
 
-// Rows of one patch follow each other, so that L2 has its halo.
+// A tile. Tiles of the same patch and other rows follow each other, so that their halos hit L2.
 struct Patch {
-  int first_row;  // of all groups' rows
+  int first_row;  // counted over the rows of all groups
   int n, o, p, q;
   device_inline explicit Patch(u32 tile) {
     const u32 patch = tile / ROW_TILES;
@@ -92,8 +92,8 @@ struct Patch {
     p = static_cast<int>(down) * PATCH_ROWS;
     q = static_cast<int>(rest - down * PATCHES_Q) * 8;
   }
-  // Groups follow each other along the source's channels and the filter's number of filters, which
-  // are the rows of a forward pass.
+  // The groups follow each other along the source's channels and along w's filters, which are the
+  // rows of a forward pass.
   device_inline int source_channel() const { return GROUPS == 1 ? 0 : first_row / ROWS * CHANNELS; }
   device_inline int filter_channel() const { return GROUPS_IN_ROWS ? 0 : source_channel(); }
   device_inline int filter_row() const {
@@ -145,7 +145,7 @@ device_inline void bring_halos(const Params& params, unsigned char* memory, Barr
   }
 }
 
-// The patch's 64 rows in the output.
+// The place in the output of a patch's 64 rows.
 struct PatchPlace {
   static constexpr bool BY_THREADS = false;
   const Params& params;
@@ -165,7 +165,7 @@ struct PatchPlace {
 
 device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
                            Barriers& barriers) {
-  // To the next 32 bytes, or 16 steps, of the reduction.
+  // The descriptors' advance by 32 bytes, or 16 steps, of the reduction.
   constexpr int K_ROWS = 32, K_STEPS = 16 * ROW_LINE_BYTES;
   constexpr int FILTER_LINE = FILTER_BY_CHANNELS ? ROW_LINE_BYTES : LINE_BYTES;
   const u32 group = thread_x() / 128 - 1;
@@ -176,11 +176,11 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   const SharedMatrix halos =
       SharedMatrix::swizzled<LINE_BYTES>(memory + HALOS_AT, HALO_COLUMNS * LINE_BYTES);
   WarpgroupProducts<element_t, 1, BLOCK_RIGHT / 8> products;
-  u32 turn = 0;  // of the block's tiles
+  u32 turn = 0;  // index among the block's tiles
 #pragma unroll 1
   for (u32 tile = block_x(); tile < params.common.tiles[0]; tile += grid_x(), ++turn) {
     if (turn % WARPGROUPS != group) continue;
-    // The other one has begun all products of the tile before.
+    // Waits until the other warpgroup has issued all products of the previous tile.
     if (turn > 0) barriers.turn[group].wait((turn - 1) / WARPGROUPS & 1);
     const Patch patch(tile);
     Slot<FILTER_SLOTS> filter(turn * (PLANE_TAPS * HALOS));

@@ -1,22 +1,22 @@
 // Forward convolution and data gradient on Hopper, of channels-last tensors or, with a filter of
-// one tap, channels-first ones (PLANAR): a matrix product whose operands the copy engine brings to
-// shared memory (loads.cuh), where the tensor cores read them, and whose results it takes away
-// (output.cuh).
+// one tap, channels-first ones (PLANAR). A matrix product: TMA loads the operands into shared
+// memory (loads.cuh), wgmma reads them there, and TMA stores the results (output.cuh).
 //
-// Long sums, which the tensor cores round toward zero, are promoted every PROMOTE steps: to local
-// memory, for that is seldom.
+// Long sums are promoted every PROMOTE steps, because the tensor cores round toward zero. Promotion
+// is rare, so the promoted sums are kept in local memory.
 //
-// A block is one warpgroup that asks for copies and CONSUMERS that multiply; there is one for each
-// multiprocessor, which takes tiles (tile.cuh) in turn, so that a tile's results leave while the
-// next one's operands come.
+// A block has one warpgroup that issues copies and CONSUMERS that multiply. There is one persistent
+// block for each multiprocessor; it takes tiles (tile.cuh) in turn, so that a tile's results are
+// stored while the next one's operands are loaded.
 #include "conv/dense/loads.cuh"
 #include "conv/dense/output.cuh"
 #include "target/shared_memory.cuh"
 #include "target/step.cuh"
 #include "target/wgmma.cuh"
 
-// Whether an operand's lines are steps of the reduction, how long they are, and bytes from one
-// product's part of it, 32 bytes of a line or 16 lines, to the next.
+// For each operand: whether its lines are steps of the reduction, and the lines' length. The
+// operand of the next product begins 32 bytes further in a line or, with lines by steps, 16 lines
+// further.
 constexpr bool LEFT_BY_STEPS = PIXELS_LEFT ? PLANAR : FILTER_BY_CHANNELS;
 constexpr bool RIGHT_BY_STEPS = PIXELS_LEFT ? FILTER_BY_CHANNELS : PLANAR;
 device_inline constexpr int line_bytes(bool by_steps, bool pixels) {
@@ -25,7 +25,7 @@ device_inline constexpr int line_bytes(bool by_steps, bool pixels) {
 constexpr int LEFT_LINE = line_bytes(LEFT_BY_STEPS, PIXELS_LEFT),
               RIGHT_LINE = line_bytes(RIGHT_BY_STEPS, !PIXELS_LEFT);
 constexpr int LEFT_OPERAND_BYTES = PIXELS_LEFT && PLANAR ? PIXEL_LINE_BLOCK : 64 * LINE_BYTES;
-// Product k's steps, from the first one's.
+// The distance of product k's operand from the first product's.
 device_inline constexpr int steps_at(bool by_steps, bool pixels, int k) {
   return k * (by_steps ? 16 * line_bytes(by_steps, pixels) : 32);
 }
@@ -35,7 +35,7 @@ device_inline constexpr int line_block(bool pixels) {
 
 using Products = WarpgroupProducts<element_t, LEFT, BLOCK_RIGHT / 8>;
 
-// 32 bytes of the reduction, for each left operand of the warpgroup.
+// The products over 32 bytes of the reduction, for operands A of the warpgroup from L on.
 template <int L>
 device_inline void multiply(Products& products, Sums& sums, const SharedMatrix& left,
                             const SharedMatrix& right, bool add) {
@@ -61,13 +61,13 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   for (u32 number = block_x(); number < tiles; number += grid_x()) {
     const Tile tile(number, params.common);
     const int steps = tile.steps();
-    bool promoted = false;  // something is held
+    bool promoted = false;  // whether promoted sums exist
     int step = 0;
 #pragma unroll 1
     while (step < steps) {
       const int first = step;
       const int end = PROMOTE > 0 && first + PROMOTE < steps ? first + PROMOTE : steps;
-      int before = 0;  // the stage of the step before
+      int before = 0;  // the stage of the previous step
 #pragma unroll 1
       for (; step < end; ++step) {
         barriers.landed[ring.stage].wait(ring.parity);

@@ -1,17 +1,18 @@
-// The producer of a dense convolution: a thread that asks the copy engine for both operands of
-// every step of every tile, STAGES ahead of those who multiply.
+// The producer of a dense convolution: a thread that issues the copies of both operands for every
+// step of every tile, up to STAGES ahead of the consumers.
 #pragma once
 
 #include "conv/dense/tile.cuh"
 #include "target/bulk_copy.cuh"
 
-// Of a filter of rows (or, with FILTER_BY_CHANNELS, channels) of taps of what lies side by side.
+// The start of a box of the filter. `inner` counts along the contiguous dimension, `outer` along
+// the outermost one: channels and rows or, with FILTER_BY_CHANNELS, rows and channels.
 device_inline BoxAt filter_box(int inner, const TapAt& tap, int outer) {
   return {inner, tap.at[0], tap.at[1], SPACE == 3 ? tap.at[SPACE - 1] : 0, outer};
 }
 
-// The filter's rows from `row` on, of a tap's channels from `channel` on: rows of STEP_CHANNELS
-// channels or, with FILTER_BY_CHANNELS, channels of ROW_LINE rows, one such block after the other.
+// Loads the filter's rows from `row` on at a tap's channels from `channel` on: as rows of
+// STEP_CHANNELS channels or, with FILTER_BY_CHANNELS, as blocks of channels of ROW_LINE rows.
 device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier& barrier, int row,
                                int channel, const TapAt& tap) {
   if constexpr (FILTER_BY_CHANNELS) {
@@ -26,7 +27,8 @@ device_inline void load_filter(unsigned char* to, const TensorMap& map, Mbarrier
   }
 }
 
-// PLANAR: channels from `channel` on of the tile's pixels, line by line of them.
+// PLANAR: loads the channels from `channel` on of the tile's pixels, one line of pixels after the
+// other.
 device_inline void load_planar(unsigned char* to, const TensorMap& map, Mbarrier& barrier,
                                int channel, const Tile& tile) {
 #pragma unroll
@@ -48,12 +50,12 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
     const int w = pixel.q * STRIDE_W + LOWER_W[tile.phase];
     const int h = pixel.p * STRIDE_H + LOWER_H[tile.phase];
     const int d = pixel.o * STRIDE_D + LOWER_D[tile.phase];
-    // Groups follow each other along the source's channels and the filter's number of filters,
-    // which are the rows of a forward pass.
+    // The groups follow each other along the source's channels and along w's filters, which are the
+    // rows of a forward pass.
     const int source_channel = tile.group() * CHANNELS;
     const int filter_row = tile.first_row - (GROUPS_IN_ROWS ? 0 : tile.group() * ROWS);
     const int filter_channel = GROUPS_IN_ROWS ? 0 : source_channel;
-    // From the tap whose place is lowest on.
+    // Taps are visited from the one with the lowest position on.
 #pragma unroll 1
     for (int t = 0; t < FILTER_T[tile.phase]; ++t)
 #pragma unroll 1

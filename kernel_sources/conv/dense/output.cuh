@@ -1,4 +1,4 @@
-// The output of a dense gather: a tile's sums, slab by slab, to their pixels.
+// The output of a dense gather: stores a tile's sums slab by slab.
 #pragma once
 
 #include "conv/dense/store.cuh"
@@ -7,8 +7,8 @@
 
 using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 
-// ROW_LINE rows from `row` on of the pixels from `pixel` on; PLANAR, 64 rows or BLOCK_RIGHT of
-// SLAB_LINE pixels of an image.
+// A slab's place in the output for TMA: ROW_LINE rows from `row` on of the pixels from `pixel` on;
+// PLANAR: 64 or BLOCK_RIGHT rows of SLAB_LINE pixels of an image.
 struct OutputPlace {
   static constexpr bool BY_THREADS = false;
   const Params& params;
@@ -25,7 +25,7 @@ struct OutputPlace {
         image(tile.image + (IMAGES > 1 ? pixels / IMAGE_PIXELS : 0)) {}
 
   device_inline void next_block() { row += ROW_LINE; }
-  // By one thread.
+  // Called by one thread.
   device_inline void store(const unsigned char* slab) const {
     const TensorMap& map = params.maps[output_map(phase)];
     if constexpr (PLANAR) {
@@ -56,12 +56,12 @@ struct OutputPlace {
   }
 };
 
-// SLAB_LINE pixels from `pixel` on of rows from `row` on, each thread STORE_PIXELS of some rows at
-// a time.
+// A slab's place in the output for stores by threads: SLAB_LINE pixels from `pixel` on of rows from
+// `row` on. A thread stores STORE_PIXELS pixels of a row at a time.
 struct ThreadsPlace {
   static constexpr bool BY_THREADS = true;
   static constexpr int BYTES = STORE_PIXELS * static_cast<int>(sizeof(element_t));
-  static constexpr int UNITS = STORE_PIXELS > 0 ? SLAB_LINE / STORE_PIXELS : 1;  // of a line
+  static constexpr int UNITS = STORE_PIXELS > 0 ? SLAB_LINE / STORE_PIXELS : 1;  // stores of a line
   struct alignas(BYTES > 2 ? BYTES : 2) Unit {
     unsigned short half[BYTES > 0 ? BYTES / 2 : 1];
   };
@@ -96,7 +96,8 @@ struct ThreadsPlace {
   struct Offsets {
     i64 n, o, p, q;
   };
-  // f(byte of the slab, element of the tensor) of this thread's units that exist.
+  // Calls f(byte offset in the slab, element offset in the tensor) for this thread's units inside
+  // the tensor.
   template <class F>
   device_inline void each(const Offsets& strides, i64 row_stride, const F& f) const {
     const int thread = static_cast<int>(thread_x() % 128), unit = thread % UNITS;
@@ -123,7 +124,8 @@ struct PlaceOf<true> {
 };
 using ResultPlace = PlaceOf<(STORE_PIXELS > 0)>::type;
 
-// Left operand L's, whose rows are lines of the slab: as many columns at a time as these hold.
+// Stores the sums of operand A number L, whose rows are lines of the slab, a slab's columns at a
+// time.
 template <int L, int FIRST>
 device_inline void store_lines(Store& store, const Sums& sums, const Params& params,
                                const Tile& tile, int left, bool any) {

@@ -1,10 +1,10 @@
-// How a warpgroup's sums become results: through a slab of shared memory, from which the copy
-// engine stores them while the warpgroup goes on, or the warpgroup's own threads. What beta scales
-// comes to the slab before.
+// Stores a warpgroup's results through a slab of shared memory. TMA stores the slab while the
+// warpgroup goes on, or the warpgroup's threads store it. The tensor that beta scales is loaded
+// into the slab before.
 //
-// A slab has SLAB_BLOCKS blocks of SLAB_LINES lines of SLAB_LINE results that lie side by side in
-// the output: rows of a pixel or pixels of a row. LINES_LEFT: a line is a row of the left
-// operand; else a column of the right one.
+// A slab has SLAB_BLOCKS blocks of SLAB_LINES lines of SLAB_LINE results that are contiguous in the
+// output: rows of a pixel or pixels of a row. LINES_LEFT: a line is a row of operand A; else a
+// column of operand B.
 #pragma once
 
 #include "conv/dense/pairs.cuh"
@@ -19,22 +19,23 @@ constexpr int SLAB_LINE_BYTES = SLAB_LINE * static_cast<int>(sizeof(element_t));
 constexpr int SLAB_BLOCK_BYTES = SLAB_LINES * SLAB_LINE_BYTES;
 static_assert(SLAB_BLOCKS == 1 || SLAB_BLOCK_BYTES % 1024 == 0);
 static_assert(SLAB_BLOCKS * SLAB_BLOCK_BYTES <= SLAB_BYTES);
-// Where 16 bytes of a line are in a block.
+// The byte offset in a block of 16 bytes of a line.
 device_inline int place_in_block(int line, int chunk) {
   return line * SLAB_LINE_BYTES +
          (chunk ^ line * SLAB_LINE_BYTES / 128 % (SLAB_LINE_BYTES / 16)) * 16;
 }
 
-// A warpgroup's way out. All its threads take part in everything.
+// The stores of a warpgroup. All its threads call all functions.
 class Store {
   Epilogue epilogue_;
   unsigned char* slabs_;
-  Mbarrier& landed_;  // what beta scales
+  Mbarrier& landed_;  // of the loads of what beta scales
   u32 group_, parity_ = 0;
   int slab_ = 0;
 
  public:
-  // slabs: SLABS of the warpgroup's own; landed: a barrier of one arrival, for what beta scales.
+  // slabs: the warpgroup's SLABS slabs; landed: a barrier of one arrival, for loads of what beta
+  // scales.
   device_inline Store(const DenseParams& params, unsigned char* slabs, Mbarrier& landed, u32 group)
       : slabs_(slabs), landed_(landed), group_(group) {
     epilogue_.bias = static_cast<const output_t*>(params.bias);
@@ -43,10 +44,10 @@ class Store {
     epilogue_.coef = coefficients_of<compute_t>(params);
   }
 
-  // The products from FIRST to END of left operand L. place.store(block) starts a block's store,
-  // place.load(block, barrier) the load of what beta scales, place.next_block() moves on; place.row
-  // is the first one. Where Place::BY_THREADS, all threads ask for their part of both. any: there
-  // were products at all, else sums are 0.
+  // Stores the products from FIRST to END of operand A number L. place.store(block) starts the
+  // store of a block, place.load(block, barrier) the load of what beta scales, place.next_block()
+  // moves on; place.row is the first row. With Place::BY_THREADS all threads call both for their
+  // parts. `any`: whether there were any products; if not, the sums are 0.
   template <int L, int FIRST, int END, class Sums, class Place>
   device_inline void store(const Sums& sums, const Place& place, bool any) {
     unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
@@ -56,7 +57,7 @@ class Store {
     else
       by_copy_engine<L, FIRST, END>(slab, sums, place, any);
   }
-  // Before the block exits.
+  // Must be called before the block exits.
   device_inline void finish() {
     if (thread_x() % 128 == 0) bulk_wait_read<0>();
   }
@@ -68,7 +69,7 @@ class Store {
     const bool first_thread = thread_x() % 128 == 0;
     const bool has_residual = epilogue_.beta != 0;
     if (first_thread) {
-      bulk_wait_read<SLABS - 1>();  // the slab's last store
+      bulk_wait_read<SLABS - 1>();  // until the slab's last store has read it
       if (has_residual) {
         landed_.arrive_and_expect(static_cast<u32>(SLAB_BLOCKS * SLAB_BLOCK_BYTES));
         each_block(slab, place,
@@ -94,7 +95,7 @@ class Store {
   device_inline void by_threads(unsigned char* slab, const Sums& sums, const Place& place,
                                 bool any) {
     const bool has_residual = epilogue_.beta != 0;
-    named_barrier<128>(1 + group_);  // of the slab's last results all are on their way
+    named_barrier<128>(1 + group_);  // the stores of the slab's last results have all been issued
     if (has_residual) {
       each_block(slab, place, [](unsigned char* block, const Place& at) { at.load(block); });
       named_barrier<128>(1 + group_);
@@ -120,7 +121,7 @@ class Store {
       put_words<L, FIRST, FIRST, END>(sums, slab, row, any, has_residual);
   }
 
-  // f32: each of a product's sums by itself.
+  // f32: writes each sum of a product by itself.
   template <int L, int R, int FIRST, int END, class Sums>
   device_inline void put_words(const Sums& sums, unsigned char* slab, int row, bool any,
                                bool has_residual) {
@@ -144,8 +145,8 @@ class Store {
     if constexpr (R + 1 < END) put_words<L, R + 1, FIRST, END>(sums, slab, row, any, has_residual);
   }
 
-  // 16 bits. Two products, four matrices of 8 x 8 in the slab: a lane's place is that of line l % 8
-  // of matrix l / 8.
+  // 16 bits: writes two products as four 8x8 matrices (stmatrix). Lane l gives the address of line
+  // l % 8 of matrix l / 8.
   template <class T, int L, int R, int FIRST, int END, class Sums>
   device_inline void put_pairs(const Sums& sums, unsigned char* slab, int row, bool any,
                                bool has_residual) {

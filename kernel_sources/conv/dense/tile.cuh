@@ -1,18 +1,17 @@
-// The tiles of a dense convolution: rows (filters, or channels of dx) by pixels of the output that
-// follow each other, in a matrix product whose reduction is walked STEP_CHANNELS channels of a tap
-// at a time, which are a line of shared memory. Neither a step nor a tile reaches from one group of
-// channels into the next.
+// The tiles of a dense convolution: rows (filters, or channels of dx) by consecutive pixels of the
+// output. A step of the reduction is STEP_CHANNELS channels of a tap, a line of shared memory.
+// Neither a step nor a tile reaches from one group of channels into the next.
 //
-// Either side may be the left one, whose rows the warpgroups divide among them: PIXELS_LEFT, or the
-// filter's. The other one's BLOCK_RIGHT columns are all warpgroups'.
+// Operand A, which the warpgroups divide among them, is the pixels (PIXELS_LEFT) or the filter. All
+// warpgroups read all BLOCK_RIGHT columns of operand B, the other one.
 //
-// PLANAR tensors are channels-first ones, for filters of one tap: a tile's pixels are of one image,
-// or of several small ones, IMAGES, and lie in shared memory as they come, PIXEL_LINE of a channel
-// in a line, where the tensor cores transpose them.
+// PLANAR: channels-first tensors, for filters of one tap. A tile's pixels are of one image, or of
+// IMAGES small ones. They are stored in shared memory as loaded, PIXEL_LINE pixels of a channel in
+// a line, and wgmma transposes them.
 //
-// STORE_PIXELS: of channels-last tensors results that lie otherwise, such as channels first, go out
-// by threads, so many pixels side by side at a time (0: the copy engine takes them, rows of a pixel
-// side by side).
+// STORE_PIXELS above 0: the source is channels-last, but the output has another layout, such as
+// channels first. Threads then store the results, STORE_PIXELS contiguous pixels at a time. At 0,
+// TMA stores them, rows of a pixel being contiguous.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -28,20 +27,20 @@ struct Params {
 
 constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
 constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));
-constexpr int GROUP_ROWS = 64 * LEFT;  // of a warpgroup on the left
+constexpr int GROUP_ROWS = 64 * LEFT;  // rows of operand A of a warpgroup
 constexpr int BLOCK_LEFT = CONSUMERS * GROUP_ROWS;
 constexpr int TILE_PIXELS = PIXELS_LEFT ? BLOCK_LEFT : BLOCK_RIGHT;
 constexpr int TILE_ROWS = PIXELS_LEFT ? BLOCK_RIGHT : BLOCK_LEFT;
 static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS == 0));
 
 constexpr int PIXEL_LINE = 64, PIXEL_LINE_BYTES = 128;
-constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // of a channel
+constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // lines of a channel
 constexpr int PIXEL_LINE_BLOCK = STEP_CHANNELS * PIXEL_LINE_BYTES;
-constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // of a tile
+constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // pixels of each image in a tile
 static_assert(!PLANAR || (sizeof(element_t) == 2 && PHASES == 1));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 
-// Shared memory: stages of both operands, slabs on their way out, barriers.
+// Shared memory holds stages of both operands, slabs of results, and barriers.
 constexpr bool LINES_OF_PIXELS = PLANAR || STORE_PIXELS > 0;
 constexpr bool LINES_LEFT = PIXELS_LEFT != LINES_OF_PIXELS;
 constexpr int SLAB_LINE = LINES_OF_PIXELS ? SLAB_PIXEL_LINE : ROW_LINE;
@@ -62,7 +61,7 @@ static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 25
 static_assert(!PLANAR || STORE_PIXELS == 0);
 static_assert(TILE_ROWS % ROW_LINE == 0 && BLOCK_RIGHT % (LINES_LEFT ? SLAB_LINE : 16) == 0);
 
-// Which map is whose.
+// Indices of the tensor maps.
 constexpr int PHASE_MAPS = STORE_PIXELS > 0 ? 2 : 3;
 device_inline constexpr int source_map(int phase) { return phase * PHASE_MAPS; }
 device_inline constexpr int filter_map(int phase) { return phase * PHASE_MAPS + 1; }
@@ -71,11 +70,11 @@ device_inline constexpr int residual_map(int phase) {
   return RESIDUAL ? PHASES * PHASE_MAPS : output_map(phase);
 }
 
-// One tile. Rows of one pixel tile follow each other, so that L2 has its pixels.
+// One tile. Tiles of the same pixels and other rows follow each other, so that the pixels hit L2.
 struct Tile {
-  int phase, first_row;  // of all groups' rows
-  int image;             // PLANAR: the first one
-  u32 first_pixel;       // in the phase's output, of all images; PLANAR: in the plane
+  int phase, first_row;  // first_row counts the rows of all groups
+  int image;             // PLANAR: the tile's first image
+  u32 first_pixel;       // counted in the phase's output over all images; PLANAR: in the plane
 
   device_inline Tile(u32 number, const DenseParams& params) : phase(0), image(0) {
     u32 before = 0;
@@ -98,7 +97,7 @@ struct Tile {
   device_inline int steps() const { return taps() * CHANNEL_STEPS; }
 };
 
-// {image, plane, row, column} of a pixel of the output that follow each other.
+// {image, plane, row, column} of the pixel with a given number.
 struct PixelPlace {
   int n, o = 0, p, q;
   device_inline PixelPlace(u32 pixel, int phase) {
@@ -115,7 +114,7 @@ struct PixelPlace {
   }
 };
 
-// A ring of stages: which is next, and the parity of its phase.
+// A ring of stages: the next stage, and the parity of its phase.
 struct Ring {
   int stage = 0;
   u32 parity;
@@ -128,11 +127,11 @@ struct Ring {
 struct Barriers {
   Mbarrier landed[STAGES], free[STAGES], residual[CONSUMERS];
 
-  // By one thread.
+  // Called by one thread.
   device_inline void init() {
     for (int i = 0; i < STAGES; ++i) {
       landed[i].init(1);
-      free[i].init(4 * CONSUMERS);  // a warp each
+      free[i].init(4 * CONSUMERS);  // one arrival of each consumer warp
     }
     for (int i = 0; i < CONSUMERS; ++i) residual[i].init(1);
     mbarriers_are_made();

@@ -1,9 +1,11 @@
-// What the multiplying warpgroups of a dense filter gradient do with a share of pixels.
+// The consumer warpgroups of a dense filter gradient: they add up the products of a share of
+// pixels.
 #pragma once
 
 #include "conv/dense/wgrad_turn.cuh"
 
-// A block begins with as many registers for each thread as there are, in eights.
+// At launch, all threads have the same number of registers, a multiple of 8; setmaxnreg
+// redistributes them, and the sum must not exceed what the block has.
 static_assert(HELPERS * HELPER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS <=
                   65536 / THREADS / 8 * 8 * (HELPERS + CONSUMERS),
               "nobody would give what the others wait for");
@@ -18,7 +20,7 @@ struct StepsOf<true> {
 };
 using Steps = StepsOf<TURNS>::Type;
 
-// Sums become those of the share.
+// Sets the sums to those of the share.
 device_inline void add_up_products(const Share& share, Sums& sums, Steps& steps) {
   constexpr u32 RUN = static_cast<u32>(PROMOTE);
   if constexpr (SPLIT)

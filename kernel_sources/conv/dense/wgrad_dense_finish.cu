@@ -1,6 +1,6 @@
-// The second step of a dense filter gradient whose groups of blocks left their sums in the
-// workspace: adds them up in the order of the groups, and stores dw. A block is one quad of a tile,
-// a thread of it each.
+// The second step of a dense filter gradient with groups of blocks, which left their sums in the
+// workspace. It adds them up in the order of the groups and stores dw. A block has one quad of a
+// tile: a thread for each thread of the first step that had sums.
 #include "conv/dense/wgrad_lost.cuh"
 #include "target/step.cuh"
 
@@ -11,7 +11,7 @@ KILN_KERNEL(wgrad_dense_finish, ADDERS, 1, DenseWgradParams, params) {
   const u32 tile = block_x() / QUADS;
   const int quad = static_cast<int>(block_x() % QUADS), adder = static_cast<int>(thread_x());
   Quad total = {};
-#pragma unroll 32  // few threads wait for memory here
+#pragma unroll 32  // many loads in flight, because the step has few threads
   for (u32 group = 0; group < params.groups; ++group) {
     const Quad part = partial_quads(params, group, tile)[quad * ADDERS + adder];
 #pragma unroll

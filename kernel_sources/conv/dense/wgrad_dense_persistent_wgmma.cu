@@ -1,6 +1,6 @@
-// wgrad_dense_wgmma.cu for dw of more tiles than there are multiprocessors, of 16 bits: a block
-// takes tiles in turn, all pixels of each, so that a tile's results leave (wgrad_slab.cuh) and the
-// next one's operands come while others are multiplied.
+// wgrad_dense_wgmma.cu for a dw of 16 bits with more tiles than there are multiprocessors. A
+// persistent block takes tiles in turn, with all pixels of each, so that a tile's results are
+// stored (wgrad_slab.cuh) and the next one's operands loaded during products.
 #include "conv/dense/wgrad_add_up.cuh"
 #include "conv/dense/wgrad_slab.cuh"
 #include "target/shared_memory.cuh"
@@ -17,7 +17,7 @@ struct PersistentBarriers {
   Barriers stages;
   Mbarrier residual[CONSUMERS];
 
-  // By one thread.
+  // Called by one thread.
   device_inline void init() {
     for (int i = 0; i < CONSUMERS; ++i) residual[i].init(1);
     stages.init();
@@ -26,7 +26,7 @@ struct PersistentBarriers {
 static_assert(OWN_BARRIERS_AT + static_cast<int>(sizeof(PersistentBarriers)) <= SHARED_BYTES);
 static_assert(!TURNS && !PLANAR && !CHECKED && ASKERS == 1);
 
-// By one thread.
+// Issues the copies of all tiles. Called by one thread.
 device_inline void ask(const PersistentParams& params, unsigned char* memory, Barriers& barriers) {
   Ring<STAGES> ring(1);
 #pragma unroll 1

@@ -1,14 +1,13 @@
 // Filter gradient on Hopper, of channels-last tensors or, with a filter of one tap, channels-first
-// ones (PLANAR, wgrad_planar.cuh): a matrix product of dy and x, summed over pixels of dy that
-// follow each other. The copy engine brings STEP_PIXELS of them at a time to
-// shared memory, pixel by pixel (wgrad_stages.cuh). Operands of 16 bits are multiplied where they
-// have landed; of f32, in TF32 or in three products (SPLIT), x is turned there first, and dy goes
-// through registers (wgrad_turn.cuh).
+// ones (PLANAR, wgrad_planar.cuh): a matrix product of dy and x, whose reduction runs over
+// consecutive pixels of dy. TMA loads STEP_PIXELS pixels at a time into shared memory
+// (wgrad_stages.cuh). wgmma reads 16-bit operands there. For f32, as TF32 or 3xTF32 (SPLIT), x is
+// transposed in shared memory first, and dy passes through registers (wgrad_turn.cuh).
 //
-// A block is HELPERS warpgroups that ask for copies, and turn, and CONSUMERS that multiply. Blocks
-// that share a tile take pixels one after the other: those of a cluster add up their sums in the
-// order of their ranks through shared memory; groups of them (PARTIAL) leave sums in the workspace,
-// which a second step (wgrad_dense_finish.cu) adds up in order.
+// A block has HELPERS warpgroups that issue copies and transpose, and CONSUMERS that multiply.
+// Blocks that share a tile divide the pixels. Those of a cluster add up their sums in rank order
+// through shared memory; groups of clusters (PARTIAL) leave theirs in the workspace, and a second
+// step (wgrad_dense_finish.cu) adds them up in order.
 #include "conv/dense/wgrad_add_up.cuh"
 #include "conv/dense/wgrad_lost.cuh"
 #include "conv/dense/wgrad_planar.cuh"
@@ -16,7 +15,7 @@
 #include "target/step.cuh"
 #include "target/warpgroup.cuh"
 
-// f(quad, the four sums) of each.
+// Calls f(quad, its four sums) for each quad.
 template <int Q = 0, class F>
 device_inline void each_quad(const Sums& sums, const F& f) {
   Quad quad;
@@ -25,7 +24,7 @@ device_inline void each_quad(const Sums& sums, const F& f) {
   if constexpr (Q + 1 < QUADS) each_quad<Q + 1>(sums, f);
 }
 
-// Quads from Q to END, each with what was there before.
+// Adds quads Q to END to what the workspace holds.
 template <int Q, int END, int FIRST>
 device_inline void add_quads(const Sums& sums, const Quad (&before)[END - FIRST], Quad* to) {
   Quad quad;
@@ -36,7 +35,7 @@ device_inline void add_quads(const Sums& sums, const Quad (&before)[END - FIRST]
   if constexpr (Q + 1 < END) add_quads<Q + 1, END, FIRST>(sums, before, to);
 }
 
-// A thread's quads to the workspace, some at a time so that their loads wait together.
+// Stores a thread's quads to the workspace, several at a time so that their loads overlap.
 template <int FIRST = 0>
 device_inline void put_partial(const Sums& sums, Quad* to, bool continued) {
   constexpr int END = FIRST + 4 < QUADS ? FIRST + 4 : QUADS;
@@ -49,7 +48,7 @@ device_inline void put_partial(const Sums& sums, Quad* to, bool continued) {
   if constexpr (END < QUADS) put_partial<END>(sums, to, continued);
 }
 
-// By all helping threads.
+// The work of the helper warpgroups; called by all their threads.
 template <int ASKER = 0>
 device_inline void help(const Params& params, const Share& share, unsigned char* memory,
                         Barriers& barriers) {
@@ -70,20 +69,20 @@ device_inline void help(const Params& params, const Share& share, unsigned char*
   }
 }
 
-// Whether this block's sums are a group's, which go to the workspace as they are.
+// Whether this block is a group by itself, so that its sums go to the workspace without a cluster.
 device_inline bool is_group() { return PARTIAL && !(CLUSTERED && cluster_size() > 1); }
 
-// What a block's memory holds are the quads of each of its threads, as [quad][thread]. Those of a
-// cluster's blocks are added up, a share of the quads by each, for all places of their own.
+// Each block of the cluster has its threads' quads in shared memory, as [quad][thread]. Every block
+// adds up its share of the quads over all blocks and stores the totals.
 device_inline void add_up(const Params& params, const Quad* own, int adder) {
-  // Worked out again: kept from the beginning on, its parts would take registers.
+  // Computed again, because keeping it from the start would take registers.
   const Share share(params.common, from_here(cluster_number()));
   const WgradTile tile(share.tile);
   const int parts = static_cast<int>(cluster_size());
   const int some = (QUADS + parts - 1) / parts;
   const int first = static_cast<int>(cluster_rank()) * some;
   const int end = first + some < QUADS ? first + some : QUADS;
-  u64 lost = 0;  // bit i: quad i
+  u64 lost = 0;  // bit i: quad i has a lost sum
   static_assert(QUADS <= 64);
 #pragma unroll 1
   for (int quad = first; quad < end; ++quad) {
@@ -144,7 +143,7 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
       put_partial(sums, partial_quads(params.common, stored.group, stored.tile) + adder,
                   params.common.continued != 0);
     } else {
-      named_barrier<ADDERS>(1);  // all have read the stages
+      named_barrier<ADDERS>(1);  // until all have read the stages, which are overwritten now
       Quad* const to = reinterpret_cast<Quad*>(memory) + adder;
       each_quad(sums, [&](int quad, const Quad& value) { to[quad * ADDERS] = value; });
     }
@@ -152,5 +151,5 @@ KILN_KERNEL(wgrad_dense_wgmma, THREADS, 1, Params, params) {
   if (is_group()) return;
   cluster_barrier();
   if (adder >= 0) add_up(params, reinterpret_cast<const Quad*>(memory), adder);
-  cluster_barrier();  // a block's memory is read until then
+  cluster_barrier();  // other blocks read this block's shared memory until here
 }

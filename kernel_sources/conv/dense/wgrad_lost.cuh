@@ -1,12 +1,11 @@
-// Sums of a dense filter gradient that are not what they should be (scaled_sums.cuh), once more by
-// their definition.
+// Computes lost sums of a dense filter gradient (scaled_sums.cuh) again by their definition.
 #pragma once
 
 #include "conv/dense/wgrad_sums.cuh"
 #include "conv/geometry/gradient_sum.cuh"
 
-// By all lanes of a warp, each of which says whether it lost its quad `quad`. One sum is of so many
-// pixels that all of them add it up together.
+// Called by all lanes of a warp; `lost` says whether the lane has a lost sum in its quad `quad`.
+// All lanes compute each lost sum together, because it runs over many pixels.
 device_inline void add_up_lost(const DenseWgradParams& params, const WgradTile& tile, int quad,
                                int adder, bool lost) {
   const int lane = adder % 32;

@@ -1,23 +1,23 @@
-// What one execution of a dense filter gradient tells its kernels. Shared by host code and kernels.
+// The parameters of one execution of a dense filter gradient. Shared by host code and kernels.
 #pragma once
 
 #include "common/tensor_map.h"
 
-// dw = alpha * sum + beta * dw. Tensor maps follow: that of x, that of dy.
+// dw = alpha * sum + beta * dw. The tensor maps of x and of dy follow the struct.
 struct alignas(64) DenseWgradParams {
   void* dw;
-  // Where groups of blocks leave their sums, if there are several: [group][tile][quad][thread] of
-  // four floats each (wgrad_sums.cuh).
+  // With several groups of blocks, their sums: [group][tile][quad][thread] of four floats
+  // (wgrad_sums.cuh).
   void* partials;
   double alpha;     // exact for either compute type
   double beta;      // 0: dw is not read
-  unsigned steps;   // of STEP_PIXELS pixels of dy: the length of every sum
-  unsigned groups;  // of blocks that share a tile: of PARTIAL kernels
-  // For sums that are added up once more by their definition.
+  unsigned steps;   // steps of STEP_PIXELS pixels of dy in every sum
+  unsigned groups;  // PARTIAL: groups of blocks that share a tile
+  // For sums that are computed again by their definition.
   const void* x;
   const void* dy;
   unsigned images;
-  unsigned continued;  // the workspace holds sums of other images, to which these are added
+  unsigned continued;  // 1: adds to the sums in the workspace, which are of other images
 };
 
 static_assert(sizeof(DenseWgradParams) == 64, "host and device must agree");

@@ -1,11 +1,11 @@
-// What the blocks of a dense filter gradient of channels-first tensors read: 64 pixels of a plane a
-// step, which lie side by side as the reduction should. A stage is a line of them for each filter
-// of dy and for each channel of x; what lies behind a plane is zeros.
+// The copies of a dense filter gradient of channels-first tensors. A step is a 128-byte line of
+// pixels of a plane, so the reduction is contiguous, as wgmma reads it. A stage has such a line for
+// each filter of dy and each channel of x; TMA fills pixels beyond the plane with zeros.
 #pragma once
 
 #include "conv/dense/wgrad_stages.cuh"
 
-// By one thread: of x, or of dy.
+// Loads a stage's lines of x or of dy. Called by one thread.
 template <bool OF_X>
 device_inline void produce_planar(const Params& params, const Share& share, unsigned char* memory,
                                   Barriers& barriers) {

@@ -1,24 +1,24 @@
-// The products of a dense filter gradient's warpgroups.
+// The products of a dense filter gradient's consumer warpgroups.
 #pragma once
 
 #include "conv/dense/wgrad_stages.cuh"
 #include "target/sum_registers.cuh"
 #include "target/wgmma.cuh"
 
-// The tensor cores round sums toward zero: every PROMOTE steps, a run, what has come together goes
-// to sums that are added up as f32 should be. Those wait in local memory or, where runs are short,
-// of f32 in three products, in registers.
+// The tensor cores round sums toward zero, so every PROMOTE steps (a run) the accumulators are
+// promoted: added to totals in f32. The totals are in local memory or, for 3xTF32, whose runs are
+// short, in registers.
 using Sums = SumRegisters<float, LEFT, PRODUCTS_A_ROW, SPLIT, !SPLIT>;
 using Products = WarpgroupProducts<element_t, LEFT, PRODUCTS_A_ROW>;
 
-// The tensor cores read both operands where they have landed, and transpose those of channels-last
-// tensors, of 16 bits.
+// Steps for which wgmma reads both operands where TMA has put them. It transposes 16-bit operands
+// of channels-last tensors.
 class TransposedSteps {
   Barriers& barriers_;
   SharedMatrix lefts_, rights_;
   Products products_;
   Ring<STAGES> ring_{0};
-  int before_ = -1;  // the stage of the step before, whose products may be on their way
+  int before_ = -1;  // the stage of the previous step, whose products may still be running
 
  public:
   device_inline TransposedSteps(unsigned char* memory, Barriers& barriers, int group)
@@ -29,7 +29,7 @@ class TransposedSteps {
                                                    SLAB_BYTES)) {}
 
   device_inline void start_run() {}
-  // Starts the next step's products.
+  // Starts the products of the next step.
   template <class AnySums>
   device_inline void multiply(AnySums& sums) {
     barriers_.landed[ring_.stage].wait(ring_.parity);
@@ -46,7 +46,7 @@ class TransposedSteps {
     before_ = ring_.stage;
     ring_.advance();
   }
-  // Once it returns, sums are those of all steps so far, of which there was one at least.
+  // Waits until the sums include all steps so far. There must have been at least one.
   device_inline void settle() {
     products_.template wait<0>();
     release();

@@ -1,7 +1,7 @@
-// How a warpgroup's sums of 16 bits become dw: through slabs of shared memory, from which the copy
-// engine stores them while the warpgroup goes on. What beta scales comes to a slab before.
+// Stores a warpgroup's sums to a dw of 16 bits through slabs of shared memory, which TMA stores
+// while the warpgroup goes on. The dw that beta scales is loaded into a slab before.
 //
-// A slab has 64 lines, a filter each, of a block of columns: LINE_CHANNELS channels of a tap.
+// A slab has 64 lines, one for each filter, of a block of columns: LINE_CHANNELS channels of a tap.
 #pragma once
 
 #include "conv/dense/pairs.cuh"
@@ -12,18 +12,18 @@
 
 constexpr int RESULT_SLAB_BYTES = 64 * LINE_BYTES;
 
-// A warpgroup's way out. All its threads take part in everything.
+// The stores of a warpgroup. All its threads call all functions.
 class ResultSlabs {
   const TensorMap& dw_;
   unsigned char* slabs_;
-  Mbarrier& landed_;  // what beta scales
+  Mbarrier& landed_;  // of the loads of what beta scales
   compute_t alpha_, beta_;
   u32 group_, parity_ = 0;
   int slab_ = 0;
 
  public:
-  // slabs: RESULT_SLABS of the warpgroup's own; landed: a barrier of one arrival, for what beta
-  // scales.
+  // slabs: the warpgroup's RESULT_SLABS slabs; landed: a barrier of one arrival, for loads of what
+  // beta scales.
   device_inline ResultSlabs(const DenseWgradParams& params, const TensorMap& dw,
                             unsigned char* slabs, Mbarrier& landed, u32 group)
       : dw_(dw),
@@ -33,13 +33,13 @@ class ResultSlabs {
         beta_(static_cast<compute_t>(params.beta)),
         group_(group) {}
 
-  // Left operand L's sums and those after it.
+  // Stores the sums of operands A from number L on.
   template <int L = 0>
   device_inline void store(const Sums& sums, const WgradTile& tile) {
     store_blocks<L, 0>(sums, tile, tile.row + static_cast<int>(group_) * GROUP_ROWS + L * 64);
     if constexpr (L + 1 < LEFT) store<L + 1>(sums, tile);
   }
-  // Before the block exits.
+  // Must be called before the block exits.
   device_inline void finish() {
     if (thread_x() % 128 == 0) bulk_wait_read<0>();
   }
@@ -62,7 +62,7 @@ class ResultSlabs {
     at[SPACE + 1] = row;
     const bool adds = beta_ != compute_t(0);
     if (first_thread) {
-      bulk_wait_read<RESULT_SLABS - 1>();  // the slab's last store
+      bulk_wait_read<RESULT_SLABS - 1>();  // until the slab's last store has read it
       if (adds) {
         landed_.arrive_and_expect(static_cast<u32>(RESULT_SLAB_BYTES));
         bulk_load(slab, dw_, landed_, at);
@@ -83,8 +83,8 @@ class ResultSlabs {
     }
   }
 
-  // Products R and R + 1 of those from FIRST on: four matrices of 8 x 8 in the slab, whose lines
-  // have their 16 bytes permuted. A lane's place is that of line l % 8 of matrix l / 8.
+  // Writes products R and R + 1 of those from FIRST on as four 8x8 matrices (stmatrix) to the
+  // swizzled slab. Lane l gives the address of line l % 8 of matrix l / 8.
   template <int L, int R, int FIRST>
   device_inline void put(const Sums& sums, unsigned char* slab, bool adds) {
     const int lane = static_cast<int>(thread_x() % 32),

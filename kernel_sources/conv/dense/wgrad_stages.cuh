@@ -1,8 +1,9 @@
-// What the blocks of a dense filter gradient read: which pixels of dy are a block's, and how the
-// copy engine brings STEP_PIXELS of them at a time to a stage of shared memory. A stage is slabs of
-// a line of channels of each pixel: first those of dy that are the tile's filters, then those of x
-// for each block of columns, of the places that its tap sees (an im2col map). DY_PLANAR: dy has its
-// channels first, in planes of whole steps, and a slab of it is a line of pixels of each filter.
+// The copies of a dense filter gradient: a block's share of the pixels of dy, and the stages of
+// shared memory into which TMA loads STEP_PIXELS of them at a time. A stage has slabs of one line
+// of channels of each pixel: first dy's channels that are the tile's filters, then, for each block
+// of columns, x's channels at the positions that the block's tap reads (an im2col map). DY_PLANAR:
+// dy has its channels first, in planes of whole steps; a slab of dy is a line of pixels of each
+// filter.
 #pragma once
 
 #include "conv/dense/box.cuh"
@@ -15,21 +16,22 @@ struct Params {
   TensorMap x, dy;
 };
 
-// The tensor cores transpose operands of 16 bits. Of f32 they take those alone whose reduction lies
-// side by side, as that of PLANAR ones does: else x is turned in shared memory (wgrad_turn.cuh),
-// and dy on its way into registers.
+// wgmma transposes 16-bit operands. f32 operands need a contiguous reduction, which PLANAR ones
+// have. Otherwise x is transposed in shared memory (wgrad_turn.cuh), and dy while it is read into
+// registers.
 constexpr bool TURNS = sizeof(element_t) == 4 && !PLANAR;
 
 constexpr int SLAB_BYTES = STEP_PIXELS * LINE_BYTES;
 constexpr int LEFT_SLABS = TILE_ROWS / LINE_CHANNELS, SLABS = LEFT_SLABS + BLOCK_COLUMNS;
 constexpr int STAGE_BYTES = SLABS * SLAB_BYTES;
-// x of a step with its pixels side by side: for each 32 of them a line of each column. Of f32 in
-// three products first all numbers as the tensor cores cut them, then what is left.
+// A step's transposed x: for each 32 pixels, a line of contiguous pixels for each column. For
+// 3xTF32, all hi parts come first, then all lo parts.
 constexpr int TURNED_PART = BLOCK_RIGHT * STEP_PIXELS * static_cast<int>(sizeof(element_t));
 constexpr int TURNED_BYTES = (SPLIT ? 2 : 1) * TURNED_PART;
 constexpr int TURNED_AT = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_AT = TURNED_AT + TURNED_SLOTS * TURNED_BYTES;
-// Helping warpgroups come first. Of theirs some warps ask for copies, and others turn x.
+// The helper warpgroups come first in the block. Some of their warps issue copies, the others
+// transpose x.
 constexpr int HELPING_THREADS = 128 * HELPERS;
 constexpr int ASKERS = TURNS || PLANAR ? 2 : 1, TURNERS = TURNS ? 4 * HELPERS - ASKERS : 0;
 constexpr int THREADS = HELPING_THREADS + ADDERS;
@@ -44,7 +46,7 @@ struct Barriers {
   Mbarrier landed[STAGES], free[STAGES];
   Mbarrier turned[TURNS ? TURNED_SLOTS : 1], read[TURNS ? TURNED_SLOTS : 1];
 
-  // By one thread. Of those who read, a warp arrives each.
+  // Called by one thread. Each reading warp arrives once.
   device_inline void init() {
     for (int i = 0; i < STAGES; ++i) {
       landed[i].init(ASKERS);
@@ -59,7 +61,7 @@ struct Barriers {
 };
 static_assert(BARRIERS_AT + static_cast<int>(sizeof(Barriers)) <= SHARED_BYTES);
 
-// A ring of SIZE stages: which is next, and the parity of its phase.
+// A ring of SIZE stages: the next stage, and the parity of its phase.
 template <int SIZE>
 struct Ring {
   int stage = 0;
@@ -70,8 +72,8 @@ struct Ring {
   }
 };
 
-// {image, plane, row, column} of a pixel of dy. Divisions cost the one thread that asks for copies
-// more than the copies do, so it steps from pixel to pixel.
+// {image, plane, row, column} of a pixel of dy. The thread that issues copies advances it step by
+// step, because divisions would cost more than the copies.
 struct PixelPlace {
   int n, o, p, q;
   device_inline explicit PixelPlace(u32 pixel) {
@@ -93,11 +95,11 @@ struct PixelPlace {
   }
 };
 
-// What of the sum is this block's, of cluster `number`: steps from `first` to `end`.
+// The block's share of the sums, as a member of cluster `number`: the steps from `first` to `end`.
 struct Share {
   u32 tile, group, first, end;
   device_inline Share(const DenseWgradParams& params, u32 number) {
-    // Blocks that read the same pixels follow each other.
+    // Clusters with the same pixels have consecutive numbers, so that the pixels hit L2.
     tile = REMAINDER(number, TILES);
     group = PARTIAL ? QUOTIENT(number, TILES) : 0;
     const u32 parts = cluster_size() * (PARTIAL ? params.groups : 1);
@@ -105,7 +107,7 @@ struct Share {
     first = static_cast<u32>(part * params.steps / parts);
     end = static_cast<u32>((part + 1) * params.steps / parts);
   }
-  // All of a tile's.
+  // All steps of a tile.
   device_inline static Share whole(const DenseWgradParams& params, u32 tile) {
     return {tile, params.steps};
   }
@@ -114,7 +116,8 @@ struct Share {
   device_inline Share(u32 of_tile, u32 steps) : tile(of_tile), group(0), first(0), end(steps) {}
 };
 
-// By one thread, of a stage's slabs those from FIRST to END. The ring begins with parity 1.
+// Loads slabs FIRST to END of every stage of the share. Called by one thread. The ring begins with
+// parity 1.
 template <int FIRST, int END>
 device_inline void produce(const Params& params, const Share& share, unsigned char* memory,
                            Barriers& barriers, Ring<STAGES>& ring) {
@@ -123,9 +126,9 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
   ColumnBlock columns[BLOCK_COLUMNS];
 #pragma unroll
   for (int i = FIRST_COLUMN; i < END - LEFT_SLABS; ++i) {
-    const int block = tile.block + i;  // the last tile may have fewer: one comes again
+    const int block = tile.block + i;  // a last tile with fewer blocks loads its last one again
     columns[i] = ColumnBlock(block < COLUMN_BLOCKS ? block : COLUMN_BLOCKS - 1);
-    // From the tap whose place is lowest on.
+    // Taps count from the one with the lowest position on.
     if (STEP_D < 0) columns[i].t = TAPS_T - 1 - columns[i].t;
     if (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
     if (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;

@@ -1,10 +1,10 @@
-// The sums of a dense filter gradient: tiles of dw, how their threads hold them, and where they go.
+// The sums of a dense filter gradient: tiles of dw, their layout in threads, and their stores.
 //
-// dw is filters (rows) by columns, which are blocks of LINE_CHANNELS channels of a tap:
-// BLOCK_COLUMNS of a tile, one behind the other. Of groups of channels each is a dw of its own.
-// PACKED narrow ones are taken as one, ROWS by CHANNELS; of their product only the groups' own
-// blocks are stored. A thread's sums are QUADS times four: of product (l, r), quad l * (BLOCK_RIGHT
-// / 8) + r, two columns side by side in two rows that are 8 apart.
+// dw is filters (rows) by columns. Columns come in blocks of LINE_CHANNELS channels of a tap; a
+// tile has BLOCK_COLUMNS consecutive blocks. Each group of channels is a dw of its own. PACKED
+// narrow groups are computed as one of ROWS by CHANNELS, and only the products within a group are
+// stored. A thread has QUADS groups of four sums: quad l * (BLOCK_RIGHT / 8) + r is from product
+// (l, r), two neighboring columns in two rows that are 8 apart.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -12,7 +12,7 @@
 #include "conv/dense/wgrad_params.h"
 #include "conv/mma/scaled_sums.cuh"
 
-constexpr int LINE_BYTES = 128;  // of channels of a pixel in shared memory
+constexpr int LINE_BYTES = 128;  // a line of channels of a pixel in shared memory
 constexpr int LINE_CHANNELS = LINE_BYTES / static_cast<int>(sizeof(element_t));
 constexpr int PRODUCTS_A_ROW = BLOCK_RIGHT / 8, PRODUCTS_A_BLOCK = LINE_CHANNELS / 8;
 constexpr int QUADS = LEFT * PRODUCTS_A_ROW;
@@ -27,7 +27,7 @@ struct alignas(16) Quad {
   float sum[4];
 };
 
-// A tile's group (or pack of them), first row and block of columns there.
+// A tile's group (or pack of groups), and its first row and block of columns in that group.
 struct WgradTile {
   int group, row, block;
   device_inline explicit WgradTile(u32 number)
@@ -51,7 +51,7 @@ struct ColumnBlock {
   }
 };
 
-// Two channels of a quad.
+// Two neighboring channels of a quad in dw's type.
 struct alignas(2 * sizeof(output_t)) ChannelPair {
   output_t element[2] = {};
   device_inline void load(const output_t* from) {
@@ -72,11 +72,12 @@ struct alignas(2 * sizeof(output_t)) ChannelPair {
   }
 };
 
-// What of dw quad `quad` of thread `adder` is: two channels of a tap, side by side, of two filters.
+// The place in dw of quad `quad` of thread `adder`: two neighboring channels of a tap, of two
+// filters.
 struct QuadPlace {
   ColumnBlock columns;
   int group, rows[2], channel;
-  bool exists;  // the first channel does
+  bool exists;  // whether the first channel exists
   device_inline QuadPlace(const WgradTile& tile, int quad, int adder) : group(tile.group) {
     const int left = quad / PRODUCTS_A_ROW, product = quad - left * PRODUCTS_A_ROW;
     const int lane = adder % 32, warp = adder / 32 % 4;
@@ -103,7 +104,8 @@ struct QuadPlace {
   }
 };
 
-// A finished quad goes to dw, unless sums of it are lost, as scale_back() finds: then false.
+// Stores a finished quad to dw. Returns false, and stores nothing, if scale_back() finds lost sums
+// in it.
 device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& place, Quad total) {
   const u32 existing = (place.has(0) ? 3u : 0u) | (place.has(1) ? 12u : 0u);
   if (!scale_back(total.sum, existing)) return false;
@@ -127,7 +129,7 @@ device_inline bool store_quad(const DenseWgradParams& params, const QuadPlace& p
   return true;
 }
 
-// Where a group of blocks leaves the quads of a tile.
+// The address in the workspace where a group of blocks leaves the quads of a tile.
 device_inline Quad* partial_quads(const DenseWgradParams& params, u32 group, u32 tile) {
   return static_cast<Quad*>(params.partials) +
          (static_cast<u64>(group) * TILES + tile) * (QUADS * ADDERS);

@@ -1,21 +1,22 @@
-// f32 of a dense filter gradient, whose reduction, the pixels, must lie side by side for the tensor
-// cores. Warps of their own turn x, 32 pixels of 32 channels at a time; of dy every lane of those
-// who multiply reads its own words into registers. Numbers that are three products are taken apart
-// on either way.
+// f32 operands of a dense filter gradient. wgmma needs the reduction, the pixels, to be contiguous.
+// Some helper warps transpose x in shared memory, 32 pixels of 32 channels at a time. dy is operand
+// A in registers: each lane of a consumer reads its words from shared memory. For 3xTF32 both ways
+// also split the numbers into hi and lo parts.
 //
-// Of every 8 pixels the even ones come first, in both operands: so the words that a warp reads of
-// dy, of 4 pixels and 8 filters, lie in 32 banks.
+// In both operands, the even ones of every 8 pixels come before the odd ones. The words of 4 pixels
+// and 8 filters that a warp reads of dy are then in 32 different banks.
 #pragma once
 
 #include "conv/dense/wgrad_products.cuh"
 #include "conv/mma/tf32_parts.cuh"
 
-// Every other of 8 pixels of a column, which lie side by side.
+// The four even or odd ones of 8 pixels of a column, stored contiguously.
 struct alignas(16) FourPixels {
   float pixel[4];
 };
 
-// By a warp: 32 pixels of a slab of x become lines of 32 columns, of which the lane's is its own.
+// Transposes 32 pixels of a slab of x to lines of 32 columns. Called by a warp; a lane writes one
+// column.
 device_inline void turn_block(const unsigned char* from, unsigned char* to, int lane) {
   float pixel[32];
 #pragma unroll
@@ -36,7 +37,7 @@ device_inline void turn_block(const unsigned char* from, unsigned char* to, int 
   }
 }
 
-// Turns x, block by block of a step's: turner `turner` of TURNERS.
+// Transposes the x of every step, block by block. Called by warp `turner` of the TURNERS.
 device_inline void turn(const Share& share, unsigned char* memory, Barriers& barriers, int turner) {
   constexpr int HALVES = STEP_PIXELS / 32, BLOCKS = HALVES * BLOCK_COLUMNS;
   const int lane = static_cast<int>(thread_x() % 32);
@@ -65,14 +66,14 @@ device_inline void turn(const Share& share, unsigned char* memory, Barriers& bar
   }
 }
 
-// dy of SET_PIXELS pixels, as left operands of products over 8 pixels each.
+// A set: dy of SET_PIXELS pixels, as operands A of products over 8 pixels each.
 constexpr int SET_PIXELS = 16, SETS = STEP_PIXELS / SET_PIXELS;
 struct LeftWords {
   u32 hi[SET_PIXELS / 8][LEFT][4], lo[SPLIT ? SET_PIXELS / 8 : 1][LEFT][4];
 };
 
-// Where a lane finds its words of 8 pixels: those of row `half` * 8 of the warp's 16, of the even
-// pixels or the odd ones.
+// The offsets of a lane's words of 8 pixels. Word i is of row i % 2 * 8 + lane / 4 of the warp's
+// 16, and of an even (i / 2 = 0) or odd pixel.
 struct LeftReader {
   int place[4];
 
@@ -111,11 +112,11 @@ class TurnedSteps {
   LeftReader reader_;
   SharedMatrix rights_;
   Products products_;
-  LeftWords words_[2];  // a set is read while the one before is multiplied
+  LeftWords words_[2];  // one set is read while the previous one is multiplied
   Ring<STAGES> ring_{0};
   Ring<TURNED_SLOTS> slots_{0};
-  int before_ = -1;     // the slot of the step before, whose products may be on their way
-  bool fresh_ = false;  // sums are nothing yet: products are to take their place
+  int before_ = -1;     // the slot of the previous step, whose products may still be running
+  bool fresh_ = false;  // the next products overwrite the sums instead of adding to them
 
  public:
   device_inline TurnedSteps(unsigned char* memory, Barriers& barriers, int)
@@ -123,9 +124,9 @@ class TurnedSteps {
         memory_(memory),
         rights_(SharedMatrix::swizzled<LINE_BYTES>(memory + TURNED_AT, 8 * LINE_BYTES)) {}
 
-  // Of f32 in three products, the first ones replace what sums were.
+  // For 3xTF32, the first products of a run overwrite the sums.
   device_inline void start_run() { fresh_ = SPLIT; }
-  // Starts the next step's products.
+  // Starts the products of the next step.
   template <class AnySums>
   device_inline void multiply(AnySums& sums) {
     barriers_.landed[ring_.stage].wait(ring_.parity);
@@ -153,7 +154,7 @@ class TurnedSteps {
     ring_.advance();
     slots_.advance();
   }
-  // Once it returns, sums are those of all steps so far, of which there was one at least.
+  // Waits until the sums include all steps so far. There must have been at least one.
   device_inline void settle() {
     products_.template wait<0>();
     release();
@@ -161,7 +162,7 @@ class TurnedSteps {
   }
 
  private:
-  // 8 pixels. add: to what sums are.
+  // The products over 8 pixels. `add`: whether they are added to the sums.
   template <int L, class AnySums>
   device_inline void multiply_from(AnySums& sums, const LeftWords& left, int k,
                                    const SharedMatrix& right, bool add) {

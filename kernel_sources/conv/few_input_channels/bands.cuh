@@ -1,13 +1,14 @@
-// What a block of few_input_channels_mma does, whichever way it multiplies: it keeps TILE_M filters
-// in shared memory, whole, and computes band after band of pixels. While one is multiplied, the
-// lines of the next are loaded beside it.
+// The loop of a block that is common to mma and wgmma: it keeps TILE_M whole filters in shared
+// memory and computes band after band of pixels. While one band is multiplied, the lines of the
+// next are loaded.
 #pragma once
 
 #include "conv/few_input_channels/tile.cuh"
 
 static_assert(SLICES == 1 && !PROMOTE_LOCAL);
 
-// Blocks in order: tiles of rows, groups, and as many bands at once as there are blocks for.
+// A block's bands. Block numbers count tiles of rows fastest, then groups, then shares of the
+// bands.
 struct BlockBands {
   int first_row;
   u32 group, first, stride, end;
@@ -27,7 +28,7 @@ struct BandLoader : LineLoader<BandLines> {
       : LineLoader(static_cast<const element_t*>(params.source) +
                        static_cast<i64>(group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C),
                    X_PLANES, memory) {}
-  // place: where its lines go, in bytes.
+  // Starts loading band `number`. place: offset of its lines in shared memory, in bytes.
   device_inline void start_band(u32 number, int place) {
     const Band band(number);
     start(band.image, TOP + band.first_p * STRIDE_H,
@@ -45,7 +46,7 @@ device_inline const element_t* filters_of(u32 group, const GatherParams& params)
          static_cast<i64>(group) * W_STRIDE_GROUP;
 }
 
-// All that is on its way to shared memory has come, for all.
+// Waits until all copies of all threads have landed in shared memory.
 device_inline void land() {
   async_commit();
   async_wait<0>();

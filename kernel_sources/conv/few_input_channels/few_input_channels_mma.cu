@@ -1,13 +1,13 @@
-// Forward convolution of a source of few channels on the tensor cores: an implicit matrix product
-// whose reduction runs along lines of the source (tile.cuh), where other kernels would
-// fill most of a step of channels with zeros.
+// Forward convolution of a source with few channels on the tensor cores: an implicit matrix product
+// whose reduction runs along lines of the source (tile.cuh). A reduction over channels would fill
+// most of each step with zeros.
 #include "conv/few_input_channels/bands.cuh"
 #include "conv/mma/word_reader.cuh"
 #include "conv/store/register_store.cuh"
 #include "target/shared_memory.cuh"
 
-// Filters lie in rows, along the reduction.
-constexpr int FILTER_PITCH = REDUCTION_WORDS * 4 + 16;  // bytes
+// Bytes from one filter to the next in shared memory; the reduction is contiguous.
+constexpr int FILTER_PITCH = REDUCTION_WORDS * 4 + 16;
 constexpr int LINES_AT = TILE_M * FILTER_PITCH;
 constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
 constexpr int MEMORY_BYTES = TABLE_AT + REDUCTION_WORDS * 8;
@@ -27,7 +27,7 @@ KILN_KERNEL(few_input_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
   };
   load_filters(filters_of(bands.group, params), bands.first_row, filter);
   BandLoader loader(bands.group, params, memory);
-  int lines = LINES_AT;  // of the band at hand
+  int lines = LINES_AT;  // offset of the current band's lines
 
   const int lane = thread_x() % 32;
   const Position position = thread_position(thread_x());
@@ -46,7 +46,8 @@ KILN_KERNEL(few_input_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (bands.end - number > bands.stride) loader.start_band(number + bands.stride, next_lines);
 
     sums.start();
-    // A fragment is read while the one before is multiplied; the last one reads the first again.
+    // Each fragment is read while the previous one is multiplied; the last read repeats the first
+    // one.
     Fragments fragments[2];
     const auto read = [&](Fragments& to, int fragment) {
       reader.load(to, 0, memory + lines, fragment, Reader::ALL_WORDS);
@@ -67,7 +68,7 @@ KILN_KERNEL(few_input_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
     store_lines(sums,
                 TileStore(band, band, position, bands.first_row, band.image, bands.group, params));
     loader.flush();
-    land();  // the next band has landed for all; this one has been read by all
+    land();  // the next band has landed, and all threads have read this one
     lines = next_lines;
   }
 }

@@ -1,12 +1,11 @@
 // Forward convolution of channels-last tensors of 16 bits from few channels, and the data gradient
 // of a layer that makes few, on the tensor cores.
 //
-// A block takes tiles of TILE_P x TILE_Q pixels by BLOCK_CHANNELS output channels in turn. What a
-// tile meets of the source comes to shared memory, rows as they lie, while tiles before are
-// multiplied; the filter lies there as registers hold it, for all tiles. The reduction runs over
-// the elements that a pixel meets, (plane, row, column, channel), each read at its own place: so no
-// other element of the source is multiplied, but in the last step, where those that fill it up are
-// zeros.
+// A block takes tiles of TILE_P x TILE_Q pixels by BLOCK_CHANNELS output channels in turn. A tile's
+// halo, as rows of the source, is loaded into shared memory while previous tiles are multiplied.
+// The filter stays in shared memory for all tiles, in the order of the fragments. The reduction
+// runs over the source elements under a pixel's taps, (plane, row, column, channel); each is read
+// by its own offset, so no zeros are multiplied, except for those that fill up the last step.
 //
 // A warp computes 32 pixels, the rows of its products, by OCTETS octets (8 channels, 16 bytes).
 #include "common/magic.cuh"
@@ -28,7 +27,7 @@ constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 
 constexpr int SHIFT = elements_before<COPY_BYTES>(LOWER_W, CHANNELS);
 constexpr int COPIES = row_copies<COPY_BYTES>(SHIFT, WIDTH* CHANNELS);
 constexpr int PLANE_BYTES = HEIGHT * PITCH, STAGE_BYTES = TAPS_T * PLANE_BYTES;
-// In the order of memory, so that neighbours of a lane read side by side.
+// The reduction is ordered as in memory, so that neighboring lanes read neighboring elements.
 constexpr int RUN = TAPS_S * CHANNELS, REDUCTION = TAPS_T * TAPS_R * RUN;
 constexpr int STEPS = (REDUCTION + 15) / 16;
 constexpr int BLOCK_CHANNELS = WARPS_N * OCTETS * 8;
@@ -38,7 +37,7 @@ static_assert(TILE_Q % 16 == 0 && TILE_P * TILE_Q == 32 * WARPS_P && OCTETS % WA
 struct alignas(8) RightOperand {
   u32 word[2];
 };
-// Where a lane's four elements of a step lie from a pixel's first place, in bytes.
+// The offsets of a lane's four elements of a step from a pixel's first element, in bytes.
 struct alignas(8) Places {
   unsigned short at[4];
 };
@@ -65,8 +64,8 @@ device_inline Spot spot_of(u64 tile) {
   return spot;
 }
 
-// Element k of the reduction: its plane of taps, and row, column and channel of the places that a
-// pixel meets, in the order of memory.
+// Element k of the reduction: its plane, row and column of taps and its channel, in the order of
+// memory.
 struct Element {
   int plane, row, column, channel;
   device_inline explicit Element(int k) {
@@ -86,7 +85,7 @@ struct Element {
   }
 };
 
-// Starts to copy what a tile meets.
+// Starts copying a tile's halo.
 device_inline void load_stage(const GatherParams& params, u64 tile, unsigned char* stage) {
   const Spot spot = spot_of(tile);
 #pragma unroll
@@ -107,7 +106,8 @@ device_inline u32 filter_bits(const element_t* w, int channel, int k) {
   return w[static_cast<i64>(channel) * W_STRIDE_ROW + Element(k).in_filter()].bits;
 }
 
-// Right operands as [step][octet of the block][lane], and places as [step][lane of four].
+// Fills the tables: operands B as [step][octet of the block][lane], and offsets as [step][lane of
+// four].
 device_inline void fill_tables(const GatherParams& params, int first_channel,
                                unsigned char* shared) {
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[0];
@@ -129,8 +129,8 @@ device_inline void fill_tables(const GatherParams& params, int first_channel,
 
 using Sums = float[2][OCTETS][4];
 
-// Adds up what 32 pixels meet. pixels: the places of the lane's first pixel of both left operands;
-// tail: what counts of the last step.
+// Adds the products of 32 pixels. pixels: the addresses of the lane's first pixel in both operands
+// A; tail: masks the elements of the last step that exist.
 device_inline void multiply(Sums& sums, const unsigned char* const (&pixels)[2],
                             const RightOperand* filter, const Places* places,
                             const u32 (&tail)[2]) {
@@ -197,7 +197,7 @@ device_inline void store(const Sums& sums, const GatherParams& params, const Spo
   }
 }
 
-// Blocks: channels first, then slots, which take tiles of pixels in turn.
+// Block numbers count tiles of channels fastest, then slots, which take tiles of pixels in turn.
 KILN_KERNEL(few_input_channels_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
   unsigned char* const shared = shared_array<unsigned char, SHARED_BYTES>(0);
   const int block_channel = static_cast<int>(block_x() % CHANNEL_TILES) * BLOCK_CHANNELS;
@@ -233,7 +233,7 @@ KILN_KERNEL(few_input_channels_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, para
 #pragma unroll 1
   for (u64 tile = next; tile < tiles; tile += slots) {
     async_wait<STAGES - 2>();
-    block_barrier();  // and nobody reads the stage before this one any more
+    block_barrier();  // the stage has landed, and no thread still reads the previous one
     if (tile + (STAGES - 1) * slots < tiles)
       load_stage(params, tile + (STAGES - 1) * slots, shared + free);
     async_commit();

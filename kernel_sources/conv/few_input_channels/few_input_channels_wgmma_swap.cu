@@ -1,8 +1,7 @@
-// few_input_channels_mma.cu on Hopper's warpgroup products. Their right operand, which they read
-// from shared memory where it lies, is the filters: it is taken apart once, for all bands. Their
-// left operand is the pixels, whose words a lane reads from the lines into registers, wherever they
-// lie there. So 16 pixels of 8 words cost a warp four reads of a lane, for products with all
-// filters of the tile.
+// few_input_channels_mma.cu by wgmma on Hopper. Operand B, in shared memory, is the filters; for
+// 3xTF32 they are split into hi and lo parts once for all bands. Operand A, in registers, is the
+// pixels: a lane reads their words from the lines at any offset. Four reads of a lane for 16 pixels
+// of 8 words serve the products with all filters of the tile.
 #include "conv/few_input_channels/bands.cuh"
 #include "conv/mma/left_words.cuh"
 #include "conv/mma/right_planes.cuh"
@@ -16,8 +15,8 @@ constexpr int TABLE_AT = LINES_AT + 2 * X_BYTES;
 constexpr int MEMORY_BYTES = TABLE_AT + REDUCTION_WORDS * 8;
 static_assert(PROMOTE % 2 == 0 && RUN_M % 2 == 0);
 
-// A thread's rows are RUN_M side by side in the output, two of each product: which column of the
-// products row m of the tile is.
+// The column of the products for row m of the tile. A thread's two rows of each product are placed
+// so that it has RUN_M contiguous rows of the output.
 device_inline int filter_column(int m) {
   constexpr int ROUND = LANES_M * RUN_M;
   return (m / ROUND * (RUN_M / 2) + m % RUN_M / 2) * 8 + m % ROUND / RUN_M * 2 + m % 2;
@@ -35,7 +34,7 @@ KILN_KERNEL(few_input_channels_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, pa
   };
   load_filters(filters_of(bands.group, params), bands.first_row, filter);
   BandLoader loader(bands.group, params, memory);
-  int lines = LINES_AT;  // of the band at hand
+  int lines = LINES_AT;  // offset of the current band's lines
   loader.start_band(bands.first, lines);
   loader.finish();
   land();
@@ -55,7 +54,8 @@ KILN_KERNEL(few_input_channels_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, pa
 
     sums.start();
     LeftProducts products;
-    // A fragment is read while the one before is multiplied; the last one reads the first again.
+    // Each fragment is read while the previous one is multiplied; the last read repeats the first
+    // one.
     LeftFragments pixels[2];
     const auto read = [&](LeftFragments& to, int fragment) {
       reader.load(to, memory + lines, fragment, fragment + 1 < FRAGMENTS ? fragment + 1 : 0,
@@ -66,9 +66,9 @@ KILN_KERNEL(few_input_channels_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, pa
     const auto multiply = [&](int turn, int fragment) {
       start_products<false>(products, sums, pixels[turn],
                             filters.moved(fragment * (2 * RIGHT_PLANE)), FILTER_BYTES);
-      // What follows runs beside the products.
+      // The following copies and reads overlap the products.
       if (loader.pending()) loader.step();
-      products.template wait<1>();  // the registers of those before are free
+      products.template wait<1>();  // until the previous products no longer read their registers
       read(pixels[1 - turn], fragment + 1 < FRAGMENTS ? fragment + 1 : 0);
     };
     int fragment = 0;
@@ -80,7 +80,7 @@ KILN_KERNEL(few_input_channels_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, pa
     store_lines(sums,
                 TileStore(band, band, position, bands.first_row, band.image, bands.group, params));
     loader.flush();
-    land();  // the next band has landed for all; this one has been read by all
+    land();  // the next band has landed, and all threads have read this one
     lines = next_lines;
   }
 }

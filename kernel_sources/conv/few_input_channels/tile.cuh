@@ -1,10 +1,10 @@
-// The geometry of a convolution whose source has few channels: its filters fit into shared memory
-// whole, and stay there while the block goes from band to band of pixels.
+// The geometry of a convolution whose source has few channels. Its filters fit into shared memory
+// and stay there while the block computes band after band of pixels.
 //
-// The reduction runs over what lies side by side in a line of the source: RUN elements, the taps of
-// a row, or of a row and all channels where these lie side by side in a pixel; then over rows of
-// taps, and planes. A band is BAND_ROWS x BAND_COLUMNS pixels of one image, the columns of the
-// tile; of the source, lines of words hold what they meet (line_loader.cuh).
+// The reduction runs over contiguous elements of a line of the source: RUN elements, which are the
+// taps of a row (NCHW) or the taps and channels of a row (NHWC). It then runs over rows of taps
+// and, in NCHW, channels. A band is BAND_ROWS x BAND_COLUMNS pixels of one image, the columns of
+// the tile. Lines of words hold the source elements that these pixels read (line_loader.cuh).
 #pragma once
 
 #include "common/magic.cuh"
@@ -36,9 +36,9 @@ static_assert(X_ROW >= LINE_WORDS && X_PLANE >= BandLines::ROWS * X_ROW &&
               (COPIES == 1 || X_COPY >= X_PLANES * X_PLANE));
 
 constexpr int STRIPS = (OUT_Q[0] + BAND_COLUMNS - 1) / BAND_COLUMNS;
-constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
+constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // in an image
 
-// A band, by its number from image 0 on; what TileStore asks of its pixels.
+// The band with a given number, counted from image 0 on. Gives TileStore the places of its pixels.
 struct Band {
   u32 image;
   int first_p, first_q;
@@ -60,14 +60,15 @@ struct Band {
   device_inline out_offset_t place(int n) const { return output_offset(at(n)); }
 };
 
-// Bytes from a band's lines on to the first word of pixel n; of one that is none, of pixel 0.
+// The offset in bytes of pixel n's first word in a band's lines; pixels beyond the band give pixel
+// 0's.
 device_inline int pixel_place(int n) {
   if (n >= BAND_ROWS * BAND_COLUMNS) return 0;
   const int row = n / BAND_COLUMNS, element = (n - row * BAND_COLUMNS) * PIXEL_STEP;
   return (row * (STRIDE_H * X_ROW) + line_place(element)) * 4;
 }
 
-// A word of the reduction, by its number: a run, in the order of memory, and the word in it.
+// A word of the reduction: its run, in the order of memory, and its index in the run.
 struct RunWord {
   int plane, row, word;
   device_inline explicit RunWord(int number) {
@@ -77,13 +78,13 @@ struct RunWord {
     row = run - plane * FILTER_R[0];
   }
   device_inline bool exists() const { return plane < X_PLANES; }
-  // What it adds to a pixel's place, and what of it counts.
+  // The offset that it adds to a pixel's, and the mask of its elements that exist.
   device_inline ReductionWord entry() const {
     if (!exists()) return ReductionWord::of(0, 0);
     return ReductionWord::of((plane * X_PLANE + row * (ROW_STEP * X_ROW) + word) * 4,
                              RUN - word * WORD_ELEMENTS);
   }
-  // Element i of it in the filter, or -1 if there is none.
+  // The offset of its element i in the filter; -1 if there is none.
   device_inline int filter_offset(int i) const {
     const int element = word * WORD_ELEMENTS + i;
     if (!exists() || element >= RUN) return -1;
@@ -96,8 +97,8 @@ struct RunWord {
   }
 };
 
-// Brings the filters of the tile's rows to shared memory, word `number` of row m to
-// place(m, number); what fills up is zero.
+// Copies the filters of the tile's rows to shared memory, word `number` of row m to place(m,
+// number). Padding is zeros.
 template <class Place>
 device_inline void load_filters(const element_t* at_group, int first_row, const Place& place) {
 #pragma unroll 1

@@ -1,10 +1,10 @@
-// Forward convolution to few channels, and the data gradient of a source of few channels, on the
-// tensor cores (tile.cuh): the taps of a filter's row are columns of the product, where
-// output channels alone would fill but a small part of it.
+// Forward convolution to few channels, and the data gradient of a source with few channels, on the
+// tensor cores (tile.cuh). The taps of a filter's row are columns of the product, because the
+// output channels alone would fill only a small part of it.
 //
-// Chunk by chunk of channels the halo of a tile of places and the filter, whole, come to shared
-// memory, two stages of them. A row of taps is then nothing but another place to read from. A block
-// goes from tile to tile: while the last chunk of one is multiplied, the next one's first is
+// For each chunk of channels, a tile's halo and all taps of the filter are loaded into shared
+// memory, in two stages. A row of taps is another offset into the halo. The persistent block takes
+// tiles in turn: while the last chunk of a tile is multiplied, the first chunk of the next tile is
 // loaded.
 #include "conv/few_output_channels/stages.cuh"
 #include "conv/mma/fragments.cuh"
@@ -42,10 +42,10 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
     const FewOutputChannelsTile tile(walk.number);
     const int steps = tile.chunks() * (tile.r.end - tile.r.begin);
     sums.start();
-    if (steps > 0) {  // else pixels that meet nothing of the source
+    if (steps > 0) {  // 0 if no tap of the tile's pixels lies inside the source
       walk.begin(tile, landed);
 
-      // The products of one fragment hide the way of the next from shared memory.
+      // The products of one fragment hide the latency of reading the next one.
       Fragments fragments[2];
       const auto read = [&](Fragments& to, int fragment) {
         const byte_t* const halo =
@@ -57,7 +57,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
         for (int j = 0; j < PRODUCTS_N; j += READ_PRODUCTS)
           load_columns(to, j, taps + j * (8 * PITCH));
       };
-      // turn: which fragment is at hand.
+      // turn: parity of the current fragment.
       const auto multiply_step = [&](int turn) {
 #pragma unroll
         for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
@@ -65,7 +65,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
           if (last) walk.end_step(landed);
           Fragments& next = fragments[(turn + fragment + 1) % 2];
           read(next, last ? 0 : fragment + 1);
-          // Among the products, for many copies at once would have to wait for each other.
+          // Copies are issued between products, because many at once would stall each other.
           const int slot = (turn + fragment) % 2;
           sums.multiply_fragments(fragments[slot], [&](int row) {
             const bool halo = LOAD_FRAGMENTS == 1 || slot == 0;
@@ -81,7 +81,7 @@ KILN_KERNEL(few_output_channels_mma, THREADS, MIN_BLOCKS, GatherParams, params) 
       fragments[0].split_tf32();
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, [] {});
     }
-    // The stage that was read last is free.
+    // The sums pass through the stage that was read last.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }
 }

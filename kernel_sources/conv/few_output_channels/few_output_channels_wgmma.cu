@@ -1,11 +1,11 @@
-// few_output_channels_mma.cu on Hopper's warpgroup products. Their right operand, which they read
-// from shared memory where it lies, is the filter; of f32 in three products it is taken apart there
-// once a chunk. Their left operand is the places, by ldmatrix: so one reading serves all pairs.
+// few_output_channels_mma.cu by wgmma on Hopper. Operand B, in shared memory, is the filter; for
+// 3xTF32 it is split there into hi and lo parts once per chunk. Operand A, in registers, is the
+// source's pixels, read by ldmatrix: one read serves all pairs.
 #include "conv/few_output_channels/stages.cuh"
 #include "conv/mma/left_fragments.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int LO_AT = 2 * STAGE_BYTES;  // of the filter in the stage at hand
+constexpr int LO_AT = 2 * STAGE_BYTES;  // offset of the lo parts of the current stage's filter
 constexpr int TABLE_AT = LO_AT + (SPLIT ? TAPS_R * TAP_BYTES : 0);
 constexpr int MEMORY_BYTES = TABLE_AT + ALL_FILTER_ROWS * static_cast<int>(sizeof(FilterRow));
 static_assert(FILTER_PLANES && !COLUMNS_LEFT && WARP_N == TILE_N && RUN_M == 1);
@@ -38,7 +38,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
     const FewOutputChannelsTile tile(walk.number);
     const int steps = tile.chunks() * (tile.r.end - tile.r.begin);
     sums.start();
-    if (steps > 0) {  // else pixels that meet nothing of the source
+    if (steps > 0) {  // 0 if no tap of the tile's pixels lies inside the source
       const auto landed = [&](int stage) {
         if (!SPLIT) fence_proxy_async();
         block_barrier();
@@ -48,7 +48,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
 
       LeftProducts products;
       const auto settle = [&] { products.template wait<0>(); };
-      // A fragment is read while the one before is multiplied.
+      // Each fragment is read while the previous one is multiplied.
       LeftFragments fragments[2];
       const auto read = [&](LeftFragments& to, int fragment) {
         const byte_t* const halo =
@@ -64,15 +64,15 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
           const int at = walk.r * TAP_BYTES + fragment * (2 * RIGHT_PLANE);
           start_products<false>(products, sums, fragments[(turn + fragment) % 2],
                                 filter.moved(walk.stage + at), LO_AT - FILTER_AT - walk.stage);
-          // What follows runs beside the products.
+          // The following copies and reads overlap the products.
           if (walk.halo_loader.pending()) walk.halo_loader.step();
           if (walk.filter_loader.pending()) walk.filter_loader.step();
           if (last)
             walk.end_step([&](int stage) {
-              settle();  // what they read is to be written next
+              settle();  // the products must end before the memory that they read is overwritten
               landed(stage);
             });
-          products.template wait<1>();  // the registers of those before are free
+          products.template wait<1>();  // the registers of the previous products are free
           read(fragments[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
         }
       };
@@ -80,7 +80,7 @@ KILN_KERNEL(few_output_channels_wgmma, THREADS, MIN_BLOCKS, GatherParams, params
       multiply_in_turns<CHUNK_STEPS>(sums, steps, multiply_step, settle);
     }
     sums.finish();
-    // The stage that was read last is free.
+    // The sums pass through the stage that was read last.
     store_tile(sums, position, tile, params, memory + (STAGE_BYTES - walk.stage));
   }
 }

@@ -1,38 +1,39 @@
-// Brings stages of a tile of few rows to shared memory, spread over the fragments of the stage
-// before: the halo in copies of 16 bytes where a pixel's channels lie side by side, else, like the
-// filter, word by word.
+// Loads the stages of a tile into shared memory; the copies are spread over the fragments of the
+// previous stage. The halo is copied by 16 bytes if a pixel's channels are contiguous, else word by
+// word, like the filter.
 //
-// Eight lanes that follow each other take eight pixels, or rows of the filter, and other eight the
-// next 16 bytes or words of these: pixels lie an odd number of 16 bytes apart, so that in shared
-// memory both ways meet every bank once. Of f64, whose pixels lie an odd number of 32 bytes apart,
-// four lanes and other four do.
+// Eight consecutive lanes copy eight pixels, or rows of the filter; the next eight lanes copy the
+// next 16 bytes or words of the same ones. In shared memory pixels are an odd number of 16 bytes
+// apart, so no two lanes hit the same bank. f64 pixels are an odd number of 32 bytes apart, and
+// groups have four lanes.
 #pragma once
 
 #include "conv/few_output_channels/tile.cuh"
 #include "conv/load/row_loader.cuh"
 
-// Of a stage, LOAD_FRAGMENTS from one to the next, before those in which the last ones land. What
-// comes by registers is stored a slot later than it is loaded: two fragments hide more of the way
-// than one does.
+// The slots of a stage in which copies are issued, LOAD_FRAGMENTS fragments apart; the last
+// fragments are left for the copies to land. Copies through registers are stored one slot after
+// they are loaded, because two fragments hide more of the latency than one.
 constexpr int STAGE_SLOTS = TAPS_R * CHUNK_STEPS / LOAD_FRAGMENTS - (3 - LOAD_FRAGMENTS);
 constexpr int LOAD_SLOTS = STAGE_SLOTS > 1 ? STAGE_SLOTS : 1;
 constexpr int VECTOR_BYTES = 16;
 
-// How lanes share copies of BYTES each.
+// The distribution of copies of BYTES bytes over the lanes.
 template <int BYTES>
 struct LaneOrder {
   static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : WORD_BYTES;
-  static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;  // at once
-  static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a pixel or row
-  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // of a copy
-  static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows
-  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // that follow each other
+  // Units of a pixel or row that different lanes copy at once.
+  static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;
+  static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a lane, of a pixel or row
+  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // elements of a copy
+  static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows in a turn
+  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // consecutive lanes of a unit
 
   device_inline static int item() {
     return thread_x() % LANES + thread_x() / (LANES * UNITS) * LANES;
   }
   device_inline static int unit() { return thread_x() / LANES % UNITS; }
-  // Whether all elements of a copy exist, or how many.
+  // The number of elements of a copy that exist.
   device_inline static int existing(int left, int copy) {
     return CHANNELS % CHUNK_CHANNELS == 0 ? ELEMENTS : left - copy * (UNITS * ELEMENTS);
   }
@@ -41,17 +42,17 @@ struct LaneOrder {
 struct HaloLoader {
   using Order = LaneOrder<COPY_BYTES>;
   static constexpr int TURNS = turns_of(HALO_PIXELS, Order::ITEMS_A_TURN);
-  static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);  // turns of a slot
+  static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);  // turns in a slot
   static constexpr int TURN_BYTES = Order::ITEMS_A_TURN * PITCH;
 
-  const element_t* source;  // at this thread's first channel
-  const element_t* chunk;   // of the tile's image and group
-  byte_t* memory;           // this thread's units
+  const element_t* source;  // address of this thread's first channel
+  const element_t* chunk;   // address of the chunk in the tile's image and group
+  byte_t* memory;           // address of this thread's units in shared memory
   int first_h, first_w;
   int stage;
-  int left;         // channels from the thread's first on
-  int row, column;  // of the thread's next pixel in the halo
-  int from, place;  // and its offset in the source, and in the stage
+  int left;         // number of channels from the thread's first on
+  int row, column;  // the thread's next pixel in the halo
+  int from, place;  // that pixel's offset in the source, and in the stage
   int turn;
   Copies<BATCH * Order::COPIES, COPY_BYTES> copies;
 
@@ -81,7 +82,7 @@ struct HaloLoader {
   }
   device_inline bool pending() const { return turn < (COPY_BYTES == 2 ? TURNS + BATCH : TURNS); }
 
-  // Stores what the slot before has loaded, and loads a slot's share.
+  // Stores what the previous slot has loaded, and loads this slot's share.
   device_inline void step() {
     if (COPY_BYTES == 2 && turn > 0) store();
 #pragma unroll
@@ -127,16 +128,15 @@ struct HaloLoader {
   }
 };
 
-// A row of the filter, (r, h, c, s): where it lies in global memory, -1 where the phase has no such
-// tap, and in shared memory.
+// A row of the filter, (r, h, c, s): its offset in global memory, -1 if the phase has no such tap,
+// and in shared memory.
 struct alignas(8) FilterRow {
   int from, place;
 };
 constexpr int FILTER_ROWS = TAPS_R * PAIRS, ALL_FILTER_ROWS = LINE_GROUPS * FILTER_ROWS;
 constexpr bool ALL_ROWS_EXIST = PHASES == 1 && ALL_LINES == TILE_LINES;
 
-// Those of a tile's lines follow each other; in the order in which they lie in memory, as far as
-// that tells.
+// Row `index` of the tile's lines, ordered as in memory as far as possible.
 device_inline FilterRow filter_row(int index) {
   const int lines = index / FILTER_ROWS, number = index - lines * FILTER_ROWS;
   constexpr bool CHANNELS_INNER = W_STRIDE_ROW < W_STRIDE_S;
@@ -153,7 +153,7 @@ device_inline FilterRow filter_row(int index) {
   int w = 0, s = pair;
   while (COLUMN_PHASES > 1 && s >= FILTER_S[phase_of(0, w)]) s -= FILTER_S[phase_of(0, w++)];
   const int phase = phase_of(h, w);
-  // Where the phase that spans all has its tap r.
+  // The phase's own tap at row r of the phase that covers all of them.
   const int own = ROW_PHASES == 1 ? r : r + (ORIGIN_H[0] - ORIGIN_H[phase]) * STEP_H;
   if (static_cast<u32>(own) >= static_cast<u32>(FILTER_R[phase])) return {-1, at};
   return {(PHASES == 1 ? 0 : W_FIRST[phase]) + c * static_cast<int>(W_STRIDE_ROW) +
@@ -167,12 +167,12 @@ struct FilterLoader {
   static constexpr int BATCH = turns_of(TURNS, LOAD_SLOTS);
   static_assert(Order::UNITS == 4 && Order::UNIT_BYTES == WORD_BYTES);
 
-  const element_t* w;      // at this thread's first channel
-  const element_t* chunk;  // of the tile's group
-  byte_t* memory;          // this thread's units
+  const element_t* w;      // address of this thread's first channel
+  const element_t* chunk;  // address of the chunk in the tile's group
+  byte_t* memory;          // address of this thread's units in shared memory
   const FilterRow *table, *rows;
   int stage, left, turn;
-  int places[BATCH];  // of what waits in registers; -1: nothing does
+  int places[BATCH];  // offsets of elements that are in registers; -1: none
   Copies<BATCH * Order::COPIES, ELEMENT_BYTES> copies;
 
   device_inline FilterLoader(const element_t* first_channel, byte_t* shared,
@@ -204,7 +204,7 @@ struct FilterLoader {
       const int number = Order::item() + (turn + i) * Order::ITEMS_A_TURN;
       const bool exists = number < FILTER_ROWS;
       const FilterRow filter = rows[exists ? number : 0];
-      const bool is_tap = ALL_ROWS_EXIST || filter.from >= 0;  // else zeros
+      const bool is_tap = ALL_ROWS_EXIST || filter.from >= 0;  // other rows are zeros
       const element_t* const at = opaque(chunk + (is_tap ? filter.from : 0));
       places[i] = exists ? stage + filter.place : -1;
 #pragma unroll
@@ -228,8 +228,8 @@ struct FilterLoader {
   }
 };
 
-// Columns of the product that are no pairs: zeros, in both stages, once, where a NaN among them
-// would seem one of the sums.
+// Fills columns of the product that are no pairs with zeros, once, in both stages: a NaN there
+// would look like a NaN among the sums.
 device_inline void clear_idle_columns(byte_t* memory) {
   constexpr int IDLE = TILE_N - PAIRS, WORDS = CHUNK_BYTES / 4;
   if constexpr (SPLIT && IDLE > 0) {

@@ -1,6 +1,6 @@
-// The chunks of channels that a block walks, tile after tile, whichever way it multiplies: two
-// stages in shared memory. While the last chunk of a tile is multiplied, the next one's first is
-// loaded.
+// A block's walk through chunks of channels, tile after tile, with two stages in shared memory;
+// common to mma and wgmma. While the last chunk of a tile is multiplied, the first chunk of the
+// next is loaded.
 #pragma once
 
 #include "conv/few_output_channels/loader.cuh"
@@ -9,9 +9,9 @@
 struct ChunkWalk {
   HaloLoader halo_loader;
   FilterLoader filter_loader;
-  u32 tiles, number;  // of the tile at hand
-  int stage = 0;      // of the chunk at hand, in shared memory
-  u32 loaded;         // the tile whose first chunk is there; none
+  u32 tiles, number;  // number of all tiles, and of the current one
+  int stage = 0;      // offset of the current chunk's stage in shared memory
+  u32 loaded;         // the tile whose first chunk is loaded, if any
   int chunk = 0, chunks = 0, r = 0;
   TapRange taps = {};
 
@@ -22,7 +22,7 @@ struct ChunkWalk {
         number(block_x()),
         loaded(tiles) {}
 
-  // landed(place): once what is left of a stage, at `place`, has been stored by this thread.
+  // Calls landed(place) after this thread has stored the rest of the stage at offset `place`.
   template <class Landed>
   device_inline void begin(const FewOutputChannelsTile& tile, const Landed& landed) {
     taps = tile.r;
@@ -38,7 +38,7 @@ struct ChunkWalk {
   template <class Landed>
   device_inline void end_step(const Landed& landed) {
     if (++r < taps.end) return;
-    land(STAGE_BYTES - stage, landed);  // the next chunk for all; this one has been read by all
+    land(STAGE_BYTES - stage, landed);  // the next chunk has landed, and all have read this one
     r = taps.begin;
     stage = STAGE_BYTES - stage;
     if (++chunk < chunks) start_ahead();
@@ -49,7 +49,7 @@ struct ChunkWalk {
     halo_loader.start(of, first, to);
     filter_loader.start(of, first, to);
   }
-  // After the last chunk, the next tile's first one.
+  // After the last chunk, starts loading the next tile's first one.
   device_inline void start_ahead() {
     const bool last = chunk + 1 == chunks;
     const u32 next = last ? number + grid_x() : number;
@@ -68,7 +68,7 @@ struct ChunkWalk {
   }
 };
 
-// A tile's sums, once no thread reads the stage at `free` any more.
+// Stores a tile's sums through the stage at `free`, which no thread may still read.
 template <class Sums>
 device_inline void store_tile(const Sums& sums, Position position,
                               const FewOutputChannelsTile& tile, const GatherParams& params,
@@ -80,6 +80,6 @@ device_inline void store_tile(const Sums& sums, Position position,
     exchange_sums(sums, position, first, exchange);
     block_barrier();
     store_outputs(exchange, tile, first, params);
-    block_barrier();  // only then may it be written again
+    block_barrier();  // all have read the stage, which is overwritten next
   }
 }

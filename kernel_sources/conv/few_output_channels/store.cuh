@@ -1,11 +1,11 @@
-// The sums of a tile of few rows on their way out: through shared memory, where each output adds up
-// what the columns of its taps hold, always in the same order.
+// Stores the sums of a tile through shared memory, where each output adds up the columns of its
+// taps, always in the same order.
 #pragma once
 
 #include "conv/few_output_channels/tile.cuh"
 #include "conv/store/gather_output.cuh"
 
-// In an exchange, from a thread's first sum on; a line is a column.
+// The offset of a sum in the exchange memory from the thread's first sum; a line is a column.
 struct PairPlace {
   static constexpr int LEFT_RUN = 1, RUN = RIGHT_RUN;
   static_assert(!COLUMNS_LEFT && RUN_M == 1 && RUN_N == 2 * VECTOR_N);
@@ -17,18 +17,18 @@ struct PairPlace {
   }
 };
 
-// Those of EXCHANGE_LINES from the tile's line `first` on.
+// Writes the sums of EXCHANGE_LINES lines from the tile's line `first` on to shared memory.
 template <class Sums>
 device_inline void exchange_sums(const Sums& sums, Position position, int first,
                                  compute_t* exchange) {
   const int column = position.n - first * TAPS_S;
   compute_t* const mine = exchange + (column * EXCHANGE_PITCH + position.m);
-  // Columns from PAIRS on are none.
+  // Columns from PAIRS on do not exist.
   sums.registers.template put_lines<PairPlace, EXCHANGE_PAIRS>(mine, 0u - static_cast<u32>(column));
 }
 
-// A pixel of a tile and a line: the number of its row of pixels and of its column, and the line, of
-// those that are exchanged together: an output for each phase along the width.
+// A pixel of a tile and a line: its row, its column, and the line among those that are exchanged
+// together. It has one output for each phase along the width.
 struct TileOutput {
   static constexpr int CHANNELS_OUT = EXCHANGE_LINES < ROWS ? EXCHANGE_LINES : ROWS;
   static constexpr int PHASES_OUT = EXCHANGE_LINES / CHANNELS_OUT;
@@ -36,7 +36,7 @@ struct TileOutput {
 
   int row, column, line;
 
-  // Those follow each other that lie side by side in memory.
+  // Output `i`; consecutive numbers are contiguous in memory.
   device_inline static TileOutput number(int i) {
     const int inner = i / CHANNELS_OUT;
     const int pixels = LINES_ALONG_M ? inner : i, next = pixels / STRIP_COLUMNS;
@@ -48,7 +48,7 @@ struct TileOutput {
   }
 };
 
-// What phase W of a pixel's outputs has among the columns of a row of taps.
+// The columns of a row of taps that belong to phase W of a pixel's outputs.
 template <int W>
 struct ColumnTaps {
   static constexpr int COUNT = FILTER_S[phase_of(0, W)], ORIGIN = ORIGIN_W[phase_of(0, W)];
@@ -60,12 +60,12 @@ struct ColumnTaps<-1> {
   static constexpr int COUNT = 0, FIRST = 0;
 };
 
-// The outputs of a tile's lines, from `first` on.
+// Stores the outputs of a tile's lines from `first` on.
 struct OutputStore {
   const GatherParams& params;
   const compute_t* exchange;
   const FewOutputChannelsTile& tile;
-  int first, columns;  // lines; columns of the source
+  int first, columns;  // first line; columns of the source
 
   device_inline OutputStore(const GatherParams& from, const compute_t* sums,
                             const FewOutputChannelsTile& of, int first_line)
@@ -75,7 +75,7 @@ struct OutputStore {
         first(first_line),
         columns(SOURCE_W - of.first_w < TILE_Q ? SOURCE_W - of.first_w : TILE_Q) {}
 
-  // Those of one pixel, of the phases along the width from W on.
+  // Stores the outputs of one pixel for the phases along the width from W on.
   template <int W>
   device_inline void put(const Epilogue& epilogue, const TileOutput& output, const Pixel& pixel,
                          int h, int c) const {

@@ -1,19 +1,19 @@
-// The geometry of a gather to few output channels: a matrix product whose rows are places, a row of
-// pixels p and a column w of the source, and whose columns are pairs of an output channel c and a
-// tap s of a filter's row: of these come eights, of rows sixteens. It runs over channels and rows
-// of taps alone; an output is the sum, over s, of what the places of its taps hold
-// (store.cuh).
+// The geometry of a gather to few output channels. It is a matrix product: a row is a row of pixels
+// p and a column w of the source; a column is a pair of an output channel c and a tap s of a
+// filter's row. Rows come in multiples of 16, columns in multiples of 8. The reduction runs only
+// over channels and rows of taps; an output is the sum over s of the products at the source columns
+// of its taps (store.cuh).
 //
-// A tile is TILE_P rows of pixels of one image by TILE_Q columns of the source. Where the source is
-// wider, its strips of columns begin STRIP_STEP apart and overlap by a row of taps, so that every
-// output finds all its columns in one strip.
+// A tile is TILE_P rows of pixels of one image by TILE_Q columns of the source. A wider source is
+// divided into strips of columns, which begin STRIP_STEP apart and overlap by the reach of a row of
+// taps, so that every output has all its source columns in one strip.
 //
-// Of a strided data gradient phase 0 spans the others, which take turns from pixel to pixel. A
-// pixel stands for ROW_PHASES x COLUMN_PHASES outputs. Along the width these read different taps'
-// columns; along the height each has columns of its own, whose filters are zeros in rows of taps
-// that it lacks. A line is an output channel in one of these. Where columns are many, LINE_GROUPS
-// tiles have TILE_LINES lines each. Rows of taps of a filter in three dimensions are walked plane
-// by plane, as if they were more channels.
+// In a strided data gradient, phase 0 covers the taps of all other phases, and a pixel stands for
+// ROW_PHASES x COLUMN_PHASES outputs. Outputs of different phases along the width add up the
+// columns of different taps. Phases along the height have separate columns, with zeros in rows of
+// taps that a phase lacks. A line is an output channel of one phase along the height. If there are
+// many columns, LINE_GROUPS tiles have TILE_LINES lines each. The taps of a three-dimensional
+// filter are walked plane by plane, like further channels.
 #pragma once
 
 #include "common/magic.cuh"
@@ -25,17 +25,17 @@
 
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = TAPS_IN_ROW;
 constexpr int ALL_LINES = ROW_PHASES * ROWS;  // (h, c)
-constexpr int PAIRS = TILE_LINES * TAPS_S;    // (h, c, s) of a tile
+constexpr int PAIRS = TILE_LINES * TAPS_S;    // (h, c, s) in a tile
 constexpr int HALO_ROWS = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * ROW_STEP + 1;
 constexpr int HALO_PIXELS = HALO_ROWS * TILE_Q;
 static_assert(STRIDE_W == 1 && SLICES == 1 && RUN_M == 1);
 static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
 
-// In shared memory, a stage: CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
-// filter, [r][c, s][channel] or, for warpgroups, in planes of 16 bytes of channels. In place of the
-// halo, sums on their way out, [c, s][place], those of EXCHANGE_LINES at a time: rows of them 16
-// bytes more than a multiple of 128 apart, for a warp writes eight words each of every second one,
-// or of f64 half a warp four.
+// A stage in shared memory has CHUNK_CHANNELS channels of the halo, [pixel][channel], then of the
+// filter, [r][c, s][channel] or, for wgmma, in planes of 16 bytes of channels. Sums are exchanged
+// in place of the halo, as [c, s][row of the product], EXCHANGE_LINES lines at a time. Their rows
+// are 16 bytes more than a multiple of 128 apart: a warp writes eight words of every second row
+// (f64: half a warp, four words), and these fall into different banks.
 constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 constexpr int SUM_BYTES = static_cast<int>(sizeof(compute_t));
 constexpr int EXCHANGE_PAIRS = EXCHANGE_LINES * TAPS_S;
@@ -43,13 +43,13 @@ constexpr int EXCHANGE_PITCH = TILE_M + 16 / SUM_BYTES;
 constexpr int EXCHANGE_BYTES = EXCHANGE_PAIRS * EXCHANGE_PITCH * SUM_BYTES;
 constexpr int FILTER_AT = HALO_BYTES < EXCHANGE_BYTES ? EXCHANGE_BYTES : HALO_BYTES;
 static_assert(TILE_M % 32 == 0 && RUN_N == 2);
-// Of a row of taps; pairs are read by sixteens, of f64 by eights.
+// Sizes for a row of taps; pairs are read 16 at a time (f64: 8).
 constexpr int TAP_PLANES = CHUNK_STEPS * 2;
 constexpr int PAIRS_READ = ELEMENT_BYTES < 8 ? 16 : 8;
 constexpr int TAP_BYTES = FILTER_PLANES
                               ? TAP_PLANES * RIGHT_PLANE
                               : (TILE_N + PAIRS_READ - 1) / PAIRS_READ * PAIRS_READ * PITCH;
-// From a pair to the next, and from 16 bytes of channels.
+// Bytes from one pair to the next, and from 16 bytes of channels to the next.
 constexpr int PAIR_PITCH = FILTER_PLANES ? 16 : PITCH,
               PART_PITCH = FILTER_PLANES ? RIGHT_PLANE : 16;
 constexpr int PART_WORDS = 16 / WORD_BYTES;
@@ -58,13 +58,13 @@ device_inline constexpr int filter_place(int pair, int word) {
 }
 constexpr int STAGE_BYTES = FILTER_AT + TAPS_R * TAP_BYTES;
 
-// The phase of a pixel's output h, w.
+// The phase of a pixel's output (h, w).
 device_inline constexpr int phase_of(int h, int w) {
   return PHASES == 1 ? 0 : 1 + h * COLUMN_PHASES + w;
 }
 
-// Columns of outputs that a strip has at most: those whose leftmost tap meets its first STRIP_STEP
-// columns; the first strip has those besides that begin before the source, the last one all that
+// The most columns of outputs of a strip: those whose leftmost tap is in its first STRIP_STEP
+// columns. The first strip also has the outputs that begin before the source, the last one all that
 // follow.
 constexpr int FIRST_STRIP_COLUMNS = STRIP_STEP - LEFT < OUT_Q[0] ? STRIP_STEP - LEFT : OUT_Q[0];
 constexpr int LAST_STRIP_FIRST = (STRIPS - 1) * STRIP_STEP - LEFT;
@@ -74,14 +74,14 @@ constexpr int STRIP_COLUMNS =
     STRIPS == 1 ? OUT_Q[0]
                 : larger(larger(FIRST_STRIP_COLUMNS, STRIP_STEP), larger(LAST_STRIP_COLUMNS, 1));
 
-// Tiles in order: lines, groups, strips, rows, planes, images.
+// A tile. Numbers count groups of lines fastest, then groups, strips, rows, planes and images.
 struct FewOutputChannelsTile {
   u32 lines, group, image;
   int o;               // plane of pixels
-  int first_p;         // row of pixels
-  int first_w;         // column of the source
-  int first_q, end_q;  // of the outputs
-  TapRange t, r;       // planes and rows of taps that some row of the tile has inside the source
+  int first_p;         // first row of pixels
+  int first_w;         // first column of the source
+  int first_q, end_q;  // range of columns of outputs
+  TapRange t, r;  // planes and rows of taps that lie inside the source for some row of the tile
 
   device_inline explicit FewOutputChannelsTile(u32 number) {
     const u32 whole = DIVIDE(DIV_LINE_GROUPS, number);
@@ -103,10 +103,10 @@ struct FewOutputChannelsTile {
   }
 
   device_inline int chunks() const {
-    // A filter's only plane, too, may lie in the padding.
+    // Even the only plane of a filter may lie in the padding.
     return FILTER_T[0] == 1 && !PADDED_D ? CHUNKS : CHUNKS * (t.end - t.begin);
   }
-  // What chunk `number` holds: a plane of taps, and which of the channels.
+  // Chunk `number` has a plane of taps, and some of the channels.
   device_inline int tap_plane(int number) const {
     return FILTER_T[0] == 1 ? 0 : t.begin + number / CHUNKS;
   }
@@ -114,18 +114,18 @@ struct FewOutputChannelsTile {
     return FILTER_T[0] == 1 ? number : number % CHUNKS;
   }
 
-  // The first output whose leftmost tap meets column w of the source, or one behind it.
+  // The first output whose leftmost tap is at column w of the source or later.
   device_inline static int output_column(int w) {
     const int q = w - LEFT;
     return q < 0 ? 0 : q < OUT_Q[0] ? q : OUT_Q[0];
   }
 };
 
-// Bytes from the halo on to row m of the product, of the topmost tap; what fills the tile up reads
-// some pixel.
+// The offset in bytes in the halo of row m of the product, for the topmost tap. Rows that fill up
+// the tile read some pixel of it.
 device_inline int place_of(int m) {
   const int row = m / TILE_Q;
   return row < TILE_P ? (row * (STRIDE_H * TILE_Q) + m - row * TILE_Q) * PITCH : 0;
 }
-// From there on to row r of taps.
+// The offset from there to row r of taps.
 device_inline int place_of_tap(int r) { return tap_place<ROW_STEP * TILE_Q * PITCH, 0>(r, 0); }

@@ -1,14 +1,14 @@
 // Forward convolution and data gradient of channels-last tensors of 16 bits whose groups have 2, 4,
 // 8 or 16 channels, as many in as out, on the tensor cores.
 //
-// A block takes tiles of TILE_P x TILE_Q pixels by OCTETS octets (8 channels, 16 bytes) in turn.
-// The source's places that a tile meets, its halo, come to shared memory as [place][octet], while
-// the tile before is multiplied; the filter lies there as registers hold it, for all tiles. A warp
-// computes 32 pixels, the rows of its products, by 4 octets.
+// A block takes tiles of TILE_P x TILE_Q pixels by OCTETS octets (8 channels, 16 bytes) in turn. A
+// tile's halo is loaded into shared memory as [pixel][octet] while the previous tile is multiplied.
+// The filter stays in shared memory for all tiles, in the order of the fragments. A warp computes
+// 32 pixels, the rows of its products, by 4 octets.
 //
-// The reduction of a product is channels of one group at several taps: lane t of four reads the 16
-// bytes of an octet at the place of tap 4 n + t, whose words are elements of left operands as they
-// are. No zero between groups is ever multiplied, so infinities and NaN stay in their group.
+// The reduction of a product is the channels of one group at several taps: lane t of four reads the
+// 16 bytes of an octet at tap 4 n + t, whose words are elements of operand A without any shuffling.
+// There are no zeros between groups, so infinities and NaN stay in their group.
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
 #include "conv/grouped/lanes.cuh"
@@ -19,15 +19,15 @@
 
 constexpr int THREADS = 32 * WARPS_P * (OCTETS / WARP_OCTETS);
 constexpr int PITCH =
-    OCTETS * 16 + 16;  // of a place: lanes that read side by side meet no bank twice
+    OCTETS * 16 + 16;  // of a pixel, padded so that neighboring lanes read different banks
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr u32 FILTER_OFFSET = 2 * STAGE_BYTES;
 
-// A unit: the octets of whole groups. Its products at a step, which covers STEP_TAPS taps, and the
-// sums that they go to.
+// A unit is the octets that hold whole groups. Its products in a step, which covers STEP_TAPS taps,
+// and the sums that they are added to.
 constexpr int UNIT_OCTETS = GROUP == 16 ? 2 : 1;
-constexpr int UNITS = OCTETS / UNIT_OCTETS;  // of a block
+constexpr int UNITS = OCTETS / UNIT_OCTETS;  // units of a block
 constexpr int STEP_QUADS = GROUP == 2 ? 2 : 1;
 constexpr int PRODUCTS = GROUP == 2 ? 4 : GROUP == 16 ? 8 : 2;
 constexpr int SUMS = GROUP == 2 ? 4 : GROUP == 8 ? 1 : 2;
@@ -39,7 +39,7 @@ struct alignas(16) Octet {
   u32 word[4];
 };
 
-// Where a phase's halo lies.
+// The halo of a phase.
 template <int PHASE>
 struct Halo {
   static constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE], TAPS = TAPS_R * TAPS_S;
@@ -65,7 +65,7 @@ device_inline Spot spot_of(u64 tile) {
   return spot;
 }
 
-// Starts to copy a tile's halo; what lies outside the source is zero.
+// Starts copying a tile's halo; pixels outside the source are zero.
 template <int PHASE>
 device_inline void load_halo(const GatherParams& params, u64 tile, int first_channel,
                              unsigned char* stage) {
@@ -73,7 +73,7 @@ device_inline void load_halo(const GatherParams& params, u64 tile, int first_cha
   if constexpr (H::TAPS > 0) {
     const Spot spot = spot_of(tile);
     const int h0 = spot.p * STRIDE_H + H::FIRST_H, w0 = spot.q * STRIDE_W + H::FIRST_W;
-    static_assert(THREADS % OCTETS == 0);  // a thread has one octet of all its places
+    static_assert(THREADS % OCTETS == 0);  // a thread copies the same octet of all its pixels
     const int thread = from_here(static_cast<int>(thread_x()));
     const int channel = first_channel + thread % OCTETS * 8;
     const element_t* const source =
@@ -94,7 +94,7 @@ device_inline void load_halo(const GatherParams& params, u64 tile, int first_cha
   }
 }
 
-// One element of the filter: what group channel `in` at the tap of place `tap` adds to `out`.
+// The weight of input channel `in` at tap `tap` for output channel `out`.
 template <int PHASE>
 device_inline u32 filter_bits(const element_t* w, int group, int out, int in, int tap) {
   using H = Halo<PHASE>;
@@ -108,9 +108,9 @@ device_inline u32 filter_bits(const element_t* w, int group, int out, int in, in
       .bits;
 }
 
-// The right operands of the block's channels, as [unit][step][product][lane]. A group of fewer than
-// 8 channels has its filters in all 8 columns, again and again, so that a lane has those of the
-// channels that are its in the octet whichever group they are of.
+// Fills in the operands B of the block's channels, as [unit][step][product][lane]. A group of fewer
+// than 8 channels repeats its filters over all 8 columns, so that each lane gets the sums of its
+// own channels of the octet, whichever group they belong to.
 template <int PHASE>
 device_inline void load_filter(const GatherParams& params, int first_channel, u32* filter) {
   using H = Halo<PHASE>;
@@ -139,16 +139,17 @@ device_inline void load_filter(const GatherParams& params, int first_channel, u3
   }
 }
 
-// Where the lane's taps of a phase lie from the pixel's first one, of each quad of taps; what would
-// be behind the last tap is read at the first one, and masked.
+// The offsets of the lane's taps of a phase, one in each quad of taps, from the pixel's first tap.
+// A lane without a tap in the last quad reads the first tap and masks it.
 template <int PHASE>
 struct Taps {
   using H = Halo<PHASE>;
   static constexpr int QUADS = H::STEPS * STEP_QUADS;
-  // Few are computed once, and kept; of more, or where registers are few, when they are read.
+  // A few offsets are kept in registers; more, or if registers are scarce, are computed when
+  // needed.
   static constexpr bool KEPT = QUADS <= 3 && GROUP != 8;
   int kept[KEPT && QUADS > 0 ? QUADS : 1];
-  u32 tail;  // of the quad that the taps end in
+  u32 tail;  // mask for the last quad
 
   device_inline Taps() {
     const int lane = static_cast<int>(thread_x() % 4);
@@ -168,11 +169,11 @@ struct Taps {
   }
 };
 
-// The lane's octets of 32 pixels at its tap of a quad: of rows g and g + 8 of each product.
+// Reads the lane's octets of 32 pixels at its tap of a quad: rows g and g + 8 of each product.
 template <int PHASE>
 device_inline void load_octets(Octet (&to)[2][2], const unsigned char* stage,
                                const int (&pixels)[2][2], const Taps<PHASE>& taps, int quad) {
-  constexpr int WHOLE = Halo<PHASE>::TAPS / 4;  // quads
+  constexpr int WHOLE = Halo<PHASE>::TAPS / 4;  // quads with four taps
   const unsigned char* const from = stage + taps.of(quad);
 #pragma unroll
   for (int i = 0; i < 2; ++i)
@@ -185,8 +186,8 @@ device_inline void load_octets(Octet (&to)[2][2], const unsigned char* stage,
     }
 }
 
-// The sums of a unit's step. stage: at the unit's octets; filter: at the unit's right operands of
-// the step.
+// Adds the products of a unit's step. stage: address of the unit's octets; filter: address of the
+// unit's operands B of the step.
 template <int PHASE>
 device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stage,
                             const int (&pixels)[2][2], const Taps<PHASE>& taps,
@@ -200,7 +201,7 @@ device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stag
 #pragma unroll
   for (int product = 0; product < PRODUCTS; ++product) {
     const RightOperand right = filter[product * 32 + thread_x() % 32];
-    // The two words of the left operand, of which read each is, and the sums.
+    // Which reads the two words of operand A come from, and which sums the product is added to.
     const int first = GROUP == 2 ? product : GROUP == 16 ? 2 * (product / 2 % 2) : 2 * product;
     const int second = GROUP == 2 ? first : first + 1;
     const int read = GROUP == 16 ? product / 4 : 0, other = GROUP == 2 ? 1 : read;
@@ -214,15 +215,14 @@ device_inline void add_step(float (&sums)[SUMS][2][4], const unsigned char* stag
   }
 }
 
-// The sums of a warp's pixels and octets: [16 pixels each][octet], of each the lane's two channels
-// of pixel g, then of g + 8.
+// The sums of a warp's pixels and octets: [16 pixels][octet][the lane's two channels of pixel g,
+// then of g + 8].
 template <int PHASE>
 device_inline void multiply(float (&results)[2][WARP_OCTETS][4], const unsigned char* stage,
                             const int (&pixels)[2][2], const Taps<PHASE>& taps,
                             const RightOperand* filter) {
   using H = Halo<PHASE>;
-  constexpr int STEPS =
-      H::STEPS;  // Those of fewer, or with other phases beside, need more registers.
+  constexpr int STEPS = H::STEPS;  // fewer taps, or several phases, need more registers
   constexpr int UNROLLED = STEPS <= 3 && GROUP >= (PHASES == 1 ? 4 : 8) ? STEPS : 1;
 #pragma unroll
   for (int unit = 0; unit < WARP_OCTETS / UNIT_OCTETS; ++unit) {
@@ -272,7 +272,7 @@ device_inline void compute_tile(const GatherParams& params, u64 tile, int first_
     }
   float results[2][WARP_OCTETS][4];
   constexpr int PART_OPERANDS =
-      WARP_OCTETS / UNIT_OCTETS * H::STEPS * PRODUCTS * 32;  // of a warp's channels
+      WARP_OCTETS / UNIT_OCTETS * H::STEPS * PRODUCTS * 32;  // operands B of a warp's channels
   multiply<PHASE>(results, stage + part * WARP_OCTETS * 16, pixels, taps,
                   reinterpret_cast<const RightOperand*>(filter) + part * PART_OPERANDS);
 
@@ -322,9 +322,9 @@ device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u3
         load_halo<PHASE>(params, tile + slots, first_channel, stages + (STAGE_BYTES - stage));
       async_commit();
       async_wait<1>();
-      block_barrier();  // the tile's halo is there for all, and the filter
+      block_barrier();  // the tile's halo and the filter have landed
       compute_tile<PHASE>(params, tile, first_channel, stages + stage, taps, filter);
-      block_barrier();  // before the stage takes another halo
+      block_barrier();  // all have read the stage, which is loaded next
       stage = STAGE_BYTES - stage;
     }
     return;
@@ -333,7 +333,8 @@ device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u3
     run_phase<PHASE + 1>(params, phase, slot, slots, first_channel, stages, filter);
 }
 
-// Blocks: channels first, then phases, then slots, which take tiles of pixels in turn.
+// Block numbers count tiles of channels fastest, then phases, then slots, which take tiles of
+// pixels in turn.
 KILN_KERNEL(grouped_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, params) {
   unsigned char* const stages = shared_array<unsigned char, 2 * STAGE_BYTES>(0);
   u32* const filter = shared_array<u32, UNITS * MOST_STEPS * PRODUCTS * 64>(FILTER_OFFSET);

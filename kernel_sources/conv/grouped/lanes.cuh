@@ -1,16 +1,15 @@
-// How results of products lie in the lanes of a warp, and how they come to lie for vectors of 16
-// bytes.
+// Exchanges the results of products between lanes, so that each lane can store vectors of 16 bytes.
 #pragma once
 
 #include "target/kernel.cuh"
 
-constexpr int WARP_OCTETS = 4;  // of 8 channels: one for each of the four lanes that share a row
+constexpr int WARP_OCTETS = 4;  // one for each of the four lanes that share a row
 
-// Of each of four octets, a lane t of four has channels 2t and 2t + 1, of one row and then of
-// another: of octet t it gets all channels, of either row. All 32 lanes take part.
+// Lane t of four has channels 2t and 2t + 1 of each of four octets, for two rows. It gets all
+// channels of octet t, for both rows. All 32 lanes must take part.
 device_inline void exchange_octets(float (&octets)[2][8], const float (&mine)[WARP_OCTETS][4]) {
   const bool odd = thread_x() % 2 != 0, upper = thread_x() / 2 % 2 != 0;
-  // From lanes side by side: [octets 0 and 1, or 2 and 3][even lane, odd lane].
+  // First exchange, between neighboring lanes: [octets 0 and 1, or 2 and 3][even lane, odd lane].
   float pairs[2][2][4];
 #pragma unroll
   for (int i = 0; i < 2; ++i)

@@ -2,16 +2,16 @@
 // of both x and dy, on the tensor cores.
 //
 // A block has OCTETS octets (8 channels, 16 bytes) and takes tiles of TILE_P rows by TILE_Q columns
-// of pixels of dy; the copy engine brings a tile and what it meets of x while the one before is
-// multiplied. A warp has one octet, every SLICES-th 16 columns, and PAIRS of the pairs of taps that
-// lie side by side in a row of the filter: the rows of a product are the octet's channels at these
-// two taps, the columns those of dy, and the sum is over the 16 pixels. It walks down the rows of
-// x, reads each once, and multiplies it with all rows of dy that meet it, which are registers. Sums
-// of channels that are not of one group are left; each is of its own row and column, so infinities
-// and NaN stay in their group.
+// of pixels of dy in turn. TMA loads a tile and its halo of x while the previous tile is
+// multiplied. A warp has one octet, every SLICES-th block of 16 columns, and PAIRS pairs of
+// neighboring taps in a row of the filter. The rows of a product are the octet's channels of x at
+// the two taps of a pair, its columns are dy's channels, and the reduction runs over 16 pixels. The
+// warp walks down the rows of x, reads each row once, and multiplies it with all rows of dy that it
+// meets, which are in registers. Sums of channels of different groups are ignored. Each sum has its
+// own row and column, so infinities and NaN stay in their group.
 //
-// A block's warps, then a cluster's blocks add up in the order of their numbers; groups of blocks
-// (PARTIAL) leave theirs in the workspace, for a second step.
+// The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
+// clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "conv/direct/boxed_wgrad_params.h"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
 #include "target/bulk_copy.cuh"
@@ -22,7 +22,7 @@ constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int TILE_Q = 16 * COLUMN_BLOCKS;
 constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
-// A multiple of 8, so that the places of rows are permuted alike.
+// The halo's width, a multiple of 8, so that all rows have the same swizzle.
 constexpr int WIDTH = ((TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 8) / 8 * 8;
 constexpr int PIXEL_BYTES = 16 * OCTETS;
 constexpr int X_BYTES = HEIGHT * WIDTH * PIXEL_BYTES, DY_BYTES = TILE_P * TILE_Q * PIXEL_BYTES;
@@ -30,7 +30,8 @@ device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 
 constexpr int DY_OFFSET = whole_swizzles(X_BYTES);
 constexpr int STAGE_BYTES = DY_OFFSET + whole_swizzles(DY_BYTES);
 constexpr int STAGES = 2;
-constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what is read beside the last column
+// The offset of 16 zero bytes, which are read in place of pixels beyond dy.
+constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;
 constexpr int BARRIERS_OFFSET = ZERO_OFFSET + 16;
 constexpr int ALL_PAIRS = (TAPS_S + 1) / 2, PAIRS = (ALL_PAIRS + SPLITS - 1) / SPLITS;
 static_assert(BARRIERS_OFFSET + 8 * STAGES <= SHARED_BYTES);
@@ -58,25 +59,26 @@ device_inline void bring(const BoxedWgradParams& params, u32 unit, int channel,
   bulk_load(stage + DY_OFFSET, params.dy, landed, dy);
 }
 
-// Where the copy engine puts 16 bytes of a box whose lines are PIXEL_BYTES.
+// The swizzled offset of 16 bytes of a box with lines of PIXEL_BYTES.
 device_inline constexpr int permuted(int place) {
   return place ^ ((place >> 7 & (OCTETS - 1)) << 4);
 }
 
-// What a warp does, and where its lanes read.
+// A warp's share of the products, and its lanes' offsets.
 struct Warp {
   int octet, slice, split;
   int lane;
-  int x[PAIRS];  // of the first row of x and the first 16 columns, of this lane's pixel
-  int dy;        // the same of dy, of the first row or, upper lanes, of the second
+  int x[PAIRS];  // offset of this lane's pixel in the first row and first 16 columns of x
+  int dy;        // the same in dy; upper lanes have the second row
 
   device_inline Warp() : lane(static_cast<int>(thread_x() % 32)) {
     const int warp = static_cast<int>(thread_x() / 32);
     octet = warp % OCTETS, slice = warp / OCTETS % SLICES, split = warp / (OCTETS * SLICES);
-    // Lanes address the rows of four matrices: 8 pixels, the next 8, and both at the next tap.
+    // For ldmatrix, lanes address the rows of four matrices: 8 pixels, the next 8, and both at the
+    // next tap.
 #pragma unroll
     for (int pair = 0; pair < PAIRS; ++pair) {
-      // Behind the last tap there is none, and its sums are left.
+      // A last pair may lack its second tap; the sums of that are ignored.
       const int number = 2 * (split * PAIRS + pair) + lane / 16;
       const int tap = number < TAPS_S ? number : TAPS_S - 1;
       x[pair] = permuted((lane % 16 * STRIDE_W + tap * DISTANCE_W) * PIXEL_BYTES + octet * 16);
@@ -87,10 +89,10 @@ struct Warp {
 
 using Sums = float[TAPS_R][PAIRS][4];
 
-// Adds the products of 16 columns of a tile. `column`: the first.
+// Adds the products of 16 columns of a tile, from `column` on.
 device_inline void add_columns(Sums& sums, const Warp& warp, const Spot& spot, int column,
                                const unsigned char* stage, const unsigned char* zero) {
-  // Beside dy's end lies what of x may be infinite, and is no product.
+  // Beyond dy's last column x may be infinite, and must not be multiplied by dy's zeros.
   const bool exists = OUT_Q % TILE_Q == 0 || spot.q + column + warp.lane % 16 < OUT_Q;
   const unsigned char* const x = exists ? stage + column * STRIDE_W * PIXEL_BYTES : zero;
   const unsigned char* const dy = stage + DY_OFFSET + column * PIXEL_BYTES + warp.dy;
@@ -121,7 +123,7 @@ device_inline void add_columns(Sums& sums, const Warp& warp, const Spot& spot, i
   }
 }
 
-// The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
+// Adds up the block's sums in the order of its slices, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, const Warp& warp, float* own) {
   const int channel = warp.octet * 8 + warp.lane / 4;
   const int first = warp.octet * 8 + 2 * (warp.lane % 4);
@@ -180,9 +182,9 @@ KILN_KERNEL(wgrad_depthwise_nhwc_mma, THREADS, MIN_BLOCKS, BoxedWgradParams, par
 #pragma unroll 1
     for (int block = warp.slice; block < COLUMN_BLOCKS; block += SLICES)
       add_columns(sums, warp, spot, 16 * block, shared + stage * STAGE_BYTES, shared + ZERO_OFFSET);
-    block_barrier();  // before the stage takes another one
+    block_barrier();  // all have read the stage, which is loaded next
   }
-  float* const own = reinterpret_cast<float*>(shared);  // over the stages, which all have read
+  float* const own = reinterpret_cast<float*>(shared);  // overwrites the stages
   add_up_block(sums, warp, own);
   finish_tile<THREADS>(params.common, share, tile, own);
 }

@@ -1,15 +1,16 @@
 // Filter gradient of channels-last tensors of 16 bits with few channels a group, on the tensor
 // cores: depthwise, with channel multipliers, small groups.
 //
-// A block has OCTETS octets (8 channels, 16 bytes) of x, all of dy that is of their groups, and
-// FILTER_ROWS rows of the filter; it takes tiles of TILE_P x TILE_Q pixels of dy in turn. A tile
-// and its halo of x come to shared memory as [place][octet], while the one before is multiplied. A
-// warp has one octet of x: the rows of a product are its 8 channels at two taps, the columns an
-// octet of dy, and the sum is over 16 pixels. Sums of channels that are not of one group are left;
-// each is of its own row and column, so infinities and NaN stay in their group.
+// A block has OCTETS octets (8 channels, 16 bytes) of x, all channels of dy of their groups, and
+// FILTER_ROWS rows of the filter. It takes tiles of TILE_P x TILE_Q pixels of dy in turn. A tile
+// and its halo of x are loaded into shared memory as [pixel][octet] while the previous tile is
+// multiplied. A warp has one octet of x: the rows of a product are its 8 channels at two taps, the
+// columns an octet of dy, and the reduction runs over 16 pixels. Sums of channels of different
+// groups are ignored. Each sum has its own row and column, so infinities and NaN stay in their
+// group.
 //
-// A block's warps, then a cluster's blocks add up in the order of their numbers; groups of blocks
-// (PARTIAL) leave theirs in the workspace, for a second step.
+// The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
+// clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "common/magic.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
 #include "target/async_copy.cuh"
@@ -21,13 +22,13 @@ constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
 constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
               WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr int PIXELS = TILE_P * TILE_Q;
-// Octets of dy: of a block, and those that an octet of x meets.
+// Octets of dy: those of a block, and those that share a group with an octet of x.
 constexpr int DY_OCTETS = BLOCK_ROWS / 8;
 constexpr int MET = CHANNELS <= 8 ? (ROWS > CHANNELS ? ROWS / CHANNELS : 1) : (ROWS + 7) / 8;
 constexpr int PITCH_X = OCTETS * 16 + 16, PITCH_DY = DY_OCTETS * 16 + 16;
 constexpr int DY_OFFSET = HEIGHT * WIDTH * PITCH_X;
 constexpr int STAGE_BYTES = DY_OFFSET + PIXELS * PITCH_DY;
-constexpr int ZERO_OFFSET = 2 * STAGE_BYTES;  // 16 bytes: what a product reads where nothing is
+constexpr int ZERO_OFFSET = 2 * STAGE_BYTES;  // 16 zero bytes, read in place of missing pixels
 constexpr int PAIRS = (TILE_TAPS + 1) / 2;
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
@@ -48,7 +49,7 @@ device_inline Spot spot_of(u64 unit) {
   return spot;
 }
 
-// Starts to copy a tile of dy and its halo of x; what lies outside is zero.
+// Starts copying a tile of dy and its halo of x; pixels outside are zero.
 device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                               const DepthwiseTile& tile, unsigned char* stage) {
   const Spot spot = spot_of(unit);
@@ -84,7 +85,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
   }
 }
 
-// Where a tap of the block lies from a pixel's first place.
+// The offset of a tap of the block from a pixel's first tap.
 constexpr int TAP_STEP_H = (STEP_H < 0 ? -1 : 1) * DISTANCE_H * WIDTH * PITCH_X,
               TAP_STEP_W = (STEP_W < 0 ? -1 : 1) * DISTANCE_W * PITCH_X,
               TAP_FIRST = (STEP_H < 0 ? (FILTER_ROWS - 1) * DISTANCE_H * WIDTH * PITCH_X : 0) +
@@ -100,11 +101,11 @@ device_inline void add_tile(Sums& sums, const Spot& spot, const unsigned char* s
   const int dy_octet = octet * 8 / CHANNELS * ROWS / 8;
 #pragma unroll 1
   for (int first = warp / OCTETS * 16; first < PIXELS; first += 16 * SLICES) {
-    // Lanes address the rows of four matrices: 8 pixels, the next 8, and both once more.
+    // For ldmatrix, lanes address the rows of four matrices: 8 pixels, the next 8, and both again.
     const int pixel = first + lane % 16;
     const int row = pixel / TILE_Q, column = pixel % TILE_Q;
     const bool inside = pixel < PIXELS;
-    // Beside dy's end lies what of x may be infinite, and is no product.
+    // Beyond dy's end x may be infinite, and must not be multiplied by dy's zeros.
     const bool exists = inside && spot.p + row < OUT_P && spot.q + column < OUT_Q;
     const unsigned char* const dy =
         stage + DY_OFFSET + pixel * PITCH_DY + (dy_octet + (MET > 1 ? upper : 0)) * 16;
@@ -134,7 +135,7 @@ device_inline void add_tile(Sums& sums, const Spot& spot, const unsigned char* s
   }
 }
 
-// The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
+// Adds up the block's sums in the order of its slices, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, float* own) {
   const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
   const int octet = warp % OCTETS, slice = warp / OCTETS;
@@ -178,12 +179,12 @@ KILN_KERNEL(wgrad_grouped_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
     if (unit + 1 < share.end) load_stage(params, unit + 1, tile, shared + (STAGE_BYTES - stage));
     async_commit();
     async_wait<1>();
-    block_barrier();  // the tile is there for all
+    block_barrier();  // the tile has landed
     add_tile(sums, spot_of(unit), shared + stage, shared + ZERO_OFFSET);
-    block_barrier();  // before the stage takes another one
+    block_barrier();  // all have read the stage, which is loaded next
     stage = STAGE_BYTES - stage;
   }
-  float* const own = reinterpret_cast<float*>(shared);  // over the stages, which all have read
+  float* const own = reinterpret_cast<float*>(shared);  // overwrites the stages
   add_up_block(sums, own);
   finish_tile<THREADS>(params, share, tile, own);
 }

@@ -1,10 +1,10 @@
-// The products of a filter gradient with few channels, each by a warp: 16 of the many channels by 8
-// columns, over STEP_PIXELS pixels of a row. In shared memory the many channels are
-// [pixel][channel] or, of channels-first tensors (PLANAR), [channel][pixel]. Every column's
-// elements lie so many bytes apart from pixel to pixel.
+// The products of a filter gradient with few channels. A warp's product is 16 of the many channels
+// by 8 columns, over STEP_PIXELS pixels of a row. In shared memory the many channels are
+// [pixel][channel] or, with PLANAR (NCHW), [channel][pixel]. From pixel to pixel, every column's
+// elements are the same number of bytes apart.
 //
-// Of f32 a product is one of TF32, or three (SPLIT). These come together apart from the sums, which
-// f32 adds up: tensor cores round toward zero.
+// f32 is multiplied as TF32 or 3xTF32 (SPLIT). 3xTF32 products are accumulated apart and added to
+// the sums in f32, because tensor cores round toward zero.
 #pragma once
 
 #include "conv/load/whole_rows.cuh"
@@ -13,11 +13,11 @@
 
 constexpr int ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
 constexpr int STEP_PIXELS = 32 / ELEMENT_BYTES;
-// From a pixel of the many channels, or a channel, to the next: such that what a warp reads at a
-// time lies in different banks.
+// Bytes from a pixel (PLANAR: a channel) of the many channels to the next, padded so that a warp's
+// reads fall into different banks.
 constexpr int MANY_LINE = (PLANAR ? TILE_Q : BLOCK_MANY) * ELEMENT_BYTES;
 constexpr int MANY_PITCH = ELEMENT_BYTES == 2 ? MANY_LINE + 16 : MANY_LINE + (MANY_LINE + 32) % 64;
-// In them, from a channel to the next, and from a pixel.
+// Bytes from a channel to the next, and from a pixel to the next.
 constexpr int CHANNEL_BYTES = PLANAR ? MANY_PITCH : ELEMENT_BYTES,
               PIXEL_BYTES = PLANAR ? ELEMENT_BYTES : MANY_PITCH;
 
@@ -26,9 +26,10 @@ struct Products;
 
 template <>
 struct Products<2> {
-  static constexpr int LANE_PIXELS = 1;  // that a lane addresses of a left operand, APART apart
+  // Pixels of an operand A that a lane addresses, APART apart.
+  static constexpr int LANE_PIXELS = 1;
   static constexpr int APART = 16;
-  static constexpr int TOGETHER = 1;  // left operands that are read at a time
+  static constexpr int TOGETHER = 1;  // operands A that are read at a time
 
   struct Left {
     u32 word[4];
@@ -37,8 +38,9 @@ struct Products<2> {
     u32 word[2];
   };
 
-  // A lane's row of four matrices: of the first 8 channels and pixels, of the next 8 channels, then
-  // 8 pixels on. A row is a pixel or (PLANAR) a channel.
+  // The row of four 8x8 matrices whose address a lane gives to ldmatrix: the first 8 channels and
+  // pixels, the next 8 channels, then both for the next 8 pixels. A row is a pixel (PLANAR: a
+  // channel).
   device_inline static int left_pixel(int lane) { return lane / 16 * 8 + (PLANAR ? 0 : lane % 8); }
   device_inline static int left_channel(int lane) {
     return lane / 8 % 2 * 8 + (PLANAR ? lane % 8 : 0);
@@ -50,7 +52,7 @@ struct Products<2> {
       load_matrices_transposed(left[0].word, pixels[0]);
   }
 
-  // Of a right operand a lane has four pixels.
+  // A lane has four pixels of operand B.
   device_inline static int right_pixel(int lane) { return 2 * (lane % 4); }
   device_inline static u32 right_mask(int half, int lane, int pixels) {
     const int pixel = right_pixel(lane) + 8 * half;
@@ -67,7 +69,7 @@ struct Products<2> {
     return right;
   }
 
-  // Of the warp's, that row `half` of left operand m is.
+  // The warp's channel that is row `half` of operand A number m.
   device_inline static int channel(int m, int half, int lane) {
     return m * 16 + half * 8 + lane / 4;
   }
@@ -80,9 +82,9 @@ struct Products<2> {
   }
 };
 
-// Which pixel is which step of a product is free, and which channel is which row: what a lane has
-// lies side by side. [pixel][channel]: pixels t and t + 4, of channels in a run. [channel][pixel]:
-// pixels 2t and 2t + 1 of channels g and g + 8.
+// The order of pixels in the reduction and of channels in the rows is free. It is chosen so that a
+// lane's elements are contiguous. [pixel][channel]: a lane has pixels t and t + 4 of consecutive
+// channels. [channel][pixel]: it has pixels 2t and 2t + 1 of channels g and g + 8.
 template <>
 struct Products<4> {
   static constexpr int LANE_PIXELS = PLANAR ? 1 : 2, APART = 4;

@@ -1,20 +1,20 @@
-// Filter gradient as an implicit matrix product. Whoever includes this has chosen the way to
-// multiply: fma_multiply.cuh or mma_multiply.cuh.
+// Filter gradient as an implicit matrix product. Include fma_multiply.cuh or mma_multiply.cuh
+// before.
 //
 // A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw. The
-// reduction over all pixels of dy is long, and the tiles are few: slices of a block and blocks of a
-// cluster share it, and add their parts up in a fixed order.
+// reduction over all pixels of dy is long and tiles are few, so slices of a block and blocks of a
+// cluster share the reduction and add up their sums in a fixed order.
 #pragma once
 
 #include "conv/mma/gemm_tile.cuh"
 #include "conv/wgrad/implicit_gemm_loader.cuh"
 #include "target/shared_memory.cuh"
 
-// As run_stages has it.
+// The loader in the form that run_stages() takes.
 struct WgradLoader {
   GradientLoader& gradients;
   ColumnLoader& columns;
-  u32 first_step, end;  // of the slice; pixels of the part
+  u32 first_step, end;  // first step of the slice; end of the part's pixels
 
   template <int SHARES>
   device_inline void load(int share, bool active, int turn, compute_t* stage) {

@@ -1,5 +1,5 @@
-// Brings tiles of a filter gradient's two operands to shared memory: [TILE_K][filters] of dy and
-// [TILE_K][columns] of x. The reduction runs over the pixels of dy.
+// Loads tiles of a filter gradient's operands into shared memory: dy as [TILE_K][filters] and x as
+// [TILE_K][columns]. The reduction runs over the pixels of dy.
 #pragma once
 
 #include "conv/geometry/pixel_bounds.cuh"
@@ -13,7 +13,7 @@ device_inline u32 range_bits(TapRange range, int shift) {
   return ((1u << (range.end - range.begin)) - 1) << range.begin << shift;
 }
 
-// The taps that one pixel has inside x, as bits in the order of tap_bits().
+// The taps of a pixel that lie inside x, as bits in the order of tap_bits().
 device_inline u32 inside_bits(Pixel at) {
   u32 bits = 0;
   if constexpr (TAP_MASK && PADDED_D)
@@ -31,11 +31,11 @@ device_inline u32 inside_bits(Pixel at) {
 
 // This thread's part of the tiles of x.
 struct ColumnLoader {
-  const element_t* x;  // bias() elements before image 0, this block's group
+  const element_t* x;  // this block's group in image 0, minus bias() elements
   int k0, outer0;
   offset_t offset[ColumnLanes::COUNT];
-  u32 bits[ColumnLanes::COUNT];  // with TAP_MASK
-  Tap tap[ColumnLanes::COUNT];   // without
+  u32 bits[ColumnLanes::COUNT];  // used with TAP_MASK
+  Tap tap[ColumnLanes::COUNT];   // used without TAP_MASK
   Mover<ColumnLanes::PASSES * ColumnLanes::COUNT> mover;
 
   device_inline ColumnLoader(const element_t* group, const TapBox& taps, int first_column)
@@ -44,7 +44,7 @@ struct ColumnLoader {
         outer0(ColumnLanes::first_outer(slice_thread())) {
 #pragma unroll
     for (int i = 0; i < ColumnLanes::COUNT; ++i) {
-      // Beyond the end, read the last column again: what comes of it is never stored.
+      // Beyond the last column, that one is read again, and the sums are never stored.
       const int column = first_column + outer0 + ColumnLanes::STEP * i;
       tap[i] = taps.decode(column < REDUCTION ? column : REDUCTION - 1);
       offset[i] = tap_offset(tap[i]);
@@ -94,13 +94,13 @@ struct ColumnLoader {
 
 // This thread's part of the tiles of dy.
 struct GradientLoader {
-  const element_t* dy;  // at this thread's first filter
+  const element_t* dy;  // address of this thread's first filter
   int k0, outer0, filters;
   Mover<FilterLanes::PASSES * FilterLanes::COUNT> mover;
 
   device_inline GradientLoader(const element_t* group, int first_filter)
       : k0(FilterLanes::first_k(slice_thread())), outer0(FilterLanes::first_outer(slice_thread())) {
-    filters = ROWS - first_filter - outer0;  // from this thread's first on
+    filters = ROWS - first_filter - outer0;  // number of filters from this thread's first on
     dy = opaque(group + static_cast<i64>(first_filter + outer0) * OUT_STRIDE_ROW);
   }
 

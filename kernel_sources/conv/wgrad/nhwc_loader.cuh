@@ -1,6 +1,7 @@
-// Brings the operands of a filter gradient of channels-last tensors to shared memory, STAGE_PIXELS
-// of the reduction at a time, in copies of 16 bytes: [pixel][filters] of dy, and [pixel][columns]
-// of x, where 16 bytes are channels of one tap. A thread's filters and columns never change.
+// Loads the operands of a filter gradient of channels-last tensors into shared memory, STAGE_PIXELS
+// pixels of the reduction at a time, in copies of 16 bytes: dy as [pixel][filters], and x as
+// [pixel][columns], where 16 bytes are channels of one tap. A thread always copies the same filters
+// and columns.
 #pragma once
 
 #include "conv/geometry/pixel_bounds.cuh"
@@ -10,7 +11,8 @@
 
 constexpr int VECTOR_ELEMENTS = 16 / static_cast<int>(sizeof(element_t));
 constexpr int STAGE_PIXELS = STAGE_FRAGMENTS * FRAGMENT_K;
-constexpr int PITCH_M = TILE_M * static_cast<int>(sizeof(element_t)) + PITCH_PAD;  // bytes
+// Bytes of a pixel.
+constexpr int PITCH_M = TILE_M * static_cast<int>(sizeof(element_t)) + PITCH_PAD;
 constexpr int PITCH_N = TILE_N * static_cast<int>(sizeof(element_t)) + PITCH_PAD;
 constexpr int STAGE_M = STAGE_PIXELS * PITCH_M;
 constexpr int STAGE = STAGE_M + STAGE_PIXELS * PITCH_N;
@@ -22,13 +24,13 @@ device_inline constexpr int power_of_two_from(int n) {
   return power;
 }
 
-// How the block's threads walk a stage of an operand, OUTER elements a pixel: so many threads side
-// by side as a pixel has vectors, or idle to the next power of two.
+// The distribution of a stage's copies over the threads, with OUTER elements in a pixel. A pixel
+// has a power of two of threads; those beyond its vectors are idle.
 template <int OUTER>
 struct StageWalk {
   static constexpr int VECTORS = OUTER / VECTOR_ELEMENTS;
   static constexpr int SPREAD = power_of_two_from(VECTORS);
-  static constexpr int STEP = THREADS / SPREAD;  // pixels of a turn
+  static constexpr int STEP = THREADS / SPREAD;  // pixels in a turn
   static constexpr int TURNS = (STAGE_PIXELS + STEP - 1) / STEP;
   static_assert(THREADS % SPREAD == 0);
 
@@ -43,11 +45,11 @@ struct StageWalk {
 
 struct ColumnLoader {
   using Walk = StageWalk<TILE_N>;
-  // Taps of neighbouring pixels are the same elements of x, which L1 keeps for the next stage.
+  // Taps of neighboring pixels read the same elements of x, which L1 keeps for the next stage.
   static constexpr bool SEVERAL_TAPS = CHANNELS < TILE_N;
-  const element_t* x;  // bias() elements before image 0, at this thread's columns
+  const element_t* x;  // address of this thread's columns in image 0, minus bias() elements
   Tap tap;
-  u32 end;  // of the pixels that count; 0 beyond the last column
+  u32 end;  // end of the part's pixels; 0 beyond the last column, so that zeros are loaded
 
   device_inline ColumnLoader(const element_t* group, const TapBox& taps, int first_column,
                              u32 end_pixel) {
@@ -58,7 +60,7 @@ struct ColumnLoader {
     end = exists ? end_pixel : 0;
   }
 
-  // The stage whose pixels begin at `first`; those from the end on count as zero.
+  // Loads the stage whose pixels begin at `first`. Pixels from `end` on are zeros.
   device_inline void load(u32 first, byte_t* stage) const {
     byte_t* const to = stage + Walk::first_pixel() * PITCH_N +
                        Walk::element() * static_cast<int>(sizeof(element_t));
@@ -81,7 +83,7 @@ struct ColumnLoader {
 
 struct GradientLoader {
   using Walk = StageWalk<TILE_M>;
-  const element_t* dy;  // at this thread's filters
+  const element_t* dy;  // address of this thread's filters
   u32 end;
 
   device_inline GradientLoader(const element_t* group, int first_filter, u32 end_pixel) {

@@ -1,6 +1,6 @@
-// A tile of a filter gradient, TILE_M filters x TILE_N columns of dw, and the pixels of dy that its
-// sums run over, image by image. A column is a channel and a tap, numbered as gather_index.cuh
-// numbers its reduction.
+// A tile of a filter gradient: TILE_M filters x TILE_N columns of dw. Its reduction runs over the
+// pixels of dy, image by image. A column is a channel and a tap, numbered like the reduction in
+// gather_index.cuh.
 #pragma once
 
 #include "conv/geometry/gather_index.cuh"
@@ -10,10 +10,10 @@
 #include "conv/store/epilogue.cuh"
 #include "conv/wgrad/wgrad_params.h"
 
-// Pixels counted from image 0 on.
+// The pixel with a given number, counted from image 0 on.
 device_inline Pixel pixel_at(u32 index) { return PixelOrigin{0, 0, 0, 0}.decode(index); }
 
-// The same pixel in image 0: an image is a 64-bit step, a place within it need not be.
+// The same pixel in image 0. Offsets within an image fit into 32 bits; offsets of images may not.
 device_inline Pixel in_first_image(Pixel pixel) {
   pixel.image = 0;
   return pixel;
@@ -21,7 +21,8 @@ device_inline Pixel in_first_image(Pixel pixel) {
 
 device_inline TapBox all_taps() { return taps_of_tile(PixelOrigin{0, 0, 0, 0}, 0, 0); }
 
-// Blocks in order: parts of the reduction, tiles of columns, tiles of filters, groups.
+// A tile. Block numbers count parts of the reduction fastest, then tiles of columns, tiles of
+// filters and groups.
 struct WgradTile {
   u32 group;
   int first_filter, first_column;
@@ -33,7 +34,7 @@ struct WgradTile {
     first_filter = static_cast<int>(filter_tile - group * DIV_TILES_M) * TILE_M;
   }
 
-  // The operands at the tile's group.
+  // The addresses of the operands at the tile's group.
   device_inline const element_t* x(const WgradParams& params) const {
     return static_cast<const element_t*>(params.x) +
            static_cast<i64>(group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
@@ -54,8 +55,8 @@ struct WgradTile {
   }
 };
 
-// A tile's sums on their way out: a line is a filter, its elements are columns, of which RUN at a
-// time lie side by side in dw, aligned to their own size.
+// Stores a tile's sums. A line is a filter; its elements are columns, of which RUN at a time are
+// contiguous and aligned in dw.
 template <int RUN>
 struct GradientStore {
   using Taken = OwnSums;
@@ -63,7 +64,7 @@ struct GradientStore {
   Epilogue epilogue;
   int first_filter, first_column;
   offset_t along[LINE / RUN];
-  u64 lost = 0;  // bit i: piece i is to be added up once more
+  u64 lost = 0;  // bit i: piece i has a lost sum, which has to be computed again
   const TapBox& taps;
   const WgradTile& tile;
   const WgradParams& params;
@@ -84,7 +85,7 @@ struct GradientStore {
 
   device_inline int column_of(int i) const { return first_column + column_step(i); }
 
-  // A piece of line `index`, from element `first` on.
+  // Stores a piece of line `index`, from element `first` on.
   device_inline void operator()(compute_t (&piece)[PIECE], int index, int first) {
     const int filter = first_filter + row_step(index);
     if (filter >= ROWS) return;
@@ -115,8 +116,8 @@ struct GradientStore {
     }
   }
 
-  // Once all pieces have passed: those that were lost. One sum is of so many pixels that all lanes
-  // of a warp add it up together.
+  // Called after all pieces: computes the lost sums again. All lanes of a warp compute each sum
+  // together, because it runs over many pixels.
   device_inline void finish() const {
     if constexpr (!CHECKED) return;
     u32 of_any = lost != 0;

@@ -1,15 +1,16 @@
-// Filter gradient of tensors of 16 bits or f32, of which x or dy has few channels, on the tensor
-// cores: channels-last tensors or, of few channels of x, channels-first ones (PLANAR).
+// Filter gradient on the tensor cores, for tensors of 16 bits or f32 of which x or dy has few
+// channels. Tensors are NHWC or, with few channels of x, NCHW (PLANAR).
 //
-// A block takes tiles of TILE_P x TILE_Q pixels of dy in turn. What they meet of both tensors comes
-// to shared memory while tiles before are multiplied: of the one with many channels BLOCK_MANY of
-// each place, of the other one rows of places as they lie. Rows of a product are 16 of the many
-// channels, and its sum is over pixels of a row. Of few channels of x the columns are taps and
-// channels, each read at its own place; of few channels of dy they are these, and each tap has
-// products of its own. So every sum is of one element of dw, and infinities and NaN stay there.
+// A block takes tiles of TILE_P x TILE_Q pixels of dy in turn. A tile of dy and its halo of x are
+// loaded into shared memory while previous tiles are multiplied: BLOCK_MANY channels of each pixel
+// of the tensor with many channels, and whole rows of the other one. The rows of a product are 16
+// of the many channels, and the reduction runs over pixels of a row. With few channels of x, the
+// columns are taps and channels, each read at its own offset; with few channels of dy, the columns
+// are these channels, and each tap has products of its own. Every sum belongs to one element of dw,
+// so infinities and NaN stay in it.
 //
-// A block's warps, then a cluster's blocks add up in the order of their numbers; groups of blocks
-// (PARTIAL) leave theirs in the workspace, for a second step.
+// The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
+// clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "common/magic.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
 #include "conv/wgrad/few_channels_products.cuh"
@@ -20,12 +21,12 @@ constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int X_HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
               X_WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
-// Places of the tensor of many channels, [place][channel] or, PLANAR, [row][channel][column].
+// Pixels of the tensor with many channels: [pixel][channel] or, PLANAR, [row][channel][column].
 constexpr int MANY_ROWS = FEW_OF_X ? TILE_P : X_HEIGHT, MANY_COLUMNS = FEW_OF_X ? TILE_Q : X_WIDTH;
 constexpr int VECTOR = MANY_COPY / ELEMENT_BYTES, VECTORS = (PLANAR ? TILE_Q : BLOCK_MANY) / VECTOR;
 constexpr int MANY_BYTES = MANY_ROWS * (PLANAR ? BLOCK_MANY : MANY_COLUMNS) * MANY_PITCH;
-// Rows of the other one, from the copy on in which a row's first element lies: of all channels or,
-// PLANAR, one plane of them after the other.
+// Rows of the other tensor, from the copy on that has a row's first element: with all channels or,
+// PLANAR, channel by channel.
 constexpr int FEW = FEW_OF_X ? CHANNELS : BLOCK_ROWS;
 constexpr int FEW_ROWS = FEW_OF_X ? X_HEIGHT : TILE_P;
 constexpr int FEW_PLANES = PLANAR ? FEW : 1, FEW_IN_ROW = FEW / FEW_PLANES;
@@ -35,12 +36,12 @@ constexpr int FEW_COPIES =
 constexpr int FEW_OFFSET = MANY_BYTES;
 constexpr int STAGE_BYTES = FEW_OFFSET + FEW_PLANES * FEW_ROWS * FEW_PITCH;
 static_assert(FEW_OF_X || !PLANAR);
-constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 bytes: what pixels read that do not exist
+constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 zero bytes, read in place of missing pixels
 static_assert(STAGE_BYTES % 16 == 0);
 static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
 static_assert(TILE_Q % STEP_PIXELS == 0 && BLOCK_MANY == 16 * PRODUCTS_M * WARPS_M);
-// Columns of products, or with FEW_OF_DY taps.
+// Columns of products; with few channels of dy, taps.
 constexpr int COLUMNS = TILE_TAPS * FEW;
 static_assert(FEW_OF_X ? 8 * WARPS_N * PRODUCTS_N >= COLUMNS
                        : WARPS_N * PRODUCTS_N >= TILE_TAPS && FEW <= 8);
@@ -62,7 +63,7 @@ device_inline Spot spot_of(u64 unit) {
   return spot;
 }
 
-// Of a tile, where a row of the filter's or the filter's own distance lies from its lowest one.
+// The distance of a row of the filter from the one with the lowest position, in rows of the halo.
 device_inline constexpr int tap_row(int r) {
   return (STEP_H < 0 ? FILTER_ROWS - 1 - r : r) * DISTANCE_H;
 }
@@ -70,7 +71,7 @@ device_inline constexpr int tap_column(int s) {
   return (STEP_W < 0 ? TAPS_S - 1 - s : s) * DISTANCE_W;
 }
 
-// Starts to copy what a tile meets; what lies outside is zero.
+// Starts copying a tile of dy and its halo of x; pixels outside are zero.
 device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                               const DepthwiseTile& tile, unsigned char* stage) {
   const Spot spot = spot_of(unit);
@@ -84,7 +85,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                               static_cast<i64>(spot.o) * OUT_STRIDE_O;
 #pragma unroll 1
   for (int i = thread_x(); i < MANY_BYTES / MANY_PITCH * VECTORS; i += THREADS) {
-    constexpr int LINES = PLANAR ? BLOCK_MANY : MANY_COLUMNS;  // of a row
+    constexpr int LINES = PLANAR ? BLOCK_MANY : MANY_COLUMNS;  // lines in a row
     const int place = i / VECTORS, vector = i % VECTORS;
     const int row = place / LINES, column = place - row * LINES;
     unsigned char* const to = stage + place * MANY_PITCH + vector * MANY_COPY;
@@ -123,7 +124,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
 
 using Sums = float[PRODUCTS_M][PRODUCTS_N][4];
 
-// A column of products: in the order of memory, so that neighbours of a lane read side by side.
+// A column of products, numbered as in memory, so that neighboring lanes read neighboring elements.
 struct Column {
   int channel, r, s;
   device_inline explicit Column(int number) {
@@ -133,14 +134,14 @@ struct Column {
   }
 };
 
-// From a pixel to the next one's element of a column.
+// Bytes from a pixel's element of a column to the next pixel's.
 constexpr int COLUMN_BYTES = (FEW_OF_X ? STRIDE_W : 1) * FEW_IN_ROW * ELEMENT_BYTES;
 
 struct Lane {
   int number;
-  int m, n, slice;         // warps
-  int many, few;           // its first pixel's place of a left operand, of a column
-  int offset[PRODUCTS_N];  // of the warp's columns, or of its taps
+  int m, n, slice;         // position of the warp in the block
+  int many, few;           // offset of its first pixel in operand A, and in a column
+  int offset[PRODUCTS_N];  // offsets of the warp's columns, or of its taps
 
   device_inline Lane() {
     const int warp = static_cast<int>(thread_x() / 32);
@@ -180,9 +181,9 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
   for (int step = lane.slice; step < TILE_P * STEPS_Q; step += SLICES) {
     const int row = step / STEPS_Q, first = step % STEPS_Q * STEP_PIXELS;
     if (spot.p + row >= OUT_P) break;
-    const int left_q = OUT_Q - spot.q - first;  // pixels
+    const int left_q = OUT_Q - spot.q - first;  // pixels that exist
     if (!WHOLE && left_q <= 0) continue;
-    // Beside dy's end lies what of x may be infinite, and is no product.
+    // Beyond dy's end x may be infinite, and must not be multiplied by dy's zeros.
     u32 mask[2] = {~0u, ~0u};
 #pragma unroll
     for (int half = 0; half < 2; ++half)
@@ -227,7 +228,7 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
   }
 }
 
-// A block's sum by its definition: the products of its units.
+// One of the block's sums by its definition, over the block's units.
 device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const TileShare& share,
                                     const DepthwiseTile& tile, int element) {
   const int tap = element / TAP_ELEMENTS, rest = element - tap * TAP_ELEMENTS;
@@ -267,7 +268,7 @@ device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const Ti
   return sum;
 }
 
-// The block's sums, in the order of its slices, as [tap][channel of x][channel of dy].
+// Adds up the block's sums in the order of its slices, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, const Lane& lane, float* own,
                                 const DepthwiseWgradParams& params, const TileShare& share,
                                 const DepthwiseTile& tile) {
@@ -325,7 +326,7 @@ KILN_KERNEL(wgrad_few_channels_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
 #pragma unroll 1
   for (u64 unit = share.first; unit < share.end; ++unit, ++next) {
     async_wait<STAGES - 2>();
-    block_barrier();  // and nobody reads the stage before this one any more
+    block_barrier();  // the stage has landed, and no thread still reads the previous one
     if (next < share.end) load_stage(params, next, tile, shared + free);
     async_commit();
     add_tile(sums, lane, unit, shared + at, shared + ZERO_OFFSET);
@@ -333,7 +334,7 @@ KILN_KERNEL(wgrad_few_channels_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
     at = at + STAGE_BYTES == ZERO_OFFSET ? 0 : at + STAGE_BYTES;
   }
   async_wait<0>();
-  block_barrier();  // then the sums take the place of the stages
+  block_barrier();  // all have read the stages, which the sums overwrite
   float* const own = reinterpret_cast<float*>(shared);
   add_up_block(sums, lane, own, params, share, tile);
   finish_tile<THREADS>(params, share, tile, own);

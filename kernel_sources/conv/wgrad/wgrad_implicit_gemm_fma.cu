@@ -1,5 +1,5 @@
 // Filter gradient as an implicit matrix product on the FMA units.
 #include "conv/mma/fma_multiply.cuh"
 
-// The way to multiply comes first.
+// Included after fma_multiply.cuh, which it uses.
 #include "conv/wgrad/implicit_gemm.cuh"

@@ -2,9 +2,9 @@
 // pixels of dy.
 //
 // A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw. A
-// stage in shared memory is STAGE_PIXELS pixels of both operands as they lie in memory, filters or
-// channels side by side, STAGES of them in flight; they are turned on the way into registers. The
-// reduction is long, and the tiles are few: the blocks of a cluster share it.
+// stage in shared memory has STAGE_PIXELS pixels of both operands, with contiguous filters or
+// channels as in global memory; reads into registers transpose them. STAGES stages are in flight.
+// The reduction is long and tiles are few, so the blocks of a cluster share it.
 #include "conv/mma/fragments.cuh"
 #include "conv/wgrad/nhwc_loader.cuh"
 #include "conv/wgrad/tile.cuh"
@@ -12,7 +12,7 @@
 
 static_assert(TRANSPOSABLE && SLICES == 1 && STAGE_FRAGMENTS % 2 == 0);
 
-// Where a lane finds its operands.
+// The offsets of a lane's operands in a stage.
 struct FragmentReader {
   const byte_t *m, *n;
 
@@ -32,7 +32,7 @@ KILN_KERNEL(wgrad_nhwc_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
   FragmentSums sums;
   byte_t* const stages = shared_array<byte_t, STAGES * STAGE>(0);
 
-  // A block's part of the pixels is a run of steps, a stage each.
+  // A block's part of the pixels is a range of consecutive steps, each of one stage.
   const u32 pixels = static_cast<u32>(params.pixels);
   const u32 all_steps = (pixels + STAGE_PIXELS - 1) / STAGE_PIXELS;
   const u32 a_part = cluster_share(all_steps);
@@ -45,8 +45,8 @@ KILN_KERNEL(wgrad_nhwc_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
   const TapBox taps = all_taps();
   const ColumnLoader columns(tile.x(params), taps, tile.first_column, end);
   const GradientLoader gradients(tile.dy(params), tile.first_filter, end);
-  // Also beyond the part's last step, where nothing is read: no branch keeps the copies from among
-  // the products.
+  // Also called beyond the part's last step, where it loads only zeros: without a branch, the
+  // compiler can move the copies between the products.
   const auto load = [&](u32 step, int slot) {
     const u32 first = (begin + step) * STAGE_PIXELS;
     gradients.load(first, stages + slot * STAGE);
@@ -70,20 +70,20 @@ KILN_KERNEL(wgrad_nhwc_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
 
   int slot = 0;
   const auto load_ahead = [&](u32 step) {
-    load(step + AHEAD, slot == 0 ? AHEAD : slot - 1);  // what was read last
+    load(step + AHEAD, slot == 0 ? AHEAD : slot - 1);  // into the slot that was read last
     async_commit();
   };
   const auto end_stage = [&] {
     async_wait<AHEAD - 1>();
-    block_barrier();  // the next stage has landed for all; this one has been read by all
+    block_barrier();  // the next stage has landed, and all have read this one
     slot = slot + 1 == STAGES ? 0 : slot + 1;
   };
-  // A fragment is read while the one before is multiplied. A stage's last one is multiplied
-  // behind the barrier that ends it, which it would otherwise be moved before: so it hides the
-  // way of the next stage's first.
+  // Each fragment is read while the previous one is multiplied. A stage's last fragment is
+  // multiplied after the barrier that ends the stage, so that its products hide the read of the
+  // next stage's first one.
   Fragments fragments[2] = {};
   reader.load(fragments[0], slot, 0);
-  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  // Promotions are outside of the innermost loop, because they would delay its products.
   u32 step = 0;
 #pragma unroll 1
   while (step < steps) {

@@ -1,4 +1,4 @@
-// What one execution of a filter gradient tells its kernel. Shared by host code and kernels.
+// The parameters of one execution of a filter gradient. Shared by host code and kernels.
 #pragma once
 
 // dw = alpha * sum + beta * dw

@@ -19,7 +19,7 @@ std::vector<Dims> strides_of(const PointwiseProblem& problem) {
   return strides;
 }
 
-// How the elements are walked.
+// How threads iterate over the elements: along four axes or, `linear`, along one run of all images.
 struct Walk {
   std::vector<Axis> axes;  // four
   std::int64_t image_elements = 1;
@@ -27,7 +27,8 @@ struct Walk {
   int vector = 1, unroll = 1;
 };
 
-// One run of elements through all images, or one element for all.
+// Whether the tensor is one contiguous run of elements over all images, or a single element that is
+// broadcast to all.
 bool is_run(const PointwiseProblem::View& view, const std::vector<Axis>& axes, std::size_t tensor,
             std::int64_t image_elements) {
   const std::int64_t inner = axes.empty() ? 1 : axes.back().strides[tensor];
@@ -37,8 +38,8 @@ bool is_run(const PointwiseProblem::View& view, const std::vector<Axis>& axes, s
   return step == 1 && view.strides[0] == image_elements;
 }
 
-// Vectors of `count` elements begin at multiples of their size in every operand that is read along
-// them.
+// Whether vectors of `count` elements are contiguous and aligned in every operand that is not
+// broadcast along the innermost axis.
 bool vectors_fit(const PointwiseProblem& problem, const std::vector<Axis>& axes, int count) {
   if (axes.empty() || axes.back().size % count != 0) return false;
   for (std::size_t tensor = 0; tensor < problem.views.size(); ++tensor) {
@@ -52,11 +53,11 @@ bool vectors_fit(const PointwiseProblem& problem, const std::vector<Axis>& axes,
   return true;
 }
 
-// Vectors a thread: as many as registers hold, but of small tensors fewer, so that there are blocks
-// for every place on the chip.
+// Vectors of a thread: as many as its registers hold, but fewer for small tensors, so that there
+// are enough blocks to fill the chip.
 int choose_unroll(const PointwiseProblem& problem, const Walk& walk,
                   const DeviceDescription& device) {
-  constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+  constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
   const std::int64_t vectors = usual_images * walk.image_elements / walk.vector;
   int unroll = walk.vector > 4 && problem.inputs() > 1 ? 2 : 4;
   while (unroll > 1 && vectors < std::int64_t{4} * device.multiprocessors * threads * unroll)
@@ -100,12 +101,13 @@ KernelSpec make_spec(const PointwiseProblem& problem, const Walk& walk,
   add("LINEAR", walk.linear);
   add("VECTOR", std::int64_t{walk.vector});
   add("UNROLL", std::int64_t{walk.unroll});
-  // Registers: four blocks hold a thread's vectors, but for f64; on some chips the text takes more.
+  // With four blocks a multiprocessor, a thread's vectors fit in registers, except for f64; on
+  // sm_120 the code needs more registers.
   const bool wide = size_of(problem.compute_type()) == 8;
   add("MIN_BLOCKS", std::int64_t{wide ? 2 : device.compute_capability >= 120 ? 3 : 4});
   add("IMAGE_ELEMENTS", walk.image_elements);
 
-  // Vectors of an image; an index counts those of about one image and of one block.
+  // The axes' sizes in vectors. An index counts the vectors of an image and of one block beyond it.
   std::int64_t sizes[4];
   for (int i = 0; i < 4; ++i) sizes[i] = walk.axes[i].size;
   sizes[3] /= walk.linear ? 1 : walk.vector;

@@ -1,4 +1,4 @@
-// Pointwise operations in the order of the output's memory: takes every one of them.
+// Pointwise operations, computed in the order of the output's memory. Takes every problem.
 #pragma once
 
 #include "engines/engine.hpp"

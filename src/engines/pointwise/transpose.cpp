@@ -11,11 +11,11 @@ namespace kiln {
 namespace {
 
 struct Plane {
-  Axis a, b;                 // the output's innermost axis, the input's
-  std::vector<Axis> others;  // two
+  Axis a, b;                 // the innermost axis of the output, and of the input
+  std::vector<Axis> others;  // the two other axes
 };
 
-// Tensor 0 is the input, 1 the output.
+// Finds the plane that is transposed. In the axes' strides, tensor 0 is the input, 1 the output.
 std::variant<Plane, Refusal> find_plane(const PointwiseProblem& problem) {
   std::vector<Axis> axes =
       image_axes(problem.dims, {problem.views[0].strides, problem.views[1].strides}, 1);
@@ -42,7 +42,7 @@ std::variant<Plane, Refusal> find_plane(const PointwiseProblem& problem) {
   return plane;
 }
 
-// Elements that one access may take along `along`, the other axes' strides given.
+// Elements of one access along the axis `along`, as alignment allows.
 int vector_of(DataType type, const Axis& along, const Axis& across, const std::vector<Axis>& others,
               std::int64_t batch_stride, std::size_t tensor) {
   const auto fits = [&](int count) {
@@ -58,18 +58,19 @@ int vector_of(DataType type, const Axis& along, const Axis& across, const std::v
 
 struct Tile {
   std::int64_t a = 0, b = 0;
-  std::int64_t pitch = 0;    // elements from row to row in shared memory: whole 128 bytes
-  std::int64_t lanes_a = 0;  // vectors that a warp writes side by side
+  std::int64_t pitch = 0;    // elements from row to row in shared memory, a multiple of 128 bytes
+  std::int64_t lanes_a = 0;  // contiguous vectors that a warp writes
   std::int64_t bytes = 0;
 };
 
-// The tile whose runs in memory are long, which is filled, and of which there are enough.
+// The tile with the lowest estimate: contiguous runs in memory should be long, tiles full, and
+// their number large enough for the chip.
 Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, int vector_b,
                  const DeviceDescription& device) {
   constexpr std::int64_t usual_images = 32, most_bytes = 32 << 10;
   const auto in_size = static_cast<std::int64_t>(size_of(in));
   const auto out_size = static_cast<std::int64_t>(size_of(out));
-  const std::int64_t chip = std::int64_t{5} * device.multiprocessors;  // blocks at a time
+  const std::int64_t chip = std::int64_t{5} * device.multiprocessors;  // resident blocks
   Tile best;
   double least = 0;
   for (const std::int64_t a : {16, 32, 64, 96, 128, 192, 256})
@@ -79,10 +80,10 @@ Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, in
       tile.bytes = a * tile.pitch * in_size;
       tile.lanes_a = std::min<std::int64_t>(32, 128 / (vector_a * out_size));
       while (a % (vector_a * tile.lanes_a) != 0) tile.lanes_a /= 2;
-      // A thread's accesses wait in registers.
+      // A thread holds all of its elements in registers.
       if (a * b > 8 * 256 * vector_b && a * b > 4096) continue;
       if (tile.bytes > most_bytes || b % vector_b != 0 || b % (32 / tile.lanes_a) != 0) continue;
-      // A run that begins anywhere touches a part of one sector more than it fills.
+      // A run that is not aligned reads part of one more sector than it needs.
       const auto run = [](std::int64_t elements, std::int64_t size) {
         return 1 + 24 / static_cast<double>(elements * size);
       };

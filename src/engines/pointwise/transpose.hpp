@@ -1,4 +1,4 @@
-// Transforms between layouts whose innermost dimensions differ, through tiles in shared memory.
+// Transforms between layouts with different innermost dimensions, through tiles in shared memory.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -60,7 +60,7 @@ KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, 
     add(cat("STRIDE_", axes[i]), problem.stride[i]);
     add(cat("PAD_", axes[i]), problem.pad[i]);
     add(cat("DILATION_", axes[i]), problem.dilation[i]);
-    // The place up to which AVERAGE_COUNT_INCLUDE_PADDING counts.
+    // The end of the padded input, up to which AVERAGE_COUNT_INCLUDE_PADDING counts taps.
     add(cat("COUNTED_", axes[i]), problem.end(i) - problem.overhang[i]);
   }
   const auto add_strides = [&](const char* tensor, const Dims& strides) {
@@ -73,7 +73,7 @@ KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, 
 
   add("INSIDE", every_tap_inside(problem));
   add("SHARES", divisors_differ(problem));
-  // Offsets within an image.
+  // The largest offset within an image decides the offsets' type.
   std::int64_t reach = 0;
   for (const Dims* strides : {&problem.x_strides, &problem.y_strides, &result.strides})
     for (int i = 1; i < operand_rank; ++i) {

@@ -1,4 +1,4 @@
-// What the pooling kernels share: the constants of window.cuh, and the launch.
+// Shared by the pooling engines: the constants of window.cuh, and the launch.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,22 @@
 
 namespace kiln {
 
-constexpr std::int64_t pooling_threads = 256;  // a block
+constexpr std::int64_t pooling_threads = 256;  // threads of a block
 
-// Channels of one access: all operands have them innermost, and runs of them aligned to their size.
+// Channels of one access; more than 1 if channels are innermost and aligned in all operands.
 int pooling_channel_vector(const PoolingProblem& problem, const std::vector<Operand>& operands);
 
-// Whether every tap of every window lies in x.
+// Whether all taps of all windows lie inside x.
 bool every_tap_inside(const PoolingProblem& problem);
 
-// Whether an average's divisor differs from window to window.
+// Whether the divisor of the average is not the same for all windows.
 bool divisors_differ(const PoolingProblem& problem);
 
-// Places that the kernels count along a dimension of space: those of x, of its padding, and those
-// that windows and strides reach beyond.
+// Positions that the kernels count along dimension i of space: those of x and its padding, and
+// those beyond that windows and strides reach.
 std::int64_t places_counted(const PoolingProblem& problem, int i);
 
-// `image`: the threads that take one image, which are counted plane by plane, each of them
-// `places_h` rows high.
+// `image`: threads for one image, counted plane by plane, with `places_h` rows in a plane.
 KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, int vector,
                           bool channels_inner, std::int64_t image, std::int64_t places_h);
 

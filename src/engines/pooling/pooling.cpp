@@ -7,10 +7,10 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
 
-// Outputs that one thread takes, one below the other: rows of x that they share are read once.
-// But threads enough to fill the device come first.
+// Rows of outputs that a thread computes: it reads rows of x that their windows share once. Fewer
+// if the threads would not fill the device.
 std::int64_t rows_of(const PoolingProblem& problem, std::int64_t places, int vector,
                      const DeviceDescription& device) {
   if (problem.backward || problem.window[1] <= problem.stride[1] || problem.dilation[1] != 1)
@@ -31,7 +31,7 @@ bool PoolingEngine::is_for(const Problem& problem) const {
 std::variant<Proposal, Refusal> PoolingEngine::propose(const Problem& any,
                                                        const DeviceDescription& device) const {
   const auto& problem = std::get<PoolingProblem>(any);
-  // Places are counted in 32 bits, padding and the window's reach included.
+  // Kernels count positions in 32 bits, including padding and the reach of windows.
   for (int i = 0; i < 3; ++i) {
     const std::int64_t reach = places_counted(problem, i);
     if (reach > limit32 / 2)

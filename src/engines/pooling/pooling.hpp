@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// A thread per element of the result, or per few: takes every problem.
+// One thread for one or a few elements of the result. Takes every problem.
 class PoolingEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "pooling"; }

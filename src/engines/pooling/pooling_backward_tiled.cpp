@@ -9,9 +9,9 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
 
-// Why the kernel does not take a gradient, if it does not.
+// The refusal, if the kernel does not take the problem.
 std::optional<Refusal> refusal(const PoolingProblem& problem) {
   if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0 || problem.out[0] != 1)
     return Refusal{"three dimensions of space; this engine takes one and two"};
@@ -20,22 +20,22 @@ std::optional<Refusal> refusal(const PoolingProblem& problem) {
     if (problem.dilation[i] != 1)
       return Refusal{cat("the dilation is ", problem.dilation[i], "; expected 1")};
     if (problem.window[i] > most_window)
-      return Refusal{cat("a window of ", problem.window[i], "; at most ", most_window,
-                         " has a tile large against it")};
+      return Refusal{cat("a window of ", problem.window[i], "; expected at most ", most_window)};
     if (problem.stride[i] > 2 * most_window)
       return Refusal{
           cat("a stride is ", problem.stride[i], "; expected at most ", 2 * most_window)};
     if (const std::int64_t reach = places_counted(problem, i); reach > limit32 / 2)
-      return Refusal{cat("x, its padding and the windows take ", reach, " places; at most ",
-                         limit32 / 2, " can be counted in 32 bits")};
+      return Refusal{cat("x, its padding and the windows take ", reach,
+                         " positions along a dimension; expected at most ", limit32 / 2)};
   }
   if (problem.in[1] * problem.in[2] > limit32 / 2)
-    return Refusal{"more than 2^30 pixels in a plane of x"};
+    return Refusal{cat("a plane of x has ", problem.in[1] * problem.in[2],
+                       " pixels; expected at most ", limit32 / 2)};
   return std::nullopt;
 }
 
-// What a thread takes at a time: channels side by side, or of 16 bits two planes, whose maxima are
-// compared in pairs.
+// What a thread computes at a time: contiguous channels or, for maxima of 16 bits, two planes,
+// whose elements are compared in pairs.
 struct Vector {
   int count = 1;
   bool planes = false;
@@ -50,15 +50,15 @@ Vector vector_of(const PoolingProblem& problem, const std::vector<Operand>& oper
 }
 
 struct Tile {
-  std::int64_t h = 0, w = 0;              // places of dx
-  std::int64_t block_h = 0, block_w = 0;  // of them, a thread's
-  std::int64_t lanes = 1;                 // channel vectors
+  std::int64_t h = 0, w = 0;              // rows and columns of dx
+  std::int64_t block_h = 0, block_w = 0;  // those of a thread
+  std::int64_t lanes = 1;                 // vectors of channels
   std::int64_t windows_h = 0, windows_w = 0;
   std::int64_t shared_bytes = 0;
 };
 
-// A dimension's places that one thread takes: blocks begin at multiples of the stride up to 2. Of
-// one channel's average a thread has registers for more of them.
+// Rows (i = 1) or columns (i = 2) of dx that a thread computes: 2, aligned to strides up to 2. For
+// the average of a single channel a thread has registers for 4 rows.
 std::int64_t block_of(const PoolingProblem& problem, const Vector& vector, int i) {
   if (problem.stride[i] > 2) return 1;
   const bool max = problem.mode == KILN_POOLING_MAX;
@@ -84,7 +84,8 @@ Tile make_tile(const PoolingProblem& problem, const Vector& vector, std::int64_t
   return tile;
 }
 
-// Instructions that the fullest multiprocessor issues, roughly, of the usual batch.
+// A rough count of the instructions that the busiest multiprocessor issues, at the usual batch
+// size.
 double cost(const PoolingProblem& problem, const Vector& vector, const Tile& tile,
             const DeviceDescription& device) {
   const auto turns = [](std::int64_t items) {
@@ -102,7 +103,7 @@ double cost(const PoolingProblem& problem, const Vector& vector, const Tile& til
   const std::int64_t tiles = usual_images * ceil_div(problem.in[1], tile.h) *
                              ceil_div(problem.in[2], tile.w) *
                              ceil_div(problem.channels, vector.count * tile.lanes);
-  // Half empty lines of memory are fetched by halves.
+  // Short runs of channels waste part of each line of memory.
   const auto run =
       static_cast<double>(tile.lanes * vector.count) * static_cast<double>(size_of(problem.type));
   const double lines = vector.single() ? 1 : 1 + 12 / run;
@@ -116,7 +117,7 @@ double cost(const PoolingProblem& problem, const Vector& vector, const Tile& til
 
 Tile choose_tile(const PoolingProblem& problem, const Vector& vector,
                  const DeviceDescription& device) {
-  // Tiles begin at multiples of the stride, and end with a block.
+  // A tile's size is a multiple of the stride and of a thread's block.
   const auto unit = [&](int i) {
     return problem.stride[i] <= 2 ? block_of(problem, vector, i) : problem.stride[i];
   };

@@ -1,4 +1,4 @@
-// The gradient of pooling in two dimensions, a tile of dx a block.
+// The gradient of pooling in one or two dimensions; a block computes a tile of dx.
 #pragma once
 
 #include "engines/engine.hpp"

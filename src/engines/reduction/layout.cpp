@@ -10,15 +10,15 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t usual_images = 32;  // the batch has no say in the kernel
+constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
 constexpr int usual_threads = 256, most_threads = 1024;
 
-// Threads of a result that have a whole turn of loads each.
+// Threads of a result, such that each has about `unroll` vectors to load.
 int enough_threads(const Reduction& reduction, int unroll) {
   return power_at_least(ceil_div(reduction.terms(usual_images), unroll));
 }
 
-// Threads along what is combined, vectors along it too.
+// Lays threads along the combined axes, where vectors lie along them, too.
 void lay_along(ReductionLayout& layout, const Reduction& reduction, int threads) {
   const std::int64_t terms = reduction.terms(usual_images);
   layout.ty = std::clamp(enough_threads(reduction, layout.unroll),
@@ -26,25 +26,27 @@ void lay_along(ReductionLayout& layout, const Reduction& reduction, int threads)
   layout.groups = std::max(usual_threads / layout.ty, 1);
 }
 
-// Threads along what is kept, `tx` side by side.
+// Lays `tx` neighboring threads along the kept axes.
 void lay_across(ReductionLayout& layout, const Reduction& reduction, int tx, int threads) {
   layout.tx = tx;
   layout.ty = std::min(enough_threads(reduction, layout.unroll), threads / tx);
   layout.groups = std::max(usual_threads / (layout.tx * layout.ty), 1);
 }
 
-bool wider_than_a_sector(const Reduction& reduction, int tx) {  // the 32 bytes that memory comes in
+// Whether tx threads read more than a sector, 32 bytes.
+bool wider_than_a_sector(const Reduction& reduction, int tx) {
   return tx > 1 && tx * reduction.vector_bytes() > 32;
 }
 
-// Whether more than an eighth of the threads along what is kept would be idle.
+// Whether more than an eighth of the threads along the kept axes would be idle.
 bool many_idle(const Reduction& reduction, int tx) {
   const std::int64_t kept = reduction.combining.kept_vectors();
   return (ceil_div(kept, tx) * tx - kept) * 8 > kept;
 }
 
-// 64 bytes a thread and turn, if it can; 128 where a block is alone on its multiprocessor, but not
-// of 16 bits, nor of norms: beside more their sums take too many registers; of both, 32.
+// Vectors that a thread loads at a time: 64 bytes, or 128 if the block is alone on its
+// multiprocessor. 16-bit types and norms stay at 64, because their sums take more registers; 16-bit
+// norms have 32.
 int unroll_of(const Reduction& reduction, bool alone) {
   const bool narrow = size_of(reduction.problem.type) == 2, norm = reduction.sums > 1;
   const int bytes = alone && !narrow && !norm ? 128 : narrow && norm ? 32 : 64;
@@ -68,7 +70,7 @@ Reduction Reduction::in_long_lines() const {
   Axis& line = out.combining.kept.back();
   Axis& lines = out.combining.combined.back();
   if (line.strides[0] != 1 || lines.strides[0] != line.size) return out;
-  constexpr std::int64_t longest = 32;  // vectors
+  constexpr std::int64_t longest = 32;  // vectors in a line
   const std::int64_t vectors = combining.kept_vectors();
   for (int times = 2; times <= 16 && vectors * out.fold % longest != 0; ++times)
     if (lines.size % times == 0 &&
@@ -88,7 +90,7 @@ std::int64_t places_of(const BlockLayout& layout, const DeviceDescription& devic
   return std::int64_t{most_threads} / layout.threads() * device.multiprocessors;
 }
 
-// Few clusters take more threads a block, so that the loads under way are as many.
+// With few clusters, blocks get more threads, so that as many loads are in flight.
 ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescription& device,
                                  bool wide) {
   const std::int64_t results = reduction.results(usual_images);
@@ -101,9 +103,9 @@ ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescrip
     lay_along(layout, reduction, alone ? most_threads : usual_threads);
     return layout;
   }
-  // No narrower than the 32 bytes that memory comes in, few threads idle, and narrow enough that
-  // the largest clusters together have a block for two of three multiprocessors: with fewer bytes a
-  // line, the cache would look up lines more often than it can.
+  // Lines should be at least a sector (32 bytes), leave few threads idle, and be so narrow that the
+  // largest clusters give at least two of three multiprocessors a block. Narrower lines than that
+  // only cost more cache lookups.
   int tx = std::min(32, power_at_least(reduction.combining.kept_vectors()));
   while (wider_than_a_sector(reduction, tx) && many_idle(reduction, tx)) tx /= 2;
   int wider = tx;
@@ -118,7 +120,7 @@ ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescrip
   return layout;
 }
 
-// A line of 512 bytes to a warp where what is kept is as long.
+// A warp reads lines of 512 bytes, if the kept axes are that long.
 ReductionLayout partial_layout(const Reduction& reduction) {
   ReductionLayout layout;
   layout.unroll = unroll_of(reduction, false);
@@ -132,7 +134,7 @@ ReductionLayout partial_layout(const Reduction& reduction) {
   return layout;
 }
 
-// As many as keep the device busy, but no more blocks than run at the same time.
+// The largest cluster with which all blocks still run at the same time.
 int cluster_parts(const Reduction& reduction, const BlockLayout& layout,
                   const DeviceDescription& device) {
   const std::int64_t blocks = blocks_of(reduction, layout), places = places_of(layout, device);
@@ -143,7 +145,8 @@ int cluster_parts(const Reduction& reduction, const BlockLayout& layout,
   return parts;
 }
 
-// As many blocks as run at the same time, each thread with a whole turn of vectors at least.
+// As many blocks as run at the same time, while each thread has at least `unroll` vectors and the
+// sums fit in the workspace.
 int partial_parts(const Reduction& reduction, const ReductionLayout& layout,
                   const DeviceDescription& device) {
   const std::int64_t images = reduction.problem.dims[0];

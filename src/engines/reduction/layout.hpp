@@ -1,4 +1,4 @@
-// A reduction as vectors in memory, and how blocks of threads are laid over them.
+// A reduction seen as vectors in memory, and the layout of thread blocks over them.
 #pragma once
 
 #include "engines/common/block_layout.hpp"
@@ -9,22 +9,22 @@ namespace kiln {
 struct Reduction {
   const ReductionProblem& problem;
   Combining combining;
-  bool batch_kept;  // images are results of their own; one image is reduced over, as many are
-  int sums;         // of squares, for a norm: as they are, scaled up, scaled down
+  bool batch_kept;  // each image has its own results; false: the batch is reduced, too
+  int sums;         // 1, or for a norm 3 sums of squares: unscaled, scaled up, scaled down
 
-  int fold = 1;  // neighbours of what is combined that are kept apart, to be combined later
+  int fold = 1;  // neighboring terms that have separate sums, which the second step combines
 
   explicit Reduction(const ReductionProblem& problem);
 
-  // With so many neighbours apart that memory is read in long lines, where the results lie side by
-  // side in lines that follow each other: channels of pixels.
+  // The same reduction with a `fold` that makes a warp read long lines of memory, where short lines
+  // of kept elements follow each other, as the channels of pixels do.
   Reduction in_long_lines() const;
 
   DataType compute() const { return compute_type(problem.type); }
   std::int64_t vector_bytes() const {
     return combining.vector * static_cast<std::int64_t>(size_of(problem.type));
   }
-  // With a batch of `images`: vectors of results, and vectors that one of them is made of.
+  // At a batch size of `images`: vectors of results, and vectors that are combined to one of them.
   std::int64_t results(std::int64_t images) const {
     return combining.kept_vectors() * (batch_kept ? images : 1);
   }
@@ -40,23 +40,22 @@ struct ReductionLayout : BlockLayout {
   }
 };
 
-// For clusters of blocks that share results. `wide`: with lines of memory twice as long as keep
-// most of the chip busy, if that is another layout; the same one else.
+// The layout for clusters of blocks that share results. `wide`: with lines twice as long as the
+// longest that keep most of the chip busy, if that makes a different layout.
 ReductionLayout clustered_layout(const Reduction& reduction, const DeviceDescription& device,
                                  bool wide);
-// For blocks that leave their sums in the workspace.
+// The layout for blocks that leave their sums in the workspace.
 ReductionLayout partial_layout(const Reduction& reduction);
 
-// Vectors of results need so many blocks, before several share one.
+// Blocks that the results need, before several blocks share a result.
 std::int64_t blocks_of(const Reduction& reduction, const BlockLayout& layout);
-// Blocks that run at the same time.
+// Blocks that the device runs at the same time.
 std::int64_t places_of(const BlockLayout& layout, const DeviceDescription& device);
 
-// Into how many parts a cluster of blocks shares a block's work.
+// The split count with clusters: the blocks that share one block's work.
 int cluster_parts(const Reduction& reduction, const BlockLayout& layout,
                   const DeviceDescription& device);
-// Into how many parts blocks share it that leave their sums in the workspace; 1: a second step is
-// of no use.
+// The split count with workspace; 1 if a second step has no benefit.
 int partial_parts(const Reduction& reduction, const ReductionLayout& layout,
                   const DeviceDescription& device);
 

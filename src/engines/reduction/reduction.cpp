@@ -13,7 +13,7 @@
 namespace kiln {
 namespace {
 
-// What both steps are written for.
+// Adds the constants of both steps.
 void add_constants(KernelSpec& spec, const Reduction& reduction, const BlockLayout& layout,
                    const DeviceDescription& device) {
   const ReductionProblem& problem = reduction.problem;
@@ -54,7 +54,7 @@ ReductionParams params_of(const Reduction& reduction, const BlockLayout& layout,
                           bool partial) {
   const ReductionProblem& problem = reduction.problem;
   const std::int64_t terms = reduction.terms(problem.dims[0]);
-  const std::int64_t sharing = std::int64_t{parts} * layout.ty;  // threads of a result
+  const std::int64_t sharing = std::int64_t{parts} * layout.ty;  // threads that share a result
   ReductionParams params{};
   params.images = problem.dims[0];
   params.share = 1.0 / static_cast<double>(std::max<std::int64_t>(problem.reduced(), 1));
@@ -64,8 +64,8 @@ ReductionParams params_of(const Reduction& reduction, const BlockLayout& layout,
   return params;
 }
 
-// The kernel that walks through the elements: in clusters of `parts` blocks or, `partial`, in
-// `parts` blocks that leave their sums in the workspace.
+// The kernel that reads the elements. `parts` blocks share a result: as a cluster or, `partial`, by
+// leaving their sums in the workspace.
 Step first_step(const Reduction& reduction, const ReductionLayout& layout, int parts, bool partial,
                 const DeviceDescription& device) {
   const int lanes = reduction.combining.lanes();
@@ -81,7 +81,8 @@ Step first_step(const Reduction& reduction, const ReductionLayout& layout, int p
   const auto in_vectors = [](std::uint32_t bytes) { return (bytes + 15) / 16 * 16; };
   spec.shared_memory = layout.combine_bytes(lanes, reduction.compute()) + in_vectors(totals) +
                        in_vectors(static_cast<std::uint32_t>(device.largest_cluster) * totals);
-  spec.clustered = !partial && device.largest_cluster > 1;  // at some batch: one kernel is for all
+  // One kernel serves all batch sizes, and some of them need clusters.
+  spec.clustered = !partial && device.largest_cluster > 1;
   add_constants(spec, reduction, layout, device);
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
@@ -100,10 +101,10 @@ Step first_step(const Reduction& reduction, const ReductionLayout& layout, int p
   return step;
 }
 
-// The kernel that adds up what `parts` blocks of the first step left of each result.
+// The kernel that adds up the sums that `parts` blocks of the first step left for each result.
 Step second_step(const Reduction& reduction, const BlockLayout& first, int parts,
                  const DeviceDescription& device) {
-  BlockLayout layout;  // every result's threads in a warp at least, whatever the batch
+  BlockLayout layout;  // independent of the batch size: 128 threads for each result
   constexpr int threads = 256;
   layout.ty = 128;
   layout.groups = threads / layout.ty;
@@ -120,14 +121,14 @@ Step second_step(const Reduction& reduction, const BlockLayout& first, int parts
   return step;
 }
 
-// Of `parts` blocks a result. Three things bound how fast they read: what is under way (as little
-// as one turn of every thread, a wait of memory each), what a multiprocessor takes from L2, less
-// where its cache looks up a line for every few bytes, and memory.
+// Estimated time with `parts` blocks for each result. Three things bound the rate of reading: loads
+// in flight (one turn of every thread per memory latency), the rate at which a multiprocessor reads
+// from L2, which is lower for short lines, and memory bandwidth.
 double seconds_of(const Reduction& reduction, const ReductionLayout& layout, std::int64_t parts,
                   const DeviceDescription& device) {
-  constexpr double wait = 0.55e-6;  // seconds
-  // Bytes a second that a multiprocessor takes, and what share of memory's rate is left, of lines
-  // of 32 and 64 bytes and of whole ones: as an H200 has them.
+  constexpr double wait = 0.55e-6;  // memory latency, in seconds
+  // For lines of 32, 64 and 128 bytes: bytes per second that a multiprocessor reads, and the share
+  // of memory bandwidth that is reached. Measured on an H200.
   constexpr double taken_by_one[] = {28e9, 38e9, 80e9}, share_left[] = {0.67, 0.85, 1};
   const std::int64_t blocks = blocks_of(reduction, layout) * parts;
   if (blocks == 0) return memory_bound_seconds(0, device);
@@ -155,9 +156,9 @@ Candidate in_one_step(const Reduction& reduction, const ReductionLayout& layout,
   return candidate;
 }
 
-// None is made where a second step is of no use.
+// The candidate with a second step; its proposal is not made if a second step has no benefit.
 Candidate in_two_steps(const Reduction& reduction, const DeviceDescription& device) {
-  constexpr double launch = 3e-6;  // of a second kernel
+  constexpr double launch = 3e-6;  // seconds to launch the second kernel
   const Reduction lines = reduction.in_long_lines();
   const ReductionLayout layout = partial_layout(lines);
   const int parts = partial_parts(lines, layout, device);

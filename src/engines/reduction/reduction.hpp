@@ -1,6 +1,6 @@
-// Reductions over any axes: takes every one of them. Where a result's elements are many, clusters
-// of blocks share them; where those leave much of the device idle and the caller grants workspace,
-// many blocks do, and a second step adds up what they leave there.
+// Reductions over any axes. Takes every problem. If a result has many elements, a cluster of blocks
+// shares them. If clusters would leave much of the device idle and the caller grants workspace,
+// more blocks share them, and a second step adds up their sums.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -44,7 +44,7 @@ KernelSpec SoftmaxRows::kernel(const std::string& name, const BlockLayout& layou
   add("BACKWARD", problem.backward);
   add_combining_constants(spec.constants, combining, layout, steps);
   add("ROWS_DIV_KEPT", make_wide_magic(static_cast<std::uint64_t>(combining.kept_vectors())));
-  // Without a second input its constants are the first one's, and no one looks.
+  // Without a second input, its constants are set to the first one's; the kernel does not use them.
   constexpr const char* prefixes[] = {"IN0", "IN1", "OUT"};
   const std::size_t tensors[] = {0, problem.backward ? 1u : 0u, operands.size() - 1};
   for (int i = 0; i < 3; ++i)

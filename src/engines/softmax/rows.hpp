@@ -1,5 +1,5 @@
-// What both engines of softmax share: the problem as rows in memory, and the parts of a proposal
-// that follow from it.
+// Shared by the softmax engines: the problem as rows in memory, and the parts of a proposal that
+// follow from it.
 #pragma once
 
 #include <string>
@@ -21,12 +21,13 @@ struct SoftmaxRows {
   int inputs() const { return problem.backward ? 2 : 1; }
   DataType compute() const { return compute_type(problem.type); }
   std::int64_t length() const { return combining.combined_vectors(); }
-  // Groups of rows, each for one block.
+  // Blocks, each of which takes a group of rows.
   std::int64_t blocks(const BlockLayout& layout) const;
 
-  // `name`: of engine and kernel. `steps`: vectors of a row that a thread may count past its end.
+  // The kernel of the engine `name`. `steps`: vectors that a thread may count beyond the end of a
+  // row.
   KernelSpec kernel(const std::string& name, const BlockLayout& layout, int steps) const;
-  // `parts`: how many blocks share a row.
+  // The proposal with `parts` blocks for each row.
   std::variant<Proposal, Refusal> proposal(KernelSpec kernel, const BlockLayout& layout,
                                            int parts) const;
 };

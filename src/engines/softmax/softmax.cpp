@@ -10,20 +10,20 @@ namespace kiln {
 namespace {
 
 constexpr int threads = 256;
-constexpr std::int64_t usual_images = 16;  // the batch has no say in the kernel
+constexpr std::int64_t usual_images = 16;  // assumed: the kernel serves every batch size
 
-// Registers a thread spends on elements, 4 bytes each.
+// Registers (4 bytes) of a thread for elements.
 constexpr std::int64_t most_words(bool backward) { return backward ? 48 : 32; }
 
-// Words of registers that one vector of every input takes in the compute type.
+// Registers for one vector of each input in the compute type.
 std::int64_t words_of_vector(const SoftmaxRows& rows) {
   return rows.combining.vector * rows.inputs() *
          static_cast<std::int64_t>(size_of(rows.compute()) / 4);
 }
 
-// As few threads a row as hold it, and twice that again and again while the rows of the usual batch
-// do not keep the device busy; but neighbours enough, along a row or across, for whole sectors and
-// lines of memory.
+// As few threads for a row as hold it in registers, doubled until the rows of the usual batch keep
+// the device busy. Enough neighboring threads, along a row or across rows, to read whole sectors
+// and lines.
 BlockLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& device) {
   const std::int64_t length = rows.length(), kept = rows.combining.kept_vectors();
   const std::int64_t most = most_words(rows.problem.backward) / words_of_vector(rows);
@@ -70,7 +70,7 @@ std::variant<Proposal, Refusal> SoftmaxEngine::propose(const Problem& any,
                   rows.combining.vector, " elements each");
   spec.shared_memory = 2 * layout.combine_bytes(rows.combining.lanes(), rows.compute());
   spec.constants.push_back({"COUNT", count, ""});
-  // Registers for the elements and about 30 more.
+  // A thread needs registers for its elements and about 30 more.
   spec.constants.push_back({"MIN_BLOCKS", std::int64_t{words <= 32 ? 4 : 3}, ""});
   return rows.proposal(std::move(spec), layout, 1);
 }

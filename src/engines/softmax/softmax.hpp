@@ -1,4 +1,4 @@
-// Softmax and its gradient over rows that a block's threads hold in registers.
+// Softmax and its gradient, for rows that fit in the registers of a block.
 #pragma once
 
 #include "engines/engine.hpp"

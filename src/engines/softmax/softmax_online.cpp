@@ -12,13 +12,14 @@ namespace kiln {
 namespace {
 
 struct OnlineLayout : BlockLayout {
-  int batch = 1;             // vectors of each input that a thread takes at a time
-  int saved = 1;             // batches that it keeps in shared memory
-  std::uint32_t shared = 0;  // bytes, of those and the exchanges
+  int batch = 1;             // vectors of each input that a thread loads at a time
+  int saved = 1;             // such batches that it keeps in shared memory
+  std::uint32_t shared = 0;  // bytes of shared memory for the saved batches and the exchanges
   int blocks_a_multiprocessor = 2;
 };
 
-// Shared memory of the exchanges between threads and between blocks: SAVED_OFFSET.
+// Bytes of shared memory for exchanges between threads and between blocks; the constant
+// SAVED_OFFSET.
 std::int64_t exchange_bytes(const SoftmaxRows& rows, const BlockLayout& layout,
                             const DeviceDescription& device) {
   const int lanes = rows.combining.lanes();
@@ -30,17 +31,17 @@ std::int64_t exchange_bytes(const SoftmaxRows& rows, const BlockLayout& layout,
 }
 
 std::int64_t half_of_shared_memory(const DeviceDescription& device) {
-  constexpr int reserved = 1024;  // of each block, by the driver
+  constexpr int reserved = 1024;  // bytes of each block that the driver reserves
   return device.shared_memory_per_multiprocessor / 2 - reserved;
 }
 
-// Two blocks a multiprocessor, so that one reads while the other writes, or, `alone`, one with all
-// of its shared memory.
+// The layout with two blocks on a multiprocessor, so that one reads while the other writes; or,
+// `alone`, with one block that has all of the shared memory.
 OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& device, bool alone) {
   OnlineLayout layout;
   const std::int64_t bytes =
       rows.combining.vector * static_cast<std::int64_t>(size_of(rows.problem.type)) * rows.inputs();
-  // 64 bytes of memory a thread at a time, as far as registers hold what becomes of them.
+  // A thread loads 64 bytes at a time, or less if the converted elements do not fit in registers.
   const int most_elements = rows.compute() == KILN_DATA_DOUBLE ? 4 : 32;
   layout.batch = static_cast<int>(
       std::min<std::int64_t>({64 / bytes, 16, most_elements / rows.combining.vector}));
@@ -48,14 +49,14 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
     layout.tx = std::min(8, power_at_least(rows.combining.kept_vectors()));
   const std::int64_t half = half_of_shared_memory(device);
   const std::int64_t whole = device.shared_memory_per_block;
-  // Half as many threads where each needs more than 64 registers.
+  // Half as many threads if each needs more than 64 registers.
   const bool wide_registers = rows.compute() == KILN_DATA_DOUBLE || rows.combining.lanes() > 4;
   int threads = alone && !wide_registers ? 1024 : 512;
   std::int64_t room = 0;
   for (;; threads /= 2) {
     layout.ty = threads / layout.tx;
     room = std::min(alone ? whole : half, whole) - exchange_bytes(rows, layout, device);
-    // No more threads than a row has vectors, or than shared memory has room for one batch of.
+    // At most as many threads as a row has vectors, and as shared memory holds a batch for.
     const bool fit = layout.ty <= rows.length() && bytes * layout.batch * threads <= room;
     if (fit || threads == 128) break;
   }
@@ -68,8 +69,8 @@ OnlineLayout choose_layout(const SoftmaxRows& rows, const DeviceDescription& dev
   return layout;
 }
 
-// Whether half a multiprocessor's shared memory holds what a block of the largest cluster has of
-// its rows.
+// Whether half of a multiprocessor's shared memory holds a block's share of its rows in the largest
+// cluster.
 bool half_is_enough(const SoftmaxRows& rows, const DeviceDescription& device) {
   const OnlineLayout paired = choose_layout(rows, device, false);
   const std::int64_t of_row = rows.combining.vector * rows.inputs() * rows.length() * paired.tx *
@@ -77,12 +78,12 @@ bool half_is_enough(const SoftmaxRows& rows, const DeviceDescription& device) {
   return of_row / device.largest_cluster <= half_of_shared_memory(device);
 }
 
-// How many blocks share a row: until what each has of it is saved, or the device is busy; but what
-// runs at once in few parts is not cut into more that do not.
+// The number of blocks that share a row. It is doubled until each block's share fits in shared
+// memory and either the device is busy or more clusters would no longer all run at once.
 int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
                  const DeviceDescription& device) {
   const std::int64_t blocks = rows.blocks(layout);
-  const std::int64_t steps = rows.length() / layout.ty;  // vectors of a thread
+  const std::int64_t steps = rows.length() / layout.ty;  // vectors of a thread of a single block
   const int resident = layout.blocks_a_multiprocessor;
   const auto at_once = [&](int parts) {
     return static_cast<double>(blocks * parts) <=
@@ -115,10 +116,10 @@ std::variant<Proposal, Refusal> propose(const SoftmaxRows& rows, const OnlineLay
   add("BATCH", layout.batch);
   add("SAVED", layout.saved);
   add("LARGEST_CLUSTER", device.largest_cluster);
-  spec.clustered = device.largest_cluster > 1;  // at some batch: one kernel is for all
+  // One kernel serves all batch sizes, and some of them need clusters.
+  spec.clustered = device.largest_cluster > 1;
   add("SHARED_BYTES", layout.shared);
-  // Many loads of single elements take more registers than two blocks have: not so many blocks
-  // then.
+  // Loads of single elements take more registers, so fewer blocks share a multiprocessor.
   const bool single = rows.combining.vector == 1;
   add("MIN_BLOCKS", std::max(layout.blocks_a_multiprocessor * (single ? 3 : 4) / 4, 1));
   return rows.proposal(std::move(spec), layout, choose_parts(rows, layout, device));
@@ -130,8 +131,9 @@ bool SoftmaxOnlineEngine::is_for(const Problem& problem) const {
   return std::holds_alternative<SoftmaxProblem>(problem);
 }
 
-// One block a multiprocessor where two would not keep their rows. Then two of them are a candidate
-// as well: what each waits for the other one hides, but more is read twice.
+// If shared memory holds the rows of two blocks, the candidate has two blocks on a multiprocessor.
+// Otherwise there are two candidates: one block, which keeps more of its rows, and two blocks,
+// which hide each other's waits but read more elements twice.
 std::variant<std::vector<Candidate>, Refusal> SoftmaxOnlineEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const SoftmaxRows rows(std::get<SoftmaxProblem>(any));

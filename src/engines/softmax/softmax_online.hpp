@@ -1,5 +1,5 @@
-// Softmax and its gradient over rows of any length, read twice but for what shared memory keeps:
-// takes every problem.
+// Softmax and its gradient for rows of any length. Elements that shared memory does not keep are
+// read twice. Takes every problem.
 #pragma once
 
 #include "engines/engine.hpp"

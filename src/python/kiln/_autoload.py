@@ -1,4 +1,4 @@
-"""What PyTorch's autoload of backends calls while PyTorch is imported."""
+"""The entry point that PyTorch's autoload of backends calls while PyTorch is imported."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import warnings
 
 
 def autoload() -> None:
-    """With KILN_TORCH=1 in the environment ``import torch`` imports ``kiln.torch``, which then enables itself.
+    """Imports ``kiln.torch``, which enables itself, if KILN_TORCH=1 is set in the environment.
 
-    A program that imports ``kiln.torch`` first is in the middle of that already. Whatever prevents it is a
-    warning: a program that only imports PyTorch goes on without Kiln.
+    Does nothing if the program is importing ``kiln.torch`` already. A failure gives only a warning, so that
+    a program that imports PyTorch runs without Kiln.
     """
     if os.environ.get("KILN_TORCH", "0") in ("", "0"):
         return

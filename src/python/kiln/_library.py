@@ -1,7 +1,6 @@
-"""Finds and loads libkiln and what belongs to it.
+"""Finds and loads libkiln and the files that belong to it.
 
-``KILN_LIBRARY_DIR`` names a folder to take them from in place of the package's own, such as a build
-folder's ``src``.
+``KILN_LIBRARY_DIR`` names a folder to use instead of the package's own, such as ``src`` of a build folder.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def _folders() -> List[pathlib.Path]:
 def find(*patterns: str) -> str:
     """The first file that matches one of the patterns.
 
-    Raises ImportError naming the folders where none does.
+    Raises ImportError with the folders that were searched if there is none.
     """
     for pattern in patterns:
         for folder in _folders():
@@ -44,10 +43,10 @@ def program() -> str:
 
 @functools.lru_cache(maxsize=None)
 def load() -> ctypes.CDLL:
-    """libkiln. The library reads its environment at its first call, so what is set before holds."""
+    """libkiln. The library reads environment variables at its first call, so they can be set before it."""
     if not sys.platform.startswith("linux"):
         raise ImportError(f"Kiln runs on Linux; this is {sys.platform}")
-    # Global, so that libkiln_torch.so finds the very same library by its name.
+    # RTLD_GLOBAL, so that libkiln_torch.so uses this library instead of loading another one.
     library = ctypes.CDLL(find("libkiln.so", "libkiln.so.*"), mode=ctypes.RTLD_GLOBAL)
     library.kilnGetErrorString.restype = ctypes.c_char_p
     library.kilnGetLastErrorMessage.restype = ctypes.c_char_p
@@ -55,7 +54,7 @@ def load() -> ctypes.CDLL:
 
 
 def cache_folder() -> Optional[pathlib.Path]:
-    """The folder of the user's kernel cache, as libkiln finds it; None where there is none."""
+    """The folder of the user's kernel cache, as libkiln finds it; None if there is none."""
     if os.environ.get("KILN_CACHE_DIR"):
         return pathlib.Path(os.environ["KILN_CACHE_DIR"])
     if os.environ.get("XDG_CACHE_HOME"):

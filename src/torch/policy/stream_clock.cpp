@@ -14,8 +14,8 @@ namespace kiln::torch {
 namespace {
 
 #define KILN_NAME_TEXT(name) #name
-#define KILN_NAME(name) \
-  KILN_NAME_TEXT(name)  // expands cuda.h's macros, such as cuMemsetD32Async_v2
+// Expands cuda.h's macros, such as cuMemsetD32Async_v2.
+#define KILN_NAME(name) KILN_NAME_TEXT(name)
 
 struct Driver {
   decltype(&::cuStreamIsCapturing) is_capturing = nullptr;

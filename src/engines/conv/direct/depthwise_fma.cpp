@@ -11,15 +11,16 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_rows = 4, most_taps = 32;  // what unrolled loops and registers bear
-constexpr std::int64_t most_row_bytes = 208;           // of what a thread holds of a row
-constexpr std::int64_t quad_bytes = 16;                // that are read of shared memory at once
+constexpr std::int64_t most_rows = 4, most_taps = 32;  // limits of unrolled loops and registers
+constexpr std::int64_t most_row_bytes = 208;           // bytes of a source row that a thread holds
+constexpr std::int64_t quad_bytes = 16;                // bytes of a read of shared memory
 constexpr std::int64_t most_threads = 256, most_runs = 128, most_sums = 64;
-// Threads of a block of several units: twice as many took 35 us for 26 where one is 125.
+// Threads of a block with several units. With 256, a layer whose units have 125 threads took 35 us
+// instead of 26.
 constexpr std::int64_t units_threads = 128;
-constexpr std::int64_t enough_memory = 56 * 1024;  // of one block of several units
+constexpr std::int64_t enough_memory = 56 * 1024;  // bytes of a block with several units
 
-// What pixel 0 meets of the source along height (1) or width (2), in any phase.
+// The range of source positions of pixel 0's taps along height (1) or width (2), over all phases.
 struct Reach {
   std::int64_t lowest = 0, places = 0;
 };
@@ -37,14 +38,15 @@ Reach reach_of(const Gather& gather, std::size_t i) {
 }
 
 struct Tile {
-  std::int64_t p = 0, runs = 0, run = 8;  // rows of pixels; runs of pixels in a row, one a thread
-  std::int64_t units = 1;                 // images of a group, each one tile
+  std::int64_t p = 0, runs = 0,
+               run = 8;    // rows of pixels; runs in a row; pixels of a run (a thread)
+  std::int64_t units = 1;  // a unit is one tile of one group of an image
   std::int64_t tiles_p = 0, tiles_q = 0;
-  std::int64_t pack = 1;   // elements of the source's row that are copied at once
-  std::int64_t shift = 0;  // those of the first copy that no pixel meets
+  std::int64_t pack = 1;   // elements of a copy of the source
+  std::int64_t shift = 0;  // elements at the start of a row's first copy that no pixel needs
   std::int64_t stages = 0;
-  std::int64_t row = 0, patch_width = 0;  // of a thread, of a block, elements
-  std::int64_t stage_elements = 0;        // of a unit
+  std::int64_t row = 0, patch_width = 0;  // elements of a source row for a thread, and for a tile
+  std::int64_t stage_elements = 0;        // elements of a unit in a stage
 
   std::int64_t threads() const { return round_up(units * p * runs, 32); }
   std::int64_t shared_elements() const { return stages * units * stage_elements; }
@@ -55,7 +57,7 @@ std::int64_t compute_bytes(const ConvolutionProblem& problem) {
   return static_cast<std::int64_t>(size_of(compute_type(problem.type())));
 }
 
-// As many elements at once as all rows and images begin and end with, if a row's lie side by side.
+// Elements of the widest copy that divides all rows, planes and images of the source.
 std::int64_t pack_of(const ConvolutionProblem& problem, const Gather& gather) {
   std::int64_t pack = problem.type() == KILN_DATA_DOUBLE ? 2 : 4;
   const auto fits = [&] {
@@ -68,8 +70,8 @@ std::int64_t pack_of(const ConvolutionProblem& problem, const Gather& gather) {
   return pack;
 }
 
-// Up to 256 threads: runs enough for a row of the output, the rest of the threads in height, and of
-// small images for several.
+// A block has up to 256 threads: as many as a row of the output has runs, times rows, times units
+// if images are small.
 Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial pixels = gather.largest_pixels();
   Tile tile;
@@ -98,7 +100,7 @@ Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
   return tile;
 }
 
-// Elements of 16 bytes that a row's side by side leave in, or one at a time.
+// Elements of a store: a vector of 16 bytes if all rows allow it, else 1.
 std::int64_t out_vector(const ConvolutionProblem& problem, const Gather& gather) {
   const auto vector = quad_bytes / static_cast<std::int64_t>(size_of(problem.type()));
   const auto whole = [&](const Dims& strides, std::int64_t first) {
@@ -128,14 +130,14 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
   const Spatial taps = gather.largest_taps(), pixels = gather.largest_pixels();
   if (phases > 1 && phases * gather.rows * 8 * compute_bytes(problem) / 4 > most_sums)
     return Refusal{cat("a data gradient of ", phases, " phases of ", gather.rows,
-                       " channels, whose sums are more than registers bear")};
+                       " channels, whose sums do not fit in registers")};
   if (phases == 1 && (taps[2] < 2 || taps[2] > most_taps))
     return Refusal{cat(taps[2], " taps in a row of the filter; expected 2 to ", most_taps)};
   if (gather.most_taps() == 0) return Refusal{"no tap of the filter meets the input"};
   const Tile tile = choose_tile(problem, gather);
   if (tile.row * compute_bytes(problem) > most_row_bytes)
     return Refusal{cat(tile.run, " pixels reach over ", tile.row,
-                       " places of a row; expected at most ",
+                       " pixels of a row; expected at most ",
                        most_row_bytes / compute_bytes(problem))};
   if (pixels[1] > limit32 / 2 || pixels[2] > limit32 / 2)
     return Refusal{cat("an output of ", pixels[1], "x", pixels[2], "; expected at most ",

@@ -1,5 +1,5 @@
-// Few output channels a group, filters wider than one tap: threads slide along rows, sums in
-// registers.
+// Forward propagation and data gradient with few output channels a group and filters wider than one
+// tap. Threads slide along rows and keep the sums in registers.
 #pragma once
 
 #include "engines/engine.hpp"

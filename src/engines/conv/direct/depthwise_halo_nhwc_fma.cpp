@@ -27,7 +27,7 @@ constexpr std::int64_t address_registers = 26;
 
 std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
 
-// Source places along height (1) or width (2) that so many pixels read.
+// Source positions along height (1) or width (2) that `pixels` pixels read.
 std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
   return (pixels - 1) * gather.stride[i] +
          (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
@@ -54,7 +54,7 @@ std::int64_t registers_of(const Gather& gather, const DepthwiseHaloTile& tile, b
          address_registers;
 }
 
-// Bytes that memory and L2 move for each byte of lines so long; from times of an H200.
+// Bytes that memory and L2 move for each byte of a line of `line_bytes`; fitted to an H200's times.
 double moved_share(std::int64_t line_bytes) {
   constexpr double whole = 1, sectors = 1.05, parts = 1.8;
   return line_bytes % 64 == 0 ? whole : line_bytes % 32 == 0 ? sectors : parts;

@@ -1,5 +1,5 @@
-// Depthwise forward propagation, and data gradient of stride 1, of channels-last tensors: halos by
-// the copy engine, sums in registers while threads walk down rows.
+// Depthwise forward propagation and data gradient of stride 1, channels-last. TMA copies halos to
+// shared memory; threads walk down their rows and keep the sums in registers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-// Pixels of a thread, and pairs of channels of a block at most.
+// Rows and columns of pixels of a thread, and the most pairs of channels of a block.
 struct DepthwiseHaloTile {
   std::int64_t p, q, lanes;
 };

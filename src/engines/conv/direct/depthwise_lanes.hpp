@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// How many vectors of channels neighbouring threads take: a number that leaves none idle and makes
-// accesses contiguous, where the number of vectors allows it.
+// The number of neighboring threads along vectors of channels: the largest divisor of `vectors`
+// that is not much less than `most`, so that no thread is idle; else `most`.
 inline std::int64_t depthwise_lanes(std::int64_t vectors, std::int64_t most = 32) {
   most = std::min(most, vectors);
   for (std::int64_t lanes = most; 3 * lanes >= most; --lanes)
@@ -15,8 +15,8 @@ inline std::int64_t depthwise_lanes(std::int64_t vectors, std::int64_t most = 32
   return most;
 }
 
-// A block's size, and how many blocks a multiprocessor should hold, for threads that need so many
-// registers besides those of addresses.
+// The size of a block, and the number of blocks on a multiprocessor, for threads that need
+// `registers` registers besides those for addresses.
 struct DepthwiseBlock {
   std::int64_t threads, min_blocks;
 };

@@ -14,12 +14,12 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
-constexpr std::int64_t most_row_bytes = 256;    // of registers, for a row of the source
-constexpr std::int64_t most_pixel_bytes = 512;  // of registers, for what one pixel reads
+constexpr std::int64_t most_row_bytes = 256;    // of a thread's registers, for a row of the source
+constexpr std::int64_t most_pixel_bytes = 512;  // of a thread's registers, for all reads of a pixel
 
 struct Tile {
-  std::int64_t p, q;         // pixels of a thread
-  std::int64_t lanes, runs;  // a block's vectors of channels, and tiles of pixels
+  std::int64_t p, q;         // rows and columns of pixels of a thread
+  std::int64_t lanes, runs;  // vectors of channels, and tiles of pixels, of a block
   std::int64_t min_blocks;
 
   std::int64_t threads() const { return lanes * runs; }
@@ -146,12 +146,13 @@ std::variant<Proposal, Refusal> DepthwiseNhwcFmaEngine::propose(const Problem& a
 }
 
 double DepthwiseNhwcFmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
-  // Multiply-adds a second of a multiprocessor, for 16-bit elements (converted; from an H200's
-  // times of 3x3 to 7x7) and others; and the share of memory's rate that is reached.
+  // Multiply-adds per second of a multiprocessor, for 16-bit elements (which are converted; fitted
+  // to an H200's times of 3x3 to 7x7 filters) and others; and the share of memory bandwidth
+  // reached.
   const double products = size_of(std::get<ConvolutionProblem>(any).type()) == 2 ? 41e9 : 128e9;
   constexpr double memory_share = 0.5;
-  // Counted, not measured: with several channels a group, a weight that is read serves only a few
-  // pixels.
+  // Counted, not measured: with several channels a group, each weight that is read serves only a
+  // few pixels.
   constexpr double group_share = 0.6;
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Work work = work_of(problem, false);

@@ -1,5 +1,6 @@
-// Forward propagation and data gradient of channels-last tensors with few channels a group: 16
-// bytes of channels a thread, the source read once into registers, sums in the compute type.
+// Forward propagation and data gradient of channels-last tensors with few channels a group. A
+// thread has 16 bytes of channels, reads the source once into registers, and sums in the compute
+// type.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -1,15 +1,14 @@
 """Convolutions and locally connected layers on arrays of any library, without PyTorch.
 
-Takes whatever has ``__cuda_array_interface__`` (CuPy, numba), ``__array_interface__`` (NumPy) or
-``__dlpack__`` (JAX and all others); arrays in the CPU's memory are computed by Kiln's host device, for
-trying things out. Results are new arrays of the library that the first operand is of, dense, or go
-into ``out=``.
+Takes objects with ``__cuda_array_interface__`` (CuPy, numba), ``__array_interface__`` (NumPy) or
+``__dlpack__`` (JAX and others). Arrays in the CPU's memory are computed by Kiln's slow host device, for
+trying things out. Results are new dense arrays of the first operand's library, or go into ``out=``.
 
     import cupy, kiln.arrays
     y = kiln.arrays.convolution(x, w, padding=1, bias=b, activation="relu")
 
-Sizes are as everywhere: x (N, C, space), w (K, C / groups, space), y (N, K, space), with one to three
-dimensions of space, in f32, f64, f16 and bf16, of any strides that are not negative.
+Sizes: x (N, C, space), w (K, C / groups, space), y (N, K, space), with one to three dimensions of space.
+Types: f32, f64, f16 and bf16. Strides may be any non-negative numbers.
 """
 
 from ._functions import (

@@ -1,4 +1,4 @@
-"""Where an array lies, and new arrays of the same library."""
+"""Reads the address, type and layout of arrays, and makes new arrays of the same library."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TYPES = {"<f4": "float32", "<f8": "float64", "<f2": "float16"}
 class Buffer(NamedTuple):
     array: Any  # kept alive
     address: int
-    device: Tuple[int, int]  # kilnDeviceKind_t and its number
+    device: Tuple[int, int]  # kilnDeviceKind_t and the device's index
     dtype: str
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]  # in elements
     writable: bool
-    keeper: Any = None  # what holds the memory beside the array
+    keeper: Any = None  # an object that keeps the memory alive beside the array
 
 
-# Whose arrays never change.
+# Libraries whose arrays are immutable.
 _IMMUTABLE = ("jax", "jaxlib")
 
 
@@ -53,7 +53,7 @@ def _from_interface(array: Any, interface: Any, device: Tuple[int, int], what: s
 
 
 def _cuda_index(array: Any) -> int:
-    """The number of the GPU that an array with ``__cuda_array_interface__`` lies on."""
+    """The index of the GPU that holds an array with ``__cuda_array_interface__``."""
     device = getattr(array, "device", None)
     for candidate in (device, getattr(device, "id", None), getattr(device, "index", None)):
         if isinstance(candidate, int):
@@ -66,7 +66,7 @@ def _cuda_index(array: Any) -> int:
 def buffer_of(array: Any, what: str, stream: int = 0) -> Buffer:
     """Reads an array; ``what`` is its name in messages. Raises TypeError and ValueError.
 
-    stream: what the array's own library has enqueued is done before what comes on it.
+    stream: work on it starts after the work that the array's library has enqueued.
     """
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
@@ -104,7 +104,7 @@ def _driver() -> ctypes.CDLL:
 
 
 def _device_memory(device: int, dtype: str, shape: Sequence[int]) -> _dlpack.Exporter:
-    """New memory in the primary context of a GPU, which the kiln handle of this thread holds."""
+    """New memory in the primary context of a GPU, which this thread's Kiln handle keeps alive."""
     driver = _driver()
     context, current = ctypes.c_void_p(), ctypes.c_void_p()
     ordinal = ctypes.c_int()
@@ -131,11 +131,11 @@ def _device_memory(device: int, dtype: str, shape: Sequence[int]) -> _dlpack.Exp
 
 class Result(NamedTuple):
     buffer: Buffer
-    finish: Any  # gives the array, once what writes it is enqueued
+    finish: Any  # returns the array; called after the kernel that writes it is enqueued
 
 
 def new_result(like: Buffer, shape: Sequence[int], stream: int) -> Result:
-    """A dense array of the library that ``like`` is of."""
+    """A dense array of the same library as ``like``."""
     library = _library_of(like.array)
     shape = tuple(shape)
     if library == "cupy":
@@ -156,12 +156,12 @@ def new_result(like: Buffer, shape: Sequence[int], stream: int) -> Result:
 
 
 def _by_dlpack(like: Buffer, shape: Tuple[int, ...], library: str, stream: int) -> Result:
-    """For libraries whose arrays nobody may write to: memory of our own, which they take over."""
+    """For libraries with immutable arrays: memory of our own, which the library takes over at the end."""
     take = _taker(library)
     if like.device[0] == HOST:
         import numpy
 
-        # NumPy exports no bf16: its bits go as another type of that size and are named again.
+        # NumPy exports no bf16, so the bits are passed as another 16-bit type and renamed afterwards.
         made = numpy.empty(shape, like.dtype if like.dtype != "bfloat16" else numpy.uint16)
         buffer = Buffer(made, made.ctypes.data, like.device, like.dtype, shape, _dlpack.dense_strides(shape), True)
         if like.dtype == "bfloat16":
@@ -171,7 +171,7 @@ def _by_dlpack(like: Buffer, shape: Tuple[int, ...], library: str, stream: int) 
     buffer = Buffer(memory, memory._address, like.device, like.dtype, shape, _dlpack.dense_strides(shape), True)
 
     def finish() -> Any:
-        # The other library does not know our stream.
+        # The other library does not wait for our stream.
         _driver().cuStreamSynchronize(ctypes.c_void_p(stream))
         return take(memory)
 

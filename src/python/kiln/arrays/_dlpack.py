@@ -47,9 +47,9 @@ _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 def read(capsule: Any) -> Tuple[int, Tuple[int, int], str, Tuple[int, ...], Tuple[int, ...]]:
-    """Address, device, type, sizes and strides in elements of what a capsule holds.
+    """Address, device, type, sizes and strides (in elements) of a capsule's tensor.
 
-    The capsule stays unused: it gives its tensor back when it goes.
+    The capsule is not consumed, so it releases its tensor when it is deleted.
     """
     tensor = ctypes.cast(_get_pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     kind = (tensor.type.code, tensor.type.bits)
@@ -72,9 +72,9 @@ def dense_strides(shape: Sequence[int]) -> Tuple[int, ...]:
 
 
 class Exporter:
-    """Memory that another library takes over by ``from_dlpack``, and gives back by ``release``."""
+    """Memory that another library takes over by ``from_dlpack`` and frees by calling ``release``."""
 
-    _alive: Dict[int, Any] = {}  # what a consumer holds, by the address of its structure
+    _alive: Dict[int, Any] = {}  # exported objects that consumers hold, by the address of their structure
 
     def __init__(self, address: int, device: int, dtype: str, shape: Sequence[int], release: Callable[[], None]) -> None:
         self._address, self._device, self._dtype, self._shape = address, device, dtype, tuple(shape)

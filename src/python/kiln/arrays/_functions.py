@@ -1,4 +1,4 @@
-"""The operations. Each call finds its plan in libkiln's own table by its descriptors."""
+"""The operations. Each call uses an immediate function of libkiln, which finds the plan by the descriptors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ints = Union[int, Sequence[int]]
 TYPES = {"float32": 100, "float64": 101, "float16": 102, "bfloat16": 103}  # kilnDataType_t
 CROSS_CORRELATION = 301
 MATH = {"default": 400, "strict": 401, "tf32": 402}  # kilnMathMode_t
-ACTIVATIONS = {  # kilnActivationMode_t; the coefficient where none is given
+ACTIVATIONS = {  # kilnActivationMode_t, and the default coefficient
     "identity": (700, 0.0),
     "sigmoid": (701, 0.0),
     "relu": (702, 0.0),
@@ -54,7 +54,7 @@ _handles = _Handles()
 
 
 class _Descriptor:
-    """A descriptor for the time of a call."""
+    """A descriptor that is destroyed at the end of the call."""
 
     def __init__(self, kind: str) -> None:
         self._kind, self._as_parameter_ = kind, ctypes.c_void_p()
@@ -92,7 +92,7 @@ def _expand(value: Ints, spatial: int, name: str) -> List[int]:
 
 
 class _Operands:
-    """The arrays of a call: their buffers, what they have in common, and the handle."""
+    """The arrays of a call: their buffers, their common type and device, and the handle."""
 
     def __init__(self, stream: Optional[int], **arrays: Any) -> None:
         self.stream = int(stream or 0)
@@ -124,7 +124,7 @@ class _Operands:
         return found._replace(shape=(1, channels, *ones), strides=(1, found.strides[0], *ones))
 
     def result(self, out: Any, shape: Sequence[int]) -> Tuple[Buffer, Any]:
-        """Where the result goes, and a function that gives its array."""
+        """The result's buffer, and a function that returns its array."""
         if out is None:
             made = new_result(self.first, shape, self.stream)
             return made.buffer, made.finish
@@ -174,13 +174,13 @@ def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, strid
                 stream: Optional[int] = None) -> Any:
     """``activation(convolution(x, w) + bias + residual)``, in one kernel; a cross-correlation, as frameworks have it.
 
-    bias: (K,). residual: sizes of the result. stride, padding, dilation: an integer, or one for each
-    dimension of space. activation, coefficient: as in ``kiln.torch.conv2d``. math: how products of f32 are
-    computed: ``"default"`` as exact as f32, ``"strict"`` by fused multiply-adds alone, ``"tf32"``.
-    stream: the CUDA stream's address (CuPy: ``stream.ptr``); None: the legacy default stream, which waits
-    for the streams that other libraries made, but for non-blocking ones.
-    Raises TypeError for what is no array, ValueError for what does not fit, RuntimeError with libkiln's
-    words for the rest.
+    bias: (K,). residual: an array with the sizes of the result. stride, padding, dilation: an integer, or
+    one for each dimension of space. activation, coefficient: as in ``kiln.torch.conv2d``. math: how products
+    of f32 are computed: ``"default"`` (as exact as f32), ``"strict"`` (only fused multiply-adds) or
+    ``"tf32"``. stream: the CUDA stream's address (CuPy: ``stream.ptr``); None: the legacy default stream,
+    which waits for all blocking streams.
+    Raises TypeError if an operand is not an array, ValueError if arguments do not fit together, and
+    RuntimeError with libkiln's message otherwise.
     """
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")

@@ -1,4 +1,4 @@
-"""Locally connected layers: convolutions whose weights differ from one output pixel to the next."""
+"""Locally connected layers: convolutions with different weights for each output pixel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._functions import Ints, _call, _Operands, _pointer, _tensor
 
 
 def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
-    """The sizes of the result, (N, K, space), that weights of sizes ``w`` make of an input of sizes ``x``."""
+    """The sizes of the result, (N, K, space), for an input of sizes ``x`` and weights of sizes ``w``."""
     spatial = len(x) - 2
     if len(w) not in (2 * spatial + 2, 2 * spatial + 3):
         raise ValueError(
@@ -21,7 +21,7 @@ def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
 
 
 def _whole_bias(bias: Optional[Buffer], y: Buffer) -> Optional[Buffer]:
-    """One element a channel, (K,), or an output element, (K, space), in the rank of the result."""
+    """A bias of one element per channel, (K,), or per output element, (K, space), in the result's rank."""
     if bias is None:
         return None
     if bias.shape not in ((y.shape[1],), y.shape[1:]):
@@ -34,12 +34,12 @@ def _whole_bias(bias: Optional[Buffer], y: Buffer) -> Optional[Buffer]:
 
 def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
           groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
-    """A convolution of x (N, C, space) whose every output pixel has weights of its own.
+    """A convolution of x (N, C, space) with separate weights for every output pixel.
 
-    w: (output space, K, C / groups, filter space), such as (P, Q, K, C, R, S), or with the batch before
-    them, (N, P, Q, K, C, R, S), where each image has weights of its own; of any strides, so that w may be a
-    transposed view of another order. bias: (K,), one for each channel, or (K, P, Q), one for each element of
-    an image of the result. The rest as ``convolution()``.
+    w: (output space, K, C / groups, filter space), such as (P, Q, K, C, R, S); or with the batch first,
+    (N, P, Q, K, C, R, S), if each image has its own weights. Its strides may be any, so w may be a transposed
+    view of another order. bias: (K,), one element per channel, or (K, P, Q), one per output pixel and channel.
+    Other arguments are those of ``convolution()``.
     """
     operands = _Operands(stream, x=x, w=w, bias=bias)
     x_buffer, w_buffer = operands.buffers["x"], operands.buffers["w"]

@@ -3,8 +3,8 @@
     import kiln.torch
     kiln.torch.enable()
 
-From then on every convolution on a GPU, forward and backward, runs on Kiln where Kiln serves it,
-and natively where not. See the package's README for policies, reports and deployment.
+From then on Kiln computes every convolution on a GPU, forward and backward, that it supports; PyTorch
+computes the others. See the package's README for policies, reports and deployment.
 """
 
 from ._control import (

@@ -1,4 +1,4 @@
-"""The activations that a convolution's kernel can apply: numbers, PyTorch's functions, and gradients."""
+"""The activations that a convolution's kernel can apply: their numbers, PyTorch's functions, and gradients."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Activation(NamedTuple):
     apply: Callable[[Tensor, float], Tensor]
     # (gradient of the result, result or argument, coefficient) -> gradient of the argument
     gradient: Callable[[Tensor, Tensor, float], Tensor]
-    from_result: bool  # whether that takes the result, else the argument
-    coefficient: Optional[float] = None  # where none is given; None: it has none
+    from_result: bool  # whether the gradient takes the result instead of the argument
+    coefficient: Optional[float] = None  # the default; None if the activation has no coefficient
 
 
-# PyTorch has no derivative of these two gradients, so that is composed where one is wanted.
+# PyTorch has no derivative of these two gradients, so they are composed of functions that have one.
 def _silu_gradient(d: Tensor, x: Tensor) -> Tensor:
     if not torch.is_grad_enabled():
         return aten.silu_backward(d, x)
@@ -91,7 +91,7 @@ def apply(number: int, coefficient: float, x: Tensor) -> Tensor:
 
 
 def check_residual(residual: Tensor, y: Tensor) -> None:
-    """What is added has the sizes and the type of the convolution's result."""
+    """Checks that the residual has the sizes and the type of the convolution's result."""
     if residual.shape != y.shape or residual.dtype != y.dtype:
         raise ValueError(
             f"residual has sizes {tuple(residual.shape)} and type {residual.dtype}; expected those of the "

@@ -1,4 +1,4 @@
-"""Switching Kiln on and off, and its policies."""
+"""Switches Kiln on and off, and sets its policies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _device_names(devices: Union[str, Sequence[str]]) -> Sequence[str]:
 
 
 def use_choices() -> None:
-    """Tells the extension where the policy ``measure`` keeps what it found."""
+    """Sets the file in which the policy ``measure`` keeps its results."""
     mode = os.environ.get("KILN_CACHE", "on")
     folder = None if mode == "off" else _library.cache_folder()
     path = ""
@@ -58,26 +58,25 @@ def enable(
     plans: Optional[int] = None,
     stand_in: Optional[str] = None,
 ) -> None:
-    """Makes the convolutions of PyTorch Kiln's, in this process.
+    """Lets Kiln compute PyTorch's convolutions in this process.
 
-    policy: ``"wait"`` (the default at first) compiles a new shape's kernel before its first call
-        returns; ``"background"`` computes by a stand-in of Kiln's until the kernel is there, and
-        natively where there is none; ``"measure"`` computes natively until then, times both once
-        and keeps the faster one; ``"native"`` leaves all to PyTorch. None keeps what was set
-        before.
-    devices: ``"cuda"``, or ``"cpu"``: the host device, for tests without a GPU, hundreds of times
-        slower than PyTorch.
-    bundle: a file of ``prewarm()`` to take kernels from.
-    strict: compile nothing: what is in neither bundle nor cache stays native.
-    plans: how many plans are kept; 4096 at first.
-    stand_in: of plans that are made from here on, what may stand in under ``"background"``:
-        ``"quick"`` (at first), a kernel that serves every shape, needs no compiler, and is
-        estimated to take at most 3 times as long as the plan's own; ``"any"``, whatever there is,
-        however slow, compiled first if need be; ``"none"``.
+    policy: ``"wait"`` (the initial value) compiles a new shape's kernel before its first call returns.
+        ``"background"`` uses a stand-in of Kiln's until the kernel is compiled, or PyTorch if there is no
+        stand-in. ``"measure"`` uses PyTorch until the kernel is compiled, then times both once and keeps
+        the faster one. ``"native"`` uses PyTorch. None keeps the current policy.
+    devices: ``"cuda"``, or ``"cpu"`` for the host device, which is hundreds of times slower than
+        PyTorch and meant for tests without a GPU.
+    bundle: a file that ``prewarm()`` made, to take kernels from.
+    strict: compile nothing; PyTorch computes convolutions whose kernels are in neither bundle nor cache.
+    plans: how many plans are kept; initially 4096.
+    stand_in: which stand-ins plans that are made later may have under ``"background"``: ``"quick"`` (the
+        initial value), a kernel that serves every shape, needs no compiler, and is estimated to take at
+        most 3 times as long as the plan's own; ``"any"``, any kernel, however slow, compiled if necessary;
+        ``"none"``.
 
-    May be called again, to change any of it. ``bundle`` and ``strict`` set the environment variables
+    May be called again to change arguments. ``bundle`` and ``strict`` set the environment variables
     KILN_BUNDLE_PATH and KILN_CACHE, which libkiln reads when it makes its first plan.
-    Raises ImportError where this PyTorch cannot be served, ValueError for a wrong argument.
+    Raises ImportError if this PyTorch is not supported, ValueError for a wrong argument.
     """
     names = _device_names(devices)
     number = None if policy is None else policy_number(policy)
@@ -110,22 +109,23 @@ def enable(
 
 
 def disable() -> None:
-    """Gives all convolutions back to PyTorch. Plans are kept for the next ``enable()``."""
+    """Lets PyTorch compute all convolutions again. Plans are kept for the next ``enable()``."""
     for name in sorted(_enabled):
         must(extension().kilnTorchDisable(_KEYS[name].encode()))
         _enabled.discard(name)
 
 
 def is_enabled(device: str = "cuda") -> bool:
-    """Whether convolutions on this kind of device are Kiln's."""
+    """Whether Kiln is enabled for this kind of device."""
     return _device_names(device)[0] in _enabled
 
 
 @contextlib.contextmanager
 def enabled(policy: Optional[str] = None, **arguments: object) -> Iterator[None]:
-    """``enable()`` for a block. The policy stays; devices that were enabled before stay so.
+    """``enable()`` for the duration of a ``with`` block.
 
-    The dispatcher is the process's: other threads see it too.
+    Afterwards the policy stays, and devices that were enabled before stay enabled. All threads of the
+    process are affected.
     """
     before = set(_enabled)
     enable(policy, **arguments)  # type: ignore[arg-type]
@@ -143,17 +143,17 @@ def set_policy(policy: str) -> None:
 
 
 def wait() -> None:
-    """Returns when no kernel is being compiled in the background any more."""
+    """Waits until no kernel is being compiled in the background."""
     extension().kilnTorchWait()
 
 
 def clear() -> None:
-    """Forgets all plans and counts, so that kernels are looked up anew."""
+    """Removes all plans and counts, so that later calls look kernels up again."""
     extension().kilnTorchClear()
 
 
 def enable_from_environment() -> None:
-    """KILN_TORCH=1 enables Kiln, KILN_TORCH_POLICY sets the policy. Whatever prevents it is a warning."""
+    """Enables Kiln if KILN_TORCH=1, with the policy KILN_TORCH_POLICY. A failure gives only a warning."""
     if os.environ.get("KILN_TORCH", "0") in ("", "0"):
         return
     try:

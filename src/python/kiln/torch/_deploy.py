@@ -1,4 +1,4 @@
-"""A model's kernels, recorded where it runs and made before it is deployed; and measured choices."""
+"""Deployment: records a model's plans, compiles their kernels ahead of time, and tunes them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def _manifest_line(row: Dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def record(manifest: Path) -> Iterator[None]:
-    """Writes a manifest of all plans that the block uses, those of backward passes among them.
+    """Writes a manifest of all plans that the ``with`` block uses, including backward passes.
 
-    A line is a problem, and the chip for which the kernels were chosen, or ``host``. Raises
-    RuntimeError where Kiln is not enabled, for then no plan is made. Under the policy ``"native"``
-    none is made either.
+    A line has a problem and the chip for which the kernels were chosen, or ``host``. Raises
+    RuntimeError if Kiln is not enabled, because no plans are made then. Under the policy ``"native"``
+    the manifest stays empty.
     """
     if not _control.is_enabled("cuda") and not _control.is_enabled("cpu"):
         raise RuntimeError("Kiln is not enabled, so there is nothing to record; call kiln.torch.enable()")
@@ -78,10 +78,10 @@ def prewarm(
 ) -> str:
     """Compiles the kernels of a manifest into the cache, and into one file if ``bundle`` is given.
 
-    Needs no GPU. arch: ``"sm_90a"``, a chip such as ``"h100-pcie"``, or several; None: those that
-    the manifest names. batch: batch sizes in place of those recorded. jobs: compilations at a time;
-    None: one a CPU. Returns what the program ``kiln prewarm`` said; raises RuntimeError with it
-    where a kernel could not be made.
+    Needs no GPU. arch: ``"sm_90a"``, a chip such as ``"h100-pcie"``, or several; None: those in the
+    manifest. batch: batch sizes to use instead of the recorded ones. jobs: parallel compilations; None: one
+    per CPU. Returns the output of the program ``kiln prewarm``; raises RuntimeError with the output if a
+    kernel could not be compiled.
     """
     arguments = ["prewarm", os.fspath(manifest)]
     if bundle is not None:
@@ -104,13 +104,13 @@ def tune(
 ) -> str:
     """Measures all of Kiln's candidates for the model's convolutions; plans then take the fastest.
 
-    The model's parameters and inputs are on one device, which is the one that is measured.
+    The model's parameters and inputs must be on one device; the kernels are measured on it.
 
-    The model runs once on the inputs, forward and, if ``backward`` (None: if it is in training
-    mode), backward from the sum of its floating-point results; its parameters' gradients are left as
-    they were. The winners go to the file that ``kiln tune`` keeps beside the kernel cache, where
-    later processes find them too. time_limit: seconds after which no further problem begins; 0:
-    none. arguments: further flags of ``kiln tune``. Returns its table.
+    The model runs once on the inputs, forward and, if ``backward`` (None: if it is in training mode),
+    backward from the sum of its floating-point results; its parameters' gradients are restored. The
+    winners are stored in the file that ``kiln tune`` keeps beside the kernel cache, so later processes
+    use them, too. time_limit: seconds after which no further problem is started; 0: no limit.
+    arguments: further flags of ``kiln tune``. Returns the table that it prints.
     """
     if backward is None:
         backward = model.training
@@ -131,7 +131,7 @@ def tune(
         device = devices.pop().replace("cpu", "host")
         with open(manifest, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
-        # Results of reductions and additions are not the convolutions'.
+        # Plans of reductions and additions belong to bias gradients and biases, not to convolutions.
         text = [f"{line['command']} {line['problem']}\n" for line in lines if line["command"] == "conv"]
         with open(manifest, "w", encoding="utf-8") as file:
             file.writelines(text)

@@ -14,9 +14,9 @@ from .. import _library
 def extension() -> ctypes.CDLL:
     """The loaded extension.
 
-    Raises ImportError where it is missing, or where this PyTorch cannot be served.
+    Raises ImportError if it is missing or this PyTorch is not supported.
     """
-    import torch  # noqa: F401  (its libraries have to be in the process)
+    import torch  # noqa: F401  (loads the libraries that the extension looks up)
 
     _library.load()
     library = ctypes.CDLL(_library.find("libkiln_torch.so"))
@@ -52,7 +52,7 @@ def extension() -> ctypes.CDLL:
 
 
 def must(answer: bytes) -> None:
-    """Raises RuntimeError with the sentence that a function of the extension gave, if it gave one."""
+    """Raises RuntimeError if a function of the extension returned an error message."""
     if answer:
         raise RuntimeError(answer.decode())
 

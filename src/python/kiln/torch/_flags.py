@@ -1,8 +1,8 @@
-"""Tells the extension PyTorch's flags for convolutions, whenever they change.
+"""Passes PyTorch's flags for convolutions to the extension whenever they change.
 
-PyTorch has no C function that tells them. Its setters are replaced once by ones that call the
-original and then push: those of ``torch._C``, which ``torch.backends.cudnn.flags()`` calls, and
-those that the properties of ``torch.backends.cudnn`` hold.
+PyTorch has no C function that returns them. Its setters are replaced once by functions that call the
+original and then pass the flags on: the setters of ``torch._C``, which ``torch.backends.cudnn.flags()``
+calls, and those in the properties of ``torch.backends.cudnn``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _allow_tf32() -> bool:
 
 
 def push() -> None:
-    """Pushes the flags as they are now; only needed after C++ code has changed them."""
+    """Passes the current flags on. Only needed after C++ code has changed them."""
     extension().kilnTorchSetFlags(
         torch._C._get_cudnn_enabled(),
         torch._C._get_cudnn_benchmark(),

@@ -1,4 +1,4 @@
-"""Convolutions of Kiln's that are called by name, with what follows them in the same kernel."""
+"""Kiln's convolutions as functions, with bias, residual and activation in the same kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _expand(value: Ints, spatial: int, name: str) -> List[int]:
 
 
 def _lower(tensors: Sequence[Optional[Tensor]]) -> List[Optional[Tensor]]:
-    """The tensors in autocast's type, where that is on, as PyTorch casts for its own convolutions."""
+    """The tensors cast to autocast's type if autocast is on, as PyTorch does for its own convolutions."""
     kind = tensors[0].device.type  # type: ignore[union-attr]
     if not torch.is_autocast_enabled(kind):
         return list(tensors)
@@ -46,7 +46,7 @@ def convolution(
     activation: str,
     coefficient: Optional[float],
 ) -> Tensor:
-    """What the functions of this module have in common."""
+    """The common implementation of this module's functions."""
     found = _activations.find(activation)
     value = found.coefficient if coefficient is None else coefficient
     if found.coefficient is None and coefficient is not None:
@@ -70,7 +70,7 @@ def convolution(
     run = torch.ops.kiln.convolution_bias_activation
     if not transposed:
         return run(input, weight, bias, residual, *geometry, found.number, value or 0.0)
-    # Nothing can follow a transposed convolution in its kernel.
+    # The kernel of a transposed convolution cannot apply an epilogue.
     y = run(input, weight, bias, None, *geometry, 700, 0.0)
     if residual is not None:
         _activations.check_residual(residual, y)
@@ -80,17 +80,17 @@ def convolution(
 
 _DOC = """{kind} in {n} dimension{s}, with bias, residual and activation{where}.
 
-    ``activation(convolution(input, weight) + bias + residual)``, as ``torch.nn.functional.{name}``
-    computes the convolution, in eager mode and under torch.compile, with gradients of any order. It is
-    Kiln's whether ``kiln.torch.enable()`` was called or not; on the CPU the host device computes, for
-    trying things out. What Kiln does not serve is composed of PyTorch's own functions, and a line in
-    ``kiln.torch.report()`` says why.
+    ``activation(convolution(input, weight) + bias + residual)`` with the convolution of
+    ``torch.nn.functional.{name}``, in eager mode and under torch.compile, with gradients of any order. Kiln
+    computes it whether ``kiln.torch.enable()`` was called or not; on the CPU its slow host device does, for
+    trying things out. If Kiln does not support the arguments, PyTorch's functions compute the result, and
+    ``kiln.torch.report()`` has the reason.
 
     input: ({shape}), or without the batch N. weight: {weight}. bias: one element for each channel of the
     result. stride, padding, dilation{more}: an integer, or one for each dimension of space.
-    residual: has the sizes and the type of the result. activation: one of {activations}.
-    coefficient: of "clipped_relu" the bound (6), of "leaky_relu" the slope (0.01), of "elu" the scale (1).
-    Raises ValueError or RuntimeError where arguments do not fit.
+    residual: a tensor with the sizes and the type of the result. activation: one of {activations}.
+    coefficient: the bound of "clipped_relu" (6), the slope of "leaky_relu" (0.01), the scale of "elu" (1).
+    Raises ValueError or RuntimeError if arguments do not fit together.
     """
 
 

@@ -1,4 +1,4 @@
-"""A model's convolutions with what follows them, each in one call."""
+"""Fuses a model's convolutions with the operations that follow them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _gelu(approximate: str) -> Found:
     return ("gelu_tanh" if approximate == "tanh" else "gelu", None)
 
 
-# The modules that can follow in the same kernel; what they compute, in Kiln's words.
+# The modules that a convolution's kernel can apply, with Kiln's names of their activations.
 _MODULES: Dict[Type[nn.Module], Callable[[Any], Found]] = {
     nn.ReLU: lambda m: ("relu", None),
     nn.ReLU6: lambda m: ("clipped_relu", 6.0),
@@ -63,7 +63,7 @@ _IN_PLACE = (operator.iadd, "add_")
 
 
 class FusedConvolution(nn.Module):
-    """``activation(convolution(x) + bias + residual)`` in one call; what ``fuse()`` puts into a model."""
+    """``activation(convolution(x) + bias + residual)`` in one call; ``fuse()`` puts it into a model."""
 
     def __init__(self, conv: nn.Module, weight: nn.Parameter, bias: Optional[nn.Parameter]) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _Chain(NamedTuple):
     norm: Optional[nn.Module]
     residual: Optional[fx.Node]
     activation: Found
-    nodes: List[fx.Node]  # that go, the last of which gives the result
+    nodes: List[fx.Node]  # replaced by the fused module; the last one is the result
 
 
 def _fusible(module: nn.Module) -> bool:
@@ -115,7 +115,7 @@ def _activation_of(node: fx.Node, modules: Dict[str, nn.Module]) -> Found:
 
 
 def _residual_of(node: fx.Node, last: fx.Node) -> Optional[fx.Node]:
-    """What ``node`` adds to the convolution's result ``last``, if it is such an addition."""
+    """The other operand, if ``node`` adds something to the convolution's result ``last``; else None."""
     if node.op not in ("call_function", "call_method") or node.target not in _ADDITIONS:
         return None
     if len(node.args) != 2 or node.kwargs or not all(isinstance(a, fx.Node) for a in node.args):
@@ -123,7 +123,7 @@ def _residual_of(node: fx.Node, last: fx.Node) -> Optional[fx.Node]:
     first, second = node.args
     if first is second:
         return None
-    # In place it changes its first operand, which nobody else may see.
+    # An in-place addition changes its first operand, so nothing else may use that.
     if node.target in _IN_PLACE and first is not last and len(first.users) > 1:
         return None
     return second if first is last else first
@@ -157,15 +157,16 @@ def _fold(conv: Any, norm: Any) -> Tuple[nn.Parameter, Optional[nn.Parameter]]:
 
 
 def fuse(model: nn.Module) -> fx.GraphModule:
-    """The model with each convolution, and what follows it, in one call of Kiln's.
+    """A copy of the model in which Kiln computes each convolution and the operations that follow it in one
+    call.
 
-    Batch normalization is folded into the filter before it; bias, the addition of another tensor of the
-    same sizes, and the activation are done by the convolution's kernel. Returns a new module, which
-    shares with the model what was not folded; the model stays as it is. It runs on Kiln whether
-    ``kiln.torch.enable()`` was called or not, and goes through torch.compile and CUDA graphs.
+    Batch normalization is folded into the filter before it. The convolution's kernel adds the bias and
+    another tensor of the same sizes, and applies the activation. The new module shares parameters with the
+    model, except for those that were folded; the model is not changed. Kiln computes the new module whether
+    ``kiln.torch.enable()`` was called or not, also under torch.compile and in CUDA graphs.
 
-    The model is in evaluation mode, and torch.fx can trace it: no control flow depends on values.
-    Raises ValueError where it is in training mode, and what torch.fx raises where it cannot trace.
+    The model must be in evaluation mode, and torch.fx must be able to trace it (no control flow may depend
+    on values). Raises ValueError in training mode, and torch.fx's exception if it cannot trace the model.
     """
     if model.training:
         raise ValueError("the model is in training mode; call model.eval() before fuse()")
@@ -176,7 +177,7 @@ def fuse(model: nn.Module) -> fx.GraphModule:
         if node.op == "call_module":
             called[str(node.target)] = called.get(str(node.target), 0) + 1
     order = {node: index for index, node in enumerate(traced.graph.nodes)}
-    # From the last: of two convolutions that are added, the later one adds.
+    # Backwards: if the results of two convolutions are added, the later one performs the addition.
     for conv in reversed([n for n in traced.graph.nodes if n.op == "call_module" and _fusible(modules[n.target])]):
         chain = _chain_of(conv, modules)
         module = modules[str(conv.target)]
@@ -184,7 +185,7 @@ def fuse(model: nn.Module) -> fx.GraphModule:
         fused = FusedConvolution(module, weight, bias).eval()
         if chain.activation is not None:
             fused.activation, fused.coefficient = chain.activation
-        # A module that is called twice stays for its other call.
+        # A module that is called more than once must stay for its other calls.
         name = str(conv.target) if called[str(conv.target)] == 1 else f"{conv.target}_fused_{order[conv]}"
         traced.add_submodule(name, fused)
         modules[name] = fused

@@ -1,5 +1,5 @@
-"""Locally connected layers, whose every output pixel has weights of its own: kiln::local_convolution and
-its two gradients, operators of PyTorch with fake kernels and gradients of any order.
+"""Locally connected layers, with separate weights for every output pixel: kiln::local_convolution and its two
+gradients, as PyTorch operators with fake kernels and gradients of any order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _stream(tensor: Tensor) -> Optional[int]:
 
 
 def _new(like: Tensor, sizes: Sequence[Any]) -> Tensor:
-    """Channels last where ``like`` is."""
+    """The tensor as channels last if ``like`` is channels last."""
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     last = formats.get(like.dim())
     if last is None or like.is_contiguous() or not like.is_contiguous(memory_format=last):
@@ -151,7 +151,7 @@ def _define() -> torch.library.Library:
     return library
 
 
-@torch.compiler.assume_constant_result  # torch.compile calls it, and does not look inside
+@torch.compiler.assume_constant_result  # torch.compile calls it without tracing it
 def _register() -> bool:
     _define()
     return True
@@ -175,17 +175,18 @@ def _local_convolution(spatial: int, input: Tensor, weight: Tensor, bias: Option
     return torch.ops.kiln.local_convolution(input, weight, bias, *geometry)
 
 
-_DOC = """A locally connected layer in {n} dimension{s} of space: a convolution whose every output pixel has
-    weights of its own.
+_DOC = """A locally connected layer in {n} dimension{s} of space: a convolution with separate weights for every
+    output pixel.
 
-    In eager mode and under torch.compile, with gradients of any order, whether ``kiln.torch.enable()`` was
-    called or not; on the CPU the host device computes, for trying things out.
+    Works in eager mode and under torch.compile, with gradients of any order, whether
+    ``kiln.torch.enable()`` was called or not; on the CPU the slow host device computes it, for trying things
+    out.
 
     input: ({shape}), or without the batch N. weight: ({weight}), with the output's sizes of space first{more}. bias: (K,),
-    one for each channel, or (K, {out}), one for each place too. stride, padding, dilation: an integer,
-    or one for each dimension of space. Weights that lie in another order are a permuted view: Keras' are
-    (P, Q, R, S, C, K).
-    Raises ValueError or RuntimeError where arguments do not fit.
+    one element per channel, or (K, {out}), one per output pixel and channel. stride, padding, dilation: an
+    integer, or one for each dimension of space. Weights in another order, such as Keras' (P, Q, R, S, C, K),
+    can be passed as a permuted view.
+    Raises ValueError or RuntimeError if arguments do not fit together.
     """
 
 

@@ -1,4 +1,4 @@
-"""Policies of single modules."""
+"""Policies for single modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._extension import extension
 
 
 class _Stack(threading.local):
-    """The policies of the modules that this thread is inside of."""
+    """The policies of the modules whose forward call this thread is executing."""
 
     def __init__(self) -> None:
         self.policies: List[int] = []
@@ -22,7 +22,7 @@ _stack = _Stack()
 
 
 class Use:
-    """What ``use()`` returns: ``remove()`` takes the module's policy back."""
+    """Returned by ``use()``; ``remove()`` removes the module's policy."""
 
     def __init__(self, module: torch.nn.Module, policy: int) -> None:
         self._policy = policy
@@ -49,10 +49,10 @@ class Use:
 
 
 def use(module: torch.nn.Module, policy: str) -> Use:
-    """Gives the convolutions inside a module a policy of their own: see ``enable()``.
+    """Sets the policy (see ``enable()``) of the convolutions inside a module.
 
-    The innermost module counts. The gradients of a layer follow the policy that its last forward
-    call had; layers of the same shape, whose plans are the same, share it. Under torch.compile the
+    If such modules are nested, the innermost counts. A layer's gradients have the policy of its last
+    forward call; layers of the same shape have the same plans and share it. Under torch.compile the
     module's call is a graph break.
 
         kiln.torch.use(model.stem, policy="native")

@@ -1,8 +1,8 @@
-"""PyTorch's own convolutions as operators that the extension can call, and what follows a convolution
-composed of PyTorch's own functions.
+"""PyTorch's own convolutions as operators that the extension can call, also with bias, residual and
+activation composed of PyTorch's functions.
 
-The kernels are taken before Kiln's are registered. An exception becomes text that the extension
-raises again, because none passes through PyTorch's C functions.
+PyTorch's kernels are looked up before Kiln's are registered. Exceptions cannot pass through PyTorch's C
+functions, so an exception is stored as text and the extension raises it again.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _libraries = []
 def _guarded(kernel: Any, results: int, keys: Any, *arguments: Any) -> Any:
     try:
         answer = kernel.call_boxed(keys, *arguments)
-    except Exception as error:  # whatever PyTorch raises, its words are kept
+    except Exception as error:  # of any kind: the message is kept
         extension().kilnTorchSetNativeError((str(error) or repr(error)).encode())
         nothing = torch.empty(0)
         return nothing if results == 1 else (nothing,) * results
     if results == 1:
         return answer
-    # None is no Tensor; the extension passes on those that were asked for alone.
+    # An operator cannot return None as a Tensor; the extension uses only the requested results.
     return tuple(torch.empty(0) if tensor is None else tensor for tensor in answer)
 
 
 class _Composed:
-    """act(convolution + bias + residual) of PyTorch's own functions."""
+    """act(convolution + bias + residual), computed by PyTorch's functions."""
 
     def __init__(self, convolution: Any) -> None:
         self._convolution = convolution
@@ -68,7 +68,7 @@ def _definitions() -> torch.library.Library:
 
 @functools.lru_cache(maxsize=None)
 def keep(key: str) -> None:
-    """Defines the operators for a dispatch key; once, before Kiln's kernels are registered for it."""
+    """Defines the operators for a dispatch key, once, before Kiln's kernels are registered for it."""
     _definitions()
     library = torch.library.Library("kiln_torch", "IMPL")
     convolution, backward = (torch.library.get_kernel(f"aten::{name}", key) for name in _NAMES)

@@ -1,7 +1,8 @@
-"""kiln::convolution_bias_activation and kiln::convolution_backward, operators of PyTorch with fake kernels
-and gradients of any order.
+"""kiln::convolution_bias_activation and kiln::convolution_backward, PyTorch operators with fake kernels and
+gradients of any order.
 
-Both run on Kiln whether it is enabled or not; what Kiln does not serve is composed of PyTorch's own.
+Kiln computes both whether it is enabled or not. If it does not support the arguments, PyTorch's functions
+compute the result.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _save_for_forward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
     ctx.bias_sizes = None if bias is None else list(bias.shape)
     if _activations.by_number(activation).from_result:
         ctx.save_for_backward(x, weight, None, None, None if activation == 700 else output)
-    else:  # the argument is computed once more
+    else:  # the gradient needs the activation's argument, so it is computed again
         ctx.save_for_backward(x, weight, bias, residual, None)
 
 
@@ -107,7 +108,7 @@ def _register() -> bool:
     return True
 
 
-@torch.compiler.assume_constant_result  # torch.compile calls it, and does not look inside
+@torch.compiler.assume_constant_result  # torch.compile calls it without tracing it
 def register() -> bool:
     """Defines the operators and registers Kiln's kernels of them for CUDA and the CPU, once."""
     return _register()

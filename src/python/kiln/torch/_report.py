@@ -1,4 +1,4 @@
-"""What became of every convolution."""
+"""The report of all convolutions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _text(value: Any) -> str:
 
 
 class Report:
-    """Rows, one for each plan and each kind of call that was PyTorch's own.
+    """A row for each plan, and for each kind of call that PyTorch computed.
 
-    ``str(report)`` is a table; ``report.rows`` a list of dicts; ``report.columns()`` a dict of lists,
-    as ``pandas.DataFrame`` takes it.
+    ``str(report)`` is a table, ``report.rows`` a list of dicts, ``report.columns()`` a dict of lists for
+    ``pandas.DataFrame``.
     """
 
     def __init__(self, rows: Sequence[Dict[str, Any]]) -> None:
@@ -44,12 +44,12 @@ class Report:
 
     @property
     def served(self) -> int:
-        """How many results Kiln computed."""
+        """The number of results that Kiln computed."""
         return sum(row["served"] for row in self.rows)
 
     @property
     def native(self) -> int:
-        """How many were PyTorch's own."""
+        """The number of results that PyTorch computed."""
         return sum(row["native"] for row in self.rows)
 
     def __str__(self) -> str:
@@ -68,5 +68,6 @@ class Report:
 
 
 def report() -> Report:
-    """What was served and what was not, and why, with kernels, compile times and measured times."""
+    """Which convolutions Kiln computed and which it did not, and why; with kernels, compile times and
+    measured times."""
     return Report(report_rows())
