@@ -1,5 +1,5 @@
-// Activations and their derivatives over the whole range of every type, by kernels of their own, by
-// the epilogue of a convolution and by the reference, against values worked out by mpmath.
+// Activations and their derivatives over the whole range of every type: the pointwise kernels, the
+// epilogue of a convolution and the reference, against values computed by mpmath.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-// An argument, the function there, and the derivative at it or of a y that it is.
+// An argument, the function's value, and the derivative as a function of the argument or of y.
 struct Row {
   double x;
   long double f, slope;
@@ -41,8 +41,8 @@ bool exists_in(DataType type, double x) {
          std::fabs(x) <= reference::largest_of(type);
 }
 
-// The distance of `got` from `want` in units of the last place of `want`; an infinity stands for
-// what follows the largest number.
+// The distance of `got` from `want` in units of the last place of `want`. An infinity counts as the
+// number after the largest finite one.
 double units_off(DataType type, double got, long double want) {
   const reference::Format format = reference::format_of(type);
   const int top = std::ilogb(reference::largest_of(type)) + 1;
@@ -58,10 +58,11 @@ double units_off(DataType type, double got, long double want) {
                              std::ldexp(1.0L, exponent - format.precision + 1));
 }
 
-// What kiln/activation.h promises: 4 units; of 16 bits the nearest number or a neighbour of it.
+// The bound that kiln/activation.h documents: 4 units; for 16 bits the nearest number or a neighbor
+// of it.
 double units_allowed(DataType type) { return size_of(type) == 2 ? 1.5 : 4; }
 
-// Where a derivative crosses zero, an error of this much.
+// The absolute error that is allowed where a derivative crosses zero.
 long double allowed_at_zero(DataType type, const Activation& activation, double x) {
   if (!reference::gradient_crosses_zero(activation.mode) || x < -3 || x > -0.0625) return 0;
   const double size = std::fmax(1, std::fabs(x));
@@ -80,7 +81,7 @@ struct Worst {
   }
 };
 
-// y of x, or dx of v and dy = 1, of as many elements as there are.
+// Computes y from x, or dx from v and dy = 1, for all elements of a vector.
 using Evaluate = std::vector<double> (*)(const Activation&, DataType, const std::vector<double>&);
 
 std::vector<double> forward(const Activation& activation, DataType type,
@@ -100,7 +101,7 @@ std::vector<double> backward(const Activation& activation, DataType type,
   return item.run_plan().values;
 }
 
-// The epilogue of a convolution with one filter of one element, 1.
+// The epilogue of a convolution with one filter that has a single weight, 1.
 std::vector<double> fused(const Activation& activation, DataType type,
                           const std::vector<double>& x) {
   const Tensor t = line_of(type, x.size()), w = line_of(type, 1);
@@ -134,7 +135,7 @@ std::string fault_of(const Group& group, DataType type, Evaluate evaluate, bool 
   return worst.text;
 }
 
-// Whether f is made of products, sums and comparisons alone, which no type has to approximate.
+// Whether f consists only of products, sums and comparisons, so that it is not approximated.
 bool is_exact(kilnActivationMode_t mode) {
   switch (mode) {
     case KILN_ACTIVATION_IDENTITY:
@@ -150,8 +151,8 @@ bool is_exact(kilnActivationMode_t mode) {
   }
 }
 
-// All types; without KILN_TEST_FULL, of f16 and bf16 one by turns, and of exact functions one of
-// all.
+// All types. Without KILN_TEST_FULL, f16 and bf16 take turns, and exact functions are tested with
+// one type in turn.
 std::vector<DataType> types_of(std::size_t turn, const Activation& activation) {
   if (is_full() || device_kind() == KILN_DEVICE_CUDA)
     return {std::begin(all_types), std::end(all_types)};
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(fused_with_a_convolution) {
         BOOST_TEST(fault_of(groups[i], type, fused, false) == "");
 }
 
-// Every number of 16 bits, and a million of the others, against the reference.
+// All numbers of 16-bit types, and a million numbers of other types, against the reference.
 BOOST_AUTO_TEST_CASE(everywhere) {
   if (!is_full() && device_kind() == KILN_DEVICE_HOST) return;
   std::mt19937_64 random(5);
@@ -253,7 +254,7 @@ BOOST_AUTO_TEST_CASE(everywhere) {
         const double f = reference::activate(activation, x[i]);
         const double slope = from_y ? reference::activation_gradient_from_output(activation, x[i])
                                     : reference::activation_gradient(activation, x[i]);
-        // The reference is f64 and rounds its result; sigmoid's y is between 0 and 1.
+        // The reference computes in f64 and rounds its result, too.
         const double more = type == KILN_DATA_DOUBLE ? 0.5 : 0;
         const double off = units_off(type, y[i], f);
         units = std::fmax(units, off);
@@ -273,7 +274,8 @@ BOOST_AUTO_TEST_CASE(everywhere) {
   }
 }
 
-// f' at the corners of f, as kiln/activation.h has it; of y where it is taken from there.
+// f' at the corners of f has the value that kiln/activation.h documents, also where it is taken
+// from y.
 BOOST_AUTO_TEST_CASE(corners) {
   struct Corner {
     Activation activation;
@@ -316,7 +318,7 @@ BOOST_AUTO_TEST_CASE(corners) {
   }
 }
 
-// A bound that y's type does not have is met by what y was rounded to.
+// If y's type cannot represent a bound, the comparison uses the value that y was rounded to.
 BOOST_AUTO_TEST_CASE(bounds_as_y_has_them) {
   const Activation list[] = {{KILN_ACTIVATION_CLIPPED_RELU, 0.1},
                              {KILN_ACTIVATION_CLIP, -0.3, 0.1}};
@@ -330,7 +332,7 @@ BOOST_AUTO_TEST_CASE(bounds_as_y_has_them) {
     }
 }
 
-// At an infinity a function and its derivative are what they tend to.
+// At an infinity, a function and its derivative have their limits.
 BOOST_AUTO_TEST_CASE(infinities) {
   struct Limits {
     Activation activation;

@@ -1,5 +1,5 @@
-// One operation on the device under test (KILN_TEST_DEVICE: host, the default, or cuda), whatever
-// its problem.
+// Runs one operation of any kind on the device under test (KILN_TEST_DEVICE: host, the default, or
+// cuda).
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ inline kilnDeviceKind_t device_kind() {
   return wanted && std::string(wanted) == "cuda" ? KILN_DEVICE_CUDA : KILN_DEVICE_HOST;
 }
 
-// Of the many tiles, splits and edges of an engine the host device, whose kernels take long to
-// compile, runs one in `of`, and fewer in the quick tier; a GPU runs all.
+// The share of cases (tiles, splits, edges) that a suite runs: one in `of` on the host device,
+// whose kernels take long to compile, and fewer in the quick tier; all on a GPU.
 inline kiln_test::ShareOfCases share_of_cases(unsigned of = 2) {
   const bool host = device_kind() == KILN_DEVICE_HOST;
   return kiln_test::ShareOfCases(host ? of : 1, host);
 }
 
-// Of random cases on the host device: how many in the quick tier, and how many otherwise.
+// The number of random cases: `quick` on the host device in the quick tier, else `wide`.
 inline int turns(int quick, int wide) {
   return device_kind() == KILN_DEVICE_HOST ? kiln_test::turns(quick, wide) : wide;
 }
@@ -83,16 +83,17 @@ struct OperationCase : OperationData {
   kiln_test::Question question_of(const Plan& plan) const;
 };
 
-// Executes a proposal, whichever the plan would choose.
+// Executes a proposal, whether or not a plan would choose it.
 HostTensor run_proposal(const OperationCase& item, const Proposal& proposal);
 
-// Runs and checks; the problem's text and the fault, or "".
+// Runs the operation and compares the result. Returns the problem's text and the fault, or "".
 std::string check(const OperationCase& item, const std::string& engine = {});
 
-// All values times 2^power, as f32 has them: subnormal ones with fewer bits.
+// Multiplies all values by 2^power and rounds them to f32; subnormal ones have fewer bits.
 void scale_f32(HostTensor& tensor, int power);
 
-// The root of the mean square of errors, against that of values of the size 2^power.
+// The root mean square of the errors, relative to that of the wanted values, which have the size
+// 2^power.
 double relative_rms(const std::vector<double>& got, const std::vector<double>& want, int power);
 
 }  // namespace test

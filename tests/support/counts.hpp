@@ -1,7 +1,7 @@
-// How much a test does. Three tiers:
-//   quick  KILN_TEST_TIER=quick, which tests/run.sh sets: of each list of cases, every value once
-//   wide   the default, and what .ci/run runs: most pairs of values once
-//   full   KILN_TEST_FULL=1, or tests/run.sh --full: as much as is promised (tests/cache/README.md)
+// The amount of work of a test, in three tiers:
+//   quick  KILN_TEST_TIER=quick, which tests/run.sh sets: every value of each list of cases once
+//   wide   the default, which .ci/run runs: most pairs of values once
+//   full   KILN_TEST_FULL=1, or tests/run.sh --full: as much as tests/cache/README.md documents
 #pragma once
 
 #include <cstddef>
@@ -29,15 +29,16 @@ inline bool quick_tier() {
 
 inline int count(int by_default, int full) { return full_counts() ? full : by_default; }
 
-// Of random cases: how many.
+// The number of random cases.
 inline int turns(int quick, int wide) { return quick_tier() ? quick : wide; }
 
-// Which of many cases a test runs, the same ones each time.
-//   quick  a case with a value that no case taken before had: every value of every list once
-//   wide   of one case in `of` those with two values that no case taken before had together. Which
-//          one in `of` has no period, lest a value of an inner loop never have its turn.
+// Selects the cases that a test runs, the same ones each time.
+//   quick  a case is taken if it has a value that no taken case had: every value of every list once
+//   wide   one case in `of` is considered, and taken if it has two values that no taken case had
+//   together.
+//          The considered cases have no period, so that every value of an inner loop gets its turn.
 //   full   all
-// in_tiers: false where every tier runs all of them, as on a GPU.
+// in_tiers: false if every tier runs all cases, as on a GPU.
 class ShareOfCases {
  public:
   ShareOfCases(unsigned of, bool in_tiers)
@@ -46,7 +47,7 @@ class ShareOfCases {
                                              : 2),
         of_(together_ == 2 ? of : 1) {}
 
-  // values: of each list whose product the cases are, the case's own; text, numbers or
+  // values: the case's value of each list of which the cases are the product; text, numbers or
   // enumerations.
   template <class... Values>
   bool takes(const Values&... values) {
@@ -71,14 +72,14 @@ class ShareOfCases {
     return text.str();
   }
 
-  int together_;  // values that are to be new together; 0: every case is taken
+  int together_;  // number of values that have to be new together; 0: every case is taken
   unsigned of_;
   std::mt19937 random_;
-  // Lists, and values of them, that a case taken before had together.
+  // Pairs of lists and of their values that taken cases had together.
   std::set<std::tuple<std::size_t, std::size_t, std::string, std::string>> seen_;
 };
 
-// A line of figures, printed in a full run.
+// Prints a line of figures in a full run.
 inline void report(const std::string& figures) {
   if (full_counts()) std::cout << figures << std::endl;
 }

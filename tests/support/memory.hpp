@@ -1,8 +1,8 @@
-// What the host device and NVRTC made of the same input in an earlier run of the tests.
+// Results of the host device and of NVRTC that are remembered from earlier runs of the tests.
 //
-// KILN_TEST_MEMORY names a folder whose name changes with the sources that decide an answer but do
-// not enter its key (tests/run.sh makes it); without it nothing is remembered. A question that this
-// process asks again is answered anew, so that tests of repeated execution execute.
+// KILN_TEST_MEMORY names a folder; tests/run.sh derives its name from the sources that decide an
+// answer but are not part of the key. Without it nothing is remembered. A question that a process
+// asks twice is computed the second time, so that tests of repeated execution do execute.
 #pragma once
 
 #include <unistd.h>
@@ -24,7 +24,7 @@
 
 namespace kiln_test {
 
-// The bytes of a question, in order.
+// Collects the bytes of a question.
 class Question {
  public:
   template <class Value>
@@ -47,7 +47,7 @@ class Question {
   std::vector<std::byte> bytes_;
 };
 
-// The remembered answer, or ask()'s, which is then remembered. Thread-safe.
+// The remembered answer, or that of ask(), which is then remembered. Thread-safe.
 template <class Ask>
 std::vector<std::byte> remembered(const Question& question, const Ask& ask) {
   namespace fs = std::filesystem;
@@ -75,7 +75,7 @@ std::vector<std::byte> remembered(const Question& question, const Ask& ask) {
     out.write(reinterpret_cast<const char*>(answer.data()),
               static_cast<std::streamsize>(answer.size()));
   }
-  std::error_code ignored;  // then it is not remembered
+  std::error_code ignored;  // on an error, the answer is not remembered
   fs::rename(draft, file, ignored);
   return answer;
 }

@@ -1,6 +1,6 @@
-// One operation's data and what the reference expects of it, whatever its problem and whoever runs
-// it. Small integers make sums exact in every order, so that results can be compared for equality;
-// uniform data is compared within the reference's own bounds.
+// The data of one operation of any kind, and the results that the reference expects. Small integers
+// make sums exact in every order, so results are compared for equality; uniform data is compared
+// within the reference's bounds.
 #pragma once
 
 #include <cmath>
@@ -21,11 +21,12 @@ using namespace kiln;
 inline constexpr DataType all_types[] = {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF,
                                          KILN_DATA_BFLOAT16};
 
-// Stands for the NaN of an element's type whose bits are an infinity's but for the last one.
+// Stands for the NaN of an element's type whose bits differ from an infinity's only in the last
+// one.
 inline double least_nan() { return std::nan("1"); }
 
-// An operand's memory as doubles that stand for elements of its type; NaN to begin with, in the
-// gaps between elements too.
+// An operand's memory as doubles, which stand for elements of its type. All memory is NaN at first,
+// including gaps between elements.
 struct HostTensor {
   Operand operand;
   std::vector<double> values;
@@ -38,7 +39,7 @@ struct HostTensor {
     return values[static_cast<std::size_t>(operand.offset(index))];
   }
 
-  // Every element from next(), rounded to the type.
+  // Sets every element to next(), rounded to the type.
   template <class Next>
   void fill(const Next& next) {
     for (std::int64_t i = 0; i < operand.count(); ++i)
@@ -51,10 +52,11 @@ struct HostTensor {
   void read(const std::vector<std::byte>& bytes);
 };
 
-// "" if equal, NaN to NaN; otherwise the first difference.
+// The first difference; "" if all elements are equal, where NaN equals NaN.
 std::string difference(const HostTensor& got, const HostTensor& want);
 
-// The data of one problem. The result is NaN before, which proves that beta 0 does not read it.
+// The data of one problem. The result is NaN at first, so a kernel that reads it with beta 0 is
+// found.
 struct OperationData {
   Problem problem;
   Scalars scalars;
@@ -66,29 +68,30 @@ struct OperationData {
   HostTensor& result() { return tensors.back(); }
   const HostTensor& result() const { return tensors.back(); }
 
-  // The inputs; and the result too if beta will read it.
+  // Fills the inputs, and the result if beta makes the operation read it.
   void fill_integers(unsigned seed, int magnitude);
   void fill_uniform(unsigned seed, double low = -1, double high = 1);
 
   std::vector<reference::Expected> expected_elements() const;
 
-  // The result, rounded to its type; gaps as they were.
+  // The expected result, rounded to its type, with unchanged gaps.
   HostTensor expected() const { return values_of(expected_elements(), nullptr); }
 
-  // "" if `got` is exactly what `elements`, the reference's, say: either of two values where both
-  // are right.
+  // The first difference of `got` from `elements`, the reference's; "" if there is none. Where the
+  // reference allows two values, either is right.
   std::string exact_fault(const HostTensor& got,
                           const std::vector<reference::Expected>& elements) const;
   std::string exact_fault(const HostTensor& got) const {
     return exact_fault(got, expected_elements());
   }
 
-  // got: whose values decide where two are right; null: the reference's first ones.
+  // The reference's values. Where it allows two, `got` decides, or the first one is taken if `got`
+  // is null.
   HostTensor values_of(const std::vector<reference::Expected>& elements,
                        const HostTensor* got) const;
 
-  // "" if `got` is what the reference expects within its bounds, NaN for NaN and infinity for
-  // infinity, and nothing between the elements was touched; otherwise the worst.
+  // The worst error of `got` beyond the reference's bounds; "" if there is none. NaN and infinities
+  // have to match, and gaps between elements must be unchanged.
   std::string fault(const HostTensor& got) const;
 };
 

@@ -1,4 +1,4 @@
-// Matrix products of gradients in every tile and with every split count.
+// The implicit matrix products of gradients with every tile and split count.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -19,7 +19,7 @@ Proposal proposal_of(const std::variant<Proposal, Refusal>& answer) {
 
 BOOST_AUTO_TEST_SUITE(backward_tiles)
 
-// Exact on small integers, whatever the order of sums.
+// On small integers, sums are exact in every order.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
     }
 }
 
-// Much padding beside wide rows: a tile's places are several columns of a row, of more images than
-// a tile has and of fewer, and of a number that does not divide it.
+// Wide rows with much padding: a tile has several columns of a row, over more images than fit in a
+// tile, over fewer, and over a number that does not divide the tile.
 BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
   kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
     }
 }
 
-// Filters, columns and pixels that no tile divides, larger split counts than there are steps; and
-// padding on all sides, large dilations, several groups.
+// Numbers of filters, columns and pixels that no tile divides; split counts above the number of
+// steps; padding on all sides, large dilations, several groups.
 BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
   kiln_test::ShareOfCases share = share_of_cases();
   const std::shared_ptr<Device> on = device();

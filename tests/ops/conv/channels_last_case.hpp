@@ -1,6 +1,6 @@
-// What the suites of engines for few channels and small groups share: channels-last problems whose
-// data differ from turn to turn, filter gradients split between blocks, and infinities that no tap
-// reads.
+// Shared by the suites of engines for few channels and small groups: channels-last problems with
+// data that vary from turn to turn, filter gradients split between blocks, and infinities that no
+// tap reads.
 #pragma once
 
 #include <algorithm>

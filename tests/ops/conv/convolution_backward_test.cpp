@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   }
 }
 
-// A filter gradient with operands aligned only to their elements takes another kernel; a plan that
-// did not announce that alignment refuses such an operand.
+// A filter gradient with operands that are only aligned to their elements has another kernel. A
+// plan for aligned operands refuses such an operand.
 BOOST_AUTO_TEST_CASE(channels_last_operands_aligned_to_an_element) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
     const ConvolutionOperands o =
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_in_channels_last) {
     }
 }
 
-// Every phase of a strided gradient, those without a tap included.
+// All phases of a strided gradient, including those without a tap.
 BOOST_AUTO_TEST_CASE(strides_and_dilations) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (const char* line :
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(strides_and_dilations) {
       }
 }
 
-// Few output channels in each group: depthwise filters, and the gradient of an image.
+// Few output channels a group: depthwise filters, and the gradient of an image.
 BOOST_AUTO_TEST_CASE(sliding_windows) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (const char* line : {"mb2ic3ih20iw35oc9kh5ph0", "mb1ic2ih9oc4kh3ph1", "g6mb2ic6ih11oc6kh3ph1",
@@ -202,8 +202,8 @@ BOOST_AUTO_TEST_CASE(sliding_windows) {
         }
 }
 
-// Strides and long rows, which a forward pass has: tiles of a row, of a few and of many; rows that
-// are copied and stored by 16 bytes, by fewer, and one element at a time; a residual beside.
+// Forward passes with strides and long rows: tiles of one row, a few and many; rows that are copied
+// and stored by 16 bytes, by fewer, and by single elements; with a residual.
 BOOST_AUTO_TEST_CASE(sliding_windows_forward) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   std::size_t turn = 0;
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(sliding_windows_forward) {
       for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
         if (type == KILN_DATA_DOUBLE &&
             std::string_view(line).find("kw31") != std::string_view::npos)
-          continue;  // more than registers bear
+          continue;  // the sums do not fit in registers
         if (!share.takes(line, type, layout)) continue;
         const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type,
                                                            layout, KILN_CROSS_CORRELATION);

@@ -1,4 +1,4 @@
-// Epilogues in every order that a list may have, and results of another type than the operands: by
+// Epilogues in every order that a list may have, and results of another type than the operands, by
 // every engine that takes them.
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 using Kind = EpilogueOperation::Kind;
 
-// Those that need no workspace.
+// The engines that need no workspace.
 std::set<std::string> engines_for(const Problem& problem) {
   std::set<std::string> names;
   for (const Option& option : all_candidates(problem, device()->description()))
@@ -26,7 +26,7 @@ struct Line {
   DataType type;
 };
 
-// fprop, or with the data gradient's sizes the transposed convolution.
+// A forward pass, or a transposed convolution, which has the sizes of the data gradient.
 ConvolutionProblem problem_of(const Line& line, bool transposed, const EpilogueList& list) {
   const ConvolutionOperands o = describe_convolution(parse_convolution_line(line.text), line.type,
                                                      line.layout, KILN_CROSS_CORRELATION);
@@ -34,8 +34,8 @@ ConvolutionProblem problem_of(const Line& line, bool transposed, const EpilogueL
                     : make_convolution(o.spec, o.x, o.w, o.y, list);
 }
 
-// Bias, residual and activation in an order, which `order` spells: "bra"; "r" in capitals: what
-// beta scales is what the output held.
+// Bias, residual and activation in the order that the letters of `order` give, such as "bra". A
+// capital "R": beta scales the previous output instead of a residual.
 EpilogueList list_of(const Line& line, bool transposed, std::string_view order) {
   const ConvolutionOperands o = describe_convolution(parse_convolution_line(line.text), line.type,
                                                      line.layout, KILN_CROSS_CORRELATION);
@@ -57,7 +57,8 @@ EpilogueList list_of(const Line& line, bool transposed, std::string_view order) 
 
 BOOST_AUTO_TEST_SUITE(epilogue)
 
-// Small integers, of which every engine has exact sums; an activation that keeps them whole.
+// Small integers, so that every engine's sums are exact, and an activation that maps integers to
+// integers.
 BOOST_AUTO_TEST_CASE(every_engine_in_every_order) {
   constexpr Line lines[] = {
       {"mb2ic32ih9oc32kh3ph1", KILN_TENSOR_NHWC, KILN_DATA_HALF},
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(every_engine_in_every_order) {
       }
 }
 
-// f16 and bf16 in, f32 out: sums that 16 bits do not hold.
+// f16 and bf16 operands with f32 results, whose sums do not fit into 16 bits.
 BOOST_AUTO_TEST_CASE(results_in_f32) {
   kiln_test::ShareOfCases share = share_of_cases();
   for (const kilnTensorFormat_t layout : {KILN_TENSOR_NHWC, KILN_TENSOR_NCHW})

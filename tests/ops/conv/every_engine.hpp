@@ -1,4 +1,4 @@
-// The engines that take a problem, each by kernels of its own choice.
+// The engines that take a problem, each with the kernels that it would choose.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace test {
 
 // For each engine, the best tile among the candidates that `wanted` accepts: with a split count of
-// one and, with in_parts, of several, which is the same kernel.
+// one and, with in_parts, also with a larger one, which is the same kernel.
 template <class Wanted>
 std::vector<Option> one_of_each(const Problem& problem, bool in_parts, const Wanted& wanted) {
   std::vector<Option> some;

@@ -1,7 +1,6 @@
-// The engines of channels-last layers that read or make an image: every size of a warp's
-// and a block's channels, rows that lie at any alignment, tails of pixels, channels and the
-// reduction, strides, dilation, flipped filters, volumes, the epilogue, and numbers that are not
-// finite.
+// The engines for layers that read or make an image: every number of channels of a warp and of a
+// block, rows of any alignment, tails of pixels, channels and the reduction, strides, dilation,
+// flipped filters, volumes, the epilogue, and infinities and NaN.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -29,7 +28,7 @@ ConvolutionProblem gradient(const char* line, const Arithmetic& arithmetic) {
   return gradient({line, KILN_TENSOR_NHWC}, arithmetic);
 }
 
-// Every tile of a problem, by a block alone, by clusters and by groups of blocks.
+// Checks every tile of a problem, by single blocks, clusters, and groups of blocks in turn.
 void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
                      kiln_test::ShareOfCases& share) {
   BOOST_TEST(refusal_of(of_filters, problem) == "");
@@ -55,8 +54,8 @@ void check_one_value(const ConvolutionProblem& problem, const char* engine, cons
 
 BOOST_AUTO_TEST_SUITE(few_channels)
 
-// Copies of 16, 8, 4 and 2 bytes; one warp's channels, two warps', several blocks'; one step and
-// many, with and without elements that fill them up.
+// Copies of 16, 8, 4 and 2 bytes; channels of one warp, two warps and several blocks; one step and
+// many, with and without padding in the last one.
 BOOST_AUTO_TEST_CASE(shapes) {
   std::size_t turn = 0;
   for (const char* line :
@@ -73,7 +72,7 @@ BOOST_AUTO_TEST_CASE(shapes) {
   }
 }
 
-// Gradients of layers that make few channels.
+// Data gradients of layers with few output channels.
 BOOST_AUTO_TEST_CASE(gradients) {
   std::size_t turn = 0;
   for (const char* line :
@@ -94,7 +93,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
                     forward.name(), 3, {.alpha = 0.5, .beta = 0.75});
 }
 
-// What is not a number is in the pixels and channels that it is a product of, and in no other.
+// NaN and infinities reach the outputs that read them, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const char* line :
        {"mb2ic3ih9iw13oc24kh3ph1", "mb2ic3ih9iw14oc40kh3ph1sh2sw2", "mb1ic1ih9iw19oc16kh2sh3sw3"})
@@ -124,8 +123,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "filters of 1323 elements; expected at most 1024");
 }
 
-// Few channels of x, then of dy; copies of 16, 8, 4 and 2 bytes; tiles that dy and the filter end
-// in.
+// Few channels of x, then of dy; copies of 16, 8, 4 and 2 bytes; dy and the filter end within
+// tiles.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
   kiln_test::ShareOfCases share = share_of_cases();
   std::size_t turn = 0, lines = 0;
@@ -142,7 +141,7 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
                     turn, share);
 }
 
-// Channels first: rows of dy in copies of 16, 8 and 4 bytes, of x also of 2; any number of filters.
+// NCHW: copies of 16, 8 and 4 bytes for rows of dy, also of 2 for rows of x; any number of filters.
 BOOST_AUTO_TEST_CASE(filter_gradients_of_planes) {
   kiln_test::ShareOfCases share = share_of_cases();
   std::size_t turn = 0;
@@ -168,7 +167,7 @@ BOOST_AUTO_TEST_CASE(random_filter_gradients) {
       check_uniform(gradient(of, arithmetic), of_filters.name(), 3);
 }
 
-// What is not a number is in the sums that it is a product of, and in no other.
+// NaN and infinities reach the sums of their products, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
   for (const GradientCase& of : {GradientCase{"mb2ic3ih9iw13oc24kh3ph1", KILN_TENSOR_NHWC},
                                  {"mb2ic3ih9iw14oc24kh3ph1sh2", KILN_TENSOR_NHWC},

@@ -1,5 +1,5 @@
-// The engines of sources of few channels: every shape, blocks that compute one band and many, what
-// fills up runs and fragments, and the epilogue.
+// The engines for sources with few channels: every shape, blocks that compute one band and many,
+// padding of runs and fragments, and the epilogue.
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 const FewInputChannelsMmaEngine by_warps;
 const FewInputChannelsWgmmaSwapEngine by_warpgroups;
 
-// Those that the device has.
+// The engines that the device supports.
 std::vector<const FewInputChannelsMmaEngine*> both() {
   std::vector<const FewInputChannelsMmaEngine*> all = {&by_warps};
   if (has_warpgroups()) all.push_back(&by_warpgroups);
@@ -33,13 +33,14 @@ void check_exact(const OperationCase& item) {
 
 BOOST_AUTO_TEST_SUITE(few_input_channels)
 
-// On a chip of a single multiprocessor blocks go from band to band, and the last ones have fewer.
+// On a chip with a single multiprocessor, blocks compute several bands each, and the last block
+// fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   DeviceDescription description = device()->description();
   kiln_test::ShareOfCases share = share_of_cases();
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
-      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // takes the same paths as f16
       const ConvolutionProblem problem = problem_in("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
@@ -63,8 +64,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
     }
 }
 
-// Runs of odd lengths, strides, dilated rows, padding as large as the filter, images smaller than a
-// band and larger, filters of one tap, of one row and of one column, groups, one channel and many.
+// Runs of odd lengths, strides, dilated rows, padding as large as the filter, images smaller and
+// larger than a band, filters of one tap, one row and one column, groups, one channel and many.
 BOOST_AUTO_TEST_CASE(edges) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           const Arithmetic& arithmetic = arithmetics[static_cast<std::size_t>(turn++) % 4];
           const ConvolutionProblem problem =
               problem_in(line, arithmetic, layout, ConvolutionPass::fprop, mode);
-          // f32 in three products is for more of them, and channels of a group lie among others.
+          // 3xTF32 needs longer sums, and NHWC needs all channels in one group.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
             for (const FewInputChannelsMmaEngine* engine : both())
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   BOOST_TEST(checked == 116);
 }
 
-// The gradient of the source of a layer of few filters.
+// The data gradient of a layer with few filters.
 BOOST_AUTO_TEST_CASE(data_gradient) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts)
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(data_gradient) {
                                            ConvolutionPass::dgrad, mode)));
 }
 
-// Of a stride's phases the only one may have no tap: zeros, of whichever engine.
+// If the only phase of a strided gradient has no tap, every engine's result is zeros.
 BOOST_AUTO_TEST_CASE(gradient_without_taps) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
     }
 }
 
-// Operands that are aligned to an element alone, and a residual that lies otherwise.
+// Operands that are only aligned to an element, and a residual in another layout.
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   for (const Arithmetic& arithmetic : arithmetics)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -134,8 +135,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
     }
 }
 
-// An infinity meets the rests of numbers that have none, and what fills up runs: the pixels behind
-// the last tap of a row.
+// An infinity is multiplied by lo parts that are zero, and by the padding of runs, which are pixels
+// after the last tap of a row. It must reach only the outputs that read it.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line : {"mb2ic3ih12iw13oc24kh7ph0", "mb2ic6ih10iw11oc24kh5ph0"})
     for (const Arithmetic& arithmetic : arithmetics)
@@ -171,7 +172,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(nchw("mb4ic512ih29oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
-  // Bytes beyond 32 bits.
+  // Sizes in bytes beyond 32 bits.
   BOOST_TEST(reason(nchw("mb1ic9000000ih8oc32kh7ph1")).find("do not fit into shared memory") !=
              std::string::npos);
   BOOST_TEST(

@@ -1,5 +1,5 @@
-// The engines of outputs of few channels: every shape, strips and rows of tiles that meet edges,
-// columns that no output has, and the epilogue behind the sums over a row of taps.
+// The engines for outputs with few channels: every shape, strips and rows of tiles at the edges,
+// columns that belong to no output, and the epilogue after the sums over a row of taps.
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -20,7 +20,7 @@ constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::d
 const FewOutputChannelsMmaEngine on_warps;
 const FewOutputChannelsWgmmaEngine on_warpgroups;
 
-// Those that the device has, of a type.
+// The engines that the device supports for a type.
 std::vector<const FewOutputChannelsMmaEngine*> engines_of(DataType type) {
   std::vector<const FewOutputChannelsMmaEngine*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
@@ -39,15 +39,15 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(on_war
 
 BOOST_AUTO_TEST_SUITE(few_output_channels)
 
-// 15, 21, 33 and 55 columns of the product. On a chip of a single multiprocessor blocks go from
-// tile to tile, and the last ones have fewer.
+// 15, 21, 33 and 55 columns of the product. On a chip with a single multiprocessor, blocks compute
+// several tiles each, and the last block fewer.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
   kiln_test::ShareOfCases share = share_of_cases();
   for (const char* line : {"mb2ic3ih19iw22oc40kh5ph2", "mb2ic3ih14iw33oc40kh7ph1",
                            "mb2ic3ih14iw21oc24kh11ph0", "mb1ic5ih15iw41oc24kh11ph3"})
     for (const Arithmetic& arithmetic : with_f64)
       for (const kilnTensorFormat_t layout : layouts) {
-        if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+        if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // takes the same paths as f16
         const ConvolutionProblem problem =
             problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
         const OperationCase item = integers_of(problem);
@@ -86,9 +86,10 @@ BOOST_AUTO_TEST_CASE(gradient_of_an_image) {
     }
 }
 
-// Sizes that are multiples of nothing; strides in height, dilations, groups; padding beyond the
-// filter, whose outputs meet nothing, and gradients of it; sources that are narrow, wider than a
-// strip, or narrower than a dilation; filters of one tap, one row and one column.
+// Sizes that are no multiples of tiles; strides along the height, dilations, groups; padding larger
+// than the filter, so that some outputs have no tap inside the source, and its gradients; sources
+// that are narrow, wider than a strip, or narrower than a dilation; filters of one tap, one row and
+// one column.
 BOOST_AUTO_TEST_CASE(edges) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
@@ -108,7 +109,8 @@ BOOST_AUTO_TEST_CASE(edges) {
           for (int i = 0; i < 2; ++i) {
             const Arithmetic& arithmetic = in_turn(turn++ / 2);
             const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass, mode);
-            // Too many taps, few products, phases, channels that are no vectors.
+            // Refused: too many taps, too few products, phases, or channels that cannot be copied
+            // as vectors.
             if (!reason(problem).empty()) continue;
             ++checked;
             if (share.takes(line, layout, pass, mode, text_of(arithmetic)))
@@ -117,9 +119,9 @@ BOOST_AUTO_TEST_CASE(edges) {
   BOOST_TEST(checked >= 150);
 }
 
-// Gradients with strides: phases with fewer taps than others, or none; filters that their strides
-// leave no overlap or a gap; sizes that are no multiple of a stride, or less than one; dilations
-// that a stride divides; more columns than a tile has; padding beyond the filter; strips.
+// Gradients with strides: phases with fewer taps than others, or none; filters no larger or smaller
+// than the stride; sizes that are not multiples of the stride, or below it; dilations that the
+// stride divides; more columns than a tile has; padding larger than the filter; strips.
 BOOST_AUTO_TEST_CASE(phases) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0, checked = 0;
@@ -148,7 +150,7 @@ BOOST_AUTO_TEST_CASE(phases) {
   BOOST_TEST(checked >= 45);
 }
 
-// Filters of several planes, whose planes are walked like channels.
+// Filters of several planes, which are walked like further channels.
 BOOST_AUTO_TEST_CASE(volumes) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0;
@@ -168,7 +170,7 @@ BOOST_AUTO_TEST_CASE(volumes) {
         }
 }
 
-// Rows of pixels, and columns, that lie further apart than they are long.
+// Rows and columns with gaps between them.
 BOOST_AUTO_TEST_CASE(strides) {
   for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -185,7 +187,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
       check_exact(integers_of(problem_in("mb1_ic2784ih4iw5_oc2_kh3kw3", arithmetic, layout)));
 }
 
-// Operands that are aligned to an element alone, and a residual that lies otherwise.
+// Operands that are only aligned to an element, and a residual in another layout.
 BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
   for (const Arithmetic& arithmetic : with_f64)
     for (const kilnTensorFormat_t layout : layouts) {
@@ -225,8 +227,9 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
     }
 }
 
-// An infinity of the source meets the rests of numbers that have none; one of the filter meets
-// columns beyond the source, which are none, and what fills up tiles.
+// An infinity of the source is multiplied by lo parts that are zero. An infinity of the filter is
+// multiplied by columns beyond the source and by the padding of tiles. Both must reach only the
+// outputs that read them.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line :
        {"mb2_ic16ih12iw13_oc3_kh5kw5_ph0pw2", "mb1_ic24ih6iw530_oc4_kh3kw5_ph0pw4"})
@@ -237,13 +240,14 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
         item["x"].at(20) = std::nan("");
         item["x"].at(501) = std::numeric_limits<double>::infinity();
         item["x"].at(1333) = -std::numeric_limits<double>::infinity();
-        item["w"].at(205) = std::numeric_limits<double>::infinity();  // of the first tap
-        item["w"].at(209) = std::numeric_limits<double>::infinity();  // and of the last
+        item["w"].at(205) = std::numeric_limits<double>::infinity();  // at a row's first tap
+        item["w"].at(209) = std::numeric_limits<double>::infinity();  // at its last tap
         check_exact(item);
       }
 }
 
-// Rows of taps that a phase lacks are multiplied as zeros, and leave no trace.
+// Rows of taps that a phase lacks are multiplied as zeros; an infinity there must not change the
+// phase.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_phases) {
   for (const char* line :
        {"mb2_ic3ih17iw18_oc24_kh7kw7_ph3pw3_sh2sw2", "mb2_ic3ih16iw19_oc32_kh3kw3_ph1pw1_sh2sw2",
@@ -286,7 +290,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "the taps of a phase lie 3 pixels apart along the height; expected 1");
   BOOST_TEST(reason(nchw("mb1ic32ih900oc3kh3dh700ph700")).find("do not fit into shared memory") !=
              std::string::npos);
-  // Bytes beyond 32 bits.
+  // Sizes in bytes beyond 32 bits.
   BOOST_TEST(reason(nchw("mb1ic9000000ih16oc3kh3")).find("do not fit into shared memory") !=
              std::string::npos);
   BOOST_TEST(reason(problem_in("mb4ic30ih29oc3kh7ph1", f32, KILN_TENSOR_NHWC)) ==

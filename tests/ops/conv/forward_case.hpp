@@ -1,4 +1,4 @@
-// One forward convolution on small integers, compared for equality.
+// Forward convolutions on small integers, whose results are compared for equality.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,8 @@ inline void replace_zeros(OperationCase& item) {
     for (double& value : item.tensors[i].values) value = value == 0 ? 1 : value;
 }
 
-// In x (16 channels of 8 x 8, of two images) and w (20 filters of 3 x 3); nothing else is zero.
+// Puts NaN and infinities into x (16 channels of 8 x 8, two images) and w (20 filters of 3 x 3),
+// and replaces zeros.
 inline void put_nan_and_infinities(OperationCase& item) {
   item["x"].at(20) = std::nan("");
   item["x"].at(300) = std::numeric_limits<double>::infinity();
@@ -39,7 +40,7 @@ inline void put_nan_and_infinities(OperationCase& item) {
   replace_zeros(item);
 }
 
-// The tiles of the FMA units, and of the tensor cores with short sums and long ones.
+// The tiles of the FMA engine, and of the tensor cores' engine for short and long sums.
 inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
   const std::span<const GemmTile> fma = fma_tiles(problem.type());
   std::vector<GemmTile> tiles(fma.begin(), fma.end());

@@ -1,4 +1,4 @@
-// Convolutions on the tensor cores: their arithmetics, and small integers, whose sums are exact in
+// Convolutions on the tensor cores in all arithmetics, on small integers, whose sums are exact in
 // all of them.
 #pragma once
 
@@ -26,7 +26,7 @@ inline constexpr Arithmetic arithmetics[] = {{KILN_DATA_FLOAT, KILN_MATH_DEFAULT
                                              {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                              {KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}};
 
-// For engines that multiply f64, too.
+// The arithmetics of engines that also take f64.
 inline constexpr Arithmetic with_f64[] = {arithmetics[0],
                                           arithmetics[1],
                                           arithmetics[2],
@@ -36,13 +36,13 @@ inline const Arithmetic& in_turn(int turn) {
   return with_f64[static_cast<std::size_t>(turn) % std::size(with_f64)];
 }
 
-// The host device, or a Hopper GPU: others have no wgmma.
+// Whether the device has wgmma: a Hopper GPU, or the host device.
 inline bool has_warpgroups() {
   const DeviceDescription& description = device()->description();
   return description.kind == KILN_DEVICE_HOST || description.arch == "sm_90a";
 }
 
-// The host device, or a GPU with a copy engine, for suites whose engines need it.
+// A precondition of suites whose engines need TMA: a GPU of sm_90 or later, or the host device.
 inline boost::test_tools::assertion_result has_copy_engine(boost::unit_test::test_unit_id) {
   const DeviceDescription& description = device()->description();
   return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
@@ -69,7 +69,7 @@ inline ConvolutionProblem problem_in(const char* line, const Arithmetic& arithme
   }
 }
 
-// A bias, relu, and a residual that lies as z_layout says.
+// A forward problem with a bias, a residual in `z_layout`, and relu.
 inline ConvolutionProblem fused_in(const char* line, const Arithmetic& arithmetic,
                                    kilnTensorFormat_t layout, kilnTensorFormat_t z_layout) {
   const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), arithmetic.type,
@@ -96,12 +96,12 @@ inline void check_integers(const OperationCase& item, const char* engine) {
   BOOST_TEST(fault.empty(), engine << ", " << text_of(item.problem) << ": " << fault);
 }
 
-// A forward propagation of one image, squares all over, without padding.
+// A forward pass of one square image by square filters without padding.
 struct SquareForward {
   std::size_t channels, size, filters, taps;
 };
 
-// The sums of one fused multiply-add after the other.
+// The result by sequential fused multiply-adds in f32.
 inline std::vector<double> fused_forward(const SquareForward& of, const std::vector<double>& x,
                                          const std::vector<double>& w) {
   const std::size_t out = of.size - of.taps + 1;
@@ -121,9 +121,9 @@ inline std::vector<double> fused_forward(const SquareForward& of, const std::vec
   return sums;
 }
 
-// The error of 3xTF32 against f64 is no larger than that of those sums, however small or large the
-// numbers: subnormal operands, products, sums, and sums that are computed again. That of one TF32
-// product is larger (in_one: if the engine can).
+// Checks that the error of 3xTF32 against f64 is no larger than that of fused multiply-adds, for
+// numbers of all magnitudes: subnormal operands, products and sums, and sums that are computed
+// again. With in_one, also checks that the error of TF32 is larger.
 inline void check_error_of_three_products(const char* engine, const SquareForward& of,
                                           kilnTensorFormat_t layout = KILN_TENSOR_NCHW,
                                           bool in_one = true) {
@@ -154,7 +154,7 @@ inline void check_error_of_three_products(const char* engine, const SquareForwar
     };
     const double ours = error(item.run_plan(engine).values);
     const double fused = error(fused_forward(of, item["x"].values, item["w"].values));
-    // Sums that are computed again are in another order than those.
+    // Sums that are computed again have another order than the fused multiply-adds.
     BOOST_TEST(ours <= fused * (scales.x + scales.w > 64 ? 1.5 : 1.01),
                engine << " " << line << ", x 2^" << scales.x << ", w 2^" << scales.w << ": " << ours
                       << ", fused " << fused);

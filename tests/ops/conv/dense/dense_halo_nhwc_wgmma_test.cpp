@@ -1,5 +1,5 @@
-// The dense engine whose taps read one halo: every patch, images that end within one, filters of
-// many shapes, the epilogue.
+// The dense engine with halos: every patch, images that end within a patch, filters of many shapes,
+// the epilogue.
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -35,7 +35,8 @@ void check(const OperationCase& item, std::size_t patch) {
 
 BOOST_AUTO_TEST_SUITE(dense_halo_nhwc_wgmma)
 
-// More tiles than a block has warpgroups, chunks of channels than halos, taps than stages.
+// More tiles than a block has warpgroups, more chunks of channels than halos, more taps than
+// stages.
 BOOST_AUTO_TEST_CASE(every_patch) {
   if (!has_warpgroups()) return;
   for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(edges) {
     }
 }
 
-// Halos of several planes, padding of another size behind the source than before it.
+// Halos of several planes; padding after the source that differs from the padding before it.
 BOOST_AUTO_TEST_CASE(three_dimensions_and_uneven_padding) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(epilogue) {
   }
 }
 
-// What is not a number goes where it is read, and nowhere else.
+// NaN and infinities reach the outputs that read them, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   OperationCase item = integers_of(nhwc("mb3ic16ih6iw9oc24kh3ph1"), 5);

@@ -1,5 +1,5 @@
-// The dense engine of channels-first tensors: every tile, tails on all sides, images smaller than a
-// tile, the epilogue through shared memory.
+// The dense engine for channels-first tensors: every tile, tails in all dimensions, images smaller
+// than a tile, the epilogue through shared memory.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ void check_tile(const DenseTile& tile, const OperationCase& item, const HostTens
   BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << describe(tile) << ": " << fault);
 }
 
-// By some of the tiles that the engine has for it, which take turns.
+// Checks some of the engine's tiles for the problem, which take turns from call to call.
 void check(const OperationCase& item, std::size_t turn, std::size_t most = 3) {
   const auto answer = engine.candidates(item.problem, device()->description());
   const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(every_tile) {
   }
 }
 
-// Tiles of one image and of several, the last of which has fewer; lines, volumes, filters and
-// channels in any number.
+// Tiles with one image and with several, a last tile with fewer images; one and three dimensions of
+// space; any number of filters and channels.
 BOOST_AUTO_TEST_CASE(planes) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(groups) {
     }
 }
 
-// alpha, beta, bias, activation, a residual of its own or what the output held.
+// alpha, beta, bias, activation; beta scales a residual or the previous output.
 BOOST_AUTO_TEST_CASE(epilogue) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -107,13 +107,13 @@ BOOST_AUTO_TEST_CASE(epilogue) {
   }
 }
 
-// Sums so long that they are promoted, more than once.
+// Sums so long that they are promoted more than once.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   check(integers_of(nchw("mb1ic33000ih4iw4oc8kh1")), 0, 1);
 }
 
-// What is not a number goes where it is read, and nowhere else.
+// NaN and infinities reach the outputs that read them, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   for (const char* line : {"mb3ic24ih6iw12oc24kh1", "mb3ic24ih6iw8oc24kh1"}) {
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   }
 }
 
-// Random numbers, against sums in double precision.
+// Random numbers against sums in double precision.
 BOOST_AUTO_TEST_CASE(random_numbers) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : {f16, bf16})

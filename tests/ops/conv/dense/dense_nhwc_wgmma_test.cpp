@@ -1,5 +1,5 @@
-// The dense engine of channels-last tensors: every tile, tails on all sides, strides as maps and as
-// phases, the epilogue through shared memory.
+// The dense engine for channels-last tensors: every tile, tails in all dimensions, strides by
+// tensor maps and by phases, the epilogue through shared memory.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -31,16 +31,17 @@ void check_tile(const DenseTile& tile, const OperationCase& item, const HostTens
   BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << describe(tile) << ": " << fault);
 }
 
-// By one tile of pixels on the left and one of filters there, which take turns.
+// Checks one tile with pixels as operand A and one with filters, which take turns from call to
+// call.
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
   const auto tiles = engine.tiles();
-  constexpr std::size_t small[] = {6, 15, 4, 12, 2, 17};  // numbers of quick ones
+  constexpr std::size_t small[] = {6, 15, 4, 12, 2, 17};  // indices of small, quick tiles
   for (std::size_t i = 0; i < 2; ++i)
     check_tile(tiles[small[(2 * turn + i) % std::size(small)]], item, want);
 }
 
-// By some of the tiles that the engine has for it, which take turns.
+// Checks some of the engine's tiles for the problem, which take turns from call to call.
 void check_own(const OperationCase& item, std::size_t turn, std::size_t most = 2) {
   const auto answer = engine.candidates(item.problem, device()->description());
   const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
@@ -52,7 +53,7 @@ void check_own(const OperationCase& item, std::size_t turn, std::size_t most = 2
   }
 }
 
-// By its name, with all the workspace that it may ask for.
+// Names the engine and grants all the workspace that it may need.
 FinalizeOptions by_name() {
   return {.terms = {.only_engine = engine.name(), .workspace = most_workspace}};
 }
@@ -75,8 +76,8 @@ BOOST_AUTO_TEST_CASE(every_tile) {
   }
 }
 
-// Padding smaller than the filter, as large, larger, on one side; dilations, flipped filters,
-// images of one pixel, filters of one tap, row, column.
+// Padding smaller than the filter, as large, larger, and on one side only; dilations, flipped
+// filters, images of one pixel, filters of one tap, one row, one column.
 BOOST_AUTO_TEST_CASE(edges) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(edges) {
     }
 }
 
-// Forward by the maps' steps; the data gradient as its phases, some of which meet no tap.
+// Forward by the maps' traversal strides; the data gradient by phases, some of which have no tap.
 BOOST_AUTO_TEST_CASE(strides) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -108,8 +109,8 @@ BOOST_AUTO_TEST_CASE(strides) {
     }
 }
 
-// Results that lie otherwise, which threads store: of planes of 8, 4, 2 and 1 times their elements,
-// of phases, with a residual.
+// Outputs in another layout, which threads store: planes that allow 8, 4, 2 and 1 pixels at a time;
+// phases; with a residual.
 BOOST_AUTO_TEST_CASE(results_in_another_order) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -138,8 +139,8 @@ BOOST_AUTO_TEST_CASE(results_in_another_order) {
   }
 }
 
-// One dimension of space, or padding of another size behind the source than before it, also less
-// than none.
+// One dimension of space; padding after the source that differs from the padding before it, also
+// negative.
 BOOST_AUTO_TEST_CASE(lines_and_uneven_padding) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -152,7 +153,8 @@ BOOST_AUTO_TEST_CASE(lines_and_uneven_padding) {
     }
 }
 
-// Taps, strides, dilation and phases in depth, too; filters of one plane, and of nothing else.
+// Taps, strides, dilation and phases also along the depth; filters of one plane, and of one column
+// of planes.
 BOOST_AUTO_TEST_CASE(three_dimensions) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -172,8 +174,8 @@ BOOST_AUTO_TEST_CASE(three_dimensions) {
     }
 }
 
-// Lines of 128, 64 and 32 bytes of channels, tiles of as many rows as a group; strides, phases, a
-// filter whose filters lie side by side.
+// Lines of 128, 64 and 32 bytes of channels, tiles with as many rows as a group; strides, phases, a
+// w with contiguous filters.
 BOOST_AUTO_TEST_CASE(groups) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -197,7 +199,7 @@ BOOST_AUTO_TEST_CASE(groups) {
   check_own(fused, 0);
 }
 
-// What is no number in one group is none in its own outputs alone.
+// A NaN in one group reaches only that group's outputs.
 BOOST_AUTO_TEST_CASE(nan_in_a_group) {
   if (!has_warpgroups()) return;
   for (const char* line : {"g3mb1ic48ih5iw6oc48kh3ph1", "g2mb1ic64ih5iw6oc64kh3ph1"}) {
@@ -208,7 +210,7 @@ BOOST_AUTO_TEST_CASE(nan_in_a_group) {
   }
 }
 
-// f32 in TF32: a data gradient by a filter that a first step turns.
+// f32 in TF32; for the data gradient a first step transposes the filter.
 BOOST_AUTO_TEST_CASE(tf32_any_tile) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -232,8 +234,7 @@ BOOST_AUTO_TEST_CASE(tf32_any_tile) {
   for (turn = 0; turn < 4; ++turn) check_own(fused, turn, 3);
 }
 
-// Elements are cut to 11 bits: what lies below them is left out, of subnormal ones too; infinities
-// and what is not a number stay so.
+// TF32 elements are truncated to 11 bits, subnormal ones, too; infinities and NaN stay.
 BOOST_AUTO_TEST_CASE(tf32_operands_are_cut) {
   if (!has_warpgroups()) return;
   for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
@@ -247,13 +248,13 @@ BOOST_AUTO_TEST_CASE(tf32_operands_are_cut) {
   for (double& value : item["w"].values) value = 1;
   const double ulp = 0x1p-149;
   // Channel 0 of the first pixels.
-  item["x"].at(0) = 1 + 0x1p-11;   // in the bits that are left out
-  item["x"].at(1) = 1 + 0x1p-10;   // in the last one that is not
-  item["x"].at(2) = ulp * 0x1fff;  // subnormal: none is left
-  item["x"].at(3) = ulp * 0x3fff;  // one is
+  item["x"].at(0) = 1 + 0x1p-11;   // differs from 1 in a bit that is truncated
+  item["x"].at(1) = 1 + 0x1p-10;   // differs from 1 in the last bit that stays
+  item["x"].at(2) = ulp * 0x1fff;  // subnormal: all bits are truncated
+  item["x"].at(3) = ulp * 0x3fff;  // one bit stays
   item["x"].at(4) = std::numeric_limits<double>::infinity();
   item["x"].at(5) = std::nan("");
-  item["x"].at(6) = std::numeric_limits<float>::max();  // and is no infinity
+  item["x"].at(6) = std::numeric_limits<float>::max();  // must not become infinity
   const HostTensor got = item.run_plan(by_name());
   const auto first_of = [&](std::size_t pixel) { return got.at(pixel); };
   BOOST_TEST(first_of(0) == 1);
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(tf32_operands_are_cut) {
   BOOST_TEST(std::isfinite(first_of(6)));
 }
 
-// alpha, beta, bias, activation, a residual of its own or what the output held.
+// alpha, beta, bias, activation; beta scales a residual or the previous output.
 BOOST_AUTO_TEST_CASE(epilogue) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -284,15 +285,15 @@ BOOST_AUTO_TEST_CASE(epilogue) {
   }
 }
 
-// Sums so long that they are promoted, more than once.
+// Sums so long that they are promoted more than once.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   check(integers_of(nhwc("mb1ic2056ih4iw5oc24kh3ph1")), 0);
   check(integers_of(nhwc("mb1ic24ih4iw5oc6000kh3ph1", bf16, ConvolutionPass::dgrad)), 2);
 }
 
-// What is not a number goes where it is read, and nowhere else: channels, pixels and filters beyond
-// the end of a tensor are zeros.
+// NaN and infinities reach the outputs that read them, and no others: channels, pixels and filters
+// beyond the end of a tensor are read as zeros.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   OperationCase item = integers_of(nhwc("mb3ic16ih6iw9oc24kh3ph1"), 5);
@@ -303,7 +304,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   check_integers(item, engine.name());
 }
 
-// Random numbers, against sums in double precision.
+// Random numbers against sums in double precision.
 BOOST_AUTO_TEST_CASE(random_numbers) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : {f16, bf16})

@@ -1,5 +1,5 @@
-// The dense engine of channels-first filter gradients: every tile, clusters and groups of blocks,
-// tails on all sides.
+// The dense engine for channels-first filter gradients: every tile, clusters and groups of blocks,
+// tails in all dimensions.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
                                 << groups << " groups: " << fault);
 }
 
-// By three tiles, alone and shared, which take turns.
+// Checks three tiles, in single blocks and split, which take turns from call to call.
 void check(const OperationCase& item, std::size_t turn) {
   BOOST_TEST_REQUIRE(reason(std::get<ConvolutionProblem>(item.problem)) == "");
   const HostTensor want = item.expected();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   }
 }
 
-// Lines, volumes, small images.
+// One and three dimensions of space, small images.
 BOOST_AUTO_TEST_CASE(planes) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(planes) {
   }
 }
 
-// Groups by themselves and in packs.
+// Single groups, and narrow groups computed as one.
 BOOST_AUTO_TEST_CASE(groups) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   check(integers_of(nchw("mb2ic8ih200iw180oc8kh1")), 0);
 }
 
-// What is not a number goes where it is read, and nowhere else: pixels behind a plane are zeros.
+// NaN and infinities reach the sums that read them, and no others: pixels beyond a plane are zeros.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   for (const char* line : {"mb3ic24ih6iw12oc24kh1", "mb3ic24ih7iw8oc24kh1"}) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   }
 }
 
-// Random numbers, against sums in double precision.
+// Random numbers against sums in double precision.
 BOOST_AUTO_TEST_CASE(random_numbers) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : taken)

@@ -1,5 +1,5 @@
-// The dense engine of channels-last filter gradients: every tile, clusters and groups of blocks,
-// tails on all sides, strides, padding and flipped filters.
+// The dense engine for channels-last filter gradients: every tile, clusters and groups of blocks,
+// tails in all dimensions, strides, padding and flipped filters.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ const ConvolutionProblem& problem_of(const OperationCase& item) {
   return std::get<ConvolutionProblem>(item.problem);
 }
 
-// A persistent tile's blocks are two, so that each takes several in turn.
+// A persistent tile is launched with two blocks, so that each takes several tiles in turn.
 void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
                 const HostTensor& want) {
   if (!engine.takes(tile, problem_of(item))) return;
@@ -45,7 +45,7 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
                                 << groups << " groups: " << fault);
 }
 
-// By two small tiles, alone and shared, which take turns.
+// Checks two small tiles, in single blocks and split, which take turns from call to call.
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
   const auto tiles = engine.tiles(problem_of(item));
@@ -61,7 +61,7 @@ void check(const OperationCase& item, std::size_t turn) {
 
 BOOST_AUTO_TEST_SUITE(wgrad_dense)
 
-// Pixels, channels and filters that end within a tile; blocks with no step of their own.
+// Pixels, channels and filters that end within a tile; blocks without a step.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   if (!has_warpgroups()) return;
   constexpr std::pair<int, int> splits[] = {{1, 1}, {2, 1}, {1, 3}, {4, 1}, {2, 4}, {8, 1}};
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   }
 }
 
-// Padding smaller than the filter, as large, larger, on one side; dilations, flipped filters,
-// images of one pixel, strides, pixels of dy that are not equally far apart.
+// Padding smaller than the filter, as large, larger, and on one side only; dilations, flipped
+// filters, images of one pixel, strides, pixels of dy that are not equally far apart.
 BOOST_AUTO_TEST_CASE(edges) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   }
 }
 
-// Of 16 bits, sums that are not rounded to 16 bits.
+// Operands of 16 bits with results in f32.
 BOOST_AUTO_TEST_CASE(results_of_f32) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
     item.scalars = {.alpha = 0.5, .beta = 1};
     item.fill_integers(5, 3);
     check(item, turn++);
-    // Persistent tiles, whose results leave as 16 bits, are not for them.
+    // Persistent tiles store 16 bits, so they do not take these problems.
     const auto answer = engine.candidates(item.problem, device()->description());
     for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer))
       BOOST_TEST(!engine.tiles(problem_of(item))[static_cast<std::size_t>(candidate.kernel / 2)]
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
   }
 }
 
-// dy with its channels first, in planes of whole steps, beside a channels-last x; dw in any order.
+// A channels-first dy, in planes of whole steps, with a channels-last x; dw in any order.
 BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
              "channels last");
 }
 
-// One dimension of space and three; padding of another size behind x than before it.
+// One and three dimensions of space; padding after x that differs from the padding before it.
 BOOST_AUTO_TEST_CASE(lines_volumes_and_uneven_padding) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(lines_volumes_and_uneven_padding) {
   }
 }
 
-// Groups of many channels by themselves, those of few as packs, whose products' own blocks alone
-// are stored.
+// Groups of many channels, and groups of few that are computed as one, of which only the products
+// within a group are stored.
 BOOST_AUTO_TEST_CASE(groups) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(groups) {
   check_integers(item, engine.name());
 }
 
-// What is not a number goes where it is read, and nowhere else.
+// NaN and infinities reach the sums that read them, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : taken) {
@@ -204,8 +204,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   }
 }
 
-// Sums of three products that an infinity or an overflow of what is scaled has spoiled are added up
-// once more: alone, by a cluster, and by a second step.
+// 3xTF32 sums that an infinity, or an overflow of scaled values, has spoiled are computed again: by
+// a single block, by a cluster, and by a second step.
 BOOST_AUTO_TEST_CASE(spoiled_sums) {
   if (!has_warpgroups()) return;
   OperationCase item = integers_of(nhwc("g2mb3ic24ih7iw9oc40kh3ph1", f32), 5);
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_the_same_bits) {
   }
 }
 
-// Sums so long that they are promoted on the way: of ones, which f32 adds up exactly.
+// Sums so long that they are promoted. They are sums of ones, which f32 adds up exactly.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   OperationCase item = integers_of(nhwc("mb1ic8ih260iw260oc8kh1"));

@@ -1,4 +1,4 @@
-// The depthwise engine of halos: every tile, types, tails of channels and pixels, strides,
+// The depthwise engine with halos: every tile and type, tails of channels and pixels, strides,
 // dilation, flipped filters, the epilogue, infinities.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -25,8 +25,8 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 
 BOOST_AUTO_TEST_SUITE(depthwise_halo, *boost::unit_test::precondition(has_copy_engine))
 
-// Each tile of a problem, of which some are mostly idle: more images than a block takes at once, a
-// last tile of channels, pixels that end within a thread, rows that end within a strip.
+// All tiles of a problem, even if mostly idle: more images than a block takes at once, a partial
+// tile of channels, pixels that end within a thread, rows that end within a strip.
 BOOST_AUTO_TEST_CASE(tiles) {
   std::set<int> seen;
   std::size_t turn = 0;

@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
-// Groups of several channels, multipliers of channels, and their data gradients: channels of a
-// thread of several groups and of a part of one.
+// Groups of several channels, channel multipliers, and their data gradients: a thread's channels
+// belong to several groups, or to a part of one.
 BOOST_AUTO_TEST_CASE(groups_and_multipliers) {
   std::size_t turn = 0;
   for (const char* line :
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(groups_and_multipliers) {
     }
 }
 
-// The same of filter gradients, by a block alone, clusters and groups of blocks.
+// The same for filter gradients, by single blocks, clusters, and groups of blocks.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
   std::size_t turn = 0;
   for (const char* line :

@@ -1,6 +1,6 @@
-// The engines of small groups of channels-last tensors: every size of a group, tails of pixels and
-// channels, strides in both directions, dilation, flipped filters, the epilogue, and numbers that
-// are not finite, which stay in their group.
+// The engines for small groups of channels-last tensors: every size of a group, tails of pixels and
+// channels, strides in both passes, dilation, flipped filters, the epilogue, and infinities and
+// NaN, which stay in their group.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -20,9 +20,9 @@ const WgradGroupedNhwcMmaEngine of_filters;
 
 BOOST_AUTO_TEST_SUITE(grouped_nhwc)
 
-// Blocks of 32 and of 64 channels, and channels that end within one; pixels of several tiles and
-// fewer than a warp's; one tap, rows and columns of them, more than a step covers and more than are
-// unrolled; phases of a data gradient, some without taps.
+// Blocks of 32 and of 64 channels, and channels that end within a block; pixels of several tiles,
+// and fewer than a warp's; one tap, rows and columns of taps, more taps than a step covers and than
+// are unrolled; phases of a data gradient, some without taps.
 BOOST_AUTO_TEST_CASE(shapes) {
   std::size_t turn = 0;
   for (const char* line :
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
-// Filter gradients, of more and of fewer channels of dy than of x as well, and of single ones; by a
-// block alone, clusters and groups of blocks; rows of the filter in several tiles.
+// Filter gradients with as many channels of dy as of x, more, fewer, and single ones; by single
+// blocks, clusters, and groups of blocks; with the filter's rows in several tiles.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
   std::size_t turn = 0;
   for (const char* line :
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
     }
 }
 
-// What is not a number stays in its group, and in the pixels that meet it.
+// NaN and infinities stay in their group, and in the outputs whose taps read them.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const char* line : {"g16mb2ic32ih6iw9oc32kh3ph1", "g8mb2ic32ih6iw9oc32kh3ph1",
                            "g4mb2ic32ih6iw9oc32kh3ph1", "g2mb2ic32ih6iw9oc32kh3ph1"})

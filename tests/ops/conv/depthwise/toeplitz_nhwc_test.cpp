@@ -1,6 +1,6 @@
-// Depthwise convolutions by Toeplitz products: every tile, both types, filters that end within and
-// at a matrix, flipped ones, the epilogue; infinities and NaN, which no zero beside the filter's
-// weights may meet.
+// Depthwise convolutions by Toeplitz products: every tile, both types, filters that end within a
+// matrix and at its end, flipped ones, the epilogue; infinities and NaN, which must not be
+// multiplied by the zeros beside the filter's weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -27,7 +27,7 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 
 BOOST_AUTO_TEST_SUITE(toeplitz_nhwc, *boost::unit_test::precondition(has_copy_engine))
 
-// Pixels that end within a tile, more tiles than one, all of them.
+// Every tile, with pixels that end within it and with several tiles.
 BOOST_AUTO_TEST_CASE(tiles) {
   std::set<int> seen;
   std::size_t turn = 0;
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(tiles) {
   BOOST_TEST(seen.size() == ToeplitzNhwcMmaEngine::tiles().size());
 }
 
-// Filters of one tap, of a matrix's columns and one more, and of one row or column.
+// Filters of one tap, with as many columns as a matrix and one more, and of one row or column.
 BOOST_AUTO_TEST_CASE(shapes) {
   std::size_t turn = 0;
   for (const char* line :
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
-// Filter gradients by a block alone, clusters and groups of blocks; rows and columns of dy that end
-// within a tile, filters that end within and at a matrix.
+// Filter gradients by single blocks, clusters, and groups of blocks; rows and columns of dy that
+// end within a tile, filters that end within a matrix and at its end.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
   std::size_t turn = 0;
   for (const char* line :
@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
                     pass == ConvolutionPass::wgrad ? of_filters.name() : engine.name(), 3);
 }
 
-// In the source, in weights, and in both; the tiles and images beside are as ever.
+// NaN and infinities in the source, in weights, and in both. Neighboring tiles and images are not
+// affected.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (DataType type : half_types)
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         }
 }
 
-// The same of filter gradients: in x, in dy, and in both.
+// The same for filter gradients: in x, in dy, and in both.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_filter_gradients) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (DataType type : half_types)

@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(random_numbers_of_both_types) {
     check_uniform(gradient("g40mb2ic40ih19iw37oc40kh5ph2", type), engine.name(), 3);
 }
 
-// In x beside the last row and column of dy, which no padding surrounds; in dy; in both.
+// NaN and infinities in x beyond the last row and column that dy reads (there is no padding), in
+// dy, and in both.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const char* line : {"g8mb2ic8ih9iw35oc8kh3", "g4mb2ic16ih9iw21oc16kh5ph2sh2"})

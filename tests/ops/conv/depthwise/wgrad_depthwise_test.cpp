@@ -1,8 +1,8 @@
 // The filter gradient of channels-first tensors with few channels a group: runs of 8, 7 and 4
-// pixels and such that a row ends in; rows that are copied by 16 bytes, by fewer, and one element
-// at a time; one tile of several images and several of one; volumes, strides, dilation, flipped
-// filters, rows of the filter shared by blocks, multipliers of channels, few channels a group; and
-// numbers that are not finite.
+// pixels, and runs in which a row ends; rows that are copied by 16 bytes, by fewer, and by single
+// elements; one tile of several images and several tiles of one; volumes, strides, dilation,
+// flipped filters, the filter's rows divided among blocks, channel multipliers, few channels a
+// group; and infinities and NaN.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
       check_uniform(gradient(line, type), engine.name(), 4);
 }
 
-// What is not a number is in the sums that it is a product of, and in no other: also where a row of
-// dy ends, and beside it x goes on.
+// NaN and infinities reach the sums of their products, and no others, also where a row of dy ends
+// before the row of x.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   for (const char* line : {"g3mb2ic3ih9iw13oc3kh3ph0", "g3mb2ic3ih11iw23oc3kh2sh4sw4"})
     for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
