@@ -1,4 +1,4 @@
-// To which of its taps a window's maximum hands on its gradient: the first that has it.
+// Finds the tap of a window that gets the gradient of its maximum: the first maximal one.
 #pragma once
 
 #include "pooling/window.cuh"
@@ -11,13 +11,13 @@ constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
 constexpr int ROWS = SMALL ? WINDOW_H : 1,
               COLUMNS = SMALL || WINDOW_W < 4 ? WINDOW_W : 4;  // unrolled
 
-// How a vector's channels are read: side by side or, of PLANES, `plane` elements apart, which is 0
-// where there is but one left.
+// The access to a vector's channels: contiguous or, with PLANES, `plane` elements apart. `plane` is
+// 0 if only one channel is left.
 struct Access {
   bool aligned;
   offset_t plane;
 
-  // `left`: channels from the first one on.
+  // `left`: number of channels from the first one on.
   device_inline static Access of(const void* tensor, i64 stride, int left) {
     return {VECTOR == 1 || PLANES || is_aligned<element_t, VECTOR>(tensor),
             left > 1 ? static_cast<offset_t>(stride) : 0};
@@ -31,7 +31,7 @@ device_inline Pack<T, COUNT> load_channels(const T* from, const Access& access) 
   return pack;
 }
 
-// A tap's channels, of 16 bits in pairs: half the registers, and half the comparisons.
+// Whether 16-bit channels are compared in pairs, which halves registers and comparisons.
 constexpr bool PAIRS = sizeof(element_t) == 2 && VECTOR % 2 == 0;
 template <class T, int COUNT>
 struct TapPairs {
@@ -54,8 +54,8 @@ struct TapValues {
   }
 };
 
-// Calls visit(number, tap) for the taps of a window, in their order or from the last. A tap beyond
-// x's edge stands for its neighbour at the edge: that changes no maximum.
+// Calls visit(number, tap) for the taps of a window, in order or in REVERSE. A tap beyond x's edge
+// is replaced by its neighbor at the edge, which does not change the maximum.
 template <class Tap, bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
 device_inline void for_taps(const element_t* x, const Access& access, const Window& window,
                             const Visit& visit) {
@@ -78,7 +78,7 @@ device_inline void for_taps(const element_t* x, const Access& access, const Wind
   }
 }
 
-// Of channels whose maximum is NaN, the first tap that is.
+// For channels whose maximum is NaN, finds the first tap that is NaN.
 device_inline void choose_nan(const element_t* x, const Access& access, const Window& window,
                               const bool (&nan)[VECTOR], int (&tap)[VECTOR]) {
   for_taps<TapValues, true, 1, 1>(x, access, window, [&](int number, const TapValues& of) {
@@ -88,8 +88,8 @@ device_inline void choose_nan(const element_t* x, const Access& access, const Wi
   });
 }
 
-// Each channel's first maximal tap. One channel's few taps stay in registers; those of several are
-// read again, from the cache.
+// Finds each channel's first maximal tap. A single channel's few taps stay in registers; with
+// several channels, taps are read again from the cache.
 device_inline void choose_values(const element_t* x, const Access& access, const Window& window,
                                  int (&tap)[VECTOR]) {
   compute_t best[VECTOR];

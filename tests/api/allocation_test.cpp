@@ -1,7 +1,6 @@
-// Execution allocates nothing. On a GPU that is the whole call, the driver's part included. On the
-// host device the emulation of a GPU inside the launch (the threads' stacks, a block's shared
-// memory) is exempt; what Kiln does around the launch is covered by
-// tests/unit/plan_execute_test.cpp.
+// Execution allocates nothing. On a GPU this covers the whole call, including the driver's part. On
+// the host device the emulation of a GPU inside the launch (stacks of threads, shared memory of a
+// block) may allocate; tests/unit/plan_execute_test.cpp covers the code around the launch.
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <vector>

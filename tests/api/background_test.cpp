@@ -1,4 +1,4 @@
-// Finalization in the background, and what the library counts.
+// Finalization in the background, and the library's counters.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,13 +23,13 @@ kilnCacheStats_t stats() {
   return now;
 }
 
-// Few compilers, so that plans do wait in a row, however many CPUs there are.
+// Allows few compilers, so that plans wait in the queue on any number of CPUs.
 struct FewCompilers {
   FewCompilers() { setenv("KILN_COMPILE_THREADS", "2", 0); }
 };
 BOOST_TEST_GLOBAL_FIXTURE(FewCompilers);
 
-// A plan of a kernel that nobody has: the distance between images is chance.
+// A plan whose kernel is in no cache: the distance between images is random.
 struct NewPlan {
   TensorDesc x{KILN_DATA_FLOAT, {2, 3, 6, 6}, {108 + distance(), 36, 6, 1}},
       y{KILN_DATA_FLOAT, {2, 4, 6, 6}};
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(start_poll_wait) {
   for (const NewPlan& each : plans) succeeds(kilnStartFinalizePlan(each.plan));
   succeeds(kilnStartFinalizePlan(plans[0].plan));  // nothing more
 
-  // Until somebody was told that it is over, the plan is out of reach.
+  // Until a caller has been told that finalization is over, the plan cannot be used.
   const float one = 1, zero = 0;
   const Buffer<float> memory(std::vector<float>(1'100'000));
   kilnPlanInfo_t info{};
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(start_poll_wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   BOOST_TEST(poll(plans[0].plan) == 1);
   for (std::size_t i = 1; i < 3; ++i) succeeds(kilnWaitFinalizePlan(plans[i].plan));
-  succeeds(kilnFinalizePlan(plans[3].plan));  // waits as well
+  succeeds(kilnFinalizePlan(plans[3].plan));  // waits for the background thread, too
   for (const NewPlan& each : plans) {
     succeeds(kilnWaitFinalizePlan(each.plan));
     BOOST_TEST(poll(each.plan) == 1);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(cancel) {
   BOOST_TEST(cancelled == 0);  // never started
   const kilnCacheStats_t before = stats();
   for (const NewPlan& each : plans) succeeds(kilnStartFinalizePlan(each.plan));
-  // From the end: those that were started last have not begun.
+  // Backwards, because finalizations that were started last have not begun.
   for (std::size_t i = plans.size(); --i > 0;) {
     succeeds(kilnCancelFinalizePlan(plans[i].plan, &cancelled));
     if (cancelled == 0) {
@@ -130,13 +130,13 @@ BOOST_AUTO_TEST_CASE(cancel) {
   succeeds(kilnWaitFinalizePlan(plans[0].plan));
   BOOST_TEST(withdrawn > 0);
   BOOST_TEST(stats().compiled - before.compiled == static_cast<unsigned>(12 - withdrawn));
-  if (withdrawn > 0) {  // the last one, for it was last in the row; now it is made after all
+  if (withdrawn > 0) {  // the last plan, which was last in the queue; now it is finalized after all
     succeeds(kilnStartFinalizePlan(plans[11].plan));
     succeeds(kilnWaitFinalizePlan(plans[11].plan));
   }
 }
 
-// Plans that are destroyed meanwhile, begun or not.
+// Plans that are destroyed during or before their finalization.
 BOOST_AUTO_TEST_CASE(destroyed_while_it_waits) {
   const TestHandle handle;
   for (int round = 0; round < 2; ++round) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(destroyed_while_it_waits) {
   }
 }
 
-// A forked child has none of its parent's threads: it does not wait for them, and makes its own.
+// A forked child has none of its parent's threads. It must not wait for them, and starts its own.
 BOOST_AUTO_TEST_CASE(forked_meanwhile) {
   if (device_kind() == KILN_DEVICE_CUDA) return;  // a context does not survive a fork
   const TestHandle handle;
@@ -213,7 +213,8 @@ BOOST_AUTO_TEST_CASE(in_cpp) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// Run apart, with KILN_CACHE=strict: nothing can be finalized, and the failure arrives.
+// Runs as a test of its own with KILN_CACHE=strict: no plan can be finalized, and the callers get
+// the failure.
 BOOST_AUTO_TEST_SUITE(strict)
 
 BOOST_AUTO_TEST_CASE(failures_arrive) {

@@ -1,4 +1,5 @@
-// Every argument that is an enumeration refuses whatever is not of it: swapped arguments, too.
+// Every argument of an enumeration type refuses numbers that are not values of it, such as swapped
+// arguments.
 #include "core/enumeration.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_enumeration_in_the_place_of_another_is_refused) {
     }
 }
 
-// As a C program may have it: the sentence tells whose value it is.
+// A C program can pass a value of another enumeration; the message says which one it belongs to.
 BOOST_AUTO_TEST_CASE(swapped_arguments_are_told_as_such) {
   const FilterDesc filter;
   bad_param(

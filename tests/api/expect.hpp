@@ -1,4 +1,4 @@
-// Checks of a status together with its sentence.
+// Checks of a status and its message.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -20,8 +20,8 @@ inline void message_has(const char* part) {
              "\"" << part << "\" is missing in: " << message);
 }
 
-// The call failed with `expected`, and its message holds every part: the field, its value, what was
-// expected.
+// Checks that a call failed with `expected`, and that its message contains all parts: the field,
+// its value, and what was expected.
 inline void fails(kilnStatus_t status, kilnStatus_t expected,
                   std::initializer_list<const char*> parts) {
   const std::string message = kilnGetLastErrorMessage();

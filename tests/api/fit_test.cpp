@@ -21,7 +21,7 @@ const ConvolutionDesc& same3x3() {
   return instance;
 }
 
-// What creating a plan says; the plan, if any, is not kept.
+// The status of creating a plan. The plan, if any, is destroyed.
 kilnStatus_t plan_status(kilnTensorDescriptor_t x, kilnFilterDescriptor_t w,
                          kilnConvolutionDescriptor_t convolution, kilnTensorDescriptor_t y) {
   const TestHandle handle;
@@ -144,19 +144,20 @@ BOOST_AUTO_TEST_CASE(outputs_that_overlap_themselves_are_refused) {
   succeeds(with_y_strides({1, 2, 24, 6}));      // any order
   succeeds(with_y_strides({1000, 100, 8, 1}));  // padded rows
   succeeds(with_y_strides({49, 16, 4, 1}));     // a gap
-  // Interleaved: 3a == 4b takes a row apart by 4, of which there are 4; 2a == 3b one apart by 3.
+  // Interleaved: with strides 3 and 4, elements share an address only if they are 4 rows apart (3a
+  // == 4b), and there are only 4 rows. With strides 2 and 3, rows 3 apart share addresses.
   succeeds(with_y_strides({100, 30, 3, 4}));
   bad_param(with_y_strides({100, 30, 2, 3}), {"yDesc: strides are 100:30:2:3", "sizes 2x3x4x4"});
   bad_param(with_y_strides({0, 16, 4, 1}), {"yDesc: strides are 0:16:4:1", "share an address"});
   bad_param(with_y_strides({48, 16, 3, 1}), {"yDesc: strides are 48:16:3:1"});
   bad_param(with_y_strides({48, 16, 4, 0}), {"yDesc: strides"});
   bad_param(with_y_strides({47, 16, 4, 1}), {"yDesc: strides"});
-  // Of one image the stride between images does not matter, nor of an empty batch any.
+  // With one image, the stride between images does not matter; with an empty batch, no stride does.
   succeeds(plan_status(TensorDesc(f32, {1, 3, 4, 4}), w, pointwise,
                        TensorDesc(f32, {1, 3, 4, 4}, Sizes{0, 16, 4, 1})));
   succeeds(plan_status(TensorDesc(f32, {0, 3, 4, 4}), w, pointwise,
                        TensorDesc(f32, {0, 3, 4, 4}, Sizes{0, 16, 4, 1})));
-  // Inputs may repeat themselves.
+  // Inputs may have elements that overlap.
   succeeds(plan_status(TensorDesc(f32, {2, 3, 4, 4}, Sizes{0, 0, 4, 1}),
                        FilterDesc(f32, {3, 3, 1, 1}, Sizes{0, 1, 1, 1}), pointwise,
                        TensorDesc(f32, {2, 3, 4, 4})));

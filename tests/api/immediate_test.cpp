@@ -1,4 +1,4 @@
-// The immediate call: the paper's style, with the handle keeping the plans.
+// Immediate calls, in the style of the cuDNN paper; the handle keeps the plans.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(more_batch_sizes_than_plans_are_kept) {
 BOOST_AUTO_TEST_CASE(one_handle_serves_many_threads) {
   const TestHandle handle;
   Geometry geometry;
-  geometry.dilation = {2, 1};  // a problem that no other test has made a plan of
+  geometry.dilation = {2, 1};  // a problem for which no other test makes a plan
   const Case<float> problem(geometry);
   const auto expected = problem.expected(1, 0, problem.y);
   std::atomic<int> right{0};

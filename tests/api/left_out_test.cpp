@@ -1,5 +1,5 @@
-// A pointer whose tensor was left out of the plan is refused, and messages name function and
-// addresses as their reader knows them.
+// A pointer to a tensor that the plan was made without is refused, and messages name the function
+// and the arguments as the caller wrote them.
 #include <boost/test/unit_test.hpp>
 
 #include "api/operations/operation_check.hpp"
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(inputs_that_gradients_do_not_look_at) {
   };
   bad_param(pool(nullptr, s.b.data()), {"kilnPoolingBackward: x is 0x", "as xDesc is"});
   succeeds(pool(nullptr, nullptr));
-  succeeds(pool(s.t, s.b.data()));  // described, and not looked at
+  succeeds(pool(s.t, s.b.data()));  // described, but not read
 
   const ActivationDesc relu(KILN_ACTIVATION_RELU);
   const auto activate = [&](kilnTensorDescriptor_t x_desc, const void* x) {

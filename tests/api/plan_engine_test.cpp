@@ -1,4 +1,4 @@
-// The engines of a plan's problem, and the caller's choice among them.
+// The engines that take a plan's problem, and the caller's choice among them.
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <random>
@@ -11,8 +11,8 @@ using namespace test;
 
 namespace {
 
-// A layer that tiled engines take, of a kernel that nobody has: the distance between images is
-// chance.
+// A layer that tiled engines take, whose kernel is in no cache: the distance between images is
+// random.
 Geometry layer() {
   static std::random_device random;
   Geometry g;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
              engines.at("depthwise_fma"));
   BOOST_TEST(engines.count("wgrad_implicit_gemm_fma") == 0u);  // of another pass
   BOOST_TEST(engines.count("pooling") == 0u);
-  // Some take it with workspace alone.
+  // Some engines need workspace.
   constexpr std::size_t granted = std::size_t{1} << 24;
   const Buffer<float> lent(std::vector<float>(granted / sizeof(float) + 64));
   succeeds(kilnSetWorkspace(handle, aligned(lent), granted));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(each_engine_takes_the_plan_or_says_why_not) {
   BOOST_TEST((engines_of(plan) == engines));
 }
 
-// Two plans of the same descriptors: one answers while the better kernel of the other is made.
+// Two plans of the same descriptors: one executes while the other one's better kernel is compiled.
 BOOST_AUTO_TEST_CASE(direct_serves_while_the_plan_compiles) {
   const TestHandle handle;
   const Case<float> c(layer());
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments) {
   succeeds(kilnSetPlanEngine(plan, "direct"));
   fails(kilnSetPlanEngine(plan, "depthwise_fma"), KILN_STATUS_NOT_SUPPORTED, {"depthwise_fma"});
   succeeds(kilnFinalizePlan(plan));
-  BOOST_TEST(text_of(plan, KILN_PLAN_ENGINE) == "direct");  // what failed has changed nothing
+  BOOST_TEST(text_of(plan, KILN_PLAN_ENGINE) == "direct");  // the failed calls changed nothing
   bad_param(kilnSetPlanEngine(plan, "direct"), {"plan is finalized", "before kilnFinalizePlan"});
 }
 
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(names_of_version_0_1) {
   bad_param(kilnSetPlanEngine(plan, "wgrad_planar"), {"engine is wgrad_nchw_mma", "direct"});
 }
 
-// Sizes that no engine can count: each says so.
+// Sizes that no engine can count: each engine's refusal says so.
 BOOST_AUTO_TEST_CASE(too_large_for_every_engine) {
   const TestHandle handle;
   const TensorDesc x(KILN_DATA_FLOAT, {std::int64_t{1} << 40, 16, 8, 8});

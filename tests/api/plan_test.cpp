@@ -1,4 +1,4 @@
-// Plans: finalize once, execute many times; and what a plan says about itself.
+// Plans: finalized once, executed many times; and the information that a plan gives.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(the_size_of_the_info_is_checked) {
   bad_param(kilnGetPlanInfo(plan, &info), {"structSize is ", "older header"});
   bad_param(kilnGetPlanInfo(plan, nullptr), {"info is null"});
   bad_param(kilnGetPlanInfo(nullptr, &info), {"plan is null"});
-  // A program of an older header: what lies behind its struct stays untouched.
+  // A program compiled with an older header: bytes after its smaller struct are not changed.
   info.structSize = offsetof(kilnPlanInfo_t, blocks);
   const std::int64_t before = info.blocks;
   succeeds(kilnGetPlanInfo(plan, &info));

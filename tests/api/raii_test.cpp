@@ -1,4 +1,4 @@
-// kiln.hpp: the same calls through owners, exceptions and named arguments.
+// kiln.hpp: the C API with owners, exceptions and named arguments.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <concepts>
@@ -23,11 +23,11 @@ static_assert(!std::constructible_from<Scalar, const float*> &&
               !std::constructible_from<Scalar, std::nullptr_t> &&
               !std::constructible_from<Scalar, decltype(NULL)> &&
               !std::constructible_from<Scalar, bool>);
-// A span of constants is no result.
+// A span of constants cannot be a result.
 static_assert(std::constructible_from<kiln::In, std::span<const float>> &&
               !std::constructible_from<kiln::Out, std::span<const float>> &&
               !std::constructible_from<kiln::Out, const void*>);
-// No operation's plan stands in for another's, nor the general one for any.
+// A plan of one operation does not convert to another operation's, nor does a general plan.
 static_assert(!std::constructible_from<kiln::PoolingForward, kiln::ActivationForward> &&
               !std::constructible_from<kiln::Plan, kiln::Handle> &&
               std::move_constructible<kiln::PoolingForward> &&
@@ -46,7 +46,7 @@ void throws(const Call& call, kilnStatus_t status, const char* part) {
   });
 }
 
-// A plan of one operation, executed; then the same at once, on a result that starts afresh.
+// Executes a plan of one operation, then the immediate call on a fresh result.
 template <class Operation, class T, class... Scalars>
 void check_twice(const kiln::Handle& handle, const typename Operation::Descriptors& descriptors,
                  const typename Operation::Operands& operands, const test::Buffer<T>& result,
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_convolution_from_descriptor_to_result) {
   BOOST_TEST(!plan.binary().empty());
 }
 
-// Of a 1x1 filter, where everything can be reckoned by hand.
+// A 1x1 filter, so that results can be computed by hand.
 BOOST_AUTO_TEST_CASE(every_pass_of_a_convolution) {
   const kiln::Handle handle(test::device_kind());
   const kiln::TensorDescriptor x(nchw, f32, {1, 1, 1, 3}), y(nchw, f32, {1, 2, 1, 3}),
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(every_pass_of_a_convolution) {
                                              {.dy = y_data.data(), .db = db.data()}, db, {6, 15});
 }
 
-// Two pixels, each with a filter of two taps of its own; and a bias for each.
+// Two pixels, each with its own filter of two taps and its own bias.
 BOOST_AUTO_TEST_CASE(locally_connected) {
   const kiln::Handle handle(test::device_kind());
   const kiln::TensorDescriptor x(nchw, f32, {1, 1, 1, 3}), w(nchw, f32, {1, 2, 1, 1, 1, 2}),
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(pooling_and_its_gradient) {
       handle, {.pooling = pooling, .dy = y, .x = &x, .dx = x},
       {.dy = y_data.data(), .x = x_data.data(), .dx = dx_data.data()}, dx_data,
       {100, 117, 115, 100, 107, 100, 103, 100}, kiln::Scale{.beta = 1});
-  // An average: without x.
+  // The gradient of an average has no x.
   const kiln::PoolingDescriptor average(
       {.window = {1, 2}, .mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING});
   check_twice<kiln::PoolingBackward>(handle, {.pooling = average, .dy = y, .dx = x},
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(tensor_operations) {
                                   kiln::Scale{.alpha = 2, .beta = 1});
 }
 
-// A span tells size and type, and both are checked before anything is launched.
+// A span has a size and a type; both are checked before a launch.
 BOOST_AUTO_TEST_CASE(operands_as_spans) {
   const kiln::Handle handle(test::device_kind());
   const std::array<std::int64_t, 4> sizes{1, 2, 3, 4};

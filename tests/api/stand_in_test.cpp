@@ -1,4 +1,4 @@
-// Plans that are executable at once: by a stand-in while their own kernel compiles.
+// Plans that can be executed at once: a stand-in executes them while their own kernel is compiled.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +18,8 @@ using namespace test;
 
 namespace {
 
-// A layer that tiled engines take, of a kernel that nobody has: the distance between images is
-// chance.
+// A layer that tiled engines take, whose kernel is in no cache: the distance between images is
+// random.
 Geometry new_layer() {
   static std::random_device random;
   Geometry g;
@@ -30,7 +30,7 @@ Geometry new_layer() {
   return g;
 }
 
-// A depthwise one, whose kernel shares no file with a stand-in's.
+// A depthwise layer, whose kernel shares no file with a stand-in's.
 Geometry new_depthwise_layer() {
   Geometry g = new_layer();
   g.c = g.k = g.groups = 8, g.h = g.w = 30, g.r = g.s = 5;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_new_plan_executes_at_once_and_switches_when_polled) {
             {"plan is finalized", "kilnSetPlanStandIn before"});
 }
 
-// Nothing switches behind the caller's back: only a poll that says so, or a wait.
+// A plan switches to its own kernel only in a call that polls or waits, and says so.
 BOOST_AUTO_TEST_CASE(a_wait_switches_and_nothing_else_does) {
   const Layer layer;
   const auto one = layer.plan(), other = layer.plan();
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_wait_switches_and_nothing_else_does) {
   BOOST_TEST(info_of(other).standIn == 1);
   succeeds(kilnWaitFinalizePlan(one));
   BOOST_TEST(info_of(one).standIn == 0);
-  std::this_thread::sleep_for(50 * nap);  // the same kernel: the other is over by now, too
+  std::this_thread::sleep_for(50 * nap);  // the other plan has the same kernel, so it is ready, too
   BOOST_TEST(info_of(other).standIn == 1);
   BOOST_TEST(layer.executes_right(other));
   succeeds(kilnFinalizePlan(other));
@@ -136,7 +136,8 @@ BOOST_AUTO_TEST_CASE(a_wait_switches_and_nothing_else_does) {
   BOOST_TEST(layer.executes_right(other));
 }
 
-// Each kernel gives the same bits every time; the two agree within rounding.
+// Each kernel gives the same bits every time; the stand-in and the plan's kernel agree within
+// rounding.
 BOOST_AUTO_TEST_CASE(bits_change_at_the_switch_alone) {
   Case<float> c(new_layer());
   std::mt19937 generator(7);
@@ -211,8 +212,8 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_is_in_a_cache_needs_none) {
   BOOST_TEST(is_over(second));
 }
 
-// Whether there is a quick one depends on the chip and on what was compiled before; it is never
-// compiled for the plan.
+// Whether there is a quick stand-in depends on the chip and on what was compiled before; it is
+// never compiled for a plan.
 BOOST_AUTO_TEST_CASE(a_quick_one_is_not_waited_for) {
   const Layer layer;
   const auto plan = layer.plan(KILN_STAND_IN_QUICK);
@@ -229,8 +230,8 @@ BOOST_AUTO_TEST_CASE(a_quick_one_is_not_waited_for) {
   BOOST_TEST(layer.executes_right(plan));
 }
 
-// Two compilers at a time (background_test.cpp), one of which waits for the other: what comes
-// behind them can be withdrawn.
+// Two compilers run at a time (background_test.cpp), one of which waits for the other; plans behind
+// them in the queue can be cancelled.
 BOOST_AUTO_TEST_CASE(a_cancelled_plan_keeps_its_stand_in) {
   const Layer layer;
   const auto first = layer.plan(), second = layer.plan(), third = layer.plan();
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(destroyed_while_a_stand_in_serves) {
   BOOST_TEST(layer.executes_right(plan));
 }
 
-// What an operation of one kernel has: it waits, as without.
+// An operation without stand-ins waits for its kernel.
 BOOST_AUTO_TEST_CASE(an_operation_without_one_is_as_before) {
   const TestHandle handle;
   static std::random_device random;
@@ -308,8 +309,8 @@ BOOST_AUTO_TEST_CASE(in_cpp) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// Run apart, with KILN_KERNEL_SOURCE_DIR=.../broken_kernels: the kernel of depthwise layers is no
-// C++.
+// Runs as a test of its own with KILN_KERNEL_SOURCE_DIR=.../broken_kernels: the kernel of depthwise
+// layers does not compile.
 BOOST_AUTO_TEST_SUITE(broken_kernels)
 
 BOOST_AUTO_TEST_CASE(the_stand_in_serves_on) {

@@ -1,4 +1,4 @@
-// Executions on streams of the caller's and inside CUDA graph capture: on a GPU alone.
+// Executions on the caller's streams and inside CUDA graph capture; only on a GPU.
 #include <dlfcn.h>
 
 #include <boost/test/unit_test.hpp>
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(an_execution_is_captured_and_replayed) {
   driver_call("cuGraphDestroy", graph);
 }
 
-// A handle and a stream a thread, one plan for all.
+// Each thread has its own handle and stream; all share one plan.
 BOOST_AUTO_TEST_CASE(threads_execute_on_streams_of_their_own) {
   const Case<float> problem(Geometry{});
   const TestHandle maker;

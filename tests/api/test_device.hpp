@@ -13,7 +13,8 @@ namespace test {
 
 kilnDeviceKind_t device_kind();
 
-// On a GPU through the driver, in the primary context, opened at run time as the library does.
+// Memory of the device. On a GPU it is allocated by the driver, opened at run time as the library
+// does, in the primary context.
 void* allocate(std::size_t bytes);
 void release(void* address);
 void copy_in(void* device, const void* host, std::size_t bytes);

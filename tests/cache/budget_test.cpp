@@ -1,4 +1,4 @@
-// The size of the cache, and which entries go when it is passed.
+// The limit of the cache's size, and the entries that are evicted beyond it.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first_and_in_batches) {
   BOOST_TEST(warnings.all().empty());
 }
 
-// Hits write nothing; what they note counts when it has been flushed, also by another process, and
-// where the file system keeps no access times.
+// Hits write nothing. The times that they record count once flushed, also by another process, and
+// on file systems without access times.
 BOOST_AUTO_TEST_CASE(what_was_used_stays) {
   DiskStore store(scratch.path(), warnings.sink());
   store.set_limit(100'000);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(what_was_used_stays) {
   BOOST_TEST(store.uses().counts.at("hits_disk") == 2u);  // outlives the eviction
 }
 
-// With all of that, a hit is still open, read and close.
+// A hit still makes only the calls open, read and close.
 BOOST_AUTO_TEST_CASE(a_hit_takes_three_calls) {
   DiskStore store(scratch.path(), warnings.sink());
   store.set_limit(10'000'000);
@@ -130,8 +130,7 @@ BOOST_AUTO_TEST_CASE(a_torn_use_log_costs_nothing_else) {
   BOOST_TEST(store.uses().counts.at("x") == 1u);
 }
 
-// A log that many processes have written is written anew, with each entry's last use and the
-// counts.
+// A log that many processes have appended to is compacted to each entry's last use and the counts.
 BOOST_AUTO_TEST_CASE(a_long_use_log_becomes_a_short_one) {
   DiskStore store(scratch.path(), warnings.sink());
   store.set_limit(1'000'000);
@@ -174,8 +173,8 @@ BOOST_AUTO_TEST_CASE(a_lost_or_damaged_total_is_counted_again) {
   }
 }
 
-// Somebody who holds the lock on the total and does not let go costs a publisher two seconds, and
-// the size is kept to all the same.
+// A process that holds the lock on the total size for ever delays a publisher by two seconds; the
+// limit still holds.
 BOOST_AUTO_TEST_CASE(a_stopped_writer_holds_nobody_up) {
   DiskStore store(scratch.path(), warnings.sink());
   store.set_limit(100'000);
@@ -249,8 +248,8 @@ BOOST_AUTO_TEST_CASE(writers_stay_within_the_limit_and_one_entry_each) {
   BOOST_TEST(most <= limit + writers * largest_entry);
 }
 
-// Killed, or refused by the system, at each call of a publication that evicts: the next one is
-// right and within the limit, and nothing is left behind for longer than an hour.
+// A publication that evicts is killed, or fails, at each system call. The next publication is right
+// and within the limit, and leftovers are removed after an hour.
 BOOST_AUTO_TEST_CASE(each_call_of_an_evicting_publication) {
   constexpr std::uint64_t limit = 30'000;
   const auto prepare = [&] {

@@ -1,4 +1,4 @@
-// Bundles: what they hold, what they cost, and what becomes of damage.
+// Bundles: their content, the cost of using them, and damage.
 #include "cache/bundle/bundle.hpp"
 
 #include <sys/resource.h>
@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(producers) {
   BOOST_TEST(any.producer.starts_with("compiler "));
 }
 
-// Opening costs the same however many kernels there are; a hit is open, fstat, pread, close, and a
-// miss nothing at all.
+// Opening costs the same for any number of kernels. A hit makes the calls open, fstat, pread and
+// close; a miss makes none.
 BOOST_AUTO_TEST_CASE(system_calls) {
   std::vector<long> first;
   for (const int count : {1, 100, 3000}) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(each_call_may_fail) {
       BOOST_TEST(trace([] {}, watched, {Interference::fail, at, error}).status <= 1);
 }
 
-// Whatever byte is wrong: what is found is right, or it is not found.
+// With any byte wrong, a lookup finds the right entry or none.
 BOOST_AUTO_TEST_CASE(each_byte_flipped) {
   write(3);
   const Bytes good = read_bytes(path);
@@ -214,8 +214,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_bundle) {
   BOOST_TEST(refusal(path).find("everybody") != std::string::npos);
 }
 
-// A bundle appears whole or not at all, and one that is replaced while it is in use is at worst
-// not found.
+// Other processes see a bundle complete or not at all. Lookups in one that is replaced may find
+// nothing.
 BOOST_AUTO_TEST_CASE(writing) {
   {
     BundleWriter writer(path);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(writing) {
   BOOST_TEST((bundle->get(sample_key(0)).miss == Miss::unreadable));
 }
 
-// Machine code is taken from the user, from root, and from whomever the caller names.
+// Machine code is accepted from the user, from root, and from the owners that the caller names.
 BOOST_AUTO_TEST_CASE(owners) {
   write(1);
   const auto bundle = open(path);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(the_same_entries_give_the_same_bytes) {
   BOOST_TEST((read_bytes(path) == first));
 }
 
-// A trailer is only believed where all that it names lies in the file.
+// A trailer is only used if everything that it refers to is inside the file.
 BOOST_AUTO_TEST_CASE(trailers_that_make_no_sense) {
   BundleLayout good;
   good.file_bytes = 10000, good.index_at = 64, good.pages = 1, good.provenance_at = 4160;
@@ -307,8 +307,8 @@ BOOST_AUTO_TEST_CASE(trailers_that_make_no_sense) {
   BOOST_TEST(!decode_trailer(encode_trailer(vast), vast.file_bytes, read));
 }
 
-// Sizes in the index, under right checksums. What cannot be is told without being allocated: a
-// process that may have 1 GiB of memory goes on.
+// Impossible sizes in the index, with right checksums, are rejected before anything is allocated: a
+// process that may have 1 GiB of memory continues.
 BOOST_AUTO_TEST_CASE(indexes_that_claim_too_much) {
   const auto check = [&](std::vector<BundleRecord> records, std::uint64_t hole, const char* flaw) {
     Bytes file = encode_header();

@@ -1,4 +1,5 @@
-// Many writers and readers of the same keys: whatever is found was published whole, by somebody.
+// Many writers and readers of the same keys: every entry that is found is a complete one that some
+// writer published.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int keys = 8;
 
-// A writer's and reader's share: one publication to three lookups. The number of wrong answers.
+// The work of a process: one publication to three lookups. Returns the number of wrong answers.
 int work(DiskStore& store, unsigned seed, int operations) {
   std::minstd_rand random(seed);
   int wrong = 0;
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(many_processes) {
   BOOST_TEST(files_below(store.directory()).size() == keys + 0u);
 }
 
-// Every process rewrites and reads every key: what is read is whole, and somebody's.
+// Every process rewrites and reads every key, and reads only complete entries.
 BOOST_AUTO_TEST_CASE(sixty_four_processes_rewrite_and_read_32_keys) {
   constexpr int processes = 64, shared_keys = 32;
   const int reads_each = count(100, 15625);  // in all 10^6
@@ -110,9 +111,9 @@ BOOST_AUTO_TEST_CASE(sixty_four_processes_rewrite_and_read_32_keys) {
   munmap(memory, sizeof(Figures));
 }
 
-// Forked from the middle of a busy process, a child finds no lock held. AddressSanitizer's and
-// ThreadSanitizer's own allocators are left out: in gcc 12 and before, a child that is forked while
-// another thread holds one of their locks waits for it for ever, in whatever next allocates.
+// A child that is forked while other threads are busy finds no lock held. Builds with
+// AddressSanitizer or ThreadSanitizer skip this: up to gcc 12, a child that is forked while another
+// thread holds a lock of the sanitizer's allocator hangs in its next allocation.
 BOOST_AUTO_TEST_CASE(fork_among_threads) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   BOOST_TEST_MESSAGE("skipped: the sanitizer's allocator does not survive a fork among threads");
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(fork_among_threads) {
   for (auto& worker : workers) worker.join();
 }
 
-// Whoever clears the cache meanwhile costs the others hits, and nothing else.
+// A process that clears the cache at the same time only causes misses.
 BOOST_AUTO_TEST_CASE(clearing_meanwhile) {
   std::vector<int> children;
   for (unsigned p = 0; p < 3; ++p)

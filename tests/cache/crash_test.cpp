@@ -20,9 +20,9 @@ bool publish(DiskStore& store, const std::string& text) {
   return store.put(key, sample_entry(text));
 }
 
-// What a kill may leave behind, and what the next run makes of it: it finds the old entry, the new
-// one or none, publishes its own, and the dead one's file goes when its hour is over. Whether there
-// was such a file.
+// Checks the run after a kill: it finds the old entry, the new one or none, publishes its own, and
+// removes the killed process's unfinished file once that is an hour old. Returns whether there was
+// such a file.
 bool recovers(const std::string& directory, const std::string& older, const std::string& newer) {
   Warnings warnings;
   DiskStore next(directory, warnings.sink());
@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(a_hit_is_open_fstat_read_close) {
   BOOST_TEST(miss.calls.size() <= 10u);
 }
 
-// First into nothing, then over an older entry; before and after each call; entries of a few bytes
-// and of some mebibytes.
+// Publications without and with an older entry, killed before and after each call; entries of a few
+// bytes and of some mebibytes.
 BOOST_AUTO_TEST_CASE(killed_at_each_system_call_of_a_publish) {
   const int most = count(100, 1000);
   int kills = 0, orphans = 0;

@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(another_producer_is_another_entry) {
   BOOST_TEST(name_of(store.get(sample_key(1)).miss) == "absent");
 }
 
-// One bit of each byte, or in a full run every other value of it; every length.
+// Flips one bit of each byte (in a full run, sets it to every other value), and cuts the file at
+// every length.
 BOOST_AUTO_TEST_CASE(every_byte_flipped_and_every_truncation_is_a_miss_and_is_rewritten) {
   store.put(key, sample_entry());
   const Bytes right = read_bytes(path);
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_longer_file_is_corrupt) {
   BOOST_TEST(name_of(store.get(key).miss) == "corrupt");
 }
 
-// Hashes cut to 8 bits, then to none: the entry of another key is never taken for this one's.
+// With hashes cut to 8 bits and to none, the entry of another key is never returned.
 BOOST_AUTO_TEST_CASE(colliding_keys_never_get_each_others_entry) {
   for (const int digits : {2, 0}) {
     DiskStore small(scratch.path("digits" + std::to_string(digits)), warnings.sink(), digits);
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(any_producer_finds_the_newest) {
     make_older(path_of(store, sample_key(0, producer)), *producer == 'B' ? 10 : 1000);
   }
   BOOST_TEST(text_of(*store.get(any).entry) == "B");
-  // Of equally old ones the greatest name; a corrupt one is passed over.
+  // Among equally old entries, the one with the greatest name counts; corrupt ones are skipped.
   write_bytes(path_of(store, sample_key(0, "B")), Bytes(5));
   const Key a = sample_key(0, "A"), c = sample_key(0, "C");
   const std::string expected = a.producer_hash() > c.producer_hash() ? "A" : "C";

@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(every_other_length_is_a_flaw) {
   }
 }
 
-// What a disk cannot do by accident: wrong lengths under a right checksum. They must neither be
-// believed nor be read past the end of the file.
+// Wrong lengths with a right checksum, which no accident of a disk makes. They must be rejected
+// without reading beyond the end of the file.
 BOOST_AUTO_TEST_CASE(lengths_are_checked_even_under_a_right_checksum) {
   const Bytes file = small_file();
   const std::size_t counts[] = {24, 32};  // number of fields, length of the first name

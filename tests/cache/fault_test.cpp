@@ -1,4 +1,4 @@
-// Each system call of a publish and of a lookup fails or transfers less than it was asked to.
+// Each system call of a publication and of a lookup fails, or transfers less than requested.
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -47,8 +47,8 @@ struct Fixture {
   };
   Key wanted = key;
 
-  // After a publish with `status`: the new entry, the old one or none, never another; one
-  // unfinished file at most; and the next publish works.
+  // Checks the folder after a publication with `status`: the new entry, the old one or none, but no
+  // other; at most one unfinished file; and the next publication works.
   void check_left(int status, bool may_leave_orphan) {
     BOOST_TEST(status <= 1);
     DiskStore next(scratch.path(), nullptr);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(each_system_call_of_a_publish_may_fail) {
     BOOST_REQUIRE(whole.status == 0);
     for (const int error : some_errors) {
       for (const bool onwards : {false, true}) {
-        if (onwards && error == EINTR) continue;  // no call is interrupted for ever
+        if (onwards && error == EINTR) continue;  // calls are not interrupted for ever
         for (int at = 0; at < static_cast<int>(whole.calls.size()); ++at, ++faults) {
           BOOST_TEST_CONTEXT("errno " << error << (onwards ? " from" : " at") << " call " << at
                                       << ", number " << whole.calls[static_cast<std::size_t>(at)]) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(each_system_call_of_a_publish_may_fail) {
   report(std::to_string(faults) + " faults in publishing");
 }
 
-// A quota or a network file system may say only at the end that the bytes did not arrive.
+// A quota or a network file system may report only at close that the bytes were not stored.
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_closed_is_not_published) {
   KILN_REQUIRE_FAILING_CALLS();
   const Trace whole = trace(prepare, publish);

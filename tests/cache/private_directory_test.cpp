@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Memory only, said once, and nothing written there.
+// Checks that the cache works in memory only, warns once, and writes nothing there.
 void check_refused(const std::string& directory, const std::string& reason) {
   BOOST_TEST_CONTEXT(directory << ", " << reason) {
     const auto before = files_below(directory);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(no_place_at_all) {
 
 BOOST_AUTO_TEST_CASE(writable_by_others) {
   for (const mode_t mode : {0777, 01777, 0770, 0702, 0720}) {
-    {  // filled while it was private: still not believed
+    {  // entries from the time when it was private are not used, either
       DiskStore store(directory, nullptr);
       BOOST_TEST(store.put(sample_key(0, "A"), sample_entry()));
     }
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(becomes_unsound_before_the_first_write) {
   BOOST_TEST(fs::is_empty(directory));
 }
 
-// Where everybody may write, everybody may put another directory in this one's place.
+// In a parent that everybody may write to, everybody may replace the directory.
 BOOST_AUTO_TEST_CASE(a_parent_that_everybody_may_write) {
   const std::string parent = scratch.path("open"), below = parent + "/cache";
   fs::create_directory(parent);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_parent_that_everybody_may_write) {
   }
 }
 
-// The version folder inside is as good a place for somebody else's kernels.
+// The version folder inside has to be private, too.
 BOOST_AUTO_TEST_CASE(the_version_folder_is_examined_too) {
   const std::string version = directory + "/v1";
   BOOST_REQUIRE(DiskStore(directory, nullptr).put(sample_key(0, "A"), sample_entry()));
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(another_directory_in_the_sound_ones_place) {
   }
 }
 
-// Written into before anything was missed there.
+// Another user writes into the folder before the first miss.
 BOOST_AUTO_TEST_CASE(becomes_unsound_between_two_writes) {
   Warnings warnings;
   DiskStore store(directory, warnings.sink());
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(becomes_unsound_between_two_writes) {
   BOOST_TEST(warnings.all().size() == 1u);
 }
 
-// An entry of mine that others may have written is replaced; so is somebody else's.
+// Entries that others may have written are replaced, and so are other users' entries.
 BOOST_AUTO_TEST_CASE(an_entry_that_others_can_have_written_is_none) {
   Warnings warnings;
   DiskStore store(directory, warnings.sink());

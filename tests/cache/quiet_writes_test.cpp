@@ -1,4 +1,5 @@
-// A write that fails is an error, whatever the host program does about signals.
+// A failed write is reported as an error and never by a signal, whatever signal handlers the
+// program has.
 #include "cache/store/quiet_writes.hpp"
 
 #include <fcntl.h>
@@ -24,8 +25,8 @@ namespace {
 
 volatile std::sig_atomic_t signals = 0;
 
-// In a child that no file may grow beyond 1,000 bytes in. Both signals are deadly at first, then
-// counted by a handler: neither may happen.
+// Runs `body` in a child in which files may not exceed 1,000 bytes. Both signals first kill the
+// child, then are counted by a handler; neither may occur.
 int limited(const std::function<int()>& body) {
   return in_child([&] {
     const rlimit limit{1000, 1000};
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_without_a_reader) {
              }) == 0);
 }
 
-// One that the program itself has blocked and not yet taken stays for it.
+// A signal that was pending before, because the program blocks it, stays pending.
 BOOST_AUTO_TEST_CASE(what_was_pending_stays) {
   BOOST_TEST(in_child([&] {
                sigset_t both, pending;

@@ -1,4 +1,4 @@
-// What the cache's tests share: scratch directories, sample keys and entries, child processes.
+// Shared by the cache's tests: scratch directories, sample keys and entries, child processes.
 #pragma once
 
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ Key sample_key(int number = 0, const std::string& producer = "compiler V13.0.88"
 Entry sample_entry(const std::string& text = "machine code");
 std::string text_of(const Entry& entry);  // of a sample entry
 
-// An entry that can vouch for itself: its bytes follow from `key` and `nonce`, both inside.
+// An entry that proves its own content: its bytes follow from `key` and `nonce`, which it contains.
 Entry vouched_entry(int key, unsigned nonce);
 bool vouched(const Entry& entry, int key);
 
@@ -58,8 +58,8 @@ void make_older(const std::string& path, int seconds);
 mode_t mode_of(const std::string& path);                        // the permission bits
 std::vector<std::string> files_below(const std::string& path);  // all but directories
 
-// Runs `body` in a forked process; its result is the exit status. In it, no Boost.Test macros. One
-// that takes minutes has hung, and is ended by SIGALRM.
+// Runs `body`, which must not use Boost.Test macros, in a forked process; its result is the exit
+// status. After minutes, SIGALRM ends a child that hangs.
 int in_child(const std::function<int()>& body);
 int start_child(const std::function<int()>& body);  // the process number
 int wait_for(int child);                            // 128 + signal if one ended it

@@ -1,4 +1,4 @@
-// Watching, killing and misleading a child process at each of its system calls (ptrace).
+// Traces a child process (ptrace): records its system calls, kills it at one, or makes one fail.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ struct Trace {
   int status = 255;         // the child's exit status, 128 + signal if one ended it
 };
 
-// In a child: `prepare`, then `watched`, whose result is the exit status.
+// Runs `prepare` and then `watched`, whose calls are traced, in a child; the result of `watched` is
+// the exit status.
 Trace trace(const std::function<void()>& prepare, const std::function<int()>& watched,
             Interference interference = {});
 
@@ -32,7 +33,7 @@ Trace trace(const std::function<void()>& prepare, const std::function<int()>& wa
     return;                                                                   \
   }
 
-// Whether `fail` and `cut` can be had on this kind of machine.
+// Whether this kind of machine supports `fail` and `cut`.
 bool can_fail_calls();
 
 #define KILN_REQUIRE_FAILING_CALLS()                                                           \

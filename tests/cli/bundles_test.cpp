@@ -31,7 +31,8 @@ void take_compilers_away(Kiln& kiln) {
 
 BOOST_AUTO_TEST_SUITE(bundles)
 
-// kiln.bundle beside the library, or the program that has it inside, needs no variable.
+// kiln.bundle beside the library, or beside a program that is linked with it statically, needs no
+// environment variable.
 BOOST_AUTO_TEST_CASE(a_bundle_beside_the_program) {
   Kiln kiln;
   const std::string folder = kiln.directory / "bin";
@@ -46,7 +47,8 @@ BOOST_AUTO_TEST_CASE(a_bundle_beside_the_program) {
   BOOST_TEST(contains(kiln({"info"}).out, folder + "/kiln.bundle, 1 kernels"));
 }
 
-// A kernel in a bundle that cannot be loaded is looked for further down, and made only once.
+// If a bundle's kernel cannot be loaded, the next layers are searched, and it is compiled only
+// once.
 BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
   Kiln kiln;
   const std::string file = kiln.directory.write("problems", tiny + "\n"),
@@ -69,8 +71,8 @@ BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
   BOOST_TEST(kiln(command).status == 1);
 }
 
-// A bundle made with neither GPU nor driver serves a machine without compilers whole, for the host
-// and for GPUs; what it lacks is refused by name.
+// A bundle that was made without GPU and driver serves a machine without compilers, for the host
+// and for GPUs. Kernels that it lacks are refused by name.
 BOOST_AUTO_TEST_CASE(offline) {
   Kiln kiln;
   const std::string bundle = kiln.directory / "kernels.bundle";
@@ -123,8 +125,8 @@ BOOST_AUTO_TEST_CASE(offline) {
   BOOST_TEST(kiln({"inspect", "ic3ih6oc4kh3ph1", "--emit", "ptx", "--arch", "sm_86"}).status == 1);
 }
 
-// A bundle from another build of the compiler: passed over, with a word about it, where the
-// compiler at hand can make its own; served where nothing may be compiled.
+// A bundle from another build of the compiler is skipped with a warning if a compiler can make the
+// kernel, and used if nothing may be compiled.
 BOOST_AUTO_TEST_CASE(a_bundle_of_another_compiler) {
   Kiln kiln;
   const std::string file = kiln.directory.write("problems", tiny + "\n"),
@@ -149,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_bundle_of_another_compiler) {
   BOOST_TEST(contains(kiln({"cache", "stat"}).out, "misses_other_producer  1\n"));
 }
 
-// An entry that no process can run is no reason to fail, unless nothing may be compiled.
+// An entry that cannot be loaded only leads to a failure if nothing may be compiled.
 BOOST_AUTO_TEST_CASE(the_first_layer_that_has_it) {
   Kiln kiln;
   const std::string one = kiln.directory / "one.bundle", two = kiln.directory / "two.bundle";

@@ -1,5 +1,5 @@
-// The check of every command's --check: the reference's own values pass it, and what a kernel could
-// do wrong without anyone seeing it fails.
+// Tests the comparison behind every command's --check: the reference's own values pass, and small
+// errors that a kernel could make fail.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -39,7 +39,7 @@ struct Case {
 
   Operand result() const { return operands_of(problem).back(); }
 
-  // The memory of the result once `computed` was done to its inputs, to the last bit right.
+  // The memory of the result after the reference computed the problem `computed` exactly.
   Bytes after(const Problem& computed, const std::vector<Bytes>& inputs) const {
     const Operand out = result();
     Bytes bytes = memory.back();
@@ -63,7 +63,7 @@ struct Case {
     return compare(problem, scalars, memory, bytes, 3).complaint();
   }
 
-  // As if the largest element of an operand had not been there.
+  // The inputs without the largest element of an operand.
   std::vector<Bytes> without_largest(std::size_t index) const {
     const Operand operand = operands_of(problem)[index];
     const std::size_t size = size_of(operand.type);
@@ -88,7 +88,8 @@ bool contains(const std::string& text, const char* part) {
 
 const Scalars blend{-1.5, 0.75, 0.5};
 
-// Every operation and pass, each with inputs of which one lost element must show.
+// Problems of every operation and pass, with inputs for which a single lost element must be
+// noticed.
 const char* const texts[] = {
     "conv --bias --residual --act leaky_relu --coef 0.5 mb2_ic40ih7_oc5_kh3ph1",
     "conv --dir dgrad --dt f16 mb2_ic5ih9_oc40_kh3sh2ph1",

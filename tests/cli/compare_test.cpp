@@ -1,4 +1,4 @@
-// The check of `kiln conv --check` itself: it must accept honest rounding and nothing more.
+// Tests the comparison behind `kiln conv --check`: it must accept rounding errors and nothing more.
 #include "cli/operation/compare.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -33,8 +33,8 @@ struct Case {
   Comparison compare() const { return kiln::cli::compare(problem, scaling, {x, w, y0}, y, 4); }
 };
 
-// An output as a kernel would make it: products added one by one in the compute type. `skip` names
-// a product (flat over c, t, r, s) to leave out; negative for none.
+// The output of a simple kernel: products added one by one in the compute type. `skip` is the flat
+// index over c, t, r, s of a product to leave out; negative for none.
 template <class T, class Compute>
 Case computed(const char* line, kiln::DataType type, Scalars scaling, std::int64_t skip = -1) {
   Case out{make_convolution(kiln::parse_convolution_line(line), type, KILN_TENSOR_NCHW,
@@ -137,7 +137,8 @@ BOOST_AUTO_TEST_CASE(a_nan_is_found) {
   BOOST_TEST(wrong.compare().complaint().starts_with("y[0,0,0,3,2] is nan; expected "));
 }
 
-// Engines may multiply padding, which is zero, with an infinite weight or skip it. Nothing else.
+// Engines may multiply padding, which is zero, by an infinite weight, or skip the product. Nothing
+// else is accepted.
 BOOST_AUTO_TEST_CASE(an_infinite_weight_over_padding_has_two_right_answers) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const ConvolutionProblem problem =
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_write_between_the_outputs_is_found) {
 }
 
 BOOST_AUTO_TEST_CASE(large_outputs_are_sampled_with_their_corners) {
-  // Products enough that not every one of the outputs can be afforded.
+  // So many products that the comparison checks only a sample of the outputs.
   const ConvolutionProblem problem =
       make_convolution(kiln::parse_convolution_line("mb4ic2048ih50oc600kh3ph1"), KILN_DATA_FLOAT,
                        KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);

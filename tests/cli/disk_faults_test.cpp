@@ -1,6 +1,6 @@
-// The whole program on a disk that fails: at each call that it makes below the cache's folder,
-// while it publishes a kernel, finds one, or replaces a damaged one. The convolution is right all
-// the same, and so is the next run's.
+// The whole program on a disk that fails at each call that it makes in the cache's folder, while it
+// publishes a kernel, finds one, or replaces a damaged one. The convolution's result is right, and
+// so is the next run's.
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
@@ -53,7 +53,7 @@ struct Fixture {
     return finished;
   }
 
-  // What the cache looks like before each run: as `model`, or absent.
+  // Sets the cache up before each run: a copy of `model`, or absent.
   void prepare() {
     fs::remove_all(cache);
     if (fs::exists(model)) fs::copy(model, cache, fs::copy_options::recursive);
@@ -98,8 +98,8 @@ struct Fixture {
     BOOST_TEST(others <= 2);  // an unfinished entry and its lock, reclaimed when their hour is over
   }
 
-  // One error at each call by default, each in its turn; all of them in a full run, and from the
-  // call on, too.
+  // By default, errors take turns from call to call. A full run makes every call fail with every
+  // error, also together with all later calls.
   void walk() {
     const std::vector<std::string> made = calls();
     BOOST_TEST(made.size() >= 3u);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(while_a_kernel_is_published) {
 BOOST_AUTO_TEST_CASE(while_a_kernel_is_found) {
   fill_model([](const fs::path&) {});
   walk();
-  BOOST_TEST(compiled > 0);  // the faults were felt
+  BOOST_TEST(compiled > 0);  // the faults had an effect
   kiln_test::report(std::to_string(faults) + " convolutions with faults in a hit");
 }
 

@@ -1,4 +1,4 @@
-// kiln doctor: what it finds in a program, what it says of other files, and files that mean harm.
+// kiln doctor: its findings in programs, its messages for other files, and malicious files.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Fixture {
     return kiln(arguments);
   }
 
-  // The sentence with which something else than a program is turned away.
+  // The message for a file that is not a program.
   std::string refusal(const std::string& path) const {
     const Finished finished = kiln({"doctor", path});
     BOOST_TEST(finished.status == 2);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(what_a_compiler_and_a_linker_make) {
   }
 }
 
-// Names across the border of two pieces that are read, at every place of it.
+// Names that cross the border between two pieces that are read, at every position.
 BOOST_AUTO_TEST_CASE(a_text_of_any_place_is_found_once_whole) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   for (std::size_t before = piece - 40; before < piece + 3; before += 7) {
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_program) {
   BOOST_TEST(kiln({"doctor"}).status == 2);
 }
 
-// What a file names is not obeyed by a terminal.
+// Control characters in a file's names do not reach the terminal.
 BOOST_AUTO_TEST_CASE(names_are_printable) {
   const ElfProgram hostile{.called = {"cudnnA\x1b]0;owned\x07"}, .libraries = {"libcudnn\x1b[2J"}};
   const Finished finished = ask(hostile);
@@ -237,8 +237,8 @@ BOOST_AUTO_TEST_CASE(names_are_printable) {
   BOOST_TEST(!has(ask(hostile, "--json").out, "\x1b"));
 }
 
-// One string of 8 MB that every symbol has for its name, and sections that are one another: told at
-// once, in little memory.
+// A string of 8 MB that is the name of every symbol, and sections that overlap, are handled quickly
+// and in little memory.
 BOOST_AUTO_TEST_CASE(a_file_that_claims_much) {
   ElfProgram program{.called = std::vector<std::string>(20'000, "cudnnA")};
   program.called.push_back("cudnnA" + std::string(8 << 20, 'x'));
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_claims_much) {
       [](const std::exception& error) { return has(error.what(), "its sections overlap"); });
 }
 
-// Read or refused, whatever has become of it.
+// A damaged file is read or refused, but never crashes the program.
 BOOST_AUTO_TEST_CASE(mutated_files) {
   const std::string sound = ElfProgram{
       .called = {"cudnnCreate", "cudnnRNNForward"},

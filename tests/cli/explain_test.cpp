@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(damage_is_found_and_removed) {
   BOOST_TEST(kiln({"cache", "prune", "--max-size", "much"}).status == 2);
 }
 
-// What the commands print, as objects: the same facts by names that do not change.
+// The commands' output as JSON: the same facts under stable names.
 BOOST_AUTO_TEST_CASE(the_cache_as_json) {
   const auto json = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "cache");
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(bundles_are_listed_compared_and_merged) {
   BOOST_TEST(kiln({"bundle", "diff", a}).status == 2);
 }
 
-// The same kernels give the same file, in whatever order and by however many threads they are made.
+// The same kernels give the same file, in any order and with any number of threads.
 BOOST_AUTO_TEST_CASE(bundles_are_reproducible) {
   const std::string first = bundle_of("first", tiny + "\nic4ih6oc4kh3\nic5ih6oc4kh3\n");
   kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
   BOOST_TEST(!std::filesystem::exists(unmade));
 }
 
-// A run that was interrupted is taken up where it was.
+// An interrupted run is resumed.
 BOOST_AUTO_TEST_CASE(prewarming_goes_on_after_an_interruption) {
   std::string problems;
   for (int channels = 1; channels <= 40; ++channels)
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(prewarming_goes_on_after_an_interruption) {
                                            std::to_string(made) + " already there, 0 failed");
 }
 
-// Descriptions of devices: what is written can be read, and decides as the chip itself would.
+// Descriptions of devices can be written and read, and lead to the same choices as the chip itself.
 BOOST_AUTO_TEST_CASE(descriptions_of_devices) {
   const Finished known = kiln({"info", "--describe-device", "h100-pcie"});
   BOOST_TEST_REQUIRE(known.status == 0, known.err);

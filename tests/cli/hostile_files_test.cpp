@@ -1,5 +1,4 @@
-// The whole program, and the library below it, given files that somebody means harm with, and
-// places to write to that take nothing.
+// The whole program with malicious files, and with places that cannot be written to.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +28,7 @@ constexpr const char* conv = "mb2_ic3ih6_oc4_kh3ph1";
 struct Fixture {
   kiln_test::Kiln kiln;
 
-  // The program below a shell's `ulimit`.
+  // Runs the program under a shell's `ulimit`.
   void limit(const std::string& limits) {
     const std::string script = kiln.directory.write(
         "limited", "#!/bin/sh\nulimit " + limits + "\nexec " KILN_PROGRAM " \"$@\"\n");
@@ -90,7 +89,7 @@ BOOST_AUTO_TEST_CASE(json_has_a_depth) {
   BOOST_TEST(has(described.err, "is no JSON object"), described.err);
 }
 
-// 4 KB that claim 6 GB, to a program that may have 2: told at once.
+// A file of 4 KB that claims 6 GB is refused at once by a program that may have 2 GB.
 BOOST_AUTO_TEST_CASE(a_bundle_that_claims_what_it_has_not) {
   const std::string bundle = write_bundle("huge.bundle", "sm_90a", "{}");
   std::string file = kiln_test::read(bundle);
@@ -229,7 +228,7 @@ BOOST_AUTO_TEST_CASE(includes_of_edited_kernels) {
   BOOST_TEST(has(inspect().out, "// the last"));
 }
 
-// Winners of a disk that takes none.
+// Winners that cannot be stored.
 BOOST_AUTO_TEST_CASE(tune_tells_where_winners_are_only_if_there_are_any) {
   fs::create_directories(kiln.directory / "cache/tuning");  // where the file should be
   fs::permissions(kiln.directory / "cache", fs::perms::owner_all);
@@ -246,8 +245,8 @@ BOOST_AUTO_TEST_CASE(tune_tells_where_winners_are_only_if_there_are_any) {
              kept.out);
 }
 
-// A file-size limit between what the compiler writes and what the cache would: the program goes on
-// in memory, is right, says so once, and leaves nothing behind.
+// With a file-size limit above the compiler's output but below the cache's entry, the program works
+// in memory, gives the right result, warns once, and leaves nothing behind.
 BOOST_AUTO_TEST_CASE(a_file_size_limit_ends_nobody) {
   const std::vector<std::string> command = {"conv", "--device", "host", "--check", conv};
   BOOST_REQUIRE(kiln(command).status == 0);

@@ -1,4 +1,4 @@
-// What an engineer sees and changes of a kernel: dumped and edited sources, line information.
+// Kernel development: dumped and edited sources, line information.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <map>
@@ -20,7 +20,7 @@ const std::string tiny = "mb2_ic3ih6_oc4_kh3ph1_n\"tiny\"";
 
 BOOST_AUTO_TEST_SUITE(kernel_development)
 
-// Everything that is compiled, and what is found in the cache, under names that say what it is.
+// Kernels that are compiled or found in the cache are dumped under descriptive names.
 BOOST_AUTO_TEST_CASE(dump) {
   Kiln kiln;
   kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump/below";
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
   BOOST_TEST(contains(kiln_test::read(file), "\nthis is no kernel\n"));
 }
 
-// An edited kernel takes the place of the embedded one; the other files stay the library's.
+// An edited kernel file replaces the embedded one; all other files stay the library's.
 BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   Kiln kiln;
   const std::vector<std::string> command{"inspect", tiny, "--arch", "host", "--emit", "source"};
@@ -144,7 +144,8 @@ BOOST_AUTO_TEST_CASE(kernel_files_to_edit) {
   BOOST_TEST(contains(kiln({"inspect", tiny, "--sources", file}).err, "cannot write " + file));
 }
 
-// The flag and the variable are one thing, and the working directory is no part of the code.
+// The flag and the environment variable have the same effect, and the working directory is not part
+// of the key.
 BOOST_AUTO_TEST_CASE(line_information) {
   Kiln kiln;
   const std::vector<std::string> command{"inspect", tiny, "--arch", "sm_80", "--emit", "ptx"};

@@ -1,5 +1,5 @@
-// What a kernel's key depends on: everything that decides its code, and nothing else. By the key
-// that `kiln inspect` prints, so neither GPU nor NVRTC is needed.
+// A kernel's key depends on everything that decides its code, and on nothing else. Tested by the
+// key that `kiln inspect` prints, so neither GPU nor NVRTC is needed.
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
@@ -66,8 +66,8 @@ std::string producer(const std::string& key) { return key.substr(32); }
 
 BOOST_FIXTURE_TEST_SUITE(key, Fixture)
 
-// Of each kernel file that goes into the text, one byte; in a full run one in every 97, of those
-// that are no part of a directive.
+// Changes one byte of each kernel file in the text; in a full run one in every 97 bytes outside of
+// directives.
 BOOST_AUTO_TEST_CASE(each_included_kernel_file_counts) {
   for (const std::string arch : {"sm_90a", "host"}) {
     const std::string before = key({"--arch", arch});

@@ -1,5 +1,5 @@
-// Where kernels come from: the user's cache in its modes, one compiler among many processes, or
-// none.
+// The sources of kernels: the user's cache in its modes, one compilation shared by many processes,
+// or no compiler.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 BOOST_AUTO_TEST_SUITE(layers)
 
-// 64 processes that start with nothing: one of them compiles.
+// Of 64 processes that start with an empty cache, one compiles.
 BOOST_AUTO_TEST_CASE(single_flight_among_processes) {
   Kiln kiln;
   count_compilations(kiln);
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(single_flight_among_processes) {
   BOOST_TEST(contains(counted, "hits_disk              63\n"), counted);
 }
 
-// The one that compiles is stopped: the others wait as long as they were told to, and then do it
-// themselves. Killed, it holds nobody up at all.
+// If the compiling process is stopped, the others wait as long as configured and then compile
+// themselves. If it is killed, they do not wait.
 BOOST_AUTO_TEST_CASE(a_stopped_compiler_holds_nobody_up) {
   Kiln kiln;
   count_compilations(kiln, "[ -e '" + (kiln.directory / "quick") + "' ] || sleep 30");
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_compiler_holds_nobody_up) {
   BOOST_TEST((std::chrono::steady_clock::now() - freed < std::chrono::seconds(20)));
 }
 
-// No HOME, nor any other place; a place that cannot be made; a HOME of somebody else's: it works,
-// with one warning, and leaves nothing in the folder for temporary files.
+// Without HOME or another place, with a place that cannot be created, or with another user's HOME,
+// the program works with one warning and leaves nothing in the folder for temporary files.
 BOOST_AUTO_TEST_CASE(homeless) {
   struct Place {
     const char *variable, *value;

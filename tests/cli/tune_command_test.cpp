@@ -1,4 +1,4 @@
-// `kiln tune`, what it remembers, and who takes note of that.
+// `kiln tune`, the winners that it stores, and the plans that use them.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -42,11 +42,11 @@ struct Fixture {
     words.insert(words.end(), more.begin(), more.end());
     return kiln(words);
   }
-  // What `kiln inspect` says of the choice for `line`.
+  // The output of `kiln inspect` for `line`.
   std::string spec(const std::string& line = tiny) {
     return kiln({"inspect", "--arch", "host", line}).out;
   }
-  // What a measurement of `line` by an engine would be remembered as.
+  // The winner that would be stored if `engine` were measured as fastest.
   static kiln::TunedKernel measured(const std::string& engine) {
     std::string line = canonical;
     const auto operation = kiln::cli::take_operation(line);
@@ -56,7 +56,7 @@ struct Fixture {
       if (option.name.engine == engine) return kiln::tuned_kernel(problem, device, 0, option, 12.5);
     throw std::runtime_error("no candidate of " + engine);
   }
-  // Makes the file name as the winner whichever candidate the model would not take.
+  // Writes a file whose winner is the candidate that the model would not choose.
   std::string let_the_other_win() {
     const bool direct = contains(spec(), "engine         direct\n");
     const std::string other = direct ? "depthwise_fma" : "direct";
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(measures_and_remembers) {
   BOOST_TEST(contains(kiln({"inspect", "--arch", "sm_90a", tiny}).out, "by the cost model"));
 }
 
-// Of some engines alone, with workspace: what is found counts for plans that are granted as much.
+// Tuning some engines only, with workspace: the winner counts for plans with the same grant.
 BOOST_AUTO_TEST_CASE(some_engines_and_workspace) {
   const std::string csv = kiln.directory / "candidates.csv";
   const Finished run = tune(
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(prewarm_and_bundles_carry_it) {
   BOOST_TEST(contains(spec(), "engine         " + own->winner.engine + "\n"));
 }
 
-// One warning, no failure; and the file is sound again once it is written.
+// A damaged file gives one warning and no failure; writing it repairs it.
 BOOST_AUTO_TEST_CASE(damaged_lines_are_passed_over) {
   const std::string winner = let_the_other_win();
   const std::string line = lines_of(kiln_test::read(tuning())).at(0);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(damaged_lines_are_passed_over) {
   BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 0);
 }
 
-// Several at once lose nothing of each other.
+// Several processes at once lose none of each other's winners.
 BOOST_AUTO_TEST_CASE(concurrent_writers_are_merged) {
   std::vector<std::pair<int, std::string>> running;
   for (int i = 4; i < 8; ++i) {
@@ -251,7 +251,8 @@ BOOST_AUTO_TEST_CASE(wrong_use) {
   usage(tune({tiny}), "KILN_CACHE is readonly; expected on");
 }
 
-// The winner counts while its own kernel's text is what was measured, whatever became of others.
+// A winner counts while its own kernel's text is the measured one; edits of other kernels do not
+// matter.
 BOOST_AUTO_TEST_CASE(a_winner_whose_kernel_has_changed) {
   const std::string other = let_the_other_win();
   BOOST_TEST(contains(spec(), "engine         " + other + "\n"));

@@ -1,4 +1,4 @@
-// Queries for algorithms and workspace as programs of 2015, 2018 and 2024 make them.
+// Queries for algorithms and workspace, as programs of 2015, 2018 and 2024 make them.
 #include <array>
 #include <string>
 #include <thread>
@@ -25,7 +25,8 @@ struct Fixture {
                                              CUDNN_DATA_FLOAT));
   }
 
-  // The convolution by that algorithm: in the middle every element is the sum of 27 ones.
+  // Runs the convolution with the algorithm. Away from the edges, every element is a sum of 27
+  // ones.
   void runs(cudnnConvolutionFwdAlgo_t algorithm) const {
     const float one = 1, zero = 0;
     succeeds(cudnnConvolutionForward(handle, &one, x, x_data.data(), w, w_data.data(), convolution,
@@ -34,8 +35,8 @@ struct Fixture {
   }
 };
 
-// One algorithm: without workspace, with the same bits each time, and of the time that was measured
-// if it was.
+// Checks the one reported algorithm: no workspace, deterministic, and with a time if it was
+// measured.
 template <class Perf>
 void is_sound(const Perf& perf, bool measured) {
   BOOST_TEST(perf.status == CUDNN_STATUS_SUCCESS);
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(as_in_2015) {
   BOOST_TEST(bytes == 0u);
 }
 
-// Find..., _v7 and MaxCount, of version 7: as many as asked for are offered, one is there.
+// Find..., _v7 and MaxCount, as in version 7: the caller asks for several algorithms and gets one.
 BOOST_AUTO_TEST_CASE(as_in_2018) {
   int most = 0, count = -1;
   std::array<cudnnConvolutionFwdAlgoPerf_t, 8> forward{};

@@ -1,4 +1,4 @@
-// Wrong arguments: a status and a sentence that names the argument, never a crash.
+// Wrong arguments give a status and a message that names the argument, never a crash.
 #include <cmath>
 
 #include "cudnn/described.hpp"
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(sizes_that_do_not_fit) {
   BOOST_TEST(before.read() == std::vector<float>(256, 7), boost::test_tools::per_element());
 }
 
-// Null where nothing is wanted back, and destroying nothing.
+// Null is allowed for outputs that the caller does not need, and for objects to destroy.
 BOOST_AUTO_TEST_CASE(what_may_be_null) {
   succeeds(cudnnDestroy(nullptr));
   succeeds(cudnnDestroyTensorDescriptor(nullptr));

@@ -69,7 +69,7 @@ struct Convolution {
   }
 };
 
-// Everything that a program may pass as workspace, and as algorithm.
+// Any workspace and any algorithm that a program may pass.
 char workspace[16] = "not touched";
 
 }  // namespace

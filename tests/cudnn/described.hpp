@@ -1,5 +1,5 @@
-// The same tensors as the reference's values and as descriptors of the cuDNN API, and a call of
-// that API compared with the reference.
+// Tensors as the reference's values and as descriptors of the cuDNN API, and checks of that API's
+// calls against the reference.
 #pragma once
 
 #include <functional>
@@ -76,8 +76,8 @@ struct Arguments {
 
 using Call = std::function<cudnnStatus_t(const Arguments&)>;
 
-// The call computes what the reference expects, twice with the same bits, and writes to no input.
-// Inputs are of [low, high].
+// Checks that the call gives the reference's result, the same bits twice, and changes no input.
+// Inputs are in [low, high].
 inline void check(const Problem& problem, const Call& call,
                   const std::vector<Scalars>& scalings = {{1, 0}, {-0.75, 1}}, double low = -2,
                   double high = 2) {

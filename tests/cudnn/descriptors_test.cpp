@@ -1,4 +1,4 @@
-// Descriptors give back what was set, whichever of their functions set it.
+// Descriptors return what was set, by any of their functions.
 #include <array>
 
 #include "cudnn/described.hpp"

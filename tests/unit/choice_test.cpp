@@ -1,4 +1,4 @@
-// The choice among candidates, and what is remembered of it.
+// The choice among candidates, and the table of remembered choices.
 #include "engines/choice.hpp"
 
 #include <sys/wait.h>
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(remembered_choices_are_those_of_their_own_question) {
   const Answer first = answer(problem, hopper);
   BOOST_TEST(!first.refusals.empty());
   BOOST_TEST((answer(problem, hopper) == first));
-  // What differs in anything has an answer of its own.
+  // A difference in any property gives a separate entry.
   BOOST_TEST(answer(problem, turing).engine != first.engine);
   BOOST_TEST(answer(problem, hopper, "direct").engine == "direct");
   DeviceDescription narrow = hopper;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(remembered_choices_are_those_of_their_own_question) {
   BOOST_TEST((answer(problem, hopper) == first));
 }
 
-// More than are remembered, so that the first is worked out again.
+// More problems than the table keeps, so that the first choice is made again.
 BOOST_AUTO_TEST_CASE(a_forgotten_choice_is_made_again) {
   const DeviceDescription device = known_architecture("sm_90a");
   ConvolutionProblem problem = problem_of("mb1ic16ih5oc16kh3");
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_forgotten_choice_is_made_again) {
   BOOST_TEST((answer(problem, device) == first));
 }
 
-// Prewarmed at one batch of a range, a layer's kernel is there at all of them.
+// A layer's kernel that is compiled for one batch size of a range serves the whole range.
 BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
   const DeviceDescription device = known_architecture("sm_90a");
   const auto chosen = [&](ConvolutionProblem problem, std::int64_t batch) {
@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
   BOOST_TEST(shared > 0);
 }
 
-// wgrad_direct reads channels-last tensors an element a sector: it took 18 times as long as what
-// the choice passed over for it.
+// wgrad_direct reads one element per sector of channels-last tensors. It took 18 times as long as
+// the kernel that should have been chosen.
 BOOST_AUTO_TEST_CASE(depthwise_filter_gradients_are_not_for_the_last_resort) {
   const DeviceDescription device = known_architecture("h200");
   for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(depthwise_filter_gradients_are_not_for_the_last_resort) {
     }
 }
 
-// An engine whose every candidate needs workspace says how much.
+// An engine whose candidates all need workspace says how much.
 BOOST_AUTO_TEST_CASE(too_little_workspace_is_told) {
   ConvolutionOperands o =
       describe_convolution(parse_convolution_line("mb4ic64ih14oc96kh3ph1"), KILN_DATA_FLOAT,

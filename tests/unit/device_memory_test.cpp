@@ -1,5 +1,5 @@
-// No kernel keeps anything in device memory of its own: launches of one kernel on two streams would
-// meet there. What blocks hand on lies in the workspace, of which every launch has its own.
+// No kernel has variables of its own in device memory, because launches of it on two streams would
+// share them. Blocks pass data on through the workspace, which is separate for every launch.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <regex>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace kiln;
 
-// The text without comments and lines of the preprocessor.
+// The text without comments and preprocessor directives.
 std::string bare(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -47,7 +47,7 @@ std::vector<std::string> lasting_variables(const std::string& text) {
   return found;
 }
 
-// What is generated of a kernel stands above the first of its files.
+// The generated part of a kernel's text, which is above its first file.
 std::string generated(const KernelSpec& spec) {
   const std::string text = generate_source(spec, KILN_DEVICE_CUDA);
   const std::size_t files = text.find("// ---- ");
@@ -60,7 +60,7 @@ void check(const std::string& name, const std::string& text) {
     BOOST_ERROR(name << " has a variable that outlives a launch: " << variable);
 }
 
-// Of every operation, of all passes: together they reach every engine.
+// Problems of every operation and pass, which together reach every engine.
 std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   std::vector<Problem> out;
   for (const char* line : {"mb8ic128ih28oc128kh3ph1", "mb8ic128ih28oc128kh1", "mb8ic3ih128oc96kh11",

@@ -14,8 +14,8 @@ using test::tensor;
 
 namespace {
 
-// A position of dx, a tap of the filter as it lies, the output that they meet (which need not
-// exist).
+// A position of dx, a tap of the filter as stored, and the position of dy that they belong to
+// (which need not exist).
 using Meeting = std::array<std::int64_t, 3>;
 
 struct Line {
@@ -114,13 +114,13 @@ BOOST_AUTO_TEST_CASE(live_taps_are_those_inside_the_source_for_some_pixel) {
   }
 }
 
-// What would take for ever, or all memory, tap by tap or phase by phase.
+// Sizes for which an iteration over all taps or phases would take for ever, or all memory.
 BOOST_AUTO_TEST_CASE(large_strides_and_filters_are_quick_or_refused) {
   const std::int64_t large = 2147483647;
   const auto phases = [](const Line& line) { return make_gather(problem_of(line)).phases.size(); };
   BOOST_TEST(phases({5, 3, 2, large, 1, KILN_CROSS_CORRELATION}) == 5u);
   BOOST_TEST(phases({60000, 1, 0, large, large, KILN_CONVOLUTION}) == 60000u);
-  // Of very many taps a sample is looked at, which tells the same.
+  // With very many taps only a sample is evaluated, with the same result.
   const auto waste = [](const Line& line) { return make_gather(problem_of(line)).padding_waste(); };
   BOOST_TEST(std::fabs(waste({large, large, large, 2, 1, KILN_CROSS_CORRELATION})) < 1e-2);
   const double all_taps = waste({1001, 1001, 500, 1, 1, KILN_CROSS_CORRELATION});

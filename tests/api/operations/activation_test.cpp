@@ -29,7 +29,7 @@ void check_forward(const Activation& activation, const Tensor& from, const Tenso
   check(make_activation_forward(activation, from, to), calls);
 }
 
-// With the one of y and x that the mode looks at, the other null.
+// Checks the gradient with only the tensor, y or x, that the mode reads; the other one is null.
 void check_backward(const Activation& activation, const Tensor& t) {
   const bool from_y = gradient_from_output(activation);
   const auto f = describe(activation);
@@ -111,9 +111,9 @@ BOOST_AUTO_TEST_CASE(descriptors) {
             {"descriptor is null; expected an activation descriptor"});
   bad_param(kilnGetActivationDescriptor(nullptr, &mode, &coefficient), {"descriptor is null"});
   succeeds(kilnGetActivationDescriptor(descriptor, &mode, &coefficient));
-  BOOST_TEST(mode == KILN_ACTIVATION_CLIPPED_RELU);  // what failed changed nothing
+  BOOST_TEST(mode == KILN_ACTIVATION_CLIPPED_RELU);  // the failed calls changed nothing
   BOOST_TEST(coefficient == 6);
-  succeeds(set(KILN_ACTIVATION_RELU, std::nan("")));  // which does not look at it
+  succeeds(set(KILN_ACTIVATION_RELU, std::nan("")));  // relu ignores the coefficient
 }
 
 BOOST_AUTO_TEST_CASE(two_coefficients) {
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(two_coefficients) {
   BOOST_TEST(coef == -0.2);
   BOOST_TEST(coef2 == 0.5);
   succeeds(kilnGetActivationDescriptorEx(descriptor, nullptr, nullptr, nullptr));
-  succeeds(set(KILN_ACTIVATION_ELU, 1, std::nan("")));  // which has no second one
+  succeeds(set(KILN_ACTIVATION_ELU, 1, std::nan("")));  // elu has no second coefficient
   succeeds(kilnGetActivationDescriptorEx(descriptor, &mode, &coef, &coef2));
   BOOST_TEST(coef2 == 0);
 }
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   bad_param(backward(silu, t, t, t, folded), {"dxDesc: strides are"});
 }
 
-// The immediate call looks at the mode before anything is known of the descriptor.
+// The immediate call reads the mode before it has checked the descriptor.
 BOOST_AUTO_TEST_CASE(an_object_of_another_kind_is_refused) {
   const TestHandle handle;
   const TensorDesc t(f32, {97, 98, 99, 100});

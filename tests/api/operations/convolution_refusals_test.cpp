@@ -1,12 +1,12 @@
-// What the gradients, the transposed convolution and the fused forward pass refuse, and in what
-// words.
+// The refusals of the gradients, the transposed convolution and the fused forward pass, with their
+// messages.
 #include "convolution_shapes.hpp"
 
 using namespace test;
 
 namespace {
 
-// Every descriptor of the five, each replaceable, and what each operation says of them.
+// The descriptors of the five operations, each replaceable, and each operation's status for them.
 struct Scene {
   Shapes s{KILN_DATA_FLOAT};
   std::shared_ptr<const TensorDesc> x = describe(s.x), y = describe(s.y), bias = describe(s.bias);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(output_sizes_of_the_transposed_convolution) {
             {"xDesc has 3 dimensions; expected 4, for convDesc has 2 of space"});
   const ConvolutionDesc shrunk({9, 9}, {9, 9}, {1, 1}, {1, 1});
   bad_param(ask(*scene.y, *scene.w, shrunk, nullptr), {"xDesc: dims[2] is 5", "padding 9 and 9"});
-  // Groups that do not divide the filters, however many.
+  // Groups that do not divide the filters, in any number.
   const ConvolutionDesc grouped({0, 0}, {0, 0}, {1, 1}, {1, 1}, std::int64_t{1} << 62);
   bad_param(ask(*scene.y, *scene.w, grouped, nullptr),
             {"wDesc has 6 output channels", "multiple of groupCount 4611686018427387904"});
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(null_and_unset_descriptors) {
   never(s.fused(*s.y, *s.bias, unset_activation), "activationDesc");
 }
 
-// The sentence is in the names of the function that was called.
+// Messages use the argument names of the function that was called.
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   const Scene s;
   const auto f32 = KILN_DATA_FLOAT, f64 = KILN_DATA_DOUBLE;

@@ -1,5 +1,5 @@
-// Any operation through its three C functions, the plan's two and the immediate call, against the
-// reference: what they compute, and what every one of them refuses.
+// Checks any operation through its three C functions (two for plans, one immediate) against the
+// reference: the results, and the refusals of each function.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ struct Calls {
   std::function<kilnStatus_t(kilnHandle_t, kilnPlan_t*)> create{};
   std::function<kilnStatus_t(kilnHandle_t, kilnPlan_t, const Arguments&)> execute{};
   std::function<kilnStatus_t(kilnHandle_t, const Arguments&)> immediate{};
-  std::vector<std::string> in_place{};  // inputs that the result may be
+  std::vector<std::string> in_place{};  // inputs that the result may overwrite
   // The scalars' names and places, and values to try.
   std::vector<std::pair<std::string, const void * Arguments::*>> scalars{
       {"alpha", &Arguments::alpha}, {"beta", &Arguments::beta}};
@@ -125,7 +125,7 @@ class OperationCheck {
   };
   using PlanOwner = std::unique_ptr<std::remove_pointer_t<kilnPlan_t>, DestroyPlan>;
 
-  // Each of `least` bytes or more.
+  // Buffers of at least `least` bytes each.
   static Buffers buffers_of(const OperationData& data, std::size_t least = 0) {
     Buffers buffers;
     for (const HostTensor& each : data.tensors) {
@@ -136,7 +136,7 @@ class OperationCheck {
     return buffers;
   }
 
-  // The scalars in the compute type, for as long as this object lives.
+  // The arguments with the scalars in the compute type; valid while this object lives.
   Arguments arguments(const Scalars& scalars, const Buffers& buffers) {
     doubles_ = {scalars.alpha, scalars.beta, scalars.alpha2};
     for (std::size_t i = 0; i < 3; ++i) floats_[i] = static_cast<float>(doubles_[i]);
@@ -172,7 +172,7 @@ class OperationCheck {
           {"plan", "finalize"});
   }
 
-  // Plan and immediate call: the right result, and the same bits.
+  // Plan and immediate call give the right result and the same bits.
   void computes(const Scalars& scalars) {
     OperationData data = data_of(scalars);
     const Buffers planned = buffers_of(data), at_once = buffers_of(data);
@@ -223,8 +223,8 @@ class OperationCheck {
              "expected one from kilnCreate" + calls_.operation + "Plan"});
   }
 
-  // The result on top of each input, whose buffer holds all of it, so that it overlaps no other:
-  // computed where that is allowed, else refused. Then as little further as it may be at all.
+  // Passes the address of each input, in a buffer large enough, as the result: it is computed if
+  // that is allowed, else refused. Then passes the next aligned address, which is always refused.
   void treats_overlaps() {
     const std::size_t last = calls_.names.size() - 1;
     kilnPlanInfo_t info{};
@@ -281,8 +281,8 @@ inline void check(const Problem& problem, const Calls& calls) {
   OperationCheck(problem, calls).run();
 }
 
-// What creating a plan says, and the immediate call of the same descriptors; the plan, if any, is
-// not kept.
+// The status of creating a plan, checked to equal that of the immediate call with the same
+// descriptors. The plan, if any, is destroyed.
 template <class Create>
 kilnStatus_t creation(const Create& create) {
   const TestHandle handle;

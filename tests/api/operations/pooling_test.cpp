@@ -38,7 +38,7 @@ void check_forward(const PoolingSpec& spec, const Tensor& from, const Tensor& to
              }});
 }
 
-// An average's gradient is without x, descriptor and pointer.
+// Checks the gradient; that of an average has no x, neither descriptor nor pointer.
 void check_backward(const PoolingSpec& spec, const Tensor& to, const Tensor& from) {
   const bool max = spec.mode == KILN_POOLING_MAX;
   const auto p = describe(spec);
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(an_object_of_another_kind_is_refused) {
             {"poolingDesc is null"});
 }
 
-// Which NaN survives is the descriptor's to say.
+// The descriptor decides whether NaN propagates.
 BOOST_AUTO_TEST_CASE(nan_propagation) {
   const TestHandle handle;
   const TensorDesc x(f32, {1, 1, 1, 4}), y(f32, {1, 1, 1, 2});

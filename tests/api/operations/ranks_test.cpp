@@ -1,5 +1,5 @@
-// Tensors of 1 to 8 dimensions against loops over the very descriptors: nothing of the library's
-// own way of looking at them is used to tell what is right.
+// Tensors of 1 to 8 dimensions against loops over the descriptors' own dimensions, independent of
+// how the library folds them.
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -48,7 +48,7 @@ void for_each(const Sizes& dims, const std::function<void(const Sizes&)>& visit)
 
 class Ranks {
  public:
-  // With every dimension 2 or 3, the last one longer.
+  // Dimensions of 2 or 3, and a longer last one.
   explicit Ranks(int rank) {
     for (int i = 0; i < rank; ++i) dims_.push_back(i + 1 == rank ? 5 : i % 2 + 2);
   }
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(six_to_eight_dimensions) {
   Ranks(8).transform(true);
 }
 
-// {2, 3, 2, 3, 2, 5} with every other dimension summed or broadcast are six axes that nothing
-// joins, for which kernels have no room; five of them they have.
+// {2, 3, 2, 3, 2, 5} with every other dimension summed or broadcast has six axes that cannot be
+// joined, which kernels do not support; five are supported.
 BOOST_AUTO_TEST_CASE(alternating_dimensions) {
   Ranks(5).sum(1);
   Ranks(5).add();

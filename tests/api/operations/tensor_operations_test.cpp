@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
     bad_param(reduce(op, empty, channel), {"aDesc: dims[0] is 0; expected at least 1", "no value"});
 }
 
-// Legal, but more than engines reckon with: refused when the plan is finalized.
+// Legal problems that no engine supports are refused when the plan is finalized.
 BOOST_AUTO_TEST_CASE(tensors_beyond_any_memory_find_no_engine) {
   const TestHandle handle;
   const std::int64_t big = std::int64_t{1} << 25;
@@ -297,7 +297,8 @@ BOOST_AUTO_TEST_CASE(nan_in_minima_and_maxima) {
   }
 }
 
-// One buffer holds both: interleaved channels overlap in their spans, and in no element.
+// Both tensors are in one buffer: with interleaved channels their spans overlap, but no elements
+// do.
 BOOST_AUTO_TEST_CASE(interleaved_tensors_are_no_overlap) {
   const TestHandle handle;
   const TensorDesc half_of_it(f32, {2, 2, 1, 1}, Sizes{4, 1, 4, 4});
