@@ -67,7 +67,7 @@ std::vector<std::byte> FileLock::read(std::size_t most) const {
 
 void FileLock::write(std::span<const std::byte> content) const {
   const QuietWrites quiet;
-  // What arrives only in part is known by its checksum.
+  // A partial write is detected by its checksum.
   if (::pwrite(descriptor_, content.data(), content.size(), 0) < 0) ::unlink(path_.c_str());
 }
 

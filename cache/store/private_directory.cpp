@@ -15,7 +15,7 @@ namespace kiln::cache {
 
 namespace {
 
-// Of the directory that `path` lies in.
+// What is wrong with the directory that contains `path`, a clause; "" if nothing is.
 std::string flaw_of_parent(const std::string& path) {
   const auto slash = path.find_last_of('/');
   const std::string parent =

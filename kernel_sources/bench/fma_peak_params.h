@@ -1,4 +1,4 @@
-// What one execution of the FMA-peak kernel tells it. Shared by host code and kernels.
+// The parameters of one execution of the FMA-peak kernel. Shared by host code and kernels.
 #pragma once
 
 struct FmaPeakParams {

@@ -1,5 +1,5 @@
-// A filter's channels and taps as one axis, in the order in which a pixel's weights have them: the
-// reduction of a forward product, the columns of a filter gradient.
+// A filter's channels and taps as one axis, in the order of a pixel's weights in memory: the
+// reduction of a forward product, and the columns of a filter gradient.
 #pragma once
 
 #include "local/geometry.cuh"
@@ -21,8 +21,8 @@ struct Column {
   }
 };
 
-// Where in one image of x, at a group's first channel, a column of a pixel's filter lies; -1 where
-// it meets padding.
+// The offset in one image of x, from a group's first channel, that a column of a pixel's filter
+// reads; -1 in padding.
 device_inline i64 source_of(const Column& column, const Place& pixel) {
   constexpr int PLANE = static_cast<int>(FILTER[1] * FILTER[2]),
                 WIDTH = static_cast<int>(FILTER[2]);
@@ -35,7 +35,7 @@ device_inline i64 source_of(const Column& column, const Place& pixel) {
   return product(column.channel, X_STRIDE[1]) + x_offset({{d, h, v}});
 }
 
-// The pixel numbered densely.
+// The output pixel with a given number.
 device_inline Place pixel_of(u32 number) {
   const u32 row = number / static_cast<u32>(OUT[2]);
   const u32 plane = row / static_cast<u32>(OUT[1]);

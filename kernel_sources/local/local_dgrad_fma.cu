@@ -1,12 +1,12 @@
-// The data gradient of a locally connected layer of one or two dimensions: a block owns TILE_H rows
-// of dx, whole, of TILE_CHANNELS channels of a group in IMAGES images, and visits the output pixels
-// that use them. Each weight belongs to one element of dx, so each is read by one block, once.
+// The data gradient of a locally connected layer of one or two dimensions. A block computes TILE_H
+// whole rows of dx, in TILE_CHANNELS channels of a group and IMAGES images, and visits the output
+// pixels that read them. Each weight belongs to one element of dx, so one block reads it, once.
 //
-// A warp takes an output pixel at a time and its part of the filter, the taps whose rows of dx the
-// block owns, as it lies: a lane has SLOTS of these columns, sums over the filters of the group
-// what dy makes of them, and adds the sums to the warp's own tile in shared memory. dy of the pixel
-// lies there too, ROW_CHUNK filters at a time as [filter][image]. At the end the block adds up its
-// warps' tiles in the order of the warps, so that the bits are the same every time.
+// A warp takes one output pixel at a time, and the taps of its filter whose rows of dx are in the
+// block's tile, in the order of memory. A lane has SLOTS of these columns; for each it sums dy
+// times weight over the filters of the group, and adds the sum to the warp's own tile in shared
+// memory. The pixel's dy is in shared memory, too, ROW_CHUNK filters at a time as [filter][image].
+// At the end the block adds up its warps' tiles in order, so results are bit-identical.
 #include "common/vector.cuh"
 #include "local/geometry.cuh"
 #include "target/kernel.cuh"
@@ -14,7 +14,7 @@
 
 constexpr int THREADS = WARPS * 32;
 constexpr int WIDTH = static_cast<int>(IN[2]), TAPS_W = static_cast<int>(FILTER[2]);
-constexpr int PLANE = TILE_CHANNELS * TILE_H * WIDTH;  // of one image: [channel][row][column]
+constexpr int PLANE = TILE_CHANNELS * TILE_H * WIDTH;  // one image: [channel][row][column]
 constexpr int TILE = IMAGES * PLANE;
 constexpr int COLUMNS =
     TILE_CHANNELS * TAPS_H * TAPS_W;  // TAPS_H: that one output row has in a tile
@@ -73,12 +73,12 @@ KILN_KERNEL(local_dgrad_fma, WARPS * 32, MIN_BLOCKS, LocalParams, params) {
   p = p <= 0 ? 0 : (p + STRIDE[1] - 1) / STRIDE[1];
 #pragma unroll 1
   for (; p < OUT[1]; ++p) {
-    const i64 top = product(p, STRIDE[1]) - PAD[1];  // the row that its first tap meets
+    const i64 top = product(p, STRIDE[1]) - PAD[1];  // the row of its first tap
     if (top >= last_h) break;
     const int first_tap =
         top >= first_h ? 0 : static_cast<int>((first_h - top + DILATION[1] - 1) / DILATION[1]);
 
-    // For a lane's existing columns: their weights, and their elements of the tile.
+    // For a lane's existing columns: offsets of their weights, and of their elements of the tile.
     i64 weight_at[SLOTS];
     int element_at[SLOTS], column_at[SLOTS];
     bool exists[SLOTS];

@@ -2,21 +2,21 @@
 // one element of the output in IMAGES images, so that it reads each of its weights once for all of
 // them. It takes every legal problem.
 //
-// Threads run along the output's axes in the order in which the weights of neighbours lie, nearest
-// first: weights that lie along the pixels of the output, as networks predict them, are read whole
-// lines at a time.
+// Threads run along the output's axes in the order of the distance between neighbors' weights,
+// nearest first. Weights that are contiguous along the output's pixels, as networks predict them,
+// are then read in whole lines.
 #include "local/geometry.cuh"
 #include "target/kernel.cuh"
 
 constexpr int THREADS = 256;
 
-// A thread's element: its place in space and its channel, of all groups.
+// A thread's element: its position in space and its channel, counted over all groups.
 struct Element {
   Place place;
   int channel;
 };
 
-// AXES: 0 to 2 are those of space, 3 is the channel.
+// Decodes the element along AXES; 0 to 2 are the axes of space, 3 is the channel.
 device_inline index_t element_of(index_t index, Element& element) {
   index_t rest = index;
 #pragma unroll
@@ -72,7 +72,7 @@ device_inline void sum_forward(const LocalParams& params, i64 first_image, int i
   }
 }
 
-// The output along an axis whose tap meets the input at `input`; -1: none.
+// The output along an axis whose tap `tap` reads the input at `input`; -1 if there is none.
 device_inline i64 output_at(int axis, i64 input, int tap) {
   const i64 from = input + PAD[axis] - product(tap, DILATION[axis]);
   if (from < 0) return -1;
@@ -80,7 +80,7 @@ device_inline i64 output_at(int axis, i64 input, int tap) {
   return product(output, STRIDE[axis]) == from && output < OUT[axis] ? output : -1;
 }
 
-// The sums over the output pixels that met this place, and the channels of dy's group.
+// The sums over the output pixels that read this position, and over the channels of dy's group.
 device_inline void sum_gradient(const LocalParams& params, i64 first_image, int images,
                                 const Element& element, compute_t (&sums)[IMAGES]) {
   const int group = element.channel / CHANNELS, channel = element.channel - group * CHANNELS;

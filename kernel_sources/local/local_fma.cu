@@ -1,12 +1,12 @@
-// A locally connected layer forward: a block computes BLOCK_ROWS filters of a group at one output
-// pixel, for IMAGES images, and reads each of the pixel's weights once, in vectors of what lies
-// side by side.
+// A locally connected layer forward. A block computes BLOCK_ROWS filters of a group at one output
+// pixel for IMAGES images, and reads each of the pixel's weights once, in vectors of contiguous
+// weights.
 //
-// What the pixel meets of x, its window, comes to shared memory CHUNK columns of the filter
-// (channels and taps, in the weights' order) at a time, as window[image][column] of the compute
-// type. A thread takes THREAD_ROWS filters by THREAD_COLUMNS columns at a step: vectors along the
-// columns, or along the filters where these are innermost (ROWS_INNER). At the end the threads that
-// share a filter add up, in an order that never changes.
+// The elements of x that the pixel reads, its window, are loaded into shared memory CHUNK columns
+// of the filter (channels and taps, in the weights' order) at a time, as window[image][column] in
+// the compute type. In a step a thread has THREAD_ROWS filters by THREAD_COLUMNS columns: vectors
+// along the columns or, if filters are innermost (ROWS_INNER), along the filters. At the end the
+// threads that share a filter add up their sums in a fixed order.
 #include "common/vector.cuh"
 #include "local/filter_order.cuh"
 #include "target/kernel.cuh"
@@ -18,15 +18,15 @@ constexpr int COLUMN_LANES = 32 / ROW_LANES;
 constexpr int BLOCK_ROWS = ROW_WARPS * ROW_LANES * THREAD_ROWS;
 constexpr int STEP = COLUMN_WARPS * COLUMN_LANES * THREAD_COLUMNS;
 static_assert(CHUNK % STEP == 0);
-constexpr int SUMS = THREAD_ROWS * IMAGES;  // of a thread
+constexpr int SUMS = THREAD_ROWS * IMAGES;  // sums of a thread
 
 struct alignas(16) Quad {
   compute_t element[16 / sizeof(compute_t)];
 };
 
-// Adds up sums between lanes that differ in bit MASK, then in MASK / 2, down to LEAST, while each
-// lane keeps half of its sums at a time. first: the first sum that the lane is left with; alone:
-// whether no other lane holds them.
+// Adds up sums between lanes that differ in bit MASK, then MASK / 2, down to LEAST; each time a
+// lane keeps half of its sums. first: the first sum that the lane has left; alone: whether no other
+// lane has the same.
 template <int COUNT, int MASK, int LEAST>
 device_inline void share_sums(compute_t (&sums)[SUMS], int& first, bool& alone) {
   if constexpr (MASK >= LEAST) {
@@ -56,7 +56,7 @@ constexpr int LEFT = count_left(SUMS, COLUMN_LANES);
 KILN_KERNEL(local_fma, ROW_WARPS* COLUMN_WARPS * 32, MIN_BLOCKS, LocalParams, params) {
   compute_t* const window = shared_array<compute_t, IMAGES * CHUNK>(0);
 
-  // Images vary fastest, so that neighbouring blocks read the same weights.
+  // Images vary fastest, so that neighboring blocks read the same weights.
   const auto groups_of_images = static_cast<u32>((params.images + IMAGES - 1) / IMAGES);
   u32 rest = block_x();
   u32 next = rest / groups_of_images;
@@ -72,7 +72,7 @@ KILN_KERNEL(local_fma, ROW_WARPS* COLUMN_WARPS * 32, MIN_BLOCKS, LocalParams, pa
   const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
   const int row_warp = warp % ROW_WARPS, column_warp = warp / ROW_WARPS;
   const int row_in_block = (row_warp * ROW_LANES + lane % ROW_LANES) * THREAD_ROWS;
-  const int row = row_block * BLOCK_ROWS + row_in_block;  // in its group
+  const int row = row_block * BLOCK_ROWS + row_in_block;  // the filter's number in its group
   const int first_column = (column_warp * COLUMN_LANES + lane / ROW_LANES) * THREAD_COLUMNS;
 
   const element_t* const x = static_cast<const element_t*>(params.x) + first_image * X_STRIDE[0] +

@@ -1,5 +1,4 @@
-// What one execution of a kernel of a locally connected layer tells it. Shared by host code and
-// kernels.
+// The parameters of one execution of a locally connected layer. Shared by host code and kernels.
 #pragma once
 
 struct LocalParams {

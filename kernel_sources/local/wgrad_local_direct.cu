@@ -1,15 +1,15 @@
 // The filter gradient of a locally connected layer by its definition: a thread computes one element
 // of dw, a sum over the images that share it. It takes every legal problem.
 //
-// Threads run along dw's axes in the order in which they lie, nearest first.
+// Threads run along dw's axes in the order of their strides, smallest first.
 #include "local/geometry.cuh"
 #include "target/kernel.cuh"
 
 constexpr int THREADS = 256;
 
 KILN_KERNEL(wgrad_local_direct, 256, 1, LocalParams, params) {
-  // Axes of dw: the image (of images with weights of their own), the output pixel's three, filter,
-  // channel, the tap's three.
+  // The axes of dw: the image (if each has its own weights), three of the output pixel, the filter,
+  // the channel, and three of the tap.
   i64 at[9] = {};
   index_t rest = static_cast<index_t>(block_x()) * THREADS + thread_x();
 #pragma unroll

@@ -1,12 +1,12 @@
-// The filter gradient of a locally connected layer: a block computes BLOCK_ROWS filters by
-// BLOCK_COLUMNS columns (channels and taps, in the weights' order) of dw at one output pixel, an
-// outer product of dy and of what the pixel meets of x, summed over the images that share it. Each
-// element of dw is written once, in vectors of what lies side by side.
+// The filter gradient of a locally connected layer. A block computes BLOCK_ROWS filters by
+// BLOCK_COLUMNS columns (channels and taps, in the weights' order) of dw at one output pixel: the
+// outer product of dy and of the elements of x that the pixel reads, summed over the images that
+// share the weights. Each element of dw is written once, in vectors of contiguous elements.
 //
-// Of IMAGES images at a time, both factors come to shared memory in the compute type: x as
+// Both factors of IMAGES images at a time are loaded into shared memory in the compute type: x as
 // [image][column], dy as [image][filter]. A thread keeps the sums of THREAD_ROWS filters by
-// THREAD_COLUMNS columns; threads run along the columns, or along the filters where these are
-// innermost (ROWS_INNER).
+// THREAD_COLUMNS columns. Threads run along the columns or, if filters are innermost (ROWS_INNER),
+// along the filters.
 #include "common/vector.cuh"
 #include "local/filter_order.cuh"
 #include "target/kernel.cuh"
@@ -51,7 +51,7 @@ KILN_KERNEL(wgrad_local_fma, ROW_THREADS* COLUMN_THREADS, MIN_BLOCKS, LocalParam
   rest = next;
   next = rest / PIXELS;
   const Place pixel = pixel_of(rest - next * PIXELS);
-  // The image of weights of its own; else 0.
+  // The image, if each has its own weights; else 0.
   const i64 own = static_cast<i64>(next);
   constexpr bool OWN = OUTER_STRIDE[0] != 0;
   const i64 last_image = OWN ? own + 1 : params.images;

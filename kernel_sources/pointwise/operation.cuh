@@ -1,4 +1,4 @@
-// What a pointwise kernel computes of an element of each input: OPERATION is a PointwiseOp.
+// The operation of a pointwise kernel on one element of each input. OPERATION is a PointwiseOp.
 #pragma once
 
 #include "common/activation.cuh"
@@ -24,7 +24,7 @@ enum PointwiseOperation {
   GE
 };
 
-constexpr bool BRIEF = sizeof(OUT_t) == 2 && sizeof(compute_t) == 4;  // the functions
+constexpr bool BRIEF = sizeof(OUT_t) == 2 && sizeof(compute_t) == 4;  // brief functions suffice
 
 struct Operation {
   compute_t alpha, beta, alpha2;
@@ -35,7 +35,7 @@ struct Operation {
         beta(static_cast<compute_t>(params.beta)),
         alpha2(static_cast<compute_t>(params.alpha2)),
         coef(coefficients_of<compute_t>(params)) {
-    // What a y was bounded by, as y's type has it.
+    // The bound of y, rounded to y's type.
     if constexpr (OPERATION == ACTIVATE_BACKWARD &&
                   (ACTIVATION == Act::CLIPPED_RELU || ACTIVATION == Act::CLIP))
       coef = {rounded(coef.first), rounded(coef.second)};
@@ -58,7 +58,7 @@ struct Operation {
     if constexpr (OPERATION == LE) return truth(a <= b);
     if constexpr (OPERATION == GT) return truth(a > b);
     if constexpr (OPERATION == GE) return truth(a >= b);
-    // The first comparison is false for a NaN in either, the second picks the one that is.
+    // The first comparison is false if either is NaN; the second one then picks the NaN.
     if constexpr (OPERATION == MIN) return a < b || a != a ? a : b;
     return a > b || a != a ? a : b;
   }

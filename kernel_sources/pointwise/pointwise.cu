@@ -1,8 +1,8 @@
-// Pointwise operations: a thread takes VECTOR elements that lie side by side in the output, UNROLL
-// times. All that it needs is read before anything is written, so that the output may be an input.
+// Pointwise operations. A thread computes UNROLL vectors of VECTOR contiguous elements of the
+// output. It reads all inputs before it writes, so the output may be an input.
 //
-// LINEAR: every operand is one run of elements, or one element for all. Otherwise an image is four
-// axes, SIZE_0 to SIZE_3 from the outermost, the last counted in vectors.
+// LINEAR: every operand is one contiguous run of elements, or one element that is broadcast.
+// Otherwise an image has four axes, SIZE_0 (outermost) to SIZE_3, the last one counted in vectors.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "pointwise/operation.cuh"
@@ -15,7 +15,7 @@ struct Place {
   index_t a0, a1, a2, a3;
 };
 
-// The i-th vector counted from the first of image `image`.
+// The place of vector `i`, counted from the first one of image `image`.
 device_inline Place place_of(i64 image, index_t i) {
   Place place;
   const index_t later = DIVIDE(DIV_IMAGE, i);
@@ -30,7 +30,7 @@ device_inline Place place_of(i64 image, index_t i) {
   return place;
 }
 
-// One operand: INNER is its stride along a vector, 1 or 0.
+// An operand. INNER is its stride along a vector: 1, or 0 if it is broadcast.
 template <class T, i64 N, i64 S0, i64 S1, i64 S2, i64 S3, int INNER>
 struct View {
   device_inline static i64 offset(Place at) {
@@ -56,7 +56,7 @@ using Second =
     View<IN1_t, IN1_STRIDE_N, IN1_STRIDE_0, IN1_STRIDE_1, IN1_STRIDE_2, IN1_STRIDE_3, IN1_INNER>;
 using Result = View<OUT_t, OUT_STRIDE_N, OUT_STRIDE_0, OUT_STRIDE_1, OUT_STRIDE_2, OUT_STRIDE_3, 1>;
 
-// COUNT of a thread's vectors, from the one `number` on.
+// Computes COUNT of a thread's vectors, from vector `number` on.
 template <int COUNT>
 struct Work {
   i64 in0[COUNT], in1[COUNT], out[COUNT];
@@ -130,7 +130,7 @@ device_inline void do_vectors(const PointwiseParams& params, const Operation& op
   work.store(params, operation, aligned);
 }
 
-// What LINEAR vectors leave over at the end: fewer than VECTOR elements, one a thread.
+// LINEAR: computes the last elements, fewer than VECTOR, one by each thread.
 device_inline void do_rest(const PointwiseParams& params, const Operation& operation) {
   const u64 elements = static_cast<u64>(params.images) * IMAGE_ELEMENTS;
   const u64 at = elements - elements % VECTOR + thread_x();
@@ -153,7 +153,7 @@ KILN_KERNEL(pointwise, 256, MIN_BLOCKS, PointwiseParams, params) {
                        (INPUTS < 2 || Second::aligned(params.in[1]));
   if (VECTOR == 1 || aligned) {
     do_vectors<UNROLL>(params, operation, 0, true);
-  } else {  // one at a time: element by element they would take too many registers
+  } else {  // unaligned: one vector at a time, because single elements take too many registers
 #pragma unroll 1
     for (int u = 0; u < UNROLL; ++u) do_vectors<1>(params, operation, u, false);
   }

@@ -1,4 +1,4 @@
-// What one execution of a pointwise kernel tells it. Shared by host code and kernels.
+// The parameters of one execution of a pointwise kernel. Shared by host code and kernels.
 #pragma once
 
 struct PointwiseParams {

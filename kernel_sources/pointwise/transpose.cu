@@ -1,10 +1,10 @@
-// out = alpha * in + beta * out where the operands' innermost dimensions differ: A is the output's,
-// B the input's. A block moves a TILE_A x TILE_B tile through shared memory, reading along B and
-// writing along A, vectors on either side.
+// out = alpha * in + beta * out for operands with different innermost dimensions: A is the
+// output's, B the input's. A block moves a TILE_A x TILE_B tile through shared memory. It reads
+// vectors along B and writes vectors along A.
 //
-// The tile keeps its rows along B, as they are in memory. Units of 16 bytes are permuted from
-// vector of rows to vector of rows, within 128 bytes: a warp stores whole units side by side, and
-// reads columns of several vectors of rows at a time, from as many units.
+// The tile's rows run along B, as in the input. Units of 16 bytes are swizzled within 128 bytes,
+// differently for each vector of rows. A warp stores whole neighboring units, and reads columns of
+// several vectors of rows at a time, which are in different units, to avoid bank conflicts.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "pointwise/pointwise_params.h"
@@ -12,7 +12,7 @@
 #include "target/shared_memory.cuh"
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int UNIT = 16 / sizeof(IN0_t);  // elements
+constexpr int UNIT = 16 / sizeof(IN0_t);  // elements of a unit
 constexpr int RUNS_B = TILE_B / VECTOR_B;
 static_assert(PITCH % (8 * UNIT) == 0 && PITCH >= TILE_B);
 
@@ -21,13 +21,13 @@ device_inline int tile_index(int a, int b) {
   return a * PITCH + unit * UNIT + b % UNIT;
 }
 
-// Of a block: its first place along either axis, and its operands there.
+// A block's tile: its first position along both axes, and the operands' addresses there.
 struct Tile {
   int a, b;
   const IN0_t* in;
   OUT_t* out;
 
-  // Blocks in order: tiles along A, tiles along B, the other axes, images.
+  // Block numbers count tiles along A fastest, then along B, then the other axes and images.
   device_inline explicit Tile(const PointwiseParams& params) {
     u32 rest = DIVIDE(DIV_TILES_A, block_x());
     a = (block_x() - rest * DIV_TILES_A) * TILE_A;
@@ -46,7 +46,7 @@ struct Tile {
   }
 };
 
-// COUNT of a thread's accesses, from the one numbered `number` on.
+// Performs COUNT of a thread's reads, from read `number` on.
 template <int COUNT>
 device_inline void read(const Tile& tile, bool aligned, int number, IN0_t* shared) {
   Pack<IN0_t, VECTOR_B> packs[COUNT];
@@ -75,13 +75,13 @@ device_inline void read_tile(const Tile& tile, bool aligned, IN0_t* shared) {
   constexpr int READS = (TILE_A * RUNS_B + THREADS - 1) / THREADS;
   if (aligned || VECTOR_B == 1) {
     read<READS>(tile, true, 0, shared);
-  } else {  // one at a time: element by element they would take too many registers
+  } else {  // unaligned: one vector at a time, because single elements take too many registers
 #pragma unroll 1
     for (int i = 0; i < READS; ++i) read<1>(tile, false, i, shared);
   }
 }
 
-// A warp writes LANES_A vectors side by side, of each of LANES_B places along B.
+// A warp writes LANES_A contiguous vectors at each of LANES_B positions along B.
 device_inline void write_tile(const Tile& tile, const PointwiseParams& params,
                               const IN0_t* shared) {
   const compute_t alpha = static_cast<compute_t>(params.alpha);

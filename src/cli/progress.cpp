@@ -13,7 +13,7 @@
 namespace kiln::cli {
 namespace {
 
-// Of the terminal; a line that went on in the next one could not be erased.
+// The terminal's width. Longer lines would wrap, and could not be erased.
 std::size_t columns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;

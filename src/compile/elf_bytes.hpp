@@ -25,7 +25,7 @@ Value elf_value(ElfBytes bytes, std::uint64_t offset) {
   return value;
 }
 
-// Of a table of texts, each ended by a zero byte.
+// The text at an offset of a table of zero-terminated texts; "" beyond its end.
 inline std::string_view elf_text(ElfBytes table, std::uint64_t offset) {
   if (offset >= table.size()) return "";
   const auto* text = reinterpret_cast<const char*>(table.data()) + offset;

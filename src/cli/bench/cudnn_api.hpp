@@ -126,17 +126,18 @@ class Owned {
 };
 using Shared = std::shared_ptr<const Owned>;
 
-// What both kinds of operations are made with.
+// The objects that all calls of cuDNN need.
 struct Context {
   Device& device;
   const Api& api;
   Handle handle;
-  std::unique_ptr<DeviceBuffer> workspace, saved;  // of the case at hand
+  std::unique_ptr<DeviceBuffer> workspace, saved;  // of the current case
 
   // Pointers to alpha 1 and to `value` in the type that cuDNN wants for tensors of `type`; valid
   // as long as the program runs.
   static const void* scalar(DataType type, double value);
-  // Of an operand of two dimensions of space or fewer; `layout` decides where strides do not.
+  // The descriptor of an operand with at most two dimensions of space. `layout` decides the format
+  // if the strides fit several.
   Shared tensor(const Operand& operand, const std::string& layout) const;
   void need_workspace(std::size_t bytes);
 };

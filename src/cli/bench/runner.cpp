@@ -148,7 +148,7 @@ void Runner::compare(const Contestant& contestant, Operands& operands, Row& row)
     const Comparison comparison = operands.compare();
     row.relative_rms = comparison.relative_rms;
     row.max_error = comparison.max_error;
-    // Of a peer that is its way of computing; Kiln promises better.
+    // A peer's larger error is not a fault, because only Kiln promises its own bounds.
     if (row.contestant.starts_with("kiln")) row.note = comparison.complaint();
   } catch (const Error& error) {
     row.note = cat("not compared: ", error.what());

@@ -103,7 +103,7 @@ std::string text_of(const std::string& path, const CudnnUse& use, const Report& 
   for (const Function& function : report.functions)
     width = std::max(width, printable(function.name).size());
   for (const Function& function : report.functions) {
-    // What may be forwarded is refused for as long as nothing is named to forward it to.
+    // Functions that may be forwarded are refused unless KILN_CUDNN_FORWARD names a library.
     const bool may_be_forwarded = function.service == name_of(Service::forwarded);
     std::string line =
         cat("  ", padded(may_be_forwarded ? "refused" : std::string(function.service), 9), "  ",

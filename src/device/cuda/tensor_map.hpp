@@ -8,10 +8,10 @@
 
 namespace kiln::cuda {
 
-// Throws NOT_SUPPORTED where the driver knows no tensor maps, EXECUTION_FAILED where it refuses
-// one.
+// Encodes a map. Throws NOT_SUPPORTED if the driver cannot encode tensor maps, EXECUTION_FAILED if
+// it refuses this one.
 void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to);
-// Of one that it has encoded; 26 ns of an x86 core.
+// Sets the address of an encoded map; takes 26 ns on an x86 core.
 void set_address(std::byte* map, void* address);
 
 }  // namespace kiln::cuda

@@ -111,7 +111,8 @@ void ClusterRunner::run(std::uint64_t cluster) {
 
 bool ClusterRunner::can_run(const Thread& thread) { return thread.wait == Wait::none; }
 
-// Of each block, with a warp ahead: the first that can run; the others have to wait for it.
+// With one warp ahead, chooses in each block the first warp that can run; the others have to wait
+// for it.
 void ClusterRunner::choose_leading() {
   if (ahead_ == Ahead::none) return;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
@@ -206,7 +207,8 @@ ClusterRunner::Exchange& ClusterRunner::exchange_of(const Thread& thread) {
   return exchanges_[thread.block * warps + thread.index / warp_threads];
 }
 
-// What lanes offer lies on their stacks, which change once they go on.
+// Copies the values that lanes offer, because they are on the lanes' stacks, which change when
+// lanes continue.
 void ClusterRunner::exchange(Group warp) {
   Exchange& all = exchange_of(warp.front());
   all.bytes.fill(std::byte{0xff});

@@ -72,13 +72,14 @@ void walk_tiled(const Encoded& map, const BoxPlace& place, const Line& line) {
   }
 }
 
-// From pixel to pixel by the map's steps; where the last place along a dimension is passed, on from
-// the first one a step along the next, and at last from image to image.
+// Walks from pixel to pixel by the map's traversal strides. Beyond the last position of a dimension
+// it continues at the first one, a step further along the next dimension, and finally in the next
+// image.
 template <class Line>
 void walk_im2col(const Encoded& map, const BoxPlace& place, const Line& line) {
   const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
   const int space = map.rank - 2;
-  std::array<std::int64_t, 4> at{};  // {w, h, d} as far as there are, n
+  std::array<std::int64_t, 4> at{};  // {w, h, d} as far as they exist, then n
   for (int i = 0; i <= space; ++i) at[i] = place.at[i + 1];
   for (std::int64_t pixel = 0; pixel < map.box[1]; ++pixel) {
     std::int64_t offset = 0;

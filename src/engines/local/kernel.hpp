@@ -9,7 +9,8 @@
 
 namespace kiln {
 
-// Of engine and kernel: "local/NAME.cu", entry NAME, and the constants of geometry.cuh.
+// The kernel of the engine `name`: file "local/NAME.cu", entry NAME, and the constants of
+// geometry.cuh.
 KernelSpec local_kernel(const std::string& name, const LocalProblem& problem);
 
 LaunchSpec local_launch(const LocalProblem& problem, std::int64_t blocks, std::int64_t threads,

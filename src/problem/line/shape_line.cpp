@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-// Of tensors of `rank` dimensions of space: -1 of {N}, 0 of {N, C}.
+// Prints the values of a tensor with `rank` dimensions of space; -1: only {N}, 0: {N, C}.
 std::string print(const Dims& values, int rank, const char* separator) {
   std::string text = cat(values[0]);
   if (rank >= 0) text += cat(separator, values[1]);

@@ -51,7 +51,7 @@ void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather
 // even the words.
 bool reserve_pitches(SourceLines& lines, const DeviceDescription& device);
 void set_narrowest_pitches(SourceLines& lines);
-// Those for which `accesses` is least.
+// Sets the pitches for which `accesses` is least.
 void spread_over_banks(SourceLines& lines,
                        const std::function<std::int64_t(const SourceLines&)>& accesses);
 
