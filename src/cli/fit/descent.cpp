@@ -7,7 +7,7 @@ namespace kiln::cli::fit {
 namespace {
 
 constexpr double first_step = 1.2, least_step = 1.01, most_change = 3;
-constexpr double price = 1e-3;  // of the square of the logarithm of a change, by the function
+constexpr double price = 1e-2;  // of the square of the logarithm of a change, by the function
 constexpr int most_rounds = 40;
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/fit/constants.hpp"
-#include "cli/fit/descent.hpp"
+#include "cli/fit/fitting.hpp"
 #include "cli/fit/report.hpp"
 #include "cli/format.hpp"
 #include "core/text.hpp"
@@ -42,47 +42,6 @@ void write_or_complain(const std::string& path, const std::string& text) {
     throw UsageError(cat("cannot write ", path, ": ", why));
 }
 
-// Family by family, those with a choice to make, whose names are added to `families`. Candidates
-// then have estimates by the new constants.
-FittedConstants fitted(const FittedConstants& own, Model& model, const Options& options,
-                       std::vector<std::string>& families) {
-  FittedConstants constants = own;
-  for (const std::string& family : options.families.empty() ? family_names() : options.families) {
-    const Engines& engines = model.engines_of(family);
-    const Quality quality =
-        model.quality(engines, [](const MeasuredProblem& item) { return !item.left_out; });
-    if (quality.problems == 0) {
-      std::cout << family << ": no problem with several candidates; its constants stay\n";
-      continue;
-    }
-    families.push_back(family);
-    std::vector<const NamedConstant*> which;
-    std::vector<double> values;
-    for (const NamedConstant& constant : all_constants())
-      if (constant.family == family) {
-        which.push_back(&constant);
-        values.push_back(constant.of(constants));
-      }
-    const auto with = [&](const std::vector<double>& given) {
-      FittedConstants changed = constants;
-      for (std::size_t i = 0; i < which.size(); ++i) which[i]->of(changed) = given[i];
-      return changed;
-    };
-    const auto loss = [&](const std::vector<double>& given) {
-      model.estimate(with(given), engines, false);
-      return model.loss(engines);
-    };
-    const double before = loss(values), after = descend(values, loss);
-    // Three digits are more than the measurements tell.
-    for (double& value : values) value = std::stod(significant(value, 3));
-    constants = with(values);
-    model.estimate(constants, engines);
-    std::cout << family << ": loss " << significant(before, 3) << " before, "
-              << significant(after, 3) << " after" << std::endl;
-  }
-  return constants;
-}
-
 std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -100,13 +59,16 @@ std::string comment_of(const std::string& text) {
   return comment;
 }
 
-std::string head_of(const Options& options, const DeviceDescription& device,
-                    const std::vector<std::string>& families, const std::string& counts,
-                    const std::string& tables) {
+std::string head_of(const Options& options, const DeviceDescription& device, const Fitting& fitting,
+                    const std::string& counts, const std::string& tables) {
+  std::string families;
+  for (const FamilyFit& fit : fitting.families)
+    families += cat("Fitted: ", fit.family, ", loss ", significant(fit.before, 3), " before, ",
+                    significant(fit.after, 3), " after.\n");
   return comment_of(
-      cat("Written by `kiln fit`; do not edit. ", device.name, ", ", today(), ".\nFitted: ",
-          families.empty() ? "none; the constants are as they were" : join(families, ", "),
-          ".\nLeft out of the fit: ",
+      cat("Written by `kiln fit`; do not edit. ", device.name, ", ", today(), ".\n",
+          families.empty() ? "Fitted: none; the constants are as they were.\n" : families,
+          "Left out of the fit: ",
           options.left_out.empty() ? "nothing" : cat("what matches ", options.left_out), ".\n",
           counts, "\n", tables));
 }
@@ -143,16 +105,22 @@ int run(const Options& options) {
     return 0;
   }
   std::cout << std::endl;
-  std::vector<std::string> families;
-  const FittedConstants constants = fitted(fitted_of(device), model, options, families);
+  const std::vector<std::string> families =
+      options.families.empty() ? family_names() : options.families;
+  const FittedConstants own = fitted_of(device);
+  const Fitting fitting = fitted(own, model, families);
   {
-    const TrialConstants trial(constants);
+    const TrialConstants trial(fitting.constants);
     note_choices(set, device);
   }
-  const std::string tables = tables_of(set, model);
-  write_or_complain(options.out, head_of(options, device, families, counts_of(set), tables) +
-                                     definition_of(constants, device.arch));
-  std::cout << '\n' << counts_of(set) << '\n' << tables;
+  std::string tables = tables_of(set, model);
+  if (options.left_out.empty() && !fitting.families.empty()) {
+    estimate_left_out(own, model, set, families);
+    tables += table_of("each left out in turn", set, model);
+  }
+  const std::string head = head_of(options, device, fitting, counts_of(set), tables);
+  write_or_complain(options.out, head + definition_of(fitting.constants, device.arch));
+  std::cout << head;
   return 0;
 }
 
@@ -166,7 +134,9 @@ void add_fit_command(CLI::App& app, Run& run_command) {
   command.footer(
       "Regret is what the choice takes more than the best one measured, over the best's time. A\n"
       "family's lines count the engines whose estimates its constants change. --out writes\n"
-      "src/engines/cost/fitted_ARCH.inc, which the next build takes: see the README beside it.");
+      "src/engines/cost/fitted_ARCH.inc, which the next build takes: see the README beside it. It\n"
+      "fits to all files but one, too, for each: \"each left out in turn\" tells what a fit is "
+      "worth.");
   command
       .add_option("CANDIDATES", options->files,
                   "Files that `kiln tune --csv` wrote; of two rows for a candidate the last counts")

@@ -58,11 +58,10 @@ double likely_regret(const MeasuredProblem& item) {
 Model::Model(MeasuredSet& set, DeviceDescription device, int threads)
     : set_(set), device_(std::move(device)), threads_(threads) {
   constexpr double change = 1.05;
-  Engines all;
   for (const MeasuredProblem& item : set_.problems)
     for (const MeasuredCandidate& candidate : item.candidates)
       if (dynamic_cast<const RelaidEngine*>(candidate.engine) == nullptr)
-        all.insert(candidate.engine);
+        all_.insert(candidate.engine);
   const FittedConstants own = fitted_of(device_);
   for (const std::string& family : family_names()) {
     FittedConstants changed = own;
@@ -72,7 +71,7 @@ Model::Model(MeasuredSet& set, DeviceDescription device, int threads)
     for (const MeasuredProblem& item : set_.problems)
       for (const MeasuredCandidate& candidate : item.candidates)
         before[&candidate] = candidate.estimated;
-    estimate(changed, all);
+    estimate(changed, all_);
     for (MeasuredProblem& item : set_.problems)
       for (MeasuredCandidate& candidate : item.candidates) {
         const double was = before[&candidate];
@@ -118,7 +117,7 @@ Quality Model::quality(const Engines& engines,
 }
 
 double Model::loss(const Engines& engines) const {
-  constexpr double weight = 0.1;
+  constexpr double weight = 0.5;
   double regrets = 0, errors = 0;
   int problems = 0, candidates = 0;
   for (const MeasuredProblem& item : set_.problems) {

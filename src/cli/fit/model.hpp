@@ -30,6 +30,9 @@ class Model {
   // its estimates are those of the program's own constants throughout.
   const Engines& engines_of(const std::string& family) const { return engines_.at(family); }
 
+  // All whose estimates constants may change.
+  const Engines& engines() const { return all_; }
+
   // Estimates the candidates of these engines anew, in the problems that are not left out unless
   // `all`.
   void estimate(const FittedConstants& constants, const Engines& engines, bool all = true);
@@ -41,13 +44,14 @@ class Model {
 
   // What a fit makes small, over problems that are not left out and have candidates of these
   // engines: the mean regret of the choice, where estimates within 2% of the least share the
-  // choice, and a tenth of the mean square of the logarithm of estimate over measurement.
+  // choice, and half the mean square of the logarithm of estimate over measurement.
   double loss(const Engines& engines) const;
 
  private:
   MeasuredSet& set_;
   const DeviceDescription device_;
   const int threads_;
+  Engines all_;
   std::map<std::string, Engines> engines_;
 };
 

@@ -53,6 +53,10 @@ std::string table_of(const std::string& title, const MeasuredSet& set, const Mod
 
 }  // namespace
 
+std::string table_of(const std::string& title, const MeasuredSet& set, const Model& model) {
+  return table_of(title, set, model, [](const MeasuredProblem&) { return true; });
+}
+
 std::string tables_of(const MeasuredSet& set, const Model& model) {
   const bool any_left_out = std::ranges::any_of(set.problems, &MeasuredProblem::left_out);
   std::string text = table_of(any_left_out ? "part of the fit" : "family or file", set, model,
