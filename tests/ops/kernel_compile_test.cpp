@@ -80,10 +80,12 @@ constexpr std::string_view may_spill[] = {
     "few_output_channels_wgmma",
     "wgrad_implicit_gemm_mma",
     "wgrad_implicit_gemm_fma",
+    "wgrad_few_channels_mma",
     "wgrad_nhwc_mma",
     "wgrad_nchw_mma",
     "wgrad_nchw_wgmma_swap",
     "depthwise_nhwc_fma",
+    "depthwise_halo_nhwc_fma",
     "wgrad_depthwise_nhwc_mma",
     "local_dgrad_fma",
 };

@@ -13,6 +13,8 @@ namespace {
 
 using namespace kiln;
 
+// Each is static, because what belongs to the process is never destroyed (per_process.hpp): one on
+// the stack would leak its table.
 using Numbers = SingleFlight<int, int, std::hash<int>>;
 
 // What key has, made now if it is not there.
@@ -26,7 +28,7 @@ BOOST_AUTO_TEST_SUITE(single_flight)
 
 // So a process that meets shape after shape keeps the last ones it used, and no more.
 BOOST_AUTO_TEST_CASE(the_least_recently_used_is_forgotten) {
-  Numbers numbers("numbers", 3);
+  static constinit Numbers numbers("numbers", 3);
   for (const int key : {1, 2, 3}) BOOST_TEST(square(numbers, key).made);
   BOOST_TEST(!square(numbers, 1).made);  // 2 is now the oldest
   BOOST_TEST(square(numbers, 4).made);
@@ -40,7 +42,7 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_is_forgotten) {
 }
 
 BOOST_AUTO_TEST_CASE(whoever_holds_what_is_forgotten_keeps_it) {
-  Numbers numbers("numbers", 1);
+  static constinit Numbers numbers("numbers", 1);
   const std::shared_ptr<const int> held = square(numbers, 7).value;
   const std::weak_ptr<const int> dropped = square(numbers, 8).value;
   square(numbers, 9);
@@ -49,7 +51,7 @@ BOOST_AUTO_TEST_CASE(whoever_holds_what_is_forgotten_keeps_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_is_not_remembered) {
-  Numbers numbers("numbers", 2);
+  static constinit Numbers numbers("numbers", 2);
   const auto fail = []() -> std::shared_ptr<const int> { throw std::runtime_error("no"); };
   BOOST_CHECK_THROW(numbers.get(1, fail), std::runtime_error);
   BOOST_TEST(numbers.find(1) == nullptr);
@@ -57,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_failure_is_not_remembered) {
 }
 
 BOOST_AUTO_TEST_CASE(of_many_threads_one_makes) {
-  Numbers numbers("numbers", 64);
+  static constinit Numbers numbers("numbers", 64);
   std::atomic<int> made = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)

@@ -114,7 +114,7 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chunks,
                                         std::size_t budget, const DeviceDescription& device,
                                         bool with_steps) {
-  static const WgradDenseNhwcWgmmaEngine engine;
+  const WgradDenseNhwcWgmmaEngine engine;
   const RelaidLayout layout = lay_copies(relaid, 0, chunks);
   ConvolutionProblem part = relaid.inner;
   part.batch = chunk_of(layout, 0).images;
