@@ -38,13 +38,22 @@ struct WgradTile {
   }
 };
 
-// A block of columns: a tap, and the first of its channels.
+// A block of columns: a tap, and the first of its channels. With TAPS_SIDE_BY_SIDE the taps of the
+// same channels follow each other, as in dw: they are stored one by one, and so shortly after each
+// other that L2 makes whole sectors of them.
 struct ColumnBlock {
   int t = 0, r = 0, s = 0, channel = 0;
   device_inline ColumnBlock() {}
   device_inline explicit ColumnBlock(int block) {
-    const int tap = QUOTIENT(block, CHANNEL_BLOCKS);
-    channel = (block - tap * CHANNEL_BLOCKS) * LINE_CHANNELS;
+    int tap;
+    if constexpr (TAPS_SIDE_BY_SIDE) {
+      const int channels = QUOTIENT(block, TAPS);
+      tap = block - channels * TAPS;
+      channel = channels * LINE_CHANNELS;
+    } else {
+      tap = QUOTIENT(block, CHANNEL_BLOCKS);
+      channel = (block - tap * CHANNEL_BLOCKS) * LINE_CHANNELS;
+    }
     t = QUOTIENT(tap, TAPS_RS);
     r = QUOTIENT(tap, TAPS_S) - t * TAPS_R;
     s = REMAINDER(tap, TAPS_S);

@@ -112,6 +112,14 @@ bool in_pairs(const Gather& gather) {
          even(gather.phases.front().w_first);
 }
 
+// Whether the taps of a channel of dw are nearer to each other than its channels.
+bool taps_side_by_side(const Gather& gather) {
+  const Gather::Phase& phase = gather.phases.front();
+  for (std::size_t i = 0; i < 3; ++i)
+    if (phase.taps[i] > 1 && gather.w_tap[i] < gather.w_channel) return true;
+  return false;
+}
+
 struct Parts {
   int cluster, groups;
 };
@@ -197,7 +205,9 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("TAPS_R", phase.taps[1]);
   add("TAPS_S", phase.taps[2]);
   add("TAPS_RS", phase.taps[1] * phase.taps[2]);
+  add("TAPS", problem.taps());
   add("CHANNEL_BLOCKS", ceil_div(channels_of(problem), tile.line_channels()), "columns of a tap");
+  add("TAPS_SIDE_BY_SIDE", taps_side_by_side(gather), "in dw; else its channels are");
   add("COLUMN_BLOCKS", column_blocks(tile, problem));
   add("ROW_TILES", ceil_div(rows_of(problem), tile.filters()));
   add("GROUP_TILES", tile_count(tile, problem) / (problem.groups / packed_groups(problem)));

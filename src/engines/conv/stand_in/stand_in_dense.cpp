@@ -60,7 +60,7 @@ Treatment treat_gather(std::string_view name) {
 }
 
 Treatment treat_wgrad(std::string_view name) {
-  constexpr const char* divisors[] = {"ROW_TILES",      "GROUP_TILES", "TILES",
+  constexpr const char* divisors[] = {"ROW_TILES",      "GROUP_TILES", "TILES", "TAPS",
                                       "CHANNEL_BLOCKS", "TAPS_RS",     "TAPS_S"};
   constexpr const char* late[] = {
       "CHANNELS",   "ROWS",          "TAPS_T",      "TAPS_R",      "COLUMN_BLOCKS", "STRIDE_D",
