@@ -17,6 +17,7 @@
 
 constexpr bool PIXELS_LEFT = false;
 constexpr bool LINES_LEFT = false;
+constexpr bool LEFT_IN_WORDS = false;  // wgmma reads operand A from shared memory
 constexpr int SLAB_LINES = BLOCK_RIGHT, SLAB_LINE = ROW_LINE, SLAB_BLOCKS = 64 / ROW_LINE;
 constexpr int SLABS = 1, WARPGROUPS = 2;
 

@@ -10,39 +10,9 @@
 // stored while the next one's operands are loaded.
 #include "conv/dense/loads.cuh"
 #include "conv/dense/output.cuh"
+#include "conv/dense/products.cuh"
 #include "target/shared_memory.cuh"
 #include "target/step.cuh"
-#include "target/wgmma.cuh"
-
-// For each operand: whether its lines are steps of the reduction, and the lines' length. The
-// operand of the next product begins 32 bytes further in a line or, with lines by steps, 16 lines
-// further.
-constexpr bool LEFT_BY_STEPS = PIXELS_LEFT ? PLANAR : FILTER_BY_CHANNELS;
-constexpr bool RIGHT_BY_STEPS = PIXELS_LEFT ? FILTER_BY_CHANNELS : PLANAR;
-device_inline constexpr int line_bytes(bool by_steps, bool pixels) {
-  return !by_steps ? LINE_BYTES : pixels ? PIXEL_LINE_BYTES : ROW_LINE_BYTES;
-}
-constexpr int LEFT_LINE = line_bytes(LEFT_BY_STEPS, PIXELS_LEFT),
-              RIGHT_LINE = line_bytes(RIGHT_BY_STEPS, !PIXELS_LEFT);
-constexpr int LEFT_OPERAND_BYTES = PIXELS_LEFT && PLANAR ? PIXEL_LINE_BLOCK : 64 * LINE_BYTES;
-// The distance of product k's operand from the first product's.
-device_inline constexpr int steps_at(bool by_steps, bool pixels, int k) {
-  return k * (by_steps ? 16 * line_bytes(by_steps, pixels) : 32);
-}
-device_inline constexpr int line_block(bool pixels) {
-  return pixels ? PIXEL_LINE_BLOCK : STEP_CHANNELS * ROW_LINE_BYTES;
-}
-
-using Products = WarpgroupProducts<element_t, LEFT, BLOCK_RIGHT / 8>;
-
-// The products over 32 bytes of the reduction, for operands A of the warpgroup from L on.
-template <int L>
-device_inline void multiply(Products& products, Sums& sums, const SharedMatrix& left,
-                            const SharedMatrix& right, bool add) {
-  products.template multiply_swizzled<LEFT_BY_STEPS, RIGHT_BY_STEPS, L>(
-      sums, left.moved(L * LEFT_OPERAND_BYTES), right, add);
-  if constexpr (L + 1 < LEFT) multiply<L + 1>(products, sums, left, right, add);
-}
 
 device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
                            Barriers& barriers) {
@@ -50,11 +20,7 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
   const bool first_lane = thread_x() % 32 == 0;
   Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
               barriers.residual[group], group);
-  const SharedMatrix lefts = SharedMatrix::swizzled<LEFT_LINE>(
-      memory + group * (LEFT * LEFT_OPERAND_BYTES), 8 * LEFT_LINE);
-  const SharedMatrix rights = SharedMatrix::swizzled<RIGHT_LINE>(
-      memory + LEFT_BYTES, 8 * RIGHT_LINE, line_block(!PIXELS_LEFT));
-  Products products;
+  StepsOf<LEFT_IN_WORDS>::Type products(memory, group);
   Ring ring(0);
   const u32 tiles = params.common.tiles[PHASES - 1];
 #pragma unroll 1
@@ -71,21 +37,12 @@ device_inline void consume(const Params& params, Sums& sums, unsigned char* memo
 #pragma unroll 1
       for (; step < end; ++step) {
         barriers.landed[ring.stage].wait(ring.parity);
-        const SharedMatrix left = lefts.moved(ring.stage * STAGE_BYTES);
-        const SharedMatrix right = rights.moved(ring.stage * STAGE_BYTES);
-        products.begin();
-#pragma unroll
-        for (int k = 0; k < LINE_BYTES / 32; ++k)
-          multiply<0>(products, sums, left.moved(steps_at(LEFT_BY_STEPS, PIXELS_LEFT, k)),
-                      right.moved(steps_at(RIGHT_BY_STEPS, !PIXELS_LEFT, k)),
-                      step > first || k > 0);
-        products.commit();
-        products.template wait<1>();
+        products.multiply(sums, ring.stage, step > first);
         if (first_lane && step > first) barriers.free[before].arrive();
         before = ring.stage;
         ring.advance();
       }
-      products.template wait<0>();
+      products.settle();
       if (first_lane) barriers.free[before].arrive();
       if constexpr (PROMOTE > 0) {
         if (promoted) sums.add_held();

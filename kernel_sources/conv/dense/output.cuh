@@ -24,7 +24,14 @@ struct OutputPlace {
         pixel(tile.first_pixel + static_cast<u32>(IMAGES > 1 ? 0 : pixels)),
         image(tile.image + (IMAGES > 1 ? pixels / IMAGE_PIXELS : 0)) {}
 
-  device_inline void next_block() { row += ROW_LINE; }
+  device_inline void next_block() {
+    if constexpr (!PLANAR)
+      row += ROW_LINE;
+    else if constexpr (IMAGES > 1)
+      ++image;
+    else
+      pixel += SLAB_LINE;
+  }
   // Called by one thread.
   device_inline void store(const unsigned char* slab) const {
     const TensorMap& map = params.maps[output_map(phase)];

@@ -7,6 +7,7 @@
 // column of operand B.
 #pragma once
 
+#include "conv/dense/operand_rows.cuh"
 #include "conv/dense/pairs.cuh"
 #include "conv/dense/params.h"
 #include "conv/store/epilogue.cuh"
@@ -131,7 +132,7 @@ class Store {
     sums.template take<L, R>(four);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int left = warp * 16 + lane / 4 + i / 2 * 8,
+      const int left = row_of_operand(warp, lane / 4 + i / 2 * 8),
                 right = (R - FIRST) * 8 + lane % 4 * 2 + i % 2;
       const int of_row = PIXELS_LEFT ? right : left, line = LINES_LEFT ? left : right,
                 in_line = LINES_LEFT ? right : left;

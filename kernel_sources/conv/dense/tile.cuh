@@ -7,7 +7,8 @@
 //
 // PLANAR: channels-first tensors, for filters of one tap. A tile's pixels are of one image, or of
 // IMAGES small ones. They are stored in shared memory as loaded, PIXEL_LINE pixels of a channel in
-// a line, and wgmma transposes them.
+// a line. wgmma transposes 16-bit pixels; it does not transpose f32, so f32 pixels are operand A
+// and go through registers (LEFT_IN_WORDS, pixel_words.cuh).
 //
 // STORE_PIXELS above 0: the source is channels-last, but the output has another layout, such as
 // channels first. Threads then store the results, STORE_PIXELS contiguous pixels at a time. At 0,
@@ -33,11 +34,13 @@ constexpr int TILE_PIXELS = PIXELS_LEFT ? BLOCK_LEFT : BLOCK_RIGHT;
 constexpr int TILE_ROWS = PIXELS_LEFT ? BLOCK_RIGHT : BLOCK_LEFT;
 static_assert(GROUPS == 1 || (CHANNELS % STEP_CHANNELS == 0 && ROWS % TILE_ROWS == 0));
 
-constexpr int PIXEL_LINE = 64, PIXEL_LINE_BYTES = 128;
+constexpr int PIXEL_LINE_BYTES = 128;
+constexpr int PIXEL_LINE = PIXEL_LINE_BYTES / static_cast<int>(sizeof(element_t));
 constexpr int PIXEL_LINES = (TILE_PIXELS + PIXEL_LINE - 1) / PIXEL_LINE;  // lines of a channel
 constexpr int PIXEL_LINE_BLOCK = STEP_CHANNELS * PIXEL_LINE_BYTES;
 constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // pixels of each image in a tile
-static_assert(!PLANAR || (sizeof(element_t) == 2 && PHASES == 1));
+constexpr bool LEFT_IN_WORDS = PLANAR && sizeof(element_t) == 4;
+static_assert(!PLANAR || ((sizeof(element_t) == 2 || PIXELS_LEFT) && PHASES == 1));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 
 // Shared memory holds stages of both operands, slabs of results, and barriers.

@@ -56,7 +56,8 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   out.lines = planar ? planar_lines(problem, gather, rows) : dense_lines(problem, gather, rows);
   const int element = static_cast<int>(size_of(problem.type()));
   const int line = static_cast<int>(out.lines.channels) * element;
-  const int pixels = planar ? tile.pixel_lines() * 64 : tile.pixels();
+  const int pixels =
+      planar ? tile.pixel_lines(size_of(problem.type())) * (128 / element) : tile.pixels();
   const int left = tile.pixels_left ? pixels : tile.rows(),
             right = tile.pixels_left ? tile.rows() : pixels;
   const int stage = left * line + whole_swizzles(right * line);
@@ -78,10 +79,13 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   return out;
 }
 
-// Images of a tile: channels-first images of at most 64 pixels take a line of shared memory each.
+// Images of a tile: channels-first images of at most 128 bytes a channel take a line of shared
+// memory each.
 std::int64_t images_of(const DenseTile& tile, const Gather& gather, bool planar) {
-  const bool small = planar && gather.phases.front().out_pixels() <= 64 && tile.pixels() % 64 == 0;
-  return small ? tile.pixels() / 64 : 1;
+  const std::int64_t line = planar_line(gather.type);
+  const bool small =
+      planar && gather.phases.front().out_pixels() <= line && tile.pixels() % line == 0;
+  return small ? tile.pixels() / line : 1;
 }
 
 std::int64_t pixel_tiles(const DenseTile& tile, const ConvolutionProblem& problem,
@@ -97,7 +101,9 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
 
 // Whether the tile fits the problem's rows: with groups, no tile may reach into the next group (the
 // tiles of less than 64 rows are only for them); without, less than half of the rows may be idle.
-bool suits(const DenseTile& tile, const Gather& gather) {
+// Channels-first pixels of f32 must be operand A, which can go through registers.
+bool suits(const DenseTile& tile, const Gather& gather, bool planar) {
+  if (planar && size_of(gather.type) == 4 && !tile.pixels_left) return false;
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
 }
@@ -111,7 +117,8 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
-  work.half_lines = planar && tile.line_pixels(size_of(problem.type())) < 64;
+  work.half_lines =
+      planar && tile.line_pixels(size_of(problem.type())) < planar_line(problem.type());
   work.store_bytes = static_cast<int>(planar ? 0 : dense_store_pixels(problem, gather)) *
                      static_cast<int>(size_of(problem.type()));
   const std::vector<Operand> operands = operands_of(problem);
@@ -142,6 +149,11 @@ std::string describe(const DenseTile& tile) {
              tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(), " threads");
 }
 
+std::string DenseNchwWgmmaEngine::only_by_name(const Problem& problem) const {
+  if (size_of(std::get<ConvolutionProblem>(problem).type()) == 2) return {};
+  return "its products of f32, in TF32, have run on no GPU yet";
+}
+
 std::span<const DenseTile> DenseWgmmaEngine::tiles() const {
   if (planar_) return planar_tiles;
   return all_tiles;
@@ -163,7 +175,7 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
     if (const DenseTile& tile = tiles()[i];
-        suits(tile, gather) && lay(tile, problem, gather, planar_).stages >= least_stages)
+        suits(tile, gather, planar_) && lay(tile, problem, gather, planar_).stages >= least_stages)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {

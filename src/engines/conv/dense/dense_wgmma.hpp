@@ -1,6 +1,6 @@
 // Forward propagation and data gradient on Hopper, with operands copied by TMA and multiplied by
-// wgmma. Takes channels-last tensors of 16 bits or f32 in TF32, and channels-first tensors of 16
-// bits with a filter of one tap.
+// wgmma. Takes tensors of 16 bits, and of f32 in TF32, channels last or, with a filter of one tap,
+// channels first.
 #pragma once
 
 #include <span>
@@ -23,8 +23,12 @@ struct DenseTile {
   int rows() const { return pixels_left ? right : block_left(); }
   int threads() const { return 128 * (1 + consumers); }
   int slab_pixels() const { return pixels_left ? 64 : right; }
-  // For channels-first tensors: lines of 64 pixels in shared memory, and rows of a slab.
-  int pixel_lines() const { return (pixels() + 63) / 64; }
+  // For channels-first tensors: lines of 128 bytes of a channel's pixels in shared memory, and rows
+  // of a slab.
+  int pixel_lines(std::size_t element) const {
+    const int line = 128 / static_cast<int>(element);
+    return (pixels() + line - 1) / line;
+  }
   int planar_slab_rows() const { return pixels_left ? right : 64; }
   // Pixels in a line of shared memory, for results whose pixels are contiguous.
   int line_pixels(std::size_t element) const {
@@ -64,6 +68,7 @@ class DenseNchwWgmmaEngine final : public DenseWgmmaEngine {
  public:
   DenseNchwWgmmaEngine() : DenseWgmmaEngine(true) {}
   const char* name() const override { return "dense_nchw_wgmma"; }
+  std::string only_by_name(const Problem& problem) const override;
 };
 
 }  // namespace kiln

@@ -13,8 +13,7 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t vector = 8;  // elements of 16 bits in 16 bytes
-constexpr std::int64_t line_pixels = 64, line_channels = 64;
+constexpr std::int64_t line_bytes = 128;
 
 // Whether the pixels of a channel are contiguous.
 bool is_line(const Dims& strides, const Spatial& pixels) {
@@ -45,10 +44,10 @@ std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatia
 }
 
 std::string filter_refusal(const Gather& gather) {
-  const auto whole = [](std::int64_t stride) { return stride % vector == 0; };
-  if ((gather.w_channel == 1 && whole(gather.w_row)) ||
-      (gather.w_row == 1 && whole(gather.w_channel)))
-    return "";
+  const std::int64_t vector = dense_vector(gather.type);
+  const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
+  if (gather.w_channel == 1 && whole(gather.w_row)) return "";
+  if (gather.w_row == 1 && whole(gather.w_channel) && size_of(gather.type) == 2) return "";
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
@@ -77,18 +76,24 @@ std::string place_refusal(const Gather& gather) {
   return "";
 }
 
-std::string type_refusal(const ConvolutionProblem& problem) {
-  if (size_of(problem.type()) == 2) return "";
-  return cat("the data type is ", name_of(problem.type()), "; this engine takes f16 and bf16");
+// Words of so few channels would be read again while they are multiplied.
+std::string words_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  constexpr std::int64_t least = 16;
+  if (size_of(problem.type()) == 2 || gather.groups == 1 || gather.channels % least == 0) return "";
+  return cat(gather.channels, " input channels a group, of f32; expected a multiple of ", least);
 }
 
 }  // namespace
 
+std::int64_t planar_line(DataType type) {
+  return line_bytes / static_cast<std::int64_t>(size_of(type));
+}
+
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            const DeviceDescription& device) {
-  if (std::string reason = type_refusal(problem); !reason.empty()) return reason;
   if (std::string reason = dense_product_refusal(problem, gather, device); !reason.empty())
     return reason;
+  if (std::string reason = words_refusal(problem, gather); !reason.empty()) return reason;
   if (std::string reason = place_refusal(gather); !reason.empty()) return reason;
   const Gather::Phase& phase = gather.phases.front();
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
@@ -105,7 +110,7 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather,
                         std::int64_t rows) {
   DenseLines lines = dense_lines(problem, gather, rows);
-  if (gather.groups == 1) lines.channels = line_channels;
+  if (gather.groups == 1) lines.channels = planar_line(problem.type());
   return lines;
 }
 
@@ -119,7 +124,7 @@ std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, cons
              0);
   };
   add(maps.source(), gather.channels, gather.source_strides,
-      {line_pixels, boxes.lines.channels, boxes.images});
+      {planar_line(problem.type()), boxes.lines.channels, boxes.images});
   maps.add(dense_filter_map(problem, gather, phase, boxes.lines, boxes.filter_rows), "w",
            phase.w_first);
   const std::array<std::int64_t, 3> slab{boxes.slab_pixels, boxes.slab_rows, 1};
@@ -156,7 +161,10 @@ std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather
 }
 
 std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = type_refusal(problem); !reason.empty()) return reason;
+  if (size_of(problem.type()) != 2)
+    return cat("dy has its channels first and x its channels last, and the data type is ",
+               name_of(problem.type()), "; expected f16 or bf16");
+  const std::int64_t line_pixels = planar_line(problem.type());
   const Gather::Phase& phase = gather.phases.front();
   if (std::string reason = tensor_refusal("dy", gather.out_strides, phase.pixels, problem.type());
       !reason.empty())
@@ -169,7 +177,8 @@ std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& g
 
 TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather) {
   return plane_map(problem, gather.rows * gather.groups, gather.phases.front().out_pixels(),
-                   gather.out_strides, {line_pixels, line_channels, 1});
+                   gather.out_strides,
+                   {planar_line(problem.type()), planar_line(problem.type()), 1});
 }
 
 std::vector<TensorMapSpec> planar_wgrad_maps(const ConvolutionProblem& problem,

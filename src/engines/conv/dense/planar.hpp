@@ -10,6 +10,9 @@
 
 namespace kiln {
 
+// Pixels in a line of 128 bytes.
+std::int64_t planar_line(DataType type);
+
 // The reason, a clause, why the dense engines do not take it; "" if they do.
 std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                            const DeviceDescription& device);
@@ -24,7 +27,7 @@ DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather,
 // The boxes that a tile copies of each operand.
 struct PlanarBoxes {
   DenseLines lines;          // lines of the filter
-  std::int64_t images;       // images of the source, 64 pixels of each
+  std::int64_t images;       // images of the source, a line of pixels of each
   std::int64_t filter_rows;  // rows of the filter, where its channels are contiguous
   std::int64_t slab_pixels;  // pixels of a slab of the output
   std::int64_t slab_rows;
