@@ -1,59 +1,17 @@
 #include "engines/answers.hpp"
 
-#include <algorithm>
-#include <list>
 #include <utility>
 
 #include "core/process/per_process.hpp"
+#include "engines/recent_problems.hpp"
 
 namespace kiln {
 namespace {
 
-// Of one problem.
-struct Answered {
-  ConvolutionProblem problem;
-  DeviceDescription device;
-  std::vector<std::pair<const Engine*, std::shared_ptr<const Answer>>> answers;
-};
-
-class Answers {
- public:
-  std::shared_ptr<const Answer> find(const Engine& engine, const ConvolutionProblem& problem,
-                                     const DeviceDescription& device) {
-    const Answered* const answered = find(problem, device);
-    if (answered == nullptr) return nullptr;
-    const auto found = std::ranges::find(answered->answers, &engine,
-                                         &decltype(answered->answers)::value_type::first);
-    return found == answered->answers.end() ? nullptr : found->second;
-  }
-
-  void keep(const Engine& engine, const ConvolutionProblem& problem,
-            const DeviceDescription& device, std::shared_ptr<const Answer> answer) {
-    // What one choice asks of: itself, and copies of its images in some numbers of chunks.
-    constexpr std::size_t most = 32;
-    if (find(problem, device) == nullptr) {
-      problems_.push_front({problem, device, {}});
-      if (problems_.size() > most) problems_.pop_back();
-    }
-    problems_.front().answers.emplace_back(&engine, std::move(answer));
-  }
-
+struct Answers {
+  // What one choice asks of: its own problem, and copies of some images, in several numbers.
+  RecentProblems<Answer, 32> known;
   Effort effort;
-
- private:
-  // Which is the front one thereafter.
-  const Answered* find(const ConvolutionProblem& problem, const DeviceDescription& device) {
-    for (auto each = problems_.begin(); each != problems_.end(); ++each) {
-      if (each->problem.batch != problem.batch || each->problem != problem ||
-          !estimated_alike(each->device, device))
-        continue;
-      problems_.splice(problems_.begin(), problems_, each);
-      return &problems_.front();
-    }
-    return nullptr;
-  }
-
-  std::list<Answered> problems_;  // most recent first
 };
 constinit PerProcess<Answers> all("engines' answers");
 
@@ -80,11 +38,11 @@ std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& prob
                                        const DeviceDescription& device) {
   const auto* const convolution = std::get_if<ConvolutionProblem>(&problem);
   if (convolution == nullptr) return answer_of(ask(engine, problem, device));
-  if (auto known = all.lock()->find(engine, *convolution, device)) return known;
+  if (auto known = all.lock()->known.find(engine.name(), *convolution, device)) return known;
   // Not under the lock: engines ask others.
   auto answer = answer_of(ask(engine, problem, device));
   const auto answers = all.lock();
-  answers->keep(engine, *convolution, device, answer);
+  answers->known.keep(engine.name(), *convolution, device, answer);
   ++answers->effort.answers;
   return answer;
 }

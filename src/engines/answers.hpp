@@ -25,16 +25,13 @@ struct Answer {
   std::string refusal;  // where there are none
 };
 
-// As ask(). The engine is one that lives as long as the process.
+// As ask().
 std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& problem,
                                        const DeviceDescription& device);
 
 // The proposal of one of those estimates.
 Proposal make_proposal(const Engine& engine, const Problem& problem,
                        const DeviceDescription& device, const Estimate& estimate);
-
-// Whether two devices are equal in everything that estimates depend on.
-bool estimated_alike(const DeviceDescription& a, const DeviceDescription& b);
 
 // For tests: what the process's choices have taken so far.
 struct Effort {

@@ -9,6 +9,7 @@
 #include "core/process/per_process.hpp"
 #include "engines/answers.hpp"
 #include "engines/choice_estimate.hpp"
+#include "engines/recent_problems.hpp"
 
 namespace kiln {
 namespace {

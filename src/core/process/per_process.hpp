@@ -10,12 +10,12 @@
 // The locks and what is made once, by the names they are given (ProcessState::first() lists those
 // in use, and tests/process holds each one while it forks):
 //   environment (core/config), log level, log (core/log),
-//   abandoned folders (core/temporary_folder), chosen kernels, engines, engines' answers
-//   (engines/), NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/), CUDA driver,
-//   CUDA devices, host device, fiber stacks (device/), KILN_CACHE, kernel cache, bundles, tuning,
-//   kernel sources, recorded plans, compile patience, compile limit, compile slots,
-//   loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback, cuDNN plans,
-//   cuDNN library (cudnn/)
+//   abandoned folders (core/temporary_folder), chosen kernels, engines, engines' answers, laid
+//   tiles (engines/), NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/),
+//   CUDA driver, CUDA devices, host device, fiber stacks (device/), KILN_CACHE, kernel cache,
+//   bundles, tuning, kernel sources, recorded plans, compile patience, compile limit,
+//   compile slots, loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback,
+//   cuDNN plans, cuDNN library (cudnn/)
 // A handle's plans, a plan's texts and a cuDNN object's twin own theirs (OwnPerProcess, OwnOnce).
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "engines/conv/tile/banks.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
+#include "engines/conv/tile/laid_tiles.hpp"
 #include "engines/conv/tile/line_store.hpp"
 #include "engines/conv/tile/loaders.hpp"
 #include "engines/cost/cost_model.hpp"
@@ -144,19 +145,22 @@ std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
     FewInputChannelsTile tile =
         make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
-    if (!fits(tile, device)) continue;
-    set_narrowest_pitches(tile.lines);
     // Clocks of an image: products, copies and stores of its bands (cost_model.hpp). Predicted, not
     // measured.
     const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
     const double fragment =
         shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
-    const double clocks = static_cast<double>(tile.bands) *
-                          (static_cast<double>(tile.fragments()) * fragment +
-                           static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
-                           shape.m * shape.n / 32.0 * store_clocks);
+    const double products = static_cast<double>(tile.fragments()) * fragment,
+                 stores = shape.m * shape.n / 32.0 * store_clocks;
+    const auto bands = static_cast<double>(tile.bands);
+    // What loses without its copies need not be asked whether it fits.
+    if (best && bands * (products + stores) >= best_clocks) continue;
+    if (!fits(tile, device)) continue;
+    const double clocks =
+        bands * (products + static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks + stores);
     if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
   }
+  if (best) set_narrowest_pitches(best->lines);
   return best;
 }
 
@@ -166,19 +170,15 @@ void spread_over_banks(FewInputChannelsTile& tile, const Gather& gather) {
   const std::int64_t pixel_step = gather.stride[2] * tile.lines.pixel_elements;
   constexpr std::int64_t most_words = 64;
   const std::int64_t words = std::min(tile.runs * tile.run_words, most_words);
-  spread_over_banks(tile.lines, [&](const SourceLines& lines) {
-    std::int64_t sum = 0;
-    for (std::int64_t first = 0; first + 4 <= words; first += 4) {
-      std::array<std::int64_t, 32> lanes{};
-      for (std::int64_t i = 0; i < 32; ++i) {
-        const std::int64_t word = first + i % 4;
-        lanes[static_cast<std::size_t>(i)] =
-            lines.place(i / 4 * pixel_step) +
-            word / tile.run_words * std::abs(gather.step[1]) * lines.row + word % tile.run_words;
-      }
-      sum += bank_accesses(lanes);
+  spread_over_banks(tile.lines, words / 4, [&](const SourceLines& lines, std::int64_t read) {
+    std::array<std::int64_t, 32> lanes{};
+    for (std::int64_t i = 0; i < 32; ++i) {
+      const std::int64_t word = 4 * read + i % 4;
+      lanes[static_cast<std::size_t>(i)] =
+          lines.place(i / 4 * pixel_step) +
+          word / tile.run_words * std::abs(gather.step[1]) * lines.row + word % tile.run_words;
     }
-    return sum;
+    return bank_accesses(lanes);
   });
 }
 
@@ -302,7 +302,9 @@ std::variant<std::vector<Candidate>, Refusal> FewInputChannelsMmaEngine::candida
   if (auto refused = fragment_refusal(problem, reduction, device)) return *std::move(refused);
   if (auto refused = products_refusal(device)) return *std::move(refused);
   if (auto refused = refusal(gather)) return *std::move(refused);
-  const std::vector<FewInputChannelsTile> fitting = tiles(problem, gather, device);
+  const auto laid = laid_tiles<FewInputChannelsTile>(
+      *this, problem, device, [&] { return tiles(problem, gather, device); });
+  const std::vector<FewInputChannelsTile>& fitting = *laid;
   if (fitting.empty())
     return Refusal{cat("filters of ", reduction,
                        " elements, which do not fit into shared memory, or offsets into 32 bits")};
@@ -319,8 +321,9 @@ Proposal FewInputChannelsMmaEngine::make(const Problem& any, const DeviceDescrip
                                          Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
-                 problem, gather, device);
+  const auto laid = laid_tiles<FewInputChannelsTile>(
+      *this, problem, device, [&] { return tiles(problem, gather, device); });
+  return propose(laid->at(static_cast<std::size_t>(candidate.kernel)), problem, gather, device);
 }
 
 Proposal FewInputChannelsMmaEngine::propose(FewInputChannelsTile tile,

@@ -4,14 +4,23 @@
 
 namespace kiln {
 
-std::int64_t bank_accesses(std::array<std::int64_t, 32> words) {
-  constexpr std::int64_t banks = 32;
-  std::sort(words.begin(), words.end());
-  const auto last = std::unique(words.begin(), words.end());
-  std::array<std::int64_t, banks> of_bank{};
-  for (auto word = words.begin(); word != last; ++word)
-    ++of_bank[static_cast<std::size_t>(*word % banks)];
-  return *std::max_element(of_bank.begin(), of_bank.end());
+std::int64_t bank_accesses(const std::array<std::int64_t, 32>& words) {
+  // Of each bank, the words that it gives, one behind the other.
+  constexpr std::int8_t none = -1;
+  std::array<std::int8_t, 32> last{}, before{}, count{};
+  last.fill(none);
+  std::int8_t most = 0;
+  for (std::size_t lane = 0; lane < words.size(); ++lane) {
+    const auto bank = static_cast<std::size_t>(words[lane] & 31);
+    std::int8_t other = last[bank];
+    while (other != none && words[static_cast<std::size_t>(other)] != words[lane])
+      other = before[static_cast<std::size_t>(other)];
+    if (other != none) continue;
+    before[lane] = last[bank];
+    last[bank] = static_cast<std::int8_t>(lane);
+    most = std::max(most, ++count[bank]);
+  }
+  return most;
 }
 
 }  // namespace kiln

@@ -1,5 +1,7 @@
 #include "engines/conv/tile/source_lines.hpp"
 
+#include <limits>
+
 #include "core/integer.hpp"
 
 namespace kiln {
@@ -100,15 +102,18 @@ bool reserve_pitches(SourceLines& lines, const DeviceDescription& device) {
 
 void set_narrowest_pitches(SourceLines& lines) { set_pitches(lines, {}); }
 
-void spread_over_banks(SourceLines& lines,
-                       const std::function<std::int64_t(const SourceLines&)>& accesses) {
+void spread_over_banks(
+    SourceLines& lines, std::int64_t reads,
+    const std::function<std::int64_t(const SourceLines&, std::int64_t)>& accesses) {
   const Pads most = most_pads(lines);
   Pads best;
-  std::int64_t least = -1;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   const auto attempt = [&](const Pads& pads) {
+    if (least <= reads) return;  // none is better
     set_pitches(lines, pads);
-    const std::int64_t count = accesses(lines);
-    if (least < 0 || count < least) least = count, best = pads;
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < reads && count < least; ++i) count += accesses(lines, i);
+    if (count < least) least = count, best = pads;
   };
   // The padding of the second copy matters most, then those of rows and lines.
   const std::int64_t step = lines.chunk;

@@ -51,9 +51,11 @@ void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather
 // even the words.
 bool reserve_pitches(SourceLines& lines, const DeviceDescription& device);
 void set_narrowest_pitches(SourceLines& lines);
-// Sets the pitches for which `accesses` is least.
-void spread_over_banks(SourceLines& lines,
-                       const std::function<std::int64_t(const SourceLines&)>& accesses);
+// Sets the pitches with which so many reads take the fewest wavefronts in all; accesses: of the
+// i-th read.
+void spread_over_banks(
+    SourceLines& lines, std::int64_t reads,
+    const std::function<std::int64_t(const SourceLines&, std::int64_t)>& accesses);
 
 // Chunks that a thread has on their way at a time, if all come in so many steps, and the registers
 // they wait in.

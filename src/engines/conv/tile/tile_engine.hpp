@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/halo/refusal.hpp"
+#include "engines/conv/tile/laid_tiles.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
@@ -37,7 +38,9 @@ class TileEngine : public Engine {
     const auto& problem = std::get<ConvolutionProblem>(any);
     const Gather gather = make_gather(problem);
     if (auto refused = refusal(problem, gather, device)) return *std::move(refused);
-    const std::vector<Tile> fitting = tiles(problem, gather, device);
+    const auto laid =
+        laid_tiles<Tile>(*this, problem, device, [&] { return tiles(problem, gather, device); });
+    const std::vector<Tile>& fitting = *laid;
     if (fitting.empty())
       return Refusal{"the halo of no tile fits into shared memory, or offsets into 32 bits"};
     std::vector<Candidate> candidates;
@@ -58,8 +61,10 @@ class TileEngine : public Engine {
                 Candidate candidate) const final {
     const auto& problem = std::get<ConvolutionProblem>(any);
     const Gather gather = make_gather(problem);
-    return propose(tiles(problem, gather, device).at(static_cast<std::size_t>(candidate.kernel)),
-                   problem, gather, candidate.parts);
+    const auto laid =
+        laid_tiles<Tile>(*this, problem, device, [&] { return tiles(problem, gather, device); });
+    return propose(laid->at(static_cast<std::size_t>(candidate.kernel)), problem, gather,
+                   candidate.parts);
   }
 
   // For a problem that is not refused: the tiles that fit, laid on it. A candidate's kernel is an

@@ -127,24 +127,20 @@ std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64
          shift % gather.stride[2] * lines.line + lines.place(element);
 }
 
-// Wavefronts in which a warp reads 4 contiguous words of pixels of 8 columns, summed over the first
-// columns of a tile. f64 words take two banks, so there half a warp reads at once.
-std::int64_t accesses(const SourceLines& lines, std::int64_t tile_columns, const Gather& gather) {
-  constexpr std::int64_t most_columns = 128;
-  const std::int64_t columns = gather.channels * gather.phases.front().tap_count();
-  const std::int64_t end = std::min({columns, most_columns, tile_columns});
-  std::int64_t sum = 0;
-  const std::int64_t banks = lines.word_bytes() / 4, at_once = 8 / banks;
-  for (std::int64_t first = 0; first + at_once <= end; first += at_once) {
-    std::array<std::int64_t, 32> words{};
-    for (std::int64_t i = 0; i < 32; ++i) {
-      const std::int64_t lane = i / banks;
-      const std::int64_t word = place_of(lines, gather, first + lane / 4) + lane % 4;
-      words[static_cast<std::size_t>(i)] = word * banks + i % banks;
-    }
-    sum += bank_accesses(words);
+// A warp reads 4 contiguous words of pixels of so many columns at once: 8. f64 words take two
+// banks, so there half a warp does.
+std::int64_t columns_at_once(const SourceLines& lines) { return 32 / lines.word_bytes(); }
+
+// Wavefronts of that read.
+std::int64_t accesses(const SourceLines& lines, std::int64_t first, const Gather& gather) {
+  std::array<std::int64_t, 32> words{};
+  const std::int64_t banks = lines.word_bytes() / 4;
+  for (std::int64_t column = 0; column < columns_at_once(lines); ++column) {
+    const std::int64_t place = place_of(lines, gather, first + column) * banks;
+    for (std::int64_t i = 0; i < 4 * banks; ++i)
+      words[static_cast<std::size_t>(column * 4 * banks + i)] = place + i;
   }
-  return sum;
+  return bank_accesses(words);
 }
 
 }  // namespace
@@ -225,8 +221,14 @@ std::optional<BandTile> lay_band(const FragmentShape& shape, const Gather& gathe
 }
 
 void spread_over_banks(BandTile& tile, const Gather& gather) {
-  spread_over_banks(
-      tile.lines, [&](const SourceLines& lines) { return accesses(lines, tile.shape.n, gather); });
+  // The first ones of a tile stand for all.
+  constexpr std::int64_t most_columns = 128;
+  const std::int64_t columns = std::min({gather.channels * gather.phases.front().tap_count(),
+                                         most_columns, static_cast<std::int64_t>(tile.shape.n)});
+  const std::int64_t at_once = columns_at_once(tile.lines);
+  spread_over_banks(tile.lines, columns / at_once, [&](const SourceLines& lines, std::int64_t i) {
+    return accesses(lines, i * at_once, gather);
+  });
 }
 
 std::string describe(const BandTile& tile) {
