@@ -3,8 +3,8 @@
 //
 //   choice_time MANIFEST ARCHITECTURE > choices.csv
 //
-// Times are microseconds of CPU: of choosing, and of writing the text of all kernels. `digest`
-// covers that text, and how each kernel is launched.
+// Times are microseconds of CPU: of choosing, of writing the text of all kernels, and of choosing
+// the stand-in. `digest` covers that text, and how each kernel is launched.
 #include <time.h>
 
 #include <cstdio>
@@ -16,6 +16,7 @@
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/choice.hpp"
+#include "engines/stand_in.hpp"
 
 namespace {
 
@@ -47,20 +48,27 @@ void print_row(const cli::ManifestEntry& entry, const DeviceDescription& device)
   const Proposal& proposal = choice.proposal;
   std::string text = written(proposal, device.kind);
   for (const Step& step : proposal.then) text += written(step, device.kind);
+  const double text_end = cpu_microseconds();
+  const std::optional<StandIn> other = stand_in(entry.problem, device, entry.terms);
   const double end = cpu_microseconds();
-  std::printf("%.0f,%.0f,\"%s %s%s\",\"%s\",%zu,%.9g,%zu,%s\n", chosen - start, end - chosen,
-              flags_of(entry.terms).c_str(), command_of(entry.problem),
-              (" " + line_of(entry.problem)).c_str(),
-              describe(name_of(proposal.kernel, proposal.launch)).c_str(), 1 + proposal.then.size(),
-              choice.seconds * 1e6, proposal.workspace,
-              cache::hash64_hex(std::as_bytes(std::span(text))).c_str());
+  const auto name = [](const Proposal& made) {
+    return describe(name_of(made.kernel, made.launch));
+  };
+  std::printf("%.0f,%.0f,%.0f,\"%s%s %s\",\"%s\",%zu,%.9g,%zu,%s,\"%s\"\n", chosen - start,
+              text_end - chosen, end - text_end, flags_of(entry.terms).c_str(),
+              command_of(entry.problem), line_of(entry.problem).c_str(), name(proposal).c_str(),
+              1 + proposal.then.size(), choice.seconds * 1e6, proposal.workspace,
+              cache::hash64_hex(std::as_bytes(std::span(text))).c_str(),
+              other ? name(other->choice.proposal).c_str() : "");
 }
 
 int run(const std::string& file, const std::string& arch) {
   const DeviceDescription device = cli::architecture_of(arch);
   const cli::Manifest manifest = cli::read_manifest(file, {{"f32"}, {"nchw"}, {}, false});
   for (const std::string& flaw : manifest.flaws) std::fprintf(stderr, "%s\n", flaw.c_str());
-  std::printf("choice_us,text_us,problem,kernel,steps,estimated_us,workspace,digest\n");
+  std::printf(
+      "choice_us,text_us,stand_in_us,problem,kernel,steps,estimated_us,workspace,digest,stand_"
+      "in\n");
   for (const cli::ManifestEntry& entry : manifest.entries) try {
       print_row(entry, device);
     } catch (const Error& error) {

@@ -82,15 +82,15 @@ std::string group_refusal(const ConvolutionProblem& problem) {
 }
 
 // Phases that there are not have no tiles, and the last one's maps.
-void pad_dense_phases(Proposal& proposal) {
+void pad_dense_phases(Step& step) {
   constexpr std::int64_t counts[] = {1, 4, std::size(DenseParams{}.tiles)};
-  LaunchSpec& launch = proposal.launch;
-  const std::int64_t phases = constant<std::int64_t>(proposal.kernel, "PHASES"),
+  LaunchSpec& launch = step.launch;
+  const std::int64_t phases = constant<std::int64_t>(step.kernel, "PHASES"),
                      padded = *std::ranges::lower_bound(counts, phases);
   if (padded == phases) return;
-  pad_phases(proposal.kernel, padded);
+  pad_phases(step.kernel, padded);
   const std::size_t maps = launch.maps.size() / static_cast<std::size_t>(phases);
-  set_constant(proposal.kernel, "MAPS", static_cast<std::int64_t>(maps) * padded);
+  set_constant(step.kernel, "MAPS", static_cast<std::int64_t>(maps) * padded);
   DenseParams params;
   std::memcpy(&params, launch.parameters.data(), sizeof params);
   for (auto i = static_cast<std::size_t>(phases); i < static_cast<std::size_t>(padded); ++i) {
@@ -108,8 +108,6 @@ void pad_dense_phases(Proposal& proposal) {
 }  // namespace
 
 std::string StandInDenseEngine::refusal(const ConvolutionProblem& problem) const {
-  if (problem.type() == KILN_DATA_FLOAT && problem.pass == ConvolutionPass::dgrad)
-    return "a data gradient in TF32, whose first step turns the filter";
   return group_refusal(problem);
 }
 
@@ -122,13 +120,15 @@ bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate&
 }
 
 bool StandInDenseEngine::generalize(Proposal& proposal, const DeviceDescription&) const {
-  pad_dense_phases(proposal);
-  KernelSpec& kernel = proposal.kernel;
+  // Before it a step may turn the filter, whose kernel serves every shape as it is.
+  Step& step = proposal.then.empty() ? proposal : proposal.then.back();
+  pad_dense_phases(step);
+  KernelSpec& kernel = step.kernel;
   if (constant<std::int64_t>(kernel, "PHASES") > 1) set_constant(kernel, "MAY_LACK_TAPS", true);
   // As if every sum were a long one.
   set_constant(kernel, "PROMOTE", dense_promotion(constant<std::int64_t>(kernel, "STEP_CHANNELS")));
   set_constant(kernel, "PROMOTE_LOCAL", true);
-  return make_late(proposal, treat_gather);
+  return make_late(step, treat_gather);
 }
 
 std::string StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) const {

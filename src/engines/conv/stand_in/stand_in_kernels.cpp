@@ -108,6 +108,9 @@ std::vector<KernelSpec> stand_in_kernels(const DeviceDescription& device) {
   const Engine* const asked[] = {&dense, &gemm, &direct, &wgrad_dense, &wgrad_gemm, &wgrad_direct};
   const std::vector<Example> all = all_examples();
   std::vector<KernelSpec> kernels;
+  const auto add = [&](KernelSpec& kernel) {
+    if (std::ranges::find(kernels, kernel) == kernels.end()) kernels.push_back(std::move(kernel));
+  };
   for (const Arithmetic& arithmetic : arithmetics)
     for (const Example& example : all) {
       const Problem problem = problem_of(example, arithmetic);
@@ -117,9 +120,9 @@ std::vector<KernelSpec> stand_in_kernels(const DeviceDescription& device) {
         auto* const candidates = std::get_if<std::vector<Candidate>>(&answer);
         if (candidates == nullptr) continue;
         for (Candidate& candidate : *candidates) {
-          KernelSpec kernel = engine->make(problem, device, std::move(candidate)).kernel;
-          if (std::ranges::find(kernels, kernel) == kernels.end())
-            kernels.push_back(std::move(kernel));
+          Proposal proposal = engine->make(problem, device, std::move(candidate));
+          add(proposal.kernel);
+          for (Step& step : proposal.then) add(step.kernel);
         }
       }
     }
