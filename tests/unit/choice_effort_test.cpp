@@ -17,9 +17,9 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
   int of_copies = 0;
   for (const DataType type : {KILN_DATA_HALF, KILN_DATA_FLOAT})
     for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
-      for (const char* line :
-           {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2", "mb100ic72ih28oc136kh3ph1",
-            "mb16ic32iw32768oc32kw7pw9dw2", "mb3ic64id9ih17oc48kd3kh3pd1ph1"}) {
+      for (const char* line : {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2",
+                               "mb100ic72ih28oc136kh3ph1", "mb16ic32iw32768oc32kw7pw9dw2",
+                               "mb3ic64id9ih17oc48kd3kh3pd1ph1", "mb30ic36ih29oc230kh3ph1sh2"}) {
         ConvolutionOperands o = describe_convolution(parse_convolution_line(line), type, layout,
                                                      KILN_CROSS_CORRELATION);
         o.spec.math = type == KILN_DATA_FLOAT ? KILN_MATH_TF32 : KILN_MATH_DEFAULT;
@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(proposals_need_the_workspace_of_their_candidates) {
   const DeviceDescription device = known_architecture("h200");
   int some = 0;
   for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
-    for (const char* line : {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2"}) {
+    for (const char* line :
+         {"mb32ic64ih57oc64kh3ph1", "mb30ic256ih29oc512kh1sh2", "mb30ic36ih29oc230kh3ph1"}) {
       const ConvolutionOperands o = describe_convolution(
           parse_convolution_line(line), KILN_DATA_HALF, layout, KILN_CROSS_CORRELATION);
       for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),

@@ -1,321 +1,69 @@
-// Copies between tensors whose channels have their pixels side by side and [image][pixel][channel],
-// several of them in a launch. A block has tiles of channels x pixels of one image, which go
-// through shared memory: 16 bytes an access on either side, wherever rows of pixels begin.
-//
-// Rows of pixels lie in shared memory as 16-byte units, each row as far from a unit's beginning as
-// it is in global memory. Units are permuted from 16 bytes of channels to the next, so that a warp
-// which takes several of those of a few pixels finds them in different banks.
-#include "common/compute_type.cuh"
-#include "conv/relaid/channels_last_copies_params.h"
-#include "target/async_copy.cuh"
-#include "target/kernel.cuh"
-#include "target/shared_memory.cuh"
+// Copies between tensors of the caller's and [image][pixel][channel], several of them in a launch.
+// A block has tiles, which go through shared memory: 16 bytes an access on either side, wherever
+// what lies side by side in the tensor begins. Channels that the copy alone has are zeros.
+#include "conv/relaid/planes.cuh"
+#include "conv/relaid/rows.cuh"
 #include "target/step.cuh"
-#include "target/vector_access.cuh"
-
-constexpr int THREADS = 256, TILES = CHANNELS_LAST_TILES;
-constexpr int ELEMENT = sizeof(element_t), VECTOR = 16 / ELEMENT;
-constexpr int TILE = 8192 / ELEMENT;              // elements of a tile
-constexpr int VECTORS = TILE / VECTOR / THREADS;  // of channels, a thread
-constexpr int ROW_UNITS = 3;                      // of rows of pixels, a thread, at most
-constexpr int SHARED_UNITS = 1024;                // of a tile
-
-template <int SIZE>
-struct BitsOf {
-  using type = u32;
-};
-template <>
-struct BitsOf<2> {
-  using type = unsigned short;
-};
-using bits_t = BitsOf<ELEMENT>::type;
-
-struct alignas(16) Unit {
-  u32 word[4];
-};
-
-device_inline u32 low_bits(u32 count) { return (1u << count) - 1; }
-
-// A block's part of a copy.
-struct Tile {
-  const ChannelsLastCopy& copy;
-  int pixels_log;  // of a whole tile
-  u32 image;
-  int channel, pixel;               // the first ones
-  int channels, pixels;             // that there are
-  int row_units, pitch, unit_mask;  // of shared memory: units that a row may meet; from row to row
-  u32 unit_factor;                  // n / row_units == n * unit_factor >> 20 of units of a tile
-
-  device_inline Tile(const ChannelsLastCopy& of, u32 block)
-      : copy(of), pixels_log(static_cast<int>(of.tile_log)) {
-    const u32 next = block / of.pixel_tiles;
-    image = next / of.channel_tiles;
-    pixel = static_cast<int>((block - next * of.pixel_tiles) << pixels_log);
-    channel = static_cast<int>((next - image * of.channel_tiles) * (TILE >> pixels_log));
-    channels = smaller(static_cast<int>(of.channels) - channel, TILE >> pixels_log);
-    pixels = smaller(static_cast<int>(of.pixels) - pixel, 1 << pixels_log);
-    row_units = (1 << pixels_log) / VECTOR + 1;
-    unit_mask = row_units < 5 ? 3 : 7;
-    pitch = (row_units + unit_mask) & ~unit_mask;
-    unit_factor = (1u << 20) / static_cast<u32>(row_units) + 1;
-  }
-  device_inline static int smaller(int a, int b) { return a < b ? a : b; }
-
-  // Elements from the caller's first image to a row's first pixel.
-  device_inline i64 row_at(int row) const {
-    return image * copy.image + (channel + row) * copy.channel +
-           (copy.walk == WALK_PICKED ? 0 : pixel);
-  }
-  // How far from 16 bytes a row begins.
-  device_inline static int shift_of(const bits_t* row) {
-    return static_cast<int>(reinterpret_cast<u64>(row) / ELEMENT % VECTOR);
-  }
-  device_inline int unit_at(int row, int unit) const {
-    return row * pitch + (unit ^ (row / VECTOR & unit_mask));
-  }
-  device_inline int element_at(int row, int place) const {
-    return unit_at(row, place / VECTOR) * VECTOR + (place & (VECTOR - 1));
-  }
-
-  // Where in the caller's plane a pixel of the copy is.
-  device_inline i64 picked(u32 number) const {
-    const u32 line = number / copy.picked_width, w = number - line * copy.picked_width;
-    const u32 d = line / copy.picked_height, h = line - d * copy.picked_height;
-    return (static_cast<i64>(d * copy.stride[0]) * copy.plane_height + h * copy.stride[1]) *
-               copy.plane_width +
-           w * copy.stride[2];
-  }
-  // Where in the copy pixel `number` that is walked is; -1 where that has none.
-  device_inline int in_copy(int number) const {
-    if (copy.walk != WALK_SPREAD) return pixel + number;
-    const u32 at = static_cast<u32>(pixel + number);
-    const u32 line = at / copy.plane_width, w = at - line * copy.plane_width;
-    const u32 d = line / copy.plane_height, h = line - d * copy.plane_height;
-    const u32 pd = d / copy.stride[0], ph = h / copy.stride[1], pw = w / copy.stride[2];
-    if (d != pd * copy.stride[0] || h != ph * copy.stride[1] || w != pw * copy.stride[2] ||
-        pw >= copy.picked_width || ph >= copy.picked_height)
-      return -1;
-    const u32 place = (pd * copy.picked_height + ph) * copy.picked_width + pw;
-    return place < copy.last_pixels ? static_cast<int>(place) : -1;
-  }
-  device_inline bits_t* last_at(int place, int first_channel) const {
-    return static_cast<bits_t*>(copy.last) +
-           (static_cast<i64>(image) * copy.last_pixels + place) * copy.channels + channel +
-           first_channel;
-  }
-  // Whether channels of the copy come 16 bytes at a time.
-  device_inline bool whole_channels() const { return copy.channels % VECTOR == 0; }
-};
-
-// How far from 16 bytes the tile's first row begins, and every next one from the one before.
-struct Shifts {
-  int first, step;
-  device_inline Shifts(const Tile& tile, const void* tensor)
-      : first(Tile::shift_of(static_cast<const bits_t*>(tensor) + tile.row_at(0))),
-        step(static_cast<int>(tile.copy.channel % VECTOR)) {
-    if (tile.copy.walk == WALK_PICKED) first = step = 0;
-  }
-  // Of rows from a multiple of VECTOR on.
-  device_inline int of(int row) const { return (first + row * step) & (VECTOR - 1); }
-};
-
-// Of a thread's `number`-th vector of channels: which of the tile's pixels and channels it is. A
-// warp has up to eight vectors side by side, of each of several pixels.
-struct VectorPlace {
-  int pixel, row;
-  device_inline VectorPlace(const Tile& tile, int number) {
-    const u32 at = static_cast<u32>(number * THREADS) + thread_x();
-    constexpr u32 log_vectors = 9;
-    static_assert(TILE / VECTOR == 1 << log_vectors);
-    const u32 log_groups = log_vectors - static_cast<u32>(tile.pixels_log);
-    const u32 low = log_groups < 3 ? log_groups : 3;
-    const u32 group = (at & low_bits(low)) | (at >> 5 & low_bits(log_groups - low)) << low;
-    pixel = static_cast<int>((at >> low & low_bits(5 - low)) | at >> (5 + log_groups - low)
-                                                                         << (5 - low));
-    row = static_cast<int>(group) * VECTOR;
-  }
-  device_inline bool exists(const Tile& tile) const {
-    return pixel < tile.pixels && row < tile.channels;
-  }
-  // Of channel `number`, the element of shared memory. All of the vector's are permuted alike.
-  device_inline int at(const Tile& tile, const Shifts& shifts, int number) const {
-    const u32 place = static_cast<u32>(shifts.of(number) + pixel);
-    const int unit = static_cast<int>(place / VECTOR) ^ (row / VECTOR & tile.unit_mask);
-    return ((row + number) * tile.pitch + unit) * VECTOR + static_cast<int>(place % VECTOR);
-  }
-};
-
-// Of a thread's `number`-th unit of the tile's rows: whose it is, and which elements of the row.
-struct UnitPlace {
-  int row, unit;
-  bool exists;
-  device_inline UnitPlace(const Tile& tile, int number) {
-    const int at = number * THREADS + static_cast<int>(thread_x());
-    row = static_cast<int>(static_cast<u32>(at) * tile.unit_factor >> 20);
-    unit = at - row * tile.row_units;
-    exists = row < tile.channels;
-  }
-};
-
-// Asks for rows of pixels, which come to shared memory as they lie. A unit that reaches over the
-// tensor's end is read element by element.
-device_inline void read_rows(const Tile& tile, bits_t* shared) {
-  const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
-#pragma unroll
-  for (int i = 0; i < ROW_UNITS; ++i) {
-    const UnitPlace place(tile, i);
-    const i64 row = tile.row_at(place.row);
-    const int first = place.unit * VECTOR - Tile::shift_of(in + row);
-    const bool exists = place.exists && first < tile.pixels,
-               whole = row + first + VECTOR <= tile.copy.in_span;
-    bits_t* const to = shared + (exists ? tile.unit_at(place.row, place.unit) : 0) * VECTOR;
-    async_copy_if<16>(exists && whole, to, in + row + first, true);
-    if (exists && !whole)
-#pragma unroll 1
-      for (int j = first < 0 ? -first : 0; j < VECTOR && first + j < tile.pixels; ++j)
-        to[j] = in[row + first + j];
-  }
-}
-
-// The same of pixels that a stride leaves, one by one. Threads take neighbouring pixels, and as
-// many rows at a time as that leaves; or a row in parts.
-device_inline void read_picked(const Tile& tile, bits_t* shared) {
-  const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
-  constexpr int log_threads = 8;
-  static_assert(THREADS == 1 << log_threads);
-  const int side = tile.pixels_log < log_threads ? tile.pixels_log : log_threads;
-  const int thread = static_cast<int>(thread_x());
-#pragma unroll 1
-  for (int number = thread & ((1 << side) - 1); number < tile.pixels; number += THREADS) {
-    const bits_t* const from = in + tile.picked(static_cast<u32>(tile.pixel + number));
-#pragma unroll 4
-    for (int row = thread >> side; row < tile.channels; row += THREADS >> side)
-      shared[tile.element_at(row, number)] = from[tile.row_at(row)];
-  }
-}
-
-device_inline void write_channels(const Tile& tile, const bits_t* shared) {
-  const Shifts shifts(tile, tile.copy.in);
-  const bool whole = tile.whole_channels();
-#pragma unroll 1
-  for (int i = 0; i < VECTORS; ++i) {
-    const VectorPlace place(tile, i);
-    const int to = place.exists(tile) ? tile.in_copy(place.pixel) : -1;
-    if (to < 0) continue;
-    bits_t* const last = tile.last_at(to, place.row);
-    const auto at = [&](int j) { return place.at(tile, shifts, j); };
-    if (whole) {
-      bits_t elements[VECTOR];
-      u32 words[4];
-#pragma unroll
-      for (int j = 0; j < VECTOR; ++j) elements[j] = shared[at(j)];
-#pragma unroll
-      for (int j = 0; j < 4; ++j)
-        words[j] = ELEMENT == 2
-                       ? pack_shorts(elements[2 * j % VECTOR], elements[(2 * j + 1) % VECTOR])
-                       : static_cast<u32>(elements[j]);
-      store_words(last, words);
-    } else {
-#pragma unroll 1
-      for (int j = 0; j < VECTOR && place.row + j < tile.channels; ++j) last[j] = shared[at(j)];
-    }
-  }
-}
-
-// What a pixel of the plane gets that the copy does not have: beta times what it held.
-device_inline bits_t spread_element(const bits_t* before, double beta) {
-  if (beta == 0) return 0;
-  const compute_t scaled =
-      static_cast<compute_t>(beta) * to_compute(*reinterpret_cast<const element_t*>(before));
-  const element_t element = from_compute<element_t>(scaled);
-  return *reinterpret_cast<const bits_t*>(&element);
-}
-
-device_inline void read_channels(const Tile& tile, double beta, bits_t* shared) {
-  const Shifts shifts(tile, tile.copy.out);
-  const bool whole = tile.whole_channels();
-  Unit units[VECTORS];
-  int from[VECTORS];
-#pragma unroll
-  for (int i = 0; i < VECTORS; ++i) {
-    const VectorPlace place(tile, i);
-    from[i] = place.exists(tile) ? tile.in_copy(place.pixel) : -1;
-    units[i] = {};
-    if (from[i] >= 0 && whole)
-      units[i] = *reinterpret_cast<const Unit*>(tile.last_at(from[i], place.row));
-  }
-#pragma unroll
-  for (int i = 0; i < VECTORS; ++i) {
-    const VectorPlace place(tile, i);
-    if (!place.exists(tile)) continue;
-    const auto at = [&](int j) { return place.at(tile, shifts, j); };
-    if (whole && (from[i] >= 0 || beta == 0)) {
-#pragma unroll
-      for (int j = 0; j < VECTOR; ++j)
-        shared[at(j)] = static_cast<bits_t>(units[i].word[j * ELEMENT / 4] >> j * ELEMENT % 4 * 8);
-      continue;
-    }
-    const bits_t* const out = static_cast<const bits_t*>(tile.copy.out);
-#pragma unroll 1
-    for (int j = 0; j < VECTOR && place.row + j < tile.channels; ++j)
-      shared[at(j)] = from[i] >= 0
-                          ? tile.last_at(from[i], place.row)[j]
-                          : spread_element(out + tile.row_at(place.row + j) + place.pixel, beta);
-  }
-}
-
-device_inline void write_rows(const Tile& tile, const bits_t* shared) {
-  bits_t* const out = static_cast<bits_t*>(tile.copy.out);
-#pragma unroll 1
-  for (int i = 0; i < ROW_UNITS; ++i) {
-    const UnitPlace place(tile, i);
-    if (!place.exists) continue;
-    bits_t* const row = out + tile.row_at(place.row);
-    const int first = place.unit * VECTOR - Tile::shift_of(row);
-    const Unit unit = reinterpret_cast<const Unit*>(shared)[tile.unit_at(place.row, place.unit)];
-    if (first >= 0 && first + VECTOR <= tile.pixels) {
-      store_words(row + first, unit.word);
-      continue;
-    }
-#pragma unroll
-    for (int j = 0; j < VECTOR; ++j)
-      if (first + j >= 0 && first + j < tile.pixels)
-        row[first + j] = static_cast<bits_t>(unit.word[j * ELEMENT / 4] >> j * ELEMENT % 4 * 8);
-  }
-}
 
 KILN_BEGINS_STEP;
 
-// A block has TILES tiles: while one is written, the next one's rows are on their way.
-KILN_KERNEL(channels_last_copies, THREADS, 5, ChannelsLastParams, params) {
-  begin_step();
-  bits_t* const shared = shared_array<bits_t, TILES * SHARED_UNITS * VECTOR>(0);
-  int number = 0;
-  while (block_x() >= params.copies[number].first_block + params.copies[number].blocks) ++number;
-  const ChannelsLastCopy& copy = params.copies[number];
-  const u32 first = (block_x() - copy.first_block) * TILES;
-  const u32 end = first + TILES < copy.tiles ? first + TILES : copy.tiles;
-#pragma unroll 1
-  for (u32 i = first; i < end; ++i) {
-    const Tile tile(copy, i);
-    if (tile.image >= copy.out_images) continue;
-    bits_t* const memory = shared + (i - first) * (SHARED_UNITS * VECTOR);
-    read_channels(tile, params.beta, memory);
+// What is done with a tile: out from the copy to the tensor; or in, in two steps, for a thread's
+// copies of the first one are to land before the second.
+struct Planes {
+  device_inline static void out(const ChannelsLastCopy& copy, u32 number, double beta,
+                                bits_t* memory) {
+    const Tile tile(copy, number);
+    if (tile.image >= copy.out_images) return;
+    read_channels(tile, beta, memory);
     block_barrier();
     write_rows(tile, memory);
   }
-  if (copy.in_images == 0 || (copy.in_with_beta != 0 && params.beta == 0)) return;
+  device_inline static void ask(const ChannelsLastCopy& copy, u32 number, bits_t* memory) {
+    const Tile tile(copy, number);
+    if (tile.image >= copy.in_images || tile.image >= copy.images_there) return;
+    if (copy.walk == WALK_PICKED)
+      read_picked(tile, memory);
+    else
+      read_rows(tile, memory);
+  }
+  device_inline static void in(const ChannelsLastCopy& copy, u32 number, const bits_t* memory) {
+    const Tile tile(copy, number);
+    if (tile.image < copy.in_images) write_channels(tile, memory);
+  }
+};
+struct Rows {
+  device_inline static void out(const ChannelsLastCopy& copy, u32 number, double, bits_t* memory) {
+    const RowsTile tile(copy, number, copy.out_images, copy.out_images);
+    read_units(tile, memory);
+    async_commit();
+    async_wait<0>();
+    block_barrier();
+    write_elements(tile, memory);
+  }
+  device_inline static void ask(const ChannelsLastCopy& copy, u32 number, bits_t* memory) {
+    read_elements(RowsTile(copy, number, copy.in_images, copy.images_there), memory);
+  }
+  device_inline static void in(const ChannelsLastCopy& copy, u32 number, const bits_t* memory) {
+    write_units(RowsTile(copy, number, copy.in_images, copy.images_there), memory);
+  }
+};
+
+// A block's tiles: while one is written, the next one's rows are on their way.
+template <class Walk>
+device_inline void move_tiles(const ChannelsLastCopy& copy, double beta, bits_t* shared) {
+  const u32 first = (block_x() - copy.first_block) * TILES;
+  const u32 end = first + TILES < copy.tiles ? first + TILES : copy.tiles;
+  const auto memory = [&](u32 number) {
+    return shared + (number - first) * (SHARED_UNITS * VECTOR);
+  };
+  if (copy.out_images > 0)
+#pragma unroll 1
+    for (u32 i = first; i < end; ++i) Walk::out(copy, i, beta, memory(i));
+  if (copy.in_images == 0 || (copy.in_with_beta != 0 && beta == 0)) return;
   if (copy.out_images > 0) block_barrier();
 #pragma unroll 1
   for (u32 i = first; i < end; ++i) {
-    const Tile tile(copy, i);
-    bits_t* const memory = shared + (i - first) * (SHARED_UNITS * VECTOR);
-    if (tile.image < copy.in_images) {
-      if (copy.walk == WALK_PICKED)
-        read_picked(tile, memory);
-      else
-        read_rows(tile, memory);
-    }
+    Walk::ask(copy, i, memory(i));
     async_commit();
   }
 #pragma unroll 1
@@ -325,8 +73,18 @@ KILN_KERNEL(channels_last_copies, THREADS, 5, ChannelsLastParams, params) {
     else
       async_wait<0>();
     block_barrier();
-    const Tile tile(copy, i);
-    if (tile.image < copy.in_images)
-      write_channels(tile, shared + (i - first) * (SHARED_UNITS * VECTOR));
+    Walk::in(copy, i, memory(i));
   }
+}
+
+KILN_KERNEL(channels_last_copies, THREADS, 5, ChannelsLastParams, params) {
+  begin_step();
+  bits_t* const shared = shared_array<bits_t, TILES * SHARED_UNITS * VECTOR>(0);
+  int number = 0;
+  while (block_x() >= params.copies[number].first_block + params.copies[number].blocks) ++number;
+  const ChannelsLastCopy& copy = params.copies[number];
+  if (copy.walk == WALK_ROWS)
+    move_tiles<Rows>(copy, params.beta, shared);
+  else
+    move_tiles<Planes>(copy, params.beta, shared);
 }

@@ -2,14 +2,15 @@
 // kernels.
 #pragma once
 
-// How the pixels that tiles walk lie in either tensor: in both alike; those of the copy, which are
-// what a stride leaves of the caller's plane; or those of the plane, of which the copy has what a
-// stride leaves.
-enum PixelWalk : unsigned { WALK_ALIKE, WALK_PICKED, WALK_SPREAD };
+// How what tiles walk lies in either tensor. Of channels that have their pixels side by side:
+// pixels of both alike; those of the copy, which are what a stride leaves of the caller's plane; or
+// those of the plane, of which the copy has what a stride leaves. Or pixels that have their
+// channels side by side, one pixel after another without gaps.
+enum PixelWalk : unsigned { WALK_ALIKE, WALK_PICKED, WALK_SPREAD, WALK_ROWS };
 
-// A tensor of the caller's, whose channels have their pixels side by side, and its copy in the
-// workspace, [image][pixel][channel]. First what the copy holds goes out to the caller's images,
-// then others of these come in.
+// A tensor of the caller's and its copy in the workspace, [image][pixel][channel], which may have
+// more channels and images: these come in as zeros, and do not go out. First what the copy holds
+// goes out to the caller's images, then others of these come in.
 struct ChannelsLastCopy {
   void* out;
   const void* in;
@@ -18,7 +19,9 @@ struct ChannelsLastCopy {
   long long in_span;         // elements from `in` to the tensor's end
   unsigned out_images, in_images;
   unsigned in_with_beta;                 // what comes in is read only where beta is not 0
+  unsigned images_there;                 // of in_images: those that the caller has
   unsigned channels, pixels;             // of an image; the pixels that are walked
+  unsigned last_channels;                // of the copy; of rows a multiple of 16 bytes
   unsigned last_pixels;                  // of an image of the copy
   unsigned tile_log;                     // a tile has 2^tile_log pixels
   unsigned pixel_tiles, channel_tiles;   // of an image
@@ -38,4 +41,4 @@ struct ChannelsLastParams {
 
 enum : int { CHANNELS_LAST_TILES = 2 };  // of a block
 
-static_assert(sizeof(ChannelsLastCopy) == 128, "host and device must agree");
+static_assert(sizeof(ChannelsLastCopy) == 136, "host and device must agree");

@@ -1,68 +1,23 @@
 // Channels-first convolutions by way of copies with channels last: planes that begin anywhere,
 // chunks of images, what a stride leaves, filters in either order.
-#include "engines/conv/relaid/channels_last_copies.hpp"
-
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/relaid_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const ChannelsLastCopiesEngine gathers;
-const WgradChannelsLastCopiesEngine gradients;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT},
     bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32},
     f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
 constexpr Arithmetic in_turns[] = {f16, tf32, bf16, f32};
-constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad,
-                                          ConvolutionPass::wgrad};
-
-const RelaidEngine& engine_for(const ConvolutionProblem& problem) {
-  if (problem.pass == ConvolutionPass::wgrad) return gradients;
-  return gathers;
-}
-
 ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16,
                         ConvolutionPass pass = ConvolutionPass::fprop) {
   return problem_in(line, arithmetic, KILN_TENSOR_NCHW, pass);
 }
-
-// By copies in so many bytes, which leave room for a few images; with results as they lie too,
-// where that can be.
-void check(const OperationCase& item, std::size_t budget, bool exact = true) {
-  const auto& problem = std::get<ConvolutionProblem>(item.problem);
-  int taken = 0;
-  std::string reasons;
-  for (const auto& [copy_results, copy_dy] :
-       {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
-    if (problem.pass != ConvolutionPass::wgrad && !copy_dy) continue;
-    const auto answer = engine_for(problem).propose(
-        problem, device()->description(),
-        {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
-    if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-      reasons += refusal->reason + "; ";
-      continue;
-    }
-    ++taken;
-    const auto& [proposal, seconds] = std::get<RelaidEngine::Made>(answer);
-    BOOST_TEST(proposal.workspace <= budget);
-    const HostTensor got = run_proposal(item, proposal);
-    const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
-    BOOST_TEST(fault.empty(), text_of(item.problem)
-                                  << ", " << proposal.kernel.tile << ", "
-                                  << 1 + proposal.then.size() << " steps: " << fault);
-  }
-  BOOST_TEST(taken > 0, text_of(item.problem) << ": " << reasons);
-}
-
-struct Layer {
-  const char* line;
-  std::size_t budget;
-};
 
 // All passes; every second one scales and adds to what there was.
 void check_all(std::initializer_list<Layer> layers) {
@@ -75,7 +30,7 @@ void check_all(std::initializer_list<Layer> layers) {
         item.scalars = {.alpha = -2, .beta = 3};
         item.fill_integers(7, 2);
       }
-      check(item, layer.budget);
+      check_copies(item, layer.budget);
       ++turn;
     }
 }
@@ -131,9 +86,9 @@ BOOST_AUTO_TEST_CASE(epilogue) {
       OperationCase fused(fused_in(line, arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
       fused.scalars = {.alpha = 2, .beta = -1};
       fused.fill_integers(5, 2);
-      check(fused, 200 << 10);
+      check_copies(fused, 200 << 10);
       fused.scalars = {.alpha = 1, .beta = 0};
-      check(fused, 200 << 10);
+      check_copies(fused, 200 << 10);
     }
 }
 
@@ -146,7 +101,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
     item["x"].at(800) = std::numeric_limits<double>::infinity();
     item["x"].at(item["x"].values.size() - 1) = -std::numeric_limits<double>::infinity();
     replace_zeros(item);
-    check(item, 60 << 10);
+    check_copies(item, 60 << 10);
   }
 }
 
@@ -157,7 +112,7 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
     for (const ConvolutionPass pass : all_passes) {
       OperationCase item(nchw("mb5ic40ih11oc72kh3ph1", arithmetic, pass));
       item.fill_uniform(3);
-      check(item, 400 << 10, false);
+      check_copies(item, 400 << 10, false);
     }
 }
 
@@ -189,7 +144,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT})) ==
              "the data type is f64; this engine takes f16, bf16 and f32");
   BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh3ph1", f16, KILN_TENSOR_NHWC)) ==
-             "the channels of x are contiguous already");
+             "the channels of x are contiguous already, and none are to be padded to a multiple of "
+             "16 bytes");
   BOOST_TEST(reason(nchw("mb4ic1ih28oc6kh3ph1")) ==
              "x has one channel, which lies first and last alike");
   BOOST_TEST(reason(nchw("mb4ic6ih28oc1kh3ph1", f16, ConvolutionPass::dgrad)) ==

@@ -17,8 +17,8 @@ RelaidTensor filter_tensor(const ConvolutionProblem& problem) {
   RelaidTensor tensor;
   tensor.operand = w;
   tensor.type = problem.type();
-  tensor.images = 1;
-  tensor.channels = problem.out_channels;
+  tensor.images = tensor.copied_images = 1;
+  tensor.channels = tensor.copied_channels = problem.out_channels;
   tensor.channel_stride = problem.w_strides[0];
   tensor.plane = tensor.copied = {1, problem.taps(), problem.group_in()};
   tensor.span =

@@ -16,8 +16,8 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
                                  const RelaidChunk& next, bool first) {
   std::vector<RelaidMove> moves;
   for (const RelaidTensor& tensor : problem.tensors) {
-    const bool source = &tensor == &problem.tensors.front(),
-               result = !source && &tensor == &problem.tensors.back();
+    const bool source = tensor.role == RelaidTensor::Role::source,
+               result = tensor.role == RelaidTensor::Role::result;
     RelaidMove move{.tensor = &tensor};
     if (result) {
       move.out_first = before.first;
@@ -31,9 +31,18 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
     }
     if (move.in_images + move.out_images > 0) moves.push_back(move);
   }
-  if (first && problem.filter)
-    moves.push_back({.tensor = &*problem.filter, .in_images = problem.filter->images});
+  if (first)
+    for (const RelaidTensor& tensor : problem.once)
+      moves.push_back({.tensor = &tensor, .in_images = tensor.copied_images});
   return moves;
+}
+
+std::vector<const char*> copied_of(const RelaidProblem& problem) {
+  std::vector<const char*> names;
+  for (const RelaidTensor& tensor : problem.tensors)
+    if (tensor.role != RelaidTensor::Role::residual)
+      names.push_back(tensor.role == RelaidTensor::Role::source ? "input" : "output");
+  return names;
 }
 
 RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
@@ -54,8 +63,7 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
     const std::int64_t images = chunk_of(layout, i).images;
     if (with_steps && i == 0)
-      tile = relaid_tile(terms.copy_results ? "input and output" : "input", inner.proposal(images),
-                         terms.budget);
+      tile = relaid_tile(problem, copied_of(problem), inner.proposal(images), terms.budget);
     copy(i);
     made.seconds += inner.seconds(images);
     own = std::max(own, inner.workspace(images));
@@ -119,20 +127,17 @@ std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
   auto answer = relaid_gather(problem, device, terms.copy_results);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
-  const std::size_t filter =
-      relaid.filter ? relaid.filter->image_bytes() * static_cast<std::size_t>(relaid.filter->images)
-                    : 0;
-  const auto least = least_chunks(relaid, filter, terms.budget);
+  const auto least = least_chunks(relaid, 0, terms.budget);
   if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
   std::optional<Made> best;
   std::int64_t best_chunks = 0;
   for (const std::int64_t chunks :
        numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
-    Made made = in_chunks(relaid, lay_copies(relaid, filter, chunks), terms, device, false);
+    Made made = in_chunks(relaid, lay_copies(relaid, 0, chunks), terms, device, false);
     if (!best || made.seconds < best->seconds) best = std::move(made), best_chunks = chunks;
   }
   if (extent == Extent::estimate) return std::move(*best);
-  return in_chunks(relaid, lay_copies(relaid, filter, best_chunks), terms, device, true);
+  return in_chunks(relaid, lay_copies(relaid, 0, best_chunks), terms, device, true);
 }
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
-// Convolutions of channels-first tensors by way of copies with channels last, which lie in the
-// workspace: of as many images at a time as have room there, so that the L2 cache still holds them.
+// Convolutions of channels-first tensors, and of channels in no multiple of 16 bytes, by way of
+// copies with channels last and padded, which lie in the workspace: of as many images at a time as
+// have room there, so that the L2 cache still holds them.
 // What multiplies is whichever engine is estimated best for the copies.
 #pragma once
 
@@ -22,7 +23,7 @@ class RelaidEngine : public Engine {
 
   // Within so many bytes of workspace. Results go through it too, a filter's gradient as f32, or
   // the engine of the copies stores them as they lie; dy is copied as x is, or that engine reads it
-  // so.
+  // so. What has to be padded is copied anyway.
   struct Terms {
     std::size_t budget;
     bool copy_results;

@@ -15,9 +15,12 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 
 }  // namespace
 
-std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t fixed,
+std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t sums,
                                                  std::size_t budget) {
-  const std::size_t margin = (problem.tensors.size() + 1) * alignment, each = problem.image_bytes();
+  const std::size_t margin = (problem.tensors.size() + problem.once.size() + 1) * alignment,
+                    each = problem.image_bytes();
+  std::size_t fixed = sums;
+  for (const RelaidTensor& tensor : problem.once) fixed += tensor.bytes();
   if (fixed + margin + each > budget)
     return Refusal{cat("what is copied of a filter and of one image has ", each + fixed,
                        " bytes; expected at most the workspace, ", budget)};
@@ -32,13 +35,15 @@ std::vector<std::int64_t> numbers_of_chunks(std::int64_t least, std::int64_t bat
   return numbers;
 }
 
-RelaidLayout lay_copies(RelaidProblem& problem, std::size_t fixed, std::int64_t chunks) {
-  RelaidLayout layout{problem.inner.batch, chunks, aligned(fixed)};
+RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, std::int64_t chunks) {
+  RelaidLayout layout{problem.inner.batch, chunks, aligned(sums)};
   const auto most = static_cast<std::size_t>(ceil_div(layout.batch, chunks));
-  for (RelaidTensor& tensor : problem.tensors) {
+  const auto lay = [&](RelaidTensor& tensor, std::size_t bytes) {
     tensor.first = layout.workspace;
-    layout.workspace += aligned(tensor.image_bytes() * most);
-  }
+    layout.workspace += aligned(bytes);
+  };
+  for (RelaidTensor& tensor : problem.once) lay(tensor, tensor.bytes());
+  for (RelaidTensor& tensor : problem.tensors) lay(tensor, tensor.image_bytes() * most);
   return layout;
 }
 
@@ -68,8 +73,13 @@ Proposal InnerChoices::proposal(std::int64_t images) {
   return choose(problem_, device_, terms(), ignored);
 }
 
-std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t budget) {
-  return cat(copied, budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
+std::string relaid_tile(const RelaidProblem& problem, const std::vector<const char*>& copied,
+                        const Proposal& inner, std::size_t budget) {
+  std::string names;
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    names += cat(i == 0 ? "" : i + 1 == copied.size() ? " and " : ", ", copied[i]);
+  return cat(problem.padded ? "padded " : "", names,
+             budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
              describe(name_of(inner.kernel, inner.launch)));
 }
 
@@ -80,7 +90,7 @@ RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
   const auto copy = [&](const RelaidTensor& tensor) {
     places.operands[tensor.operand] = {true, static_cast<std::int64_t>(tensor.first)};
   };
-  if (problem.filter) copy(*problem.filter);
+  for (const RelaidTensor& tensor : problem.once) copy(tensor);
   for (const RelaidTensor& tensor : problem.tensors) copy(tensor);
   for (const RelaidTensor& tensor : problem.as_they_lie)
     places.operands[tensor.operand].first = chunk_of(layout, number).first * tensor.image_stride *

@@ -20,13 +20,13 @@ struct RelaidLayout {
   std::int64_t batch = 0, chunks = 0;  // as equal as can be
   std::size_t workspace = 0;
 };
-// The fewest chunks whose copies have room in the budget, behind what has `fixed` bytes.
-std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t fixed,
+// The fewest chunks whose copies have room in the budget, behind sums of so many bytes.
+std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t sums,
                                                  std::size_t budget);
 // Numbers of chunks that are worth an estimate: more of them may fill the chip more evenly, and
 // leave more workspace to the inner proposal.
 std::vector<std::int64_t> numbers_of_chunks(std::int64_t least, std::int64_t batch);
-RelaidLayout lay_copies(RelaidProblem& problem, std::size_t fixed, std::int64_t chunks);
+RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, std::int64_t chunks);
 
 struct RelaidChunk {
   std::int64_t first = 0, images = 0;
@@ -61,7 +61,8 @@ class InnerChoices {
 };
 
 // The name of a candidate: what is copied, and what happens to the copies.
-std::string relaid_tile(const char* copied, const Proposal& inner, std::size_t budget);
+std::string relaid_tile(const RelaidProblem& problem, const std::vector<const char*>& copied,
+                        const Proposal& inner, std::size_t budget);
 
 // Of the operands for chunk `number`.
 RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,

@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 constexpr std::uint32_t threads = 256, shared_bytes = CHANNELS_LAST_TILES * 16 * 1024;
-constexpr std::int64_t tile_bytes = 8192;
+constexpr std::int64_t tile_bytes = 8192, unit_bytes = 16;
 constexpr int least_tile_log = 4, most_tile_log = 9;
 
 std::int64_t count(const Spatial& pixels) { return pixels[0] * pixels[1] * pixels[2]; }
@@ -29,18 +29,10 @@ int tile_log(std::int64_t pixels, std::int64_t channels, std::int64_t tile) {
   return log;
 }
 
-ChannelsLastCopy copy_of(const RelaidMove& move) {
-  const RelaidTensor& tensor = *move.tensor;
-  const auto number = [](auto value) { return static_cast<unsigned>(value); };
-  ChannelsLastCopy copy{};
-  copy.image = tensor.image_stride;
-  copy.channel = tensor.channel_stride;
-  copy.in_span = tensor.span - move.in_first * tensor.image_stride;
-  copy.out_images = number(move.out_images);
-  copy.in_images = number(move.in_images);
-  copy.in_with_beta = move.beta_only ? 1 : 0;
-  copy.channels = number(tensor.channels);
-  copy.last_pixels = number(count(tensor.copied));
+unsigned number(std::int64_t value) { return static_cast<unsigned>(value); }
+
+// How planes are walked in tiles.
+void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
   const bool spread = tensor.pixels == RelaidTensor::Pixels::spread;
   copy.pixels = number(count(spread ? tensor.plane : tensor.copied));
   copy.walk = spread                                          ? WALK_SPREAD
@@ -50,14 +42,50 @@ ChannelsLastCopy copy_of(const RelaidMove& move) {
   copy.tile_log = number(tile_log(copy.pixels, tensor.channels, tile));
   copy.pixel_tiles = number(ceil_div(std::int64_t{copy.pixels}, std::int64_t{1} << copy.tile_log));
   copy.channel_tiles = number(ceil_div(tensor.channels, tile >> copy.tile_log));
-  copy.tiles =
-      copy.pixel_tiles * copy.channel_tiles * number(std::max(move.out_images, move.in_images));
-  copy.blocks = number(ceil_div(std::int64_t{copy.tiles}, std::int64_t{CHANNELS_LAST_TILES}));
+  copy.tiles = copy.pixel_tiles * copy.channel_tiles * std::max(copy.out_images, copy.in_images);
   copy.plane_width = number(tensor.plane[2]);
   copy.plane_height = number(tensor.plane[1]);
   copy.picked_width = number(tensor.copied[2]);
   copy.picked_height = number(tensor.copied[1]);
   for (std::size_t i = 0; i < 3; ++i) copy.stride[i] = number(tensor.stride[i]);
+}
+
+// Rows that do not begin at 16 bytes in the copy either, as no channels are added but filters: all
+// of them are one row.
+void set_rows(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
+  const auto element = static_cast<std::int64_t>(size_of(tensor.type));
+  copy.walk = WALK_ROWS;
+  copy.pixels = copy.last_pixels;
+  if (tensor.copied_channels * element % unit_bytes != 0) {
+    copy.channels *= copy.pixels * number(tensor.images);
+    copy.last_channels *= copy.pixels * number(tensor.copied_images);
+    copy.pixels = copy.images_there = 1;
+    copy.in_images = std::min(copy.in_images, 1u);
+    copy.out_images = std::min(copy.out_images, 1u);
+  }
+  const std::int64_t bytes =
+      element * copy.last_channels * copy.pixels * std::max(copy.out_images, copy.in_images);
+  copy.tiles = number(ceil_div(bytes, tile_bytes));
+}
+
+ChannelsLastCopy copy_of(const RelaidMove& move) {
+  const RelaidTensor& tensor = *move.tensor;
+  ChannelsLastCopy copy{};
+  copy.image = tensor.image_stride;
+  copy.channel = tensor.channel_stride;
+  copy.in_span = tensor.span - move.in_first * tensor.image_stride;
+  copy.out_images = number(move.out_images);
+  copy.in_images = number(move.in_images);
+  copy.images_there = number(std::min(move.in_images, tensor.images - move.in_first));
+  copy.in_with_beta = move.beta_only ? 1 : 0;
+  copy.channels = number(tensor.channels);
+  copy.last_channels = number(tensor.copied_channels);
+  copy.last_pixels = number(count(tensor.copied));
+  if (tensor.order == RelaidTensor::Order::rows)
+    set_rows(copy, tensor);
+  else
+    set_planes(copy, tensor);
+  copy.blocks = number(ceil_div(std::int64_t{copy.tiles}, std::int64_t{CHANNELS_LAST_TILES}));
   return copy;
 }
 
@@ -72,7 +100,7 @@ void put_first(LaunchSpec& launch, std::size_t offset, std::int64_t first) {
 }  // namespace
 
 std::size_t RelaidTensor::image_bytes() const {
-  return static_cast<std::size_t>(channels * count(copied)) * size_of(type);
+  return static_cast<std::size_t>(copied_channels * count(copied)) * size_of(type);
 }
 
 Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
@@ -124,15 +152,17 @@ double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription
   for (const RelaidMove& move : moves) {
     const RelaidTensor& tensor = *move.tensor;
     const double copied = static_cast<double>(tensor.image_bytes());
+    const double there =
+        copied * static_cast<double>(tensor.channels) / static_cast<double>(tensor.copied_channels);
     const auto plane =
         static_cast<double>(count(tensor.plane)) / static_cast<double>(count(tensor.copied));
     if (!move.beta_only) {
       const auto images = static_cast<double>(move.in_images);
       // Of lines that are picked from, all is read.
-      memory += images * copied * static_cast<double>(tensor.stride[2]);
+      memory += images * there * static_cast<double>(tensor.stride[2]);
       copies += images * copied;
     }
-    memory += static_cast<double>(move.out_images) * copied * plane;
+    memory += static_cast<double>(move.out_images) * there * plane;
     copies += static_cast<double>(move.out_images) * copied;
   }
   const double rate = rates_of(device).memory;

@@ -1,5 +1,5 @@
-// Tensors whose channels have their pixels side by side, and their copies in the workspace with
-// channels last: the steps that bring images from the one to the other.
+// Tensors and their copies in the workspace with channels last, which may have more channels: the
+// steps that bring images from the one to the other.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,25 @@
 
 namespace kiln {
 
-// A tensor of the caller's and its copy, [image][pixel][channel] without gaps. Of a filter in the
-// usual order images are the filters and pixels the taps.
+// A tensor of the caller's and its copy, [image][pixel][channel] without gaps. Of a filter images
+// are the filters and pixels the taps.
 struct RelaidTensor {
+  // What it is to the convolution.
+  enum class Role { source, constant, residual, result };
+  // What lies side by side: the pixels of a channel, or all channels of all pixels.
+  enum class Order { planes, rows };
   // Which pixels the copy has: all of the plane; or those that a stride leaves, of a tensor that is
   // read or of a result, whose others are what beta makes of them.
   enum class Pixels { all, picked, spread };
 
   std::uint8_t operand = 0;  // number among the problem's
   DataType type = KILN_DATA_FLOAT;
+  Role role = Role::source;
+  Order order = Order::planes;
   std::int64_t images = 0, channels = 0;
-  std::int64_t image_stride = 0, channel_stride = 0;  // of the caller's, elements
-  std::int64_t span = 0;                              // elements of the caller's
+  std::int64_t copied_images = 0, copied_channels = 0;  // of the copy, which has zeros for the rest
+  std::int64_t image_stride = 0, channel_stride = 0;    // of the caller's, elements
+  std::int64_t span = 0;                                // elements of the caller's
   Pixels pixels = Pixels::all;
   Spatial plane{1, 1, 1};   // {D, H, W} of the caller's
   Spatial copied{1, 1, 1};  // of the copy
@@ -33,6 +40,7 @@ struct RelaidTensor {
   std::size_t first = 0;    // byte of the workspace where the copy begins
 
   std::size_t image_bytes() const;  // of the copy
+  std::size_t bytes() const { return image_bytes() * static_cast<std::size_t>(copied_images); }
 };
 
 // What one launch does with a tensor: images of the copy go out to the caller's, then others come

@@ -6,6 +6,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/relaid/layout.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
 namespace kiln {
@@ -13,32 +14,15 @@ namespace {
 
 constexpr std::int64_t alignment = 16;  // bytes, of every operand
 
-Spatial space_of(const Dims& dims) { return {dims[2], dims[3], dims[4]}; }
-
-RelaidTensor relaid(const std::vector<Operand>& operands, std::string_view name) {
-  const auto found = std::find_if(operands.begin(), operands.end(),
-                                  [&](const Operand& each) { return each.name == name; });
-  const Operand& operand = *found;
-  RelaidTensor tensor;
-  tensor.operand = static_cast<std::uint8_t>(found - operands.begin());
-  tensor.type = operand.type;
-  tensor.images = operand.dims[0];
-  tensor.channels = operand.dims[1];
-  tensor.image_stride = operand.strides[0];
-  tensor.channel_stride = operand.strides[1];
-  tensor.span = operand.span();
-  tensor.plane = tensor.copied = space_of(operand.dims);
-  return tensor;
-}
-
 void pick(RelaidTensor& tensor, const ConvolutionProblem& problem, RelaidTensor::Pixels pixels) {
   tensor.pixels = pixels;
   tensor.copied = problem.out;
   tensor.stride = problem.stride;
 }
 
-// Pixels of x that a stride leaves out meet no tap.
+// Pixels of x that a stride leaves out meet no tap, and are not copied.
 bool picks_pixels(const ConvolutionProblem& problem) {
+  if (problem.x_strides[1] == 1) return false;
   const ConvolutionEpilogue& epilogue = problem.epilogue;
   if (problem.pass == ConvolutionPass::dgrad &&
       (epilogue.bias || epilogue.residual || epilogue.activation.mode != KILN_ACTIVATION_IDENTITY))
@@ -52,6 +36,10 @@ bool picks_pixels(const ConvolutionProblem& problem) {
   return strided && problem.taps() == 1;
 }
 
+const char* read_name(const ConvolutionProblem& problem) {
+  return problem.pass == ConvolutionPass::dgrad ? "dy" : "x";
+}
+
 std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& device) {
   if (size_of(problem.type()) > 4)
     return cat("the data type is ", name_of(problem.type()),
@@ -61,39 +49,40 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
   if (problem.alignment < alignment)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", alignment,
                ", in which copies are made");
-  // Its copy would be itself, and the problem of copies this one once more.
-  const std::string_view read = problem.pass == ConvolutionPass::dgrad ? "dy" : "x";
-  for (const Operand& operand : operands_of(problem)) {
+  const std::vector<Operand> operands = operands_of(problem);
+  const RelaidTensor read = relaid_tensor(problem, operands, read_name(problem));
+  // The copy would be itself, and the problem of copies this one once more.
+  if (read.channels == 1)
+    return cat(read_name(problem), " has one channel, which lies first and last alike");
+  const bool padded = padded_channels(problem, problem.in_channels) != problem.in_channels ||
+                      padded_channels(problem, problem.out_channels) != problem.out_channels;
+  if (!is_planar(read) && !padded)
+    return cat("the channels of ", read_name(problem),
+               " are contiguous already, and none are to be padded to a multiple of ", alignment,
+               " bytes");
+  for (const Operand& operand : operands) {
     if (operand.name == std::string_view("bias") || operand.name == std::string_view("w") ||
         operand.name == std::string_view("dw"))
       continue;
-    const Spatial pixels = space_of(operand.dims);
-    if (operand.dims[1] > 1 && operand.strides[1] == 1)
-      return cat("the channels of ", operand.name, " are contiguous already");
-    if (operand.name == read && operand.dims[1] == 1)
-      return cat(read, " has one channel, which lies first and last alike");
-    if (std::string reason = plane_refusal(operand.name, operand.strides, pixels); !reason.empty())
-      return reason;
-    if (pixels[0] * pixels[1] * pixels[2] > limit32 / 4)
-      return cat(operand.name, " has ", pixels[0] * pixels[1] * pixels[2],
-                 " pixels; expected at most ", limit32 / 4);
+    const RelaidTensor tensor = relaid_tensor(problem, operands, operand.name);
+    if (!is_planar(tensor) && !is_padded(tensor)) continue;
+    if (std::string reason = copy_refusal(operand, tensor); !reason.empty()) return reason;
   }
   return "";
 }
 
-// Of a tensor that is not copied, of which a chunk begins at any image.
-std::string apart_refusal(const char* name, const RelaidTensor& tensor) {
-  if (tensor.image_stride * static_cast<std::int64_t>(size_of(tensor.type)) % alignment == 0)
-    return "";
-  return cat("in ", name, " an image begins ", tensor.image_stride,
-             " elements after the one before; expected a multiple of ", alignment, " bytes");
-}
-
 Dims channels_last(const Dims& dims) { return dense_operand_strides(KILN_TENSOR_NHWC, dims); }
 
+// All of whose tensors are copied. Channels that copies alone have are zeros in whatever is read,
+// and products of them 0 * 0: not even infinities beside them make a sum that is not a number. What
+// the product has of results' padding is never copied out.
 RelaidProblem unfiltered(const ConvolutionProblem& problem) {
   RelaidProblem out;
   ConvolutionProblem& inner = out.inner = problem;
+  inner.in_channels = padded_channels(problem, problem.in_channels);
+  inner.out_channels = padded_channels(problem, problem.out_channels);
+  out.padded =
+      inner.in_channels != problem.in_channels || inner.out_channels != problem.out_channels;
   if (picks_pixels(problem)) {
     inner.in = problem.out;
     inner.stride = {1, 1, 1};
@@ -104,6 +93,17 @@ RelaidProblem unfiltered(const ConvolutionProblem& problem) {
   return out;
 }
 
+// The inner problem takes it from where the caller has it.
+std::string leave(RelaidProblem& out, const RelaidTensor& tensor, const Operand& operand) {
+  const std::string_view name = operand.name;
+  ConvolutionProblem& inner = out.inner;
+  (name == "z"                   ? inner.z_strides
+   : name == "x" || name == "dx" ? inner.x_strides
+                                 : inner.y_strides) = operand.strides;
+  out.as_they_lie.push_back(tensor);
+  return apart_refusal(operand);
+}
+
 // A filter whose filters shall lie side by side: as of an image of as many channels, whose pixels
 // are the channels and taps of one.
 std::string turn_filter(RelaidProblem& out, RelaidTensor filter,
@@ -112,36 +112,49 @@ std::string turn_filter(RelaidProblem& out, RelaidTensor filter,
   if (channels > 1 && problem.w_strides[1] != taps)
     return cat("in w a channel begins ", problem.w_strides[1],
                " elements after the one before; expected its ", taps, " taps");
-  filter.images = 1;
+  filter.order = RelaidTensor::Order::planes;
+  filter.images = filter.copied_images = 1;
   filter.channels = problem.out_channels;
+  filter.copied_channels = out.inner.out_channels;
   filter.channel_stride = problem.w_strides[0];
   filter.image_stride = 0;
   filter.plane = filter.copied = {1, 1, channels * taps};
   Dims& strides = out.inner.w_strides;
-  std::int64_t next = problem.out_channels;
+  std::int64_t next = out.inner.out_channels;
   strides[0] = 1;
   for (const int i : {2, 1, 0}) {
     strides[2 + i] = problem.filter[i] == 1 ? 0 : next;
     next *= problem.filter[i];
   }
   strides[1] = channels > 1 ? next : 0;
-  out.filter = filter;
+  out.once.push_back(filter);
   return "";
 }
 
 std::string add_filter(RelaidProblem& out, const std::vector<Operand>& operands,
                        const ConvolutionProblem& problem) {
-  // Channels last already; of one tap that is the usual order.
-  const bool last = problem.group_in() == 1 || problem.w_strides[1] == 1;
-  const bool turned = problem.pass == ConvolutionPass::dgrad && problem.type() == KILN_DATA_FLOAT;
-  if (last && !turned) return "";
-  if (std::string reason = plane_refusal("w", problem.w_strides, problem.filter); !reason.empty())
+  const RelaidTensor filter = relaid_tensor(problem, operands, "w");
+  // Tensor cores take f32 so. Filters with channels last are turned by the engine that needs them.
+  const bool turned = problem.pass == ConvolutionPass::dgrad && problem.type() == KILN_DATA_FLOAT &&
+                      filter.copied_channels == filter.channels &&
+                      (is_planar(filter) || problem.taps() == 1);
+  if (!is_planar(filter) && !is_padded(filter) && !turned) return "";
+  if (std::string reason = copy_refusal(operands[filter.operand], filter); !reason.empty())
     return reason;
-  const RelaidTensor filter = relaid(operands, "w");
   if (turned) return turn_filter(out, filter, problem);
-  out.filter = filter;
-  out.inner.w_strides = channels_last(problem.w_dims());
+  out.once.push_back(filter);
+  out.inner.w_strides = channels_last(out.inner.w_dims());
   return "";
+}
+
+// Of a result whose copy has more channels, of which every one is read.
+void add_bias(RelaidProblem& out, const std::vector<Operand>& operands,
+              const ConvolutionProblem& problem) {
+  if (!problem.epilogue.bias || problem.bias_stride == 0) return;
+  const RelaidTensor bias = relaid_tensor(problem, operands, "bias");
+  if (!is_padded(bias)) return;
+  out.once.push_back(bias);
+  out.inner.bias_stride = 1;
 }
 
 }  // namespace
@@ -162,46 +175,56 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
   RelaidProblem out = unfiltered(problem);
   if (std::string reason = add_filter(out, operands, problem); !reason.empty())
     return Refusal{std::move(reason)};
-  RelaidTensor source = relaid(operands, dgrad ? "dy" : "x"),
-               result = relaid(operands, operands.back().name);
-  std::vector<RelaidTensor> results;
-  if (problem.epilogue.residual) results.push_back(relaid(operands, "z"));
-  if (picks)
-    pick(dgrad ? result : source, problem,
-         dgrad ? RelaidTensor::Pixels::spread : RelaidTensor::Pixels::picked);
-  results.push_back(result);
-  out.tensors = {source};
-  if (copy_results) {
-    out.tensors.insert(out.tensors.end(), results.begin(), results.end());
-    return out;
-  }
-  if (picks && dgrad) return Refusal{"pixels of dx that a stride leaves out need a copy"};
-  for (const RelaidTensor& tensor : results)
-    if (std::string reason = apart_refusal(operands[tensor.operand].name, tensor); !reason.empty())
+  add_bias(out, operands, problem);
+  bool has_choice = false;
+  for (const char* const name : {read_name(problem), "z", operands.back().name}) {
+    if (name == std::string_view("z") && !problem.epilogue.residual) continue;
+    RelaidTensor tensor = relaid_tensor(problem, operands, name);
+    const bool source = tensor.role == RelaidTensor::Role::source;
+    const bool choice = !source && is_planar(tensor) && !is_padded(tensor);
+    has_choice = has_choice || choice;
+    if (picks && source != dgrad && tensor.role != RelaidTensor::Role::residual) {
+      pick(tensor, problem, dgrad ? RelaidTensor::Pixels::spread : RelaidTensor::Pixels::picked);
+      if (choice && !copy_results)
+        return Refusal{"pixels of dx that a stride leaves out need a copy"};
+    }
+    if (choice ? copy_results : is_planar(tensor) || is_padded(tensor)) {
+      out.tensors.push_back(tensor);
+      continue;
+    }
+    if (std::string reason = leave(out, tensor, operands[tensor.operand]); !reason.empty())
       return Refusal{std::move(reason)};
-  (dgrad ? out.inner.x_strides : out.inner.y_strides) = operands.back().strides;
-  out.inner.z_strides = problem.z_strides;
-  out.as_they_lie = results;
+  }
+  if (copy_results && !has_choice) return Refusal{"results have their channels last"};
   return out;
 }
 
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
-                                                  const DeviceDescription& device, bool copy_dy) {
+                                                  const DeviceDescription& device, bool copy_dy,
+                                                  bool sums) {
   if (std::string reason = refusal(problem, device); !reason.empty())
     return Refusal{std::move(reason)};
   const std::vector<Operand> operands = operands_of(problem);
   RelaidProblem out = unfiltered(problem);
-  out.tensors = {relaid(operands, "x")};
-  if (picks_pixels(problem)) pick(out.tensors[0], problem, RelaidTensor::Pixels::picked);
-  const RelaidTensor dy = relaid(operands, "dy");
-  if (copy_dy) {
-    out.tensors.push_back(dy);
-    return out;
+  for (const char* const name : {"x", "dy"}) {
+    RelaidTensor tensor = relaid_tensor(problem, operands, name);
+    const bool of_x = name == std::string_view("x");
+    if (of_x && picks_pixels(problem)) pick(tensor, problem, RelaidTensor::Pixels::picked);
+    const bool choice = !of_x && is_planar(tensor) && !is_padded(tensor);
+    if (!copy_dy && !of_x && !choice) return Refusal{"dy has its channels last"};
+    if (choice ? copy_dy : is_planar(tensor) || is_padded(tensor)) {
+      out.tensors.push_back(tensor);
+      continue;
+    }
+    if (std::string reason = leave(out, tensor, operands[tensor.operand]); !reason.empty())
+      return Refusal{std::move(reason)};
   }
-  if (std::string reason = apart_refusal("dy", dy); !reason.empty())
+  if (!out.padded || sums) return out;
+  const RelaidTensor dw = relaid_tensor(problem, operands, "dw");
+  if (std::string reason = copy_refusal(operands[dw.operand], dw); !reason.empty())
     return Refusal{std::move(reason)};
-  out.inner.y_strides = problem.y_strides;
-  out.as_they_lie = {dy};
+  out.once.push_back(dw);
+  out.inner.w_strides = channels_last(out.inner.w_dims());
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/error.hpp"
 #include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/conv/dense/wgrad_dense_wgmma.hpp"
@@ -22,6 +23,19 @@ std::size_t sums_bytes(const ConvolutionProblem& problem) {
          sizeof(float);
 }
 
+// From one tap of dw to the next, in elements; none where that differs from tap to tap.
+std::optional<std::int64_t> tap_stride(const ConvolutionProblem& problem) {
+  std::int64_t first = 0, next = 0;
+  for (const int i : {2, 1, 0}) {
+    const std::int64_t stride = problem.w_strides[2 + i];
+    if (problem.filter[i] == 1) continue;
+    if (first == 0) first = next = stride;
+    if (stride != next) return std::nullopt;
+    next *= problem.filter[i];
+  }
+  return first;
+}
+
 // {1, filters, taps, channels of a group} of dw, or of the sums.
 Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int64_t filter,
                      std::int64_t tap, std::int64_t channel) {
@@ -37,13 +51,13 @@ Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int6
   return tensor;
 }
 
-// dw = alpha * sums + beta * dw, by whichever engine transposes them.
-Choice finish_of(const ConvolutionProblem& problem, const DeviceDescription& device) {
-  const std::int64_t channels = problem.group_in();
+// dw = alpha * sums + beta * dw, by whichever engine transposes them, of so many channels each.
+Choice finish_of(const ConvolutionProblem& problem, std::int64_t channels,
+                 const DeviceDescription& device) {
   const Tensor sums =
                    filter_tensor(problem, KILN_DATA_FLOAT, problem.taps() * channels, channels, 1),
-               result = filter_tensor(problem, problem.w_type, problem.w_strides[0], 1,
-                                      problem.w_strides[1]);
+               result = filter_tensor(problem, problem.w_type, problem.w_strides[0],
+                                      tap_stride(problem).value(), problem.w_strides[1]);
   std::vector<EngineRefusal> ignored;
   return choose(make_transform(sums, result), device, {}, ignored, nullptr);
 }
@@ -55,28 +69,52 @@ void append_finish(std::vector<Step>& steps, Choice finish) {
   append_relaid(steps, std::move(finish.proposal), {.operands = {{.in_workspace = true}, {}, {}}});
 }
 
-const char* copied_of(const RelaidProblem& problem, bool sums) {
-  if (problem.as_they_lie.empty()) return sums ? "x, dy and dw" : "x and dy";
-  return sums ? "x and dw" : "x";
+std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
+  constexpr const char* names[] = {"x", "dy"};
+  std::vector<const char*> copied;
+  for (const RelaidTensor& tensor : problem.tensors) copied.push_back(names[tensor.operand]);
+  if (sums) copied.push_back("dw");
+  return copied;
 }
 
-std::vector<RelaidMove> moves_of(const RelaidProblem& relaid, const RelaidChunk& chunk) {
+// What comes in before the products of chunk `number`: a padded dw too, if beta is to scale it.
+std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayout& layout,
+                                 std::int64_t number) {
+  const RelaidChunk chunk = chunk_of(layout, number);
   std::vector<RelaidMove> moves;
-  for (const RelaidTensor& tensor : relaid.tensors)
+  for (const RelaidTensor& tensor : problem.tensors)
     moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
+  if (number == 0)
+    for (const RelaidTensor& dw : problem.once)
+      moves.push_back({.tensor = &dw, .in_images = dw.images, .beta_only = true});
   return moves;
 }
 
-// Of sums in the workspace, with what finishes them, or in dw itself.
-Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::int64_t chunks,
-               const std::optional<Choice>& finish, std::size_t budget,
-               const DeviceDescription& device, bool with_steps) {
+// What goes out behind them all: a padded dw.
+std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
+  std::vector<RelaidMove> moves;
+  for (const RelaidTensor& dw : problem.once)
+    moves.push_back({.tensor = &dw, .out_images = dw.images});
+  return moves;
+}
+
+// Their time, and with a name for it the step.
+void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidMove> moves,
+                   const std::string& tile, const DeviceDescription& device) {
+  if (moves.empty()) return;
+  if (!tile.empty()) steps.push_back(copies_step(moves, "wgrad_channels_last_copies", tile));
+  made.seconds += copies_seconds(moves, device);
+}
+
+// Of sums in the workspace, with what finishes them, or in dw itself, or its copy.
+Made in_chunks(RelaidProblem& relaid, std::int64_t chunks, const std::optional<Choice>& finish,
+               std::size_t budget, const DeviceDescription& device, bool with_steps) {
   const bool sums = finish.has_value();
-  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(problem) : 0, chunks);
+  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, chunks);
   ConvolutionProblem inner_problem = relaid.inner;
   if (sums) {
     inner_problem.w_type = KILN_DATA_FLOAT;
-    inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, problem.w_dims());
+    inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, inner_problem.w_dims());
   }
   Made made;
   std::vector<Step> steps;
@@ -84,14 +122,14 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
   std::string tile;
   InnerChoices inner(inner_problem, budget - layout.workspace, device);
   for (std::int64_t i = 0; i < chunks; ++i) {
-    const RelaidChunk chunk = chunk_of(layout, i);
-    const std::vector<RelaidMove> moves = moves_of(relaid, chunk);
-    made.seconds += copies_seconds(moves, device) + inner.seconds(chunk.images);
-    own = std::max(own, inner.workspace(chunk.images));
+    const std::int64_t images = chunk_of(layout, i).images;
+    made.seconds += inner.seconds(images);
+    own = std::max(own, inner.workspace(images));
+    Proposal proposal;
+    if (with_steps) proposal = inner.proposal(images);
+    if (with_steps && i == 0) tile = relaid_tile(relaid, copied_of(relaid, sums), proposal, budget);
+    append_copies(made, steps, moves_of(relaid, layout, i), tile, device);
     if (!with_steps) continue;
-    Proposal proposal = inner.proposal(chunk.images);
-    if (i == 0) tile = relaid_tile(copied_of(relaid, sums), proposal, budget);
-    steps.push_back(copies_step(moves, "wgrad_channels_last_copies", tile));
     std::vector<Step> products;
     RelaidPlaces places = places_of(relaid, layout, i);
     if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
@@ -104,9 +142,16 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
     made.seconds += finish->seconds;
     if (with_steps) append_finish(steps, *finish);
   }
+  append_copies(made, steps, results_of(relaid), tile, device);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
   return made;
+}
+
+const WgradDenseNhwcWgmmaEngine& dense_engine() {
+  for (const Engine* engine : engines())
+    if (const auto* dense = dynamic_cast<const WgradDenseNhwcWgmmaEngine*>(engine)) return *dense;
+  fail(KILN_STATUS_INTERNAL_ERROR, "there is no wgrad_dense_nhwc_wgmma");
 }
 
 // By the dense engine, whose blocks' sums stay in the workspace from chunk to chunk: the last one
@@ -114,7 +159,7 @@ Made in_chunks(RelaidProblem& relaid, const ConvolutionProblem& problem, std::in
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chunks,
                                         std::size_t budget, const DeviceDescription& device,
                                         bool with_steps) {
-  const WgradDenseNhwcWgmmaEngine engine;
+  const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
   const RelaidLayout layout = lay_copies(relaid, 0, chunks);
   ConvolutionProblem part = relaid.inner;
   part.batch = chunk_of(layout, 0).images;
@@ -134,20 +179,21 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chun
   std::vector<Step> steps;
   std::string name;
   for (std::int64_t i = 0; i < chunks; ++i) {
-    const RelaidChunk chunk = chunk_of(layout, i);
-    const std::vector<RelaidMove> moves = moves_of(relaid, chunk);
-    made.seconds += copies_seconds(moves, device) + best->seconds - second;
+    part.batch = chunk_of(layout, i).images;
+    made.seconds += best->seconds - second;
+    Proposal products;
+    if (with_steps) products = engine.propose(tile, part, device, best->parts, groups);
+    if (with_steps && i == 0)
+      name =
+          relaid_tile(relaid, copied_of(relaid, false), products, budget) + ", sums of all images";
+    append_copies(made, steps, moves_of(relaid, layout, i), name, device);
     if (!with_steps) continue;
-    part.batch = chunk.images;
-    Proposal products = engine.propose(tile, part, device, best->parts, groups);
-    if (i == 0)
-      name = relaid_tile(copied_of(relaid, false), products, budget) + ", sums of all images";
     if (i > 0) continue_sums(products);
     if (i + 1 < chunks) products.then.clear();
-    steps.push_back(copies_step(moves, "wgrad_channels_last_copies", name));
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
   made.seconds += second;
+  append_copies(made, steps, results_of(relaid), name, device);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + best->workspace;
   return made;
@@ -171,20 +217,22 @@ std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() 
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
     Extent extent) const {
-  auto answer = relaid_wgrad(problem, device, terms.copy_dy);
+  const bool sums = terms.copy_results;
+  if (sums && !tap_stride(problem))
+    return Refusal{"taps of dw are not the same distance apart, as either layout has them"};
+  auto answer = relaid_wgrad(problem, device, terms.copy_dy, sums);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
-  const bool sums = terms.copy_results;
-  const auto least = least_chunks(relaid, sums ? sums_bytes(problem) : 0, terms.budget);
+  const auto least = least_chunks(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
   if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
   std::optional<Choice> finish;
-  if (sums) finish = finish_of(problem, device);
+  if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
   std::optional<Made> best;
   std::int64_t best_chunks = 0;
   bool best_continued = false;
   const auto in = [&](std::int64_t chunks, bool continued, bool with_steps) -> std::optional<Made> {
     if (continued) return in_continued_chunks(relaid, chunks, terms.budget, device, with_steps);
-    return in_chunks(relaid, problem, chunks, finish, terms.budget, device, with_steps);
+    return in_chunks(relaid, chunks, finish, terms.budget, device, with_steps);
   };
   const auto add = [&](std::int64_t chunks, bool continued) {
     auto made = in(chunks, continued, false);

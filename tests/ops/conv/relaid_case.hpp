@@ -1,0 +1,59 @@
+// Convolutions by way of copies with channels last, in so little workspace that chunks are few
+// images.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "engines/conv/relaid/channels_last_copies.hpp"
+#include "ops/conv/tensor_core_case.hpp"
+
+namespace test {
+
+inline const ChannelsLastCopiesEngine gathers;
+inline const WgradChannelsLastCopiesEngine gradients;
+
+inline constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad,
+                                                 ConvolutionPass::wgrad};
+
+inline const RelaidEngine& engine_for(const ConvolutionProblem& problem) {
+  if (problem.pass == ConvolutionPass::wgrad) return gradients;
+  return gathers;
+}
+
+struct Layer {
+  const char* line;
+  std::size_t budget;
+};
+
+// By copies in so many bytes, which leave room for a few images; with results as they lie too,
+// where that can be.
+inline void check_copies(const OperationCase& item, std::size_t budget, bool exact = true) {
+  const auto& problem = std::get<ConvolutionProblem>(item.problem);
+  int taken = 0;
+  std::string reasons;
+  for (const auto& [copy_results, copy_dy] :
+       {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
+    if (problem.pass != ConvolutionPass::wgrad && !copy_dy) continue;
+    const auto answer = engine_for(problem).propose(
+        problem, device()->description(),
+        {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
+    if (const auto* refusal = std::get_if<Refusal>(&answer)) {
+      reasons += refusal->reason + "; ";
+      continue;
+    }
+    ++taken;
+    const auto& [proposal, seconds] = std::get<RelaidEngine::Made>(answer);
+    BOOST_TEST(proposal.workspace <= budget);
+    const HostTensor got = run_proposal(item, proposal);
+    const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
+    BOOST_TEST(fault.empty(), text_of(item.problem)
+                                  << ", " << proposal.kernel.tile << ", "
+                                  << 1 + proposal.then.size() << " steps: " << fault);
+  }
+  BOOST_TEST(taken > 0, text_of(item.problem) << ": " << reasons);
+}
+
+}  // namespace test
