@@ -1,8 +1,9 @@
-// Activation functions and their derivatives in the compute type T, over its whole range: to 4
-// units in the last place (f32, f64), but a derivative of f32 that crosses zero to 2^-22 of the
-// larger of 1 and |x| there; BRIEF, for results that are rounded to 16 bits, to 2^-14.
+// Activation functions and their derivatives in the compute type T, over its whole range. Errors
+// are at most 4 units in the last place in f32 and f64. Where a derivative crosses zero, the f32
+// error is at most 2^-22 times the larger of 1 and |x|. BRIEF, for results that are rounded to 16
+// bits: the relative error is at most 2^-14.
 //
-// An infinity gives what the function tends to. Every function of a NaN is NaN, but for x^0.
+// At an infinity, a function returns its limit. Every function of a NaN is NaN, except x^0.
 #pragma once
 
 #include "common/logistic.cuh"
@@ -10,7 +11,7 @@
 #include "target/math.cuh"
 
 struct Act {
-  enum Mode {  // with the values of kilnActivationMode_t
+  enum Mode {  // values of kilnActivationMode_t
     IDENTITY = 700,
     SIGMOID,
     RELU,
@@ -36,7 +37,7 @@ struct Act {
   };
 };
 
-// The descriptor's coef and coef2.
+// The activation descriptor's coef and coef2.
 template <class T>
 struct Coefficients {
   T first, second;
@@ -51,13 +52,13 @@ device_inline T positive_part(T x) {  // NaN stays NaN
   return x < T(0) ? T(0) : x;
 }
 template <class T>
-device_inline T clamp(T x, T low, T high) {  // likewise
+device_inline T clamp(T x, T low, T high) {  // NaN stays NaN
   const T raised = x < low ? low : x;
   return raised > high ? high : raised;
 }
 
-// x tanh(log(1 + exp(x))), with e = exp(-|x|): for x >= 0, x (1 + 2 e) / (1 + 2 e + 2 e^2); else
-// x e (1 - e (1 + e) / (2 + 2 e + e^2)).
+// Mish, x tanh(log(1 + exp(x))). With e = exp(-|x|) it is x (1 + 2 e) / (1 + 2 e + 2 e^2) for x >=
+// 0, else x e (1 - e (1 + e) / (2 + 2 e + e^2)).
 template <bool BRIEF, class T>
 device_inline T mish(T x) {
   using F = Functions<BRIEF, T>;
@@ -71,9 +72,9 @@ device_inline T mish(T x) {
   const T twice = T(2) * e;
   return x * ((T(1) + twice) * F::reciprocal(math_fma(twice, e, T(1) + twice)));
 }
-// Its derivative: for x >= 0, 1 + e^2 (4 x - 2 + (4 x - 4) e - 4 e^2) / (1 + 2 e + 2 e^2)^2; else,
-// a being -x, e (1 - a + e (4 a - 2 + (8 a - 4) e + (4 a - 3) e^2 + (a - 1) e^3) / (2 + 2 e +
-// e^2)^2).
+// The derivative of mish: for x >= 0, 1 + e^2 (4 x - 2 + (4 x - 4) e - 4 e^2) / (1 + 2 e + 2
+// e^2)^2; else, with a = -x, e (1 - a + e (4 a - 2 + (8 a - 4) e + (4 a - 3) e^2 + (a - 1) e^3) /
+// (2 + 2 e + e^2)^2).
 template <bool BRIEF, class T>
 device_inline T mish_slope(T x) {
   using F = Functions<BRIEF, T>;
@@ -122,23 +123,23 @@ device_inline T activate(T x, Coefficients<T> coef) {
   return x;
 }
 
-// The derivative of a function f(x) = max(x, 0) + f(-|x|), from that at -|x|.
+// The derivative at x of a function with f(x) = max(x, 0) + f(-|x|); `slope` is that at -|x|.
 template <class T>
 device_inline T slope_by_side(T x, T slope) {
   return x < T(0) ? slope : T(1) - slope;
 }
-// 1 between two bounds, 0 at and beyond them; NaN stays NaN.
+// 1 strictly between two bounds, else 0; NaN stays NaN.
 template <class T>
 device_inline T inside(T x, T low, T high) {
   return x > low && x < high ? T(1) : (x == x ? T(0) : x);
 }
 
-// The derivative: of x or, where kiln/activation.h says so, of y = f(x), as v. Coefficients that y
-// is compared with come rounded to y's type.
+// The derivative of an activation function. `v` is x or, where kiln/activation.h says so, y = f(x).
+// Coefficients that are compared with y must have been rounded to y's type.
 template <int MODE, bool BRIEF, class T>
 device_inline T activation_slope(T v, Coefficients<T> coef) {
   using F = Functions<BRIEF, T>;
-  // Of y.
+  // These take y.
   if constexpr (MODE == Act::SIGMOID) return v * (T(1) - v);
   if constexpr (MODE == Act::RELU) return v > T(0) ? T(1) : (v == v ? T(0) : v);
   if constexpr (MODE == Act::TANH) return (T(1) - v) * (T(1) + v);
@@ -149,7 +150,7 @@ device_inline T activation_slope(T v, Coefficients<T> coef) {
   if constexpr (MODE == Act::SQRT) return T(0.5) / v;
   if constexpr (MODE == Act::CLIP) return inside(v, coef.first, coef.second);
   if constexpr (MODE == Act::LINEAR) return coef.first;
-  // Of x.
+  // These take x.
   if constexpr (MODE == Act::GELU_ERF) return slope_by_side(v, GeluErf<BRIEF, T>(v).slope());
   if constexpr (MODE == Act::GELU_TANH) return slope_by_side(v, GeluTanh<BRIEF, T>(v).slope());
   if constexpr (MODE == Act::SILU) return slope_by_side(v, Silu<BRIEF, T>(v).slope());

@@ -1,10 +1,10 @@
-// How the threads of a block share operations that combine many elements into one result, and where
-// in memory their vectors lie: the device's side of src/engines/common/block_layout.hpp.
+// How the threads of a block share an operation that combines many elements into one result, and
+// where their vectors are in memory. src/engines/common/block_layout.hpp is the host's side.
 //
-// Axes of an image are either kept (each place along them has a result of its own) or combined.
-// Vectors of VECTOR elements run along the innermost axis; if that is a combined one (INNER), the
-// elements of a vector join in the end, else a thread holds LANES = VECTOR results at a time. TX
-// threads lie side by side along what is kept, TY along what is combined, GROUPS times.
+// An axis is either kept (every index along it has its own result) or combined. Vectors of VECTOR
+// elements run along the innermost axis. If that axis is combined (INNER), the elements of a vector
+// are combined at the end; else a thread holds LANES = VECTOR results at a time. A block has GROUPS
+// groups of TX x TY threads: TX threads along the kept axes, TY along the combined ones.
 #pragma once
 
 #include "common/magic.cuh"
@@ -14,7 +14,7 @@
 
 constexpr int THREADS = TX * TY * GROUPS;
 constexpr int LANES = INNER ? 1 : VECTOR;
-constexpr int RESULTS = TX * GROUPS;  // of a block; each is LANES results
+constexpr int RESULTS = TX * GROUPS;  // of a block; each has LANES elements
 static_assert(TX <= 32 && THREADS % 32 == 0);
 
 device_inline int thread_tx() { return thread_x() % TX; }
@@ -22,7 +22,7 @@ device_inline int thread_ty() { return thread_x() / TX % TY; }
 // The index of this thread's result among the block's RESULTS.
 device_inline int thread_result() { return thread_x() / (TX * TY) * TX + thread_tx(); }
 
-// A vector's place along its axes, outermost first; axes that the tensors lack are at 0.
+// A vector's index along each of its axes, outermost first; 0 for axes that the tensors lack.
 struct Place {
   index_t at[4];
 };
@@ -44,8 +44,8 @@ device_inline Place combined_place(index_t i) {
   return place;
 }
 
-// A tensor's strides, in elements: from image to image, and from vector to vector along the kept
-// axes and the combined ones.
+// A tensor's strides in elements: between images, and between vectors along the kept axes and the
+// combined axes.
 template <i64 N, i64 K0, i64 K1, i64 K2, i64 K3, i64 C0, i64 C1, i64 C2, i64 C3>
 struct Strides {
   static constexpr i64 IMAGE = N;
@@ -54,8 +54,8 @@ struct Strides {
   device_inline static offset_t combined(index_t i) {
     return offset<C0, C1, C2, C3>(combined_place(i));
   }
-  // The vector `i` + `more` of a row that begins at `row`. `more` is known at compile time: along a
-  // single axis it becomes part of the instruction that loads.
+  // The address of vector `i` + `more` of a row that begins at `row`. `more` is a compile-time
+  // constant: along a single axis, it becomes part of the load's address operand.
   template <class T>
   device_inline static T* at(T* row, index_t i, int more) {
     if constexpr (COMBINED_AXES > 1) return row + combined(i + more);
@@ -76,7 +76,7 @@ struct Strides {
   Strides<T##_STRIDE_N, T##_STRIDE_K0, T##_STRIDE_K1, T##_STRIDE_K2, T##_STRIDE_K3, T##_STRIDE_C0, \
           T##_STRIDE_C1, T##_STRIDE_C2, T##_STRIDE_C3>
 
-// A thread's results are exchanged WORD elements (at most 16 bytes) at a time.
+// Threads exchange their results WORD elements (at most 16 bytes) at a time.
 constexpr int LARGEST_WORD = 16 / sizeof(compute_t);
 constexpr int WORD = LANES < LARGEST_WORD ? LANES : LARGEST_WORD;
 constexpr int WORDS = LANES / WORD;
@@ -87,9 +87,10 @@ constexpr int SIDE_WARPS = SIDE > 32 ? SIDE / 32 : 1;
 // Bytes of shared memory for one combine_ty().
 constexpr int COMBINE_BYTES = SIDE_WARPS > 1 ? THREADS / 32 * TX* LANES * sizeof(compute_t) : 0;
 
-// Combines `values` over the TY threads that share results, always in the same order; every one of
-// them gets the outcome or, not EVERYONE, those of their first warp alone. All threads of the block
-// take part. `offset`: of COMBINE_BYTES of shared memory, free for another use after a barrier.
+// Combines `values` over the TY threads that share results, always in the same order. All of these
+// threads get the outcome; without EVERYONE, only those in the first warp of each group do. All
+// threads of the block must take part. `offset` is that of COMBINE_BYTES of shared memory, which
+// may be reused after a barrier.
 template <bool EVERYONE = true, class Combine>
 device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Combine& combine) {
 #pragma unroll
@@ -112,7 +113,8 @@ device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Comb
     }
     block_barrier();
     if (!EVERYONE && warp % SIDE_WARPS != 0) return;
-    // Of many warps each takes but a few, as many as there are threads of a result in it.
+    // With many warps, the 32 / TX threads of a warp that share a result divide the warps' values
+    // among them, and combine their parts by shuffles.
     constexpr int SHARING = SIDE_WARPS > 8 ? (32 / TX < SIDE_WARPS ? 32 / TX : SIDE_WARPS) : 1;
     const Word* const first = shared + warp / SIDE_WARPS * SIDE_WARPS * (WORDS * TX) + thread_tx();
     const int from = thread_x() % 32 / TX % SHARING;
@@ -136,9 +138,9 @@ device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Comb
   }
 }
 
-// Copies `count` values at `mine` in the shared memory of every block of a cluster to `here`, in
-// the order of ranks. All threads take part; what was written to `mine` before may be read through
-// cluster_shared() from a cluster_barrier() on, and `here` after the block's next barrier.
+// Copies COUNT values at `mine` from the shared memory of each of the cluster's `blocks` blocks to
+// `here`, in the order of ranks. All threads must take part. The caller must call cluster_barrier()
+// between writing `mine` and this, and a block barrier before it reads `here`.
 template <int COUNT>
 device_inline void gather_from_cluster(compute_t* mine, compute_t* here, u32 blocks) {
 #pragma unroll 1

@@ -4,9 +4,9 @@
 #include "target/kernel.cuh"
 #include "target/shared_memory.cuh"
 
-// Every thread of a one-dimensional block of THREADS (a multiple of 32) takes part; thread 0 gets
-// the sum. `offset`: of THREADS / 32 elements of shared memory, which another call may use again
-// after a barrier.
+// Every thread of a one-dimensional block of THREADS threads (a multiple of 32) must take part;
+// thread 0 gets the sum. `offset` is that of THREADS / 32 elements of shared memory, which may be
+// reused after a barrier.
 template <int THREADS, class T>
 device_inline T block_sum(T value, u32 offset) {
   constexpr int WARPS = THREADS / 32;

@@ -1,9 +1,9 @@
-// Conversions of all four element types to and from the type that they are computed in.
+// Conversions between the four element types and the types that kernels compute in.
 #pragma once
 
 #include "target/half.cuh"
 
-// The type that T is computed in: double for double, else float.
+// The compute type of T: double for double, else float.
 template <class T>
 struct compute_of {
   using type = float;

@@ -1,15 +1,15 @@
 // Products with exp(x) that are rounded only once.
 //
-// exp(x) = (1 + rest) * 2^n with |rest| < 0.42. Multiplying by (1 + rest) is one fused
-// multiply-add, so exp's own rounding is saved; and 2^n is multiplied by last, so that a factor and
-// an exp that is subnormal by itself make a product with all of its bits.
+// exp(x) = (1 + rest) * 2^n with |rest| < 0.42. The product with (1 + rest) is one fused
+// multiply-add, which saves the rounding of exp(x) itself. The product with 2^n comes last, so that
+// a product keeps all its bits even if exp(x) alone would be subnormal.
 #pragma once
 
 #include "common/two_parts.cuh"
 #include "target/math.cuh"
 
-// What differs between f32 and f64. MAGIC: numbers near it are whole, and their low bits count. LN2
-// is LN2_HIGH + LN2_LOW, the former of so few bits that its products with n are exact.
+// What differs between f32 and f64. Numbers near MAGIC are integers, which their low bits count.
+// LN2_HIGH + LN2_LOW is log(2); LN2_HIGH has so few bits that its products with n are exact.
 template <class T>
 struct ExponentialConstants;
 template <>
@@ -17,7 +17,7 @@ struct ExponentialConstants<float> {
   static constexpr float LOG2E = 1.4426950408889634f, MAGIC = 0x1.8p23f;
   static constexpr float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440054690583e-4f;
   static constexpr int MANTISSA_BITS = 23, EXPONENT_BIAS = 127;
-  static constexpr int SHIFT = 64;  // exp is kept times 2^SHIFT
+  static constexpr int SHIFT = 64;  // exp is stored as exp * 2^SHIFT
   static constexpr float UNSHIFT = 0x1p-64f;
   using Bits = u32;
 };
@@ -31,8 +31,8 @@ struct ExponentialConstants<double> {
   using Bits = u64;
 };
 
-// (exp(r) - 1 - r) / r^2 for |r| <= 0.3475, minimax polynomials (Remez): f32 to 2^-28, f64 to 2^-57
-// of exp(r).
+// Minimax polynomials (Remez) for (exp(r) - 1 - r) / r^2 with |r| <= 0.3475: the error is 2^-28 of
+// exp(r) in f32, and 2^-57 in f64.
 device_inline float exponential_tail(float r) {
   float q = 0.0013950908549178030f;
   q = math_fma(q, r, 0.0083690732151986494f);
@@ -53,7 +53,7 @@ device_inline double exponential_tail(double r) {
   return math_fma(q, r, 0.50000000000000131);
 }
 
-// exp(high + low) = (1 + rest) * 2^n. n as the low bits of `count`, which is n + MAGIC.
+// exp(high + low) = (1 + rest) * 2^n. `count` is n + MAGIC, so its low bits hold n.
 template <class T>
 struct ExponentialParts {
   T rest, count;
@@ -67,8 +67,8 @@ struct ExponentialParts {
   }
 };
 
-// exp(high + low) for -130 < high <= 0 in f32 and -1000 < high <= 0 in f64, and its products.
-// BRIEF: with the hardware's own 2^x, to 2^-20 of its value (low counts for nothing).
+// exp(high + low) for -130 < high <= 0 in f32 and -1000 < high <= 0 in f64, and products with it.
+// BRIEF: it uses the hardware's 2^x, ignores `low`, and has a relative error of 2^-20.
 template <bool BRIEF, class T>
 struct Exponential {
   using C = ExponentialConstants<T>;
@@ -96,7 +96,7 @@ struct Exponential {
   device_inline T scaled(TwoParts<T> v) const {
     return math_mul(v.high + math_fma(v.high, rest, v.low), scale);
   }
-  // v * exp, v * exp + addend, and exp itself.
+  // The next functions return v * exp, v * exp + addend, and exp.
   device_inline T times(T v) const { return math_mul(scaled(v), UNSHIFT); }
   device_inline T times_plus(T v, T addend) const { return math_fma(scaled(v), UNSHIFT, addend); }
   device_inline T times_plus(TwoParts<T> v, T addend) const {
@@ -105,8 +105,8 @@ struct Exponential {
   device_inline T value() const { return times(T(1)); }
 };
 
-// factor * exp(high + low) of any arguments: 0 or infinity where that is the nearest number. 2^n is
-// multiplied by in three steps, of which but the last can leave the range of T on the way.
+// factor * exp(high + low) for all arguments: 0 or infinity where that is the nearest number. It
+// multiplies by 2^n in three steps; only the last one can leave the range of T.
 template <class T>
 device_inline T scale_exponential(T factor, T high, T low) {
   using C = ExponentialConstants<T>;

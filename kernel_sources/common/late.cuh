@@ -1,24 +1,25 @@
-// Constants of the generated text that come with the launch instead (src/codegen/late.hpp).
+// Late constants and divisors: the launch passes them instead of the generated text
+// (src/codegen/late.hpp).
 #pragma once
 
 #include "common/late.h"
 #include "target/late.cuh"
 
-// In the place of a divisor's ADD (src/codegen/source.cpp): it is late, and SHIFT says where its
-// record lies.
+// A divisor whose ADD has this value is late; its SHIFT is then the byte offset of its record
+// (src/codegen/source.cpp).
 constexpr u32 LATE_DIVISOR = 2;
 
-template <int AT>  // of a LateDivisor
+template <int AT>  // byte offset of a LateDivisor
 device_inline u32 divide_late(u32 n) {
   const u32 high = mulhi(n, late_number<u32, AT + 4>());
   return (((n - high) >> late_number<u32, AT + 8>()) + high) >> late_number<u32, AT + 12>();
 }
-template <int AT>  // of a LateWideDivisor
+template <int AT>  // byte offset of a LateWideDivisor
 device_inline u64 divide_late(u64 n) {
   return mulhi(n << 1, late_number<u64, AT + 8>()) >> late_number<u32, AT + 16>();
 }
 
-// n / D and n % D, n not negative: of a constant that, where it is late, is a divisor.
+// n / D and n % D for n >= 0, where D is a constant, or a late divisor if constants are late.
 #ifdef LATE_BYTES
 template <int AT, class N>
 device_inline N quotient_late(N n) {

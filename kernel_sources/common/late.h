@@ -1,6 +1,6 @@
-// Divisors that come with the launch, of any value at all: with t = mulhi(n, multiplier) the
-// quotient of n is (((n - t) >> halves) + t) >> shift; of 64 bits, for n below 2^63, it is mulhi(2
-// n, multiplier) >> shift. Shared by host code and kernels.
+// Late divisors: the launch passes them, and they may have any value. With t = mulhi(n,
+// multiplier), the 32-bit quotient is (((n - t) >> halves) + t) >> shift. The 64-bit quotient, for
+// n below 2^63, is mulhi(2 n, multiplier) >> shift. Shared by host code and kernels.
 #pragma once
 
 struct LateDivisor {

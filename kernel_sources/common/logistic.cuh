@@ -1,21 +1,21 @@
-// What activation functions are made of: exp(-|x|) and functions of it, none of which overflows,
-// cancels or is rounded as a subnormal number on the way.
+// The building blocks of activation functions: exp(-|x|) and functions of it. None of them
+// overflows, cancels or rounds a subnormal intermediate.
 //
-// BRIEF: for results that are rounded to 16 bits, to 2^-14 of the value, with the special function
-// unit's own operations, and short polynomials where those would cancel.
+// BRIEF, for results that are rounded to 16 bits: the relative error is 2^-14. It uses the special
+// function unit, and short polynomials where differences would cancel.
 #pragma once
 
 #include "common/exponential.cuh"
 #include "common/normal_tail.cuh"
 #include "common/two_parts.cuh"
 
-// |x| up to `most`; NaN stays NaN.
+// The smaller of |x| and `most`; NaN stays NaN.
 template <class T>
 device_inline T bounded_size(T x, T most) {
   const T size = math_abs(x);
   return size > most ? most : size;
 }
-// One of two constants, by type.
+// Chooses between two constants by type.
 template <class T>
 device_inline constexpr T for_type(double f32, double f64) {
   return static_cast<T>(sizeof(T) == 4 ? f32 : f64);
@@ -25,7 +25,8 @@ template <bool BRIEF, class T>
 struct Functions {
   device_inline static T exp(T x) {
     if constexpr (!BRIEF) return scale_exponential(T(1), x, T(0));
-    const T root = math_fast_exp2(x * T(0.72134752044448170));  // a normal number
+    const T root =
+        math_fast_exp2(x * T(0.72134752044448170));  // not subnormal, so ex2.ftz does not flush it
     return root * root;
   }
   device_inline static T expm1(T x) {
@@ -33,7 +34,7 @@ struct Functions {
     const T small = x * (T(1) + x * (T(0.5) + x * T(1.0 / 6)));
     return math_abs(x) < T(0.03125) ? small : math_fast_exp(x) - T(1);
   }
-  // log(1 + x) of 0 <= x <= 1.
+  // log(1 + x) for 0 <= x <= 1.
   device_inline static T log1p(T x) {
     if constexpr (!BRIEF) return math_log1p(x);
     const T small = x * (T(1) - x * (T(0.5) - x * T(1.0 / 3)));
@@ -45,7 +46,7 @@ struct Functions {
     const T large = T(1) - T(2) * math_fast_reciprocal(T(1) + math_fast_exp(T(2) * x));
     return math_abs(x) < T(0.03125) ? small : large;
   }
-  // 1 / x of 1 <= x <= 25, to half a unit in the last place and little more.
+  // 1 / x for 1 <= x <= 25, with an error of little more than half a unit in the last place.
   device_inline static T reciprocal(T x) {
     const T r = math_fast_reciprocal(x);
     if constexpr (BRIEF || sizeof(T) == 8) return r;
@@ -63,14 +64,14 @@ struct Logistic {
   device_inline Logistic(T size, T low)
       : size(size), exp(-size, -low), share(reciprocal_of_one_and(exp)) {}
 
-  // Of |x|, bounded where exp(-|x|) |x| has long become 0.
+  // For |x|, bounded where exp(-|x|) |x| has long become 0.
   device_inline static Logistic of(T x) {
     return Logistic(bounded_size(x, for_type<T>(128, 800)), T(0));
   }
   // 1 / (1 + exp(-x)).
   device_inline T sigmoid(T x) const { return x < T(0) ? exp.times(share) : share; }
-  // S (1 - w (1 - S)) of S = 1 / (1 + exp(size)) and w = 1 - v >= 0: as exp(-size) times a sum in
-  // which what S is rounded by counts little where v is large.
+  // S (1 - w (1 - S)) with S = 1 / (1 + exp(size)) and w = 1 - v >= 0. It is computed as exp(-size)
+  // times a sum in which the rounding error of S matters little where v is large.
   device_inline T slope(TwoParts<T> v) const {
     const T s = exp.times(share);
     const T sum = math_fma(s, math_fma(s, v.high - T(1), math_fma(T(-2), v.high, T(1))), v.high);
@@ -81,13 +82,13 @@ struct Logistic {
   device_inline static T reciprocal_of_one_and(const Exponential<BRIEF, T>& exp) {
     const T d = exp.times_plus(T(1), T(1)), r = math_fast_reciprocal(d);
     if constexpr (BRIEF) return r;
-    const T lost = exp.times_plus(T(1), math_add(T(1), -d));  // that d was rounded by
+    const T lost = exp.times_plus(T(1), math_add(T(1), -d));  // the rounding error of d
     return math_fma(r, math_fma(-r, lost, math_fma(-r, d, T(1))), r);
   }
 };
 
-// silu and both gelus are x * S(x) with S(-x) = 1 - S(x): so f(x) = max(x, 0) + f(-|x|), and f'(x)
-// is f'(-|x|) or, for x >= 0, 1 - f'(-|x|). Below are the values at -|x|.
+// silu and both gelus have the form x S(x) with S(-x) = 1 - S(x). So f(x) = max(x, 0) + f(-|x|),
+// and f'(x) is f'(-|x|) for x < 0, else 1 - f'(-|x|). The classes below compute the values at -|x|.
 
 template <bool BRIEF, class T>
 struct Silu {
@@ -100,7 +101,8 @@ struct Silu {
   device_inline T slope() const { return of.slope({T(1) - of.size, T(0)}); }
 };
 
-// sqrt(8 / pi), that times 0.044715, and what both are rounded by.
+// K + K_LOW is sqrt(8 / pi), and KC + KC_LOW is 0.044715 sqrt(8 / pi); the low parts are what
+// rounding the constants to T loses.
 template <class T>
 struct GeluConstants;
 template <>
@@ -114,8 +116,8 @@ struct GeluConstants<double> {
   static constexpr double KC = 0x1.2444f2a4d8b4bp-4, KC_LOW = -0x1.6c843a29d1c70p-61;
 };
 
-// x S(u), u = sqrt(8 / pi) (x + 0.044715 x^3), which is twice the argument of gelu's tanh. u in two
-// numbers, for the relative error of exp(-u) is the absolute one of u.
+// x S(u) with u = sqrt(8 / pi) (x + 0.044715 x^3), which is twice the argument of gelu's tanh. u is
+// a sum of two numbers, because its absolute error is the relative error of exp(-u).
 template <bool BRIEF, class T>
 struct GeluTanh {
   using C = GeluConstants<T>;
@@ -147,7 +149,7 @@ struct GeluTanh {
   }
 };
 
-// x Phi(x), Phi the normal distribution.
+// x Phi(x), where Phi is the cumulative normal distribution.
 template <bool BRIEF, class T>
 struct GeluErf {
   T size;
@@ -158,7 +160,7 @@ struct GeluErf {
   device_inline T value_plus(T addend) const {
     if constexpr (BRIEF) return density.times_plus(-size * brief_mills_ratio(size), addend);
     const TwoParts<T> product = times_mills_ratio(size);
-    // f32's polynomials are short enough for one rounding more.
+    // In f32 the polynomials are short enough to allow one more rounding.
     if constexpr (sizeof(T) == 4) return density.times_plus(-product.high, addend);
     return density.times_plus(TwoParts<T>{-product.high, -product.low}, addend);
   }

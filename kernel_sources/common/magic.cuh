@@ -1,11 +1,11 @@
-// Division by a launch constant: the host computed multiplier, shift and form (src/core/magic.hpp),
-// the generated text holds them as constants, and here the quotient is a multiply and a shift.
+// Division by a constant as a multiplication and a shift. The host computes the multiplier, the
+// shift and the form (src/core/magic.hpp), and the generated text holds them as constants.
 #pragma once
 
 #include "common/late.cuh"
 #include "target/kernel.cuh"
 
-// The type of MULTIPLIER, u32 or u64, is the width of the dividends that it was made for.
+// The type of MULTIPLIER, u32 or u64, is that of the dividend.
 template <auto MULTIPLIER, u32 SHIFT, u32 ADD>
 device_inline auto divide(decltype(MULTIPLIER) n) {
   if constexpr (ADD == LATE_DIVISOR) return divide_late<SHIFT>(n);
@@ -15,5 +15,6 @@ device_inline auto divide(decltype(MULTIPLIER) n) {
   return high >> SHIFT;
 }
 
-// DIVIDE(DIV_Q, n): n / DIV_Q, from the four constants that one divisor is printed as.
+// DIVIDE(DIV_Q, n) is n / DIV_Q. The generated text defines DIV_Q and the constants DIV_Q_MUL,
+// DIV_Q_SHIFT and DIV_Q_ADD.
 #define DIVIDE(D, n) divide<D##_MUL, D##_SHIFT, D##_ADD>(n)

@@ -1,22 +1,23 @@
-// The tail of the normal distribution over exp(-x^2 / 2).
+// The tail of the normal distribution divided by exp(-x^2 / 2).
 #pragma once
 
 #include "common/two_parts.cuh"
 #include "target/math.cuh"
 
-// M(x) = (1 - Phi(x)) exp(x^2 / 2) for x >= 0, where Phi is the normal distribution: Mills' ratio
-// over sqrt(2 pi). It is t P(t - 1/2), of t = 1 / (1 + STEP x) and a polynomial P.
+// M(x) = (1 - Phi(x)) exp(x^2 / 2) for x >= 0, where Phi is the cumulative normal distribution.
+// This is Mills' ratio divided by sqrt(2 pi). It is computed as t P(t - 1/2) with t = 1 / (1 + STEP
+// x) and a polynomial P.
 template <class T>
 struct MillsStep;
 template <>
 struct MillsStep<float> {
-  static constexpr float STEP = 0.296875f;  // with which one degree less will do
+  static constexpr float STEP = 0.296875f;  // allows a polynomial of one degree less
 };
 template <>
 struct MillsStep<double> {
   static constexpr double STEP = 0.25;
 };
-device_inline float mills_polynomial(float s) {  // 0 <= x <= 15: 2^-28.4 of its value (Remez)
+device_inline float mills_polynomial(float s) {  // 0 <= x <= 15; relative error 2^-28.4 (Remez)
   float p = -0.020307363799324892f;
   p = math_fma(p, s, 0.022722595219416345f);
   p = math_fma(p, s, 0.032828442647037535f);
@@ -28,7 +29,7 @@ device_inline float mills_polynomial(float s) {  // 0 <= x <= 15: 2^-28.4 of its
   p = math_fma(p, s, 0.327931341959313817f);
   return math_fma(p, s, 0.219953658183354305f);
 }
-device_inline double mills_polynomial(double s) {  // 0 <= x <= 39: 2^-57.8 (Chebyshev nodes)
+device_inline double mills_polynomial(double s) {  // 0 <= x <= 39; 2^-57.8 (Chebyshev nodes)
   double p = 0.0015230398230240070041;
   p = math_fma(p, s, -0.0026446129611439588365);
   p = math_fma(p, s, -0.0010057296224574978196);
@@ -55,19 +56,19 @@ device_inline double mills_polynomial(double s) {  // 0 <= x <= 39: 2^-57.8 (Che
   return math_fma(p, s, 0.18882128260393787332);
 }
 
-// M(x), to a fraction of a unit in the last place of `high`.
+// M(x); the error is a fraction of a unit in the last place of `high`.
 template <class T>
 device_inline TwoParts<T> mills_ratio(T x) {
   constexpr T STEP = MillsStep<T>::STEP;
   const T d = math_fma(x, STEP, T(1)), r = math_fast_reciprocal(d);
-  // What the reciprocal is off by, and what d was rounded by.
+  // The rounding error of d; together with the fused product below, it corrects the reciprocal.
   const T lost = math_fma(x, STEP, math_add(T(1), -d));
   const T t = math_fma(r, math_fma(-r, lost, math_fma(-r, d, T(1))), r);
   return product_of(t, mills_polynomial(math_add(t, T(-0.5))));
 }
 
-// x M(x): the product u P(1/2 - STEP u) of u = x / (1 + STEP x), both to about a unit in the last
-// place.
+// x M(x), computed as u P(1/2 - STEP u) with u = x / (1 + STEP x). Both factors are accurate to
+// about a unit in the last place.
 template <class T>
 device_inline TwoParts<T> times_mills_ratio(T x) {
   constexpr T STEP = MillsStep<T>::STEP;
@@ -76,8 +77,8 @@ device_inline TwoParts<T> times_mills_ratio(T x) {
   return product_of(u, mills_polynomial(math_fma(u, -STEP, T(0.5))));
 }
 
-// M(x) for 0 <= x <= 15 to 3.6e-5 of its value, in fewer steps: fitted by iterated weighted least
-// squares.
+// M(x) for 0 <= x <= 15 with a relative error of 3.6e-5, in fewer operations; fitted by iterated
+// weighted least squares.
 template <class T>
 device_inline T brief_mills_ratio(T x) {
   const T t = math_fast_reciprocal(T(1) + T(0.38) * x);

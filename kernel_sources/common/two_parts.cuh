@@ -1,5 +1,5 @@
-// A number as a sum of two, the second below the first one's last place: what is rounded off is
-// kept.
+// A number as an unevaluated sum of two: `low`, less than a unit in the last place of `high`, holds
+// what rounding to `high` lost.
 #pragma once
 
 #include "target/math.cuh"
@@ -13,13 +13,13 @@ device_inline TwoParts<T> product_of(T a, T b) {
   const T high = math_mul(a, b);
   return {high, math_fma(a, b, -high)};
 }
-// Of |a| >= |b|, or a = 0.
+// a + b for |a| >= |b| or a = 0.
 template <class T>
 device_inline TwoParts<T> ordered_sum_of(T a, T b) {
   const T high = math_add(a, b);
   return {high, math_add(b, -math_add(high, -a))};
 }
-// Of any two.
+// a + b for all a and b.
 template <class T>
 device_inline TwoParts<T> sum_of(T a, T b) {
   const T high = math_add(a, b), other = math_add(high, -a);

@@ -1,5 +1,5 @@
-// Loads and stores COUNT contiguous elements, converted to and from the compute type C: in one
-// access where the caller knows that they are aligned to their whole size, else one by one.
+// Loads and stores of COUNT contiguous elements, with conversion to and from the compute type C: in
+// one access if the caller says that they are aligned to their total size, else one by one.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -10,7 +10,7 @@ struct alignas(sizeof(T) * COUNT) Pack {
   T element[COUNT];
 };
 
-// Anything may be read as f64. Whatever the two types, one rounding: to nearest, ties to even.
+// Every type can be read as f64. All conversions round once, to nearest, ties to even.
 template <class C, class T>
 device_inline C convert_in(T x) {
   return static_cast<C>(to_compute(x));
@@ -21,7 +21,7 @@ device_inline T convert_out(C x) {
   return from_compute<T>(static_cast<typename compute_of<T>::type>(x));
 }
 
-// Without conversion.
+// Loads without conversion.
 template <int COUNT, class T>
 device_inline Pack<T, COUNT> load_pack(const T* from, bool aligned) {
   if (COUNT > 1 && aligned) return *reinterpret_cast<const Pack<T, COUNT>*>(from);

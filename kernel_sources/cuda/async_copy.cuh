@@ -1,18 +1,19 @@
-// Asynchronous copies from global to shared memory (cp.async, from sm_80 on).
-// kernel_sources/host/async_copy.cuh gives the same names.
+// Asynchronous copies from global to shared memory (cp.async, sm_80 and later).
+// kernel_sources/host/async_copy.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// Starts a copy of BYTES (4, 8 or 16) bytes; both addresses are aligned to BYTES. Where !valid,
-// zeros are written and `global` is not read. The destination holds the bytes only after the
-// issuing thread has committed and waited for the copy's group; before sm_80, at once.
+// Starts a copy of BYTES (4, 8 or 16) bytes; both addresses must be aligned to BYTES. If `valid` is
+// false, the copy writes zeros and does not read `global`. The data is in shared memory once the
+// issuing thread has committed the copy's group and waited for it; before sm_80 the copy is
+// synchronous.
 //
-// IN_L1: by way of the L1 cache, as fewer than 16 bytes always come. Past it L2 is asked for each
-// run of copies that lie side by side in both memories, and gives whole sectors of 32 bytes: so
-// copies that are scattered in shared memory, or that the block repeats, come through L1.
-// Of 16 bytes, L2 fetches the 128 around them from memory: what lies beside a few channels of a
-// pixel is the next step's.
+// IN_L1 sends the copy through the L1 cache, as the hardware always does for fewer than 16 bytes. A
+// copy that bypasses L1 asks L2 for whole 32-byte sectors, and lanes share a request only where
+// their copies are contiguous in both memories. So copies that scatter in shared memory, or whose
+// data the block reads again, go through L1. For 16-byte copies, L2 prefetches the surrounding 128
+// bytes: the bytes next to a few channels of a pixel are what the next step reads.
 template <int BYTES, bool IN_L1 = (BYTES < 16)>
 device_inline void async_copy(void* shared, const void* global, bool valid) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
@@ -44,8 +45,8 @@ device_inline void async_copy(void* shared, const void* global, bool valid) {
 #endif
 }
 
-// The same where `active`, and nothing elsewhere: predicated, for a branch would keep instructions
-// on its two sides from overlapping.
+// Like async_copy(), but does nothing unless `active`. The instruction is predicated, because a
+// branch would keep the instructions before and after it from overlapping.
 template <int BYTES>
 device_inline void async_copy_if(bool active, void* shared, const void* global, bool valid) {
 #if __CUDA_ARCH__ >= 800
@@ -69,15 +70,16 @@ device_inline void async_copy_if(bool active, void* shared, const void* global, 
 #endif
 }
 
-// Closes this thread's group of copies: all it has issued since the last commit, even if none.
+// Closes this thread's current group, which holds all copies issued since the last commit and may
+// be empty.
 device_inline void async_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits until all but the newest N groups of this thread have landed. Other threads may read them
-// after a barrier that follows.
+// Waits until all but the newest N groups of this thread have landed. Other threads may read the
+// data after a barrier that follows.
 template <int N>
 device_inline void async_wait() {
 #if __CUDA_ARCH__ >= 800

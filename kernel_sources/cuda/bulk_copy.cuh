@@ -1,12 +1,13 @@
-// Copies of boxes of tensors between global and shared memory by the copy engine (sm_90 and up).
-// kernel_sources/host/bulk_copy.cuh gives the same names.
+// TMA copies of boxes of a tensor between global and shared memory (sm_90 and later).
+// kernel_sources/host/bulk_copy.cuh defines the same names for the host device.
 //
-// One thread starts a copy. A load lands when its barrier's phase ends (mbarrier.cuh), and counts
-// with the bytes of a whole box there, those outside the tensor included, which are zeros. `at` is
-// where the box begins, innermost dimension first; of an im2col map, {channel, w, h, n} of the
-// first pixel ({channel, w, h, d, n} in three dimensions of space), and `tap` the offset {w, h} or
-// {w, h, d} of what is read for all of them. Shared addresses are
-// multiples of 128; with a swizzle, of eight rows.
+// One thread starts a copy. A load has landed when the current phase of its mbarrier completes
+// (mbarrier.cuh). It counts there with the bytes of the whole box: elements outside the tensor are
+// filled with zeros and count too. `at` holds the coordinates of the box's first element, innermost
+// dimension first. For an im2col map, `at` is {channel, w, h, n} of the first pixel ({channel, w,
+// h, d, n} with three spatial dimensions), and `tap` is the offset {w, h} or {w, h, d} that is
+// added to every pixel's coordinates. Addresses in shared memory must be multiples of 128 bytes;
+// with a swizzle, of the bytes of eight rows.
 #pragma once
 
 #include "common/tensor_map.h"
@@ -73,8 +74,8 @@ device_inline void bulk_load_im2col(void* shared, const TensorMap& map, Mbarrier
 #endif
 }
 
-// What lies outside the tensor is not stored. The box's place in shared memory is the copy engine's
-// until bulk_wait_read() lets the store's group pass.
+// Stores a box; elements outside the tensor are not stored. The box in shared memory must not be
+// overwritten until bulk_wait_read() has waited for the store's group.
 template <int RANK>
 device_inline void bulk_store(const TensorMap& map, const void* shared, const int (&at)[RANK]) {
   static_assert(RANK >= 2 && RANK <= 5);
@@ -105,7 +106,7 @@ device_inline void bulk_store(const TensorMap& map, const void* shared, const in
 #endif
 }
 
-// The corners of the map are 0: other ones are an illegal instruction.
+// Requires a map whose corner offsets are 0: with others, the instruction is illegal.
 template <int RANK>
 device_inline void bulk_store_im2col(const TensorMap& map, const void* shared,
                                      const int (&at)[RANK]) {
@@ -126,15 +127,15 @@ device_inline void bulk_store_im2col(const TensorMap& map, const void* shared,
 #endif
 }
 
-// Closes this thread's group of stores: all since the last commit.
+// Closes this thread's current group, which holds all stores issued since the last commit.
 device_inline void bulk_commit() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits until all but the newest N groups of this thread have read what they store. A block must
-// not exit before.
+// Waits until all but the newest N groups of this thread have read their shared memory. A block
+// must not exit before that.
 template <int N>
 device_inline void bulk_wait_read() {
 #if __CUDA_ARCH__ >= 900
@@ -142,8 +143,8 @@ device_inline void bulk_wait_read() {
 #endif
 }
 
-// What this thread has written to shared memory, the copy engine may read after a barrier; what it
-// has read there, a load may then replace.
+// Makes this thread's writes to shared memory visible to TMA, which may read them after a barrier.
+// It also orders this thread's reads before TMA loads that overwrite the data.
 device_inline void show_to_copy_engine() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -1,6 +1,6 @@
-// Clusters of thread blocks that read each other's shared memory (from sm_90 on). Without CLUSTERED
-// every block is a cluster of its own.
-// kernel_sources/host/cluster.cuh gives the same names.
+// Clusters of thread blocks that read each other's shared memory (sm_90 and later). Without
+// CLUSTERED every block is a cluster of its own. kernel_sources/host/cluster.cuh defines the same
+// names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -12,28 +12,28 @@ device_inline u32 cluster_rank() {
   return rank;
 }
 
-// Blocks of a cluster.
+// The number of blocks in a cluster.
 device_inline u32 cluster_size() {
   u32 size = 1;
   if constexpr (CLUSTERED) asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
   return size;
 }
 
-// The cluster's number in a grid along x. A cluster's blocks follow each other.
+// The cluster's number in a grid along x. The blocks of a cluster have consecutive numbers.
 device_inline u32 cluster_number() {
   u32 number = block_x();
   if constexpr (CLUSTERED) asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
   return number;
 }
 
-// A block's share of `count`, rounded up.
+// How many of `count` items one block of the cluster takes, rounded up.
 device_inline u32 cluster_share(u32 count) {
   const u32 size = cluster_size();
   return (count + size - 1) / size;
 }
 
-// Every thread of the cluster must arrive; orders their accesses to each other's shared memory. A
-// block must not exit while another may still read its shared memory.
+// A barrier at which every thread of the cluster must arrive. It orders their accesses to each
+// other's shared memory. A block must not exit while another may still read its shared memory.
 device_inline void cluster_barrier() {
   if constexpr (CLUSTERED)
     asm volatile(
@@ -44,7 +44,8 @@ device_inline void cluster_barrier() {
     block_barrier();
 }
 
-// `mine` points into this block's shared memory; the same place in block `rank` of the cluster.
+// The address in block `rank` of the cluster that corresponds to `mine`, an address in this block's
+// shared memory.
 template <class T>
 device_inline T* cluster_shared(T* mine, u32 rank) {
   u64 theirs = reinterpret_cast<u64>(mine);

@@ -1,5 +1,5 @@
 // The 16-bit floating-point types as storage, and their conversions to and from the compute types.
-// kernel_sources/host/half.cuh gives the same names.
+// kernel_sources/host/half.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -21,14 +21,14 @@ device_inline float to_float(f16_t x) {
 device_inline float to_float(bf16_t x) { return __uint_as_float(static_cast<u32>(x.bits) << 16); }
 device_inline float to_float(float x) { return x; }
 
-// An f64 cut to f32, its last bit set if anything was lost: so that rounding it to 16 bits gives
-// what rounding the f64 itself would.
+// Rounds an f64 to f32 "to odd": truncates it, and sets the last bit if anything was lost. Rounding
+// the result to 16 bits then gives the same as rounding the f64 directly.
 device_inline float narrowed(double v) {
   const float cut = __double2float_rz(v);
   return __uint_as_float(__float_as_uint(cut) | (static_cast<double>(cut) != v ? 1u : 0u));
 }
 
-// To nearest, ties to even; every NaN becomes 0x7fff.
+// Rounds to nearest, ties to even; every NaN becomes 0x7fff.
 template <class T>
 device_inline T from_float(float v);
 template <>

@@ -1,5 +1,5 @@
-// Pairs of 16-bit numbers in a word, compared half by half. kernel_sources/host/half_pairs.cuh
-// gives the same names.
+// Operations on pairs of 16-bit numbers in a 32-bit word, half by half.
+// kernel_sources/host/half_pairs.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/half.cuh"
@@ -10,7 +10,8 @@ device_inline T half_of(u32 pair, int number) {
   return T{static_cast<unsigned short>(pair >> 16 * number)};
 }
 
-// The larger of either half's numbers. Beside a NaN the other number, or, NAN_WINS, NaN.
+// The maximum of each half. If one number is a NaN, the result is the other number or, with
+// NAN_WINS, NaN.
 template <class T, bool NAN_WINS>
 device_inline u32 larger_pair(u32 a, u32 b) {
 #if __CUDA_ARCH__ >= 800
@@ -38,7 +39,7 @@ device_inline u32 larger_pair(u32 a, u32 b) {
 #endif
 }
 
-// 0xffff for each half whose numbers are equal, 0 for others; NaN equals nothing.
+// 0xffff for each half whose two numbers are equal, else 0. A NaN equals nothing.
 template <class T>
 device_inline u32 equal_pair(u32 a, u32 b) {
 #if __CUDA_ARCH__ >= 900

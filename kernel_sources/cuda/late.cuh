@@ -1,18 +1,19 @@
-// Constants of the generated text that come with the launch (src/codegen/late.hpp): LATE_BYTES of
-// them lie ahead of the kernel's own parameters, where machine code finds its operands as it finds
-// immediate ones. kernel_sources/host/late.cuh gives the same names on the host device.
+// Late constants: numbers that the launch passes instead of the generated text
+// (src/codegen/late.hpp). LATE_BYTES of them precede the kernel's own parameters, in constant
+// memory, so machine code reads them as operands, almost like immediates.
+// kernel_sources/host/late.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// The number at a place.
+// The late constant at byte AT.
 template <class T, int AT>
 device_inline T late_number();
 
 #ifdef LATE_BYTES
 
-// The compiler proper has no name for a parameter outside the kernel's
-// function; its assembly has, and takes what these instructions say for an operand.
+// C++ cannot name a kernel parameter outside the kernel's function, but inline PTX can; ptxas then
+// turns these loads into constant-memory operands.
 template <class T, int AT>
 device_inline T late_number() {
   T value;
@@ -23,7 +24,7 @@ device_inline T late_number() {
   return value;
 }
 
-// Numbers from a place on.
+// An array of late constants that begins at byte AT.
 template <class T, int AT>
 struct LateArray {
   device_inline T operator[](int i) const {

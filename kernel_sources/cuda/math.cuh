@@ -1,9 +1,10 @@
-// Mathematical functions in f32 and f64. kernel_sources/host/math.cuh gives the same names.
+// Mathematical functions in f32 and f64. kernel_sources/host/math.cuh defines the same names for
+// the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// To a few units in the last place.
+// These are accurate to a few units in the last place.
 device_inline float math_exp(float x) { return expf(x); }
 device_inline double math_exp(double x) { return exp(x); }
 device_inline float math_expm1(float x) { return expm1f(x); }
@@ -19,8 +20,8 @@ device_inline double math_sqrt(double x) { return sqrt(x); }
 device_inline float math_abs(float x) { return fabsf(x); }
 device_inline double math_abs(double x) { return fabs(x); }
 
-// Rounded once: a * b + c, a * b and a + b. The compiler joins none of the latter two with another
-// operation, so that what their rounding took off can be worked out.
+// a * b + c, a * b and a + b, each rounded once. The compiler does not contract math_mul() or
+// math_add() with another operation, so their rounding errors can be computed.
 device_inline float math_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 device_inline double math_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 device_inline float math_mul(float a, float b) { return __fmul_rn(a, b); }
@@ -28,7 +29,7 @@ device_inline double math_mul(double a, double b) { return __dmul_rn(a, b); }
 device_inline float math_add(float a, float b) { return __fadd_rn(a, b); }
 device_inline double math_add(double a, double b) { return __dadd_rn(a, b); }
 
-// The bits of a number, and the number of some bits.
+// Reinterpret a number as bits and bits as a number.
 device_inline u32 math_bits(float x) { return __float_as_uint(x); }
 device_inline u64 math_bits(double x) { return static_cast<u64>(__double_as_longlong(x)); }
 device_inline float math_of_bits(u32 bits) { return __uint_as_float(bits); }
@@ -36,13 +37,13 @@ device_inline double math_of_bits(u64 bits) {
   return __longlong_as_double(static_cast<long long>(bits));
 }
 
-// The larger and the smaller of two numbers; beside a NaN, the other one.
+// The maximum and the minimum. If one argument is a NaN, the result is the other one.
 device_inline float math_max(float a, float b) { return fmaxf(a, b); }
 device_inline double math_max(double a, double b) { return fmax(a, b); }
 device_inline float math_min(float a, float b) { return fminf(a, b); }
 device_inline double math_min(double a, double b) { return fmin(a, b); }
 
-// The larger of two numbers; NaN if either is.
+// The maximum; NaN if either argument is a NaN.
 device_inline float math_max_nan(float a, float b) {
 #if __CUDA_ARCH__ >= 800
   float result;
@@ -59,14 +60,15 @@ device_inline T math_infinity() {
   return static_cast<T>(__int_as_float(0x7f800000));
 }
 
-// 1 / x: f32 to one unit in the last place, by one instruction of the special function unit.
+// 1 / x. In f32 it is one instruction of the special function unit, accurate to one unit in the
+// last place.
 device_inline float math_reciprocal(float x) {
   float result;
   asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
 device_inline double math_reciprocal(double x) { return 1 / x; }
-// The same without subnormal numbers, which stand for 0.
+// Like math_reciprocal(), but f32 subnormals, arguments and results, are flushed to 0.
 device_inline float math_fast_reciprocal(float x) {
   float result;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -74,8 +76,8 @@ device_inline float math_fast_reciprocal(float x) {
 }
 device_inline double math_fast_reciprocal(double x) { return 1 / x; }
 
-// exp(x) with the hardware's own 2^x: some 2 + |x| units in the last place in f32, 0 instead of
-// less than the smallest normal number.
+// exp(x). In f32 it uses the hardware's 2^x: the error is about 2 + |x| units in the last place,
+// and results below the smallest normal number are 0.
 device_inline float math_fast_exp(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
@@ -83,7 +85,7 @@ device_inline float math_fast_exp(float x) {
 }
 device_inline double math_fast_exp(double x) { return exp(x); }
 
-// 2^x likewise: f32 to 2^-22 of its value.
+// 2^x. In f32 it is the hardware's, with a relative error of 2^-22; subnormal results are 0.
 device_inline float math_fast_exp2(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -91,7 +93,7 @@ device_inline float math_fast_exp2(float x) {
 }
 device_inline double math_fast_exp2(double x) { return exp2(x); }
 
-// log(x) with the hardware's own logarithm: to 2^-21 in f32, 0 < x < infinity.
+// log(x) for 0 < x < infinity. In f32 it uses the hardware's logarithm and is accurate to 2^-21.
 device_inline float math_fast_log(float x) {
   float result;
   asm("lg2.approx.f32 %0, %1;" : "=f"(result) : "f"(x));

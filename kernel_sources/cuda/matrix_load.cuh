@@ -1,11 +1,11 @@
-// Matrices from shared memory to the registers of a warp (from sm_80 on).
-// kernel_sources/host/matrix_load.cuh gives the same names.
+// Loads of 8 x 8 matrices from shared memory into a warp's registers (ldmatrix, sm_80 and later).
+// kernel_sources/host/matrix_load.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// Four 8 x 16-byte matrices from shared memory into registers: lane l gives the address (a multiple
-// of 16) of row l % 8 of matrix l / 8, and gets of each matrix the 4 bytes (l / 4, l % 4).
+// Loads four matrices of 8 rows of 16 bytes. Lane l passes the address (a multiple of 16) of row l
+// % 8 of matrix l / 8; of each matrix i it gets in out[i] the 4 bytes number l % 4 of row l / 4.
 device_inline void load_matrices(u32 (&out)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -14,7 +14,8 @@ device_inline void load_matrices(u32 (&out)[4], const void* row) {
                : "memory");
 #endif
 }
-// The same, transposed, of elements of 2 bytes: the lane gets elements (2t, g) and (2t + 1, g).
+// Like load_matrices(), but transposes matrices of 16-bit elements: with g = l / 4 and t = l % 4,
+// lane l gets elements (2t, g) and (2t + 1, g).
 device_inline void load_matrices_transposed(u32 (&out)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

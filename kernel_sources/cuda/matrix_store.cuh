@@ -1,11 +1,13 @@
-// Four matrices of 8 x 8 elements of 16 bits from a warp's registers to shared memory (stmatrix,
-// sm_90 and up), laid out as load_matrices has them (matrix i is word i; lane l has of it row l /
-// 4, columns 2 (l % 4) and the next). kernel_sources/host/matrix_store.cuh gives the same names.
+// Stores of 8 x 8 matrices of 16-bit elements from a warp's registers to shared memory (stmatrix,
+// sm_90 and later). Registers hold them as load_matrices() leaves them: words[i] belongs to matrix
+// i, and lane l has columns 2 (l % 4) and 2 (l % 4) + 1 of its row l / 4.
+// kernel_sources/host/matrix_store.cuh defines the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// Lane l gives where row l % 8 of matrix l / 8 goes, 16 bytes.
+// Stores four matrices. Lane l passes the address (a multiple of 16) of row l % 8 of matrix l / 8;
+// a row has 16 bytes.
 device_inline void store_matrices(void* row, const u32 (&words)[4]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
@@ -14,7 +16,7 @@ device_inline void store_matrices(void* row, const u32 (&words)[4]) {
                : "memory");
 #endif
 }
-// The same of the transposed matrices: lane l gives where column l % 8 goes.
+// Like store_matrices(), but transposes the matrices: lane l passes the address of column l % 8.
 device_inline void store_matrices_transposed(void* column, const u32 (&words)[4]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(

@@ -1,9 +1,9 @@
-// Barriers in shared memory that count arrivals of threads and bytes of bulk copies (sm_90 and up).
-// kernel_sources/host/mbarrier.cuh gives the same names.
+// Barriers in shared memory that count arrivals of threads and bytes of TMA copies (mbarrier, sm_90
+// and later). kernel_sources/host/mbarrier.cuh defines the same names for the host device.
 //
-// A barrier goes through phases, numbered from 0. A phase ends when as many threads as init() was
-// told have arrived and as many bytes have landed as they announced. wait(parity) returns when the
-// phase of that parity has ended: a fresh barrier lets a wait for parity 1 pass at once.
+// A barrier goes through phases, numbered from 0. A phase completes when as many threads have
+// arrived as init() was told and all announced bytes have landed. wait(parity) returns once the
+// phase of that parity has completed; on a fresh barrier, a wait for parity 1 returns at once.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -11,7 +11,7 @@
 struct Mbarrier {
   u64 state;
 
-  // By one thread, before any other use; then mbarriers_are_made() and a barrier of the block.
+  // One thread calls this before any other use, then mbarriers_are_made(); a block barrier follows.
   device_inline void init(u32 arrivals) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(place()), "r"(arrivals)
@@ -23,7 +23,7 @@ struct Mbarrier {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(place()) : "memory");
 #endif
   }
-  // Arrives, and announces `bytes` of copies that name this barrier.
+  // Arrives, and announces that copies with this barrier will bring `bytes` bytes.
   device_inline void arrive_and_expect(u32 bytes) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(place()), "r"(bytes)
@@ -47,7 +47,7 @@ struct Mbarrier {
   device_inline u32 place() const { return static_cast<u32>(__cvta_generic_to_shared(this)); }
 };
 
-// Shows barriers that this thread has made to the copy engine.
+// Makes this thread's mbarrier initializations visible to TMA.
 device_inline void mbarriers_are_made() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

@@ -1,6 +1,7 @@
-// Products of small matrices by a warp, on the tensor cores (from sm_80 on), added to sums that
-// registers hold by name (sum_registers.cuh): a left operand with all right ones.
-// kernel_sources/host/mma.cuh gives the same names.
+// Products of small matrices by a warp on the tensor cores (mma.sync, sm_80 and later). Each
+// function multiplies one left operand by all right ones and adds to accumulators that are PTX
+// registers with names (sum_registers.cuh). kernel_sources/host/mma.cuh defines the same names for
+// the host device.
 #pragma once
 
 #include "target/half.cuh"
@@ -14,12 +15,13 @@
                operand(of(left[1])), operand(of(left[2])), operand(of(left[3])),                \
                operand(of(right[r][0])), operand(of(right[r][1])), "n"(L));
 
-// Sums (L, r) += left right[r], 16 x 8 over 8. Lane l, with g = l / 4 and t = l % 4, holds
+// Adds left (16 x 8) times right[r] (8 x 8) to sums (L, r), for every r, in TF32. Lane l, with g =
+// l / 4 and t = l % 4, holds
 //   of left   (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)
 //   of right  (t, g), (t + 4, g)
 //   of sums   (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
-// All 32 lanes take part. The low 13 bits of the operands are not looked at, and sums are rounded
-// toward zero.
+// All 32 lanes must take part. The hardware ignores the low 13 bits of the operands and rounds the
+// sums toward zero.
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 800
@@ -29,9 +31,9 @@ device_inline void mma_16x8x8(Sums&, const float (&left)[4], const float (&right
 #endif
 }
 
-// The same over 4, of f64: fused multiply-adds one after the other. Lane l holds of left (g, t), (g
-// + 8, t), of right (t, g). Over 8 the right operands would have to lie in registers side by side,
-// and be moved there.
+// Like mma_16x8x8(), in f64 with a reduction of 4, as a chain of fused multiply-adds. Lane l holds
+// (g, t) and (g + 8, t) of left, and (t, g) of right. A reduction of 8 would need right operands in
+// adjacent registers, and so extra moves.
 template <int L, class Sums, int RIGHT>
 device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&right)[RIGHT][1]) {
 #if __CUDA_ARCH__ >= 900
@@ -43,7 +45,7 @@ device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&rig
   EACH_RIGHT(KILN_MMA_OF)
 #undef KILN_MMA_OF
 #elif __CUDA_ARCH__ >= 800
-  // By halves, of 8 rows.
+  // sm_80 has f64 products of 8 rows only, so each product is computed in two halves.
 #define KILN_HALF(r, c0, c1, a)                                                          \
   "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 \
   "}, {%" #a "}, {%2}, {s%3_" #r "_" #c0 ", s%3_" #r "_" #c1 "};"
@@ -56,9 +58,9 @@ device_inline void mma_16x8x4(Sums&, const double (&left)[2], const double (&rig
 #endif
 }
 
-// The same over 16, of elements T of 16 bits. Lane l holds pairs of elements side by side along the
-// reduction: of left pairs (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); of right pairs (t, g),
-// (t + 4, g). Sums are f32, rounded toward zero.
+// Like mma_16x8x8(), for 16-bit elements T with a reduction of 16. Words hold pairs of elements
+// that are adjacent along the reduction: lane l holds pairs (g, t), (g + 8, t), (g, t + 4), (g + 8,
+// t + 4) of left, and pairs (t, g), (t + 4, g) of right. Sums are f32, rounded toward zero.
 template <class T, int L, class Sums, int RIGHT>
 device_inline void mma_16x8x16(Sums&, const u32 (&left)[4], const u32 (&right)[RIGHT][2]) {
 #if __CUDA_ARCH__ >= 800
@@ -76,13 +78,13 @@ device_inline void mma_16x8x16(Sums&, const u32 (&left)[4], const u32 (&right)[R
 #undef KILN_MMA
 #undef KILN_SUMS
 
-// The same bits.
+// Reinterpret bits as a number and a number as bits.
 device_inline float float_of(u32 bits) { return __uint_as_float(bits); }
 device_inline u32 bits_of(float x) { return __float_as_uint(x); }
 device_inline double double_of(u32 low, u32 high) {
   return __hiloint2double(static_cast<int>(high), static_cast<int>(low));
 }
 
-// The part of x that mma_16x8x8 looks at.
+// The TF32 part of x, which is all that mma_16x8x8() reads.
 device_inline float tf32_of(float x) { return __uint_as_float(__float_as_uint(x) & 0xffffe000u); }
 device_inline double tf32_of(double x) { return x; }

@@ -1,11 +1,12 @@
-// The block's dynamic shared memory. kernel_sources/host/shared_memory.cuh gives the same name.
+// The block's dynamic shared memory. kernel_sources/host/shared_memory.cuh defines the same names
+// for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// The array of COUNT elements that begins `offset` bytes into the block's dynamic shared memory;
-// `offset` is a multiple of 16, and no two arrays of a kernel overlap. The contents are undefined
-// until written. Arrays at multiples of 1024 are aligned to that.
+// The array of COUNT elements that begins `offset` bytes into the block's dynamic shared memory.
+// `offset` must be a multiple of 16, and no two arrays of a kernel may overlap. The contents are
+// undefined until written. The memory itself is aligned to 1024 bytes.
 template <class T, int COUNT>
 device_inline T* shared_array(u32 offset) {
   static_assert(COUNT > 0 && alignof(T) <= 16);
@@ -13,7 +14,7 @@ device_inline T* shared_array(u32 offset) {
   return reinterpret_cast<T*>(kiln_shared_memory + offset);
 }
 
-// The same place in shared memory, which the assembler then keeps in a register (kernel.cuh).
+// Returns `place`, but makes ptxas keep its address in a register; see kept() in kernel.cuh.
 template <class T>
 device_inline const T* kept_shared(const T* place) {
   const u32 address = kept(static_cast<u32>(__cvta_generic_to_shared(place)));

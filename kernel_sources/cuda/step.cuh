@@ -1,24 +1,25 @@
-// How the steps of a plan follow each other on one stream. kernel_sources/host/step.cuh gives the
-// same names.
+// How the steps of a plan follow each other on one stream (programmatic dependent launch).
+// kernel_sources/host/step.cuh defines the same names for the host device.
 //
-// From sm_90 on a step's blocks may be brought to multiprocessors while the step before it ends,
-// which hides a launch's microseconds. A kernel that begins with begin_step() is launched
-// so if its file says KILN_BEGINS_STEP: a variable by which the host knows it
-// (src/device/cuda/cuda_device.cpp).
+// From sm_90 on, the blocks of a step may already become resident while the previous step ends,
+// which hides the microseconds that a launch costs. The host launches a kernel in this way if its
+// file declares KILN_BEGINS_STEP, a variable that the host looks for
+// (src/device/cuda/cuda_device.cpp); the kernel must then begin with begin_step().
 #pragma once
 
 #include "target/kernel.cuh"
 
-// At namespace scope of a kernel that does.
+// Stands at namespace scope of a file whose kernel calls begin_step().
 #if __CUDA_ARCH__ >= 900
 #define KILN_BEGINS_STEP extern "C" __device__ unsigned char kiln_begins_step
 #else
 #define KILN_BEGINS_STEP static_assert(true)
 #endif
 
-// By all threads, before they touch what any launch before this one reads or writes: all of it has
-// then ended. From here on the next step's blocks may come, as soon as all of this step's are
-// there; not earlier, or they might come before what this step waits for has ended.
+// Waits until all previous launches have ended. All threads must call it before they access
+// anything that those launches read or write. It also allows the next step's blocks to be launched
+// once all of this step's blocks have come here. That permission must not be given earlier: the
+// next step might then start before the launches that this step waits for have ended.
 device_inline void begin_step() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -1,12 +1,13 @@
-// Sums of f32, line by line, out of their registers (sum_registers.cuh).
-// kernel_sources/host/sum_lines.cuh gives the same name.
+// Reads f32 accumulators out of their registers (sum_registers.cuh) one line at a time.
+// kernel_sources/host/sum_lines.cuh defines the same name for the host device.
 #pragma once
 
 #include "target/sum_registers.cuh"
 
-// What sums are in the end: the first line's go to line[], and all others move a line up. Lines are
-// of left operands (ALONG_LEFT: a product has two, of c / 2) or of right ones (two of c % 2);
-// Place::in_line(l, r, c) is where a sum lies in its line.
+// Copies the first line of the final sums to line[] and moves all other lines up by one. With
+// ALONG_LEFT, a line is a row of a left operand, and each product has two, numbered c / 2; else it
+// is a column of a right operand, and each product has two, numbered c % 2. Place::in_line(l, r, c)
+// is the index of a sum in its line.
 template <class Place, bool ALONG_LEFT, int LEFT, int RIGHT, bool TOTALS, bool HELD>
 device_inline void take_line(SumRegisters<float, LEFT, RIGHT, TOTALS, HELD>& /*registers*/,
                              float (&line)[(ALONG_LEFT ? RIGHT : LEFT) * 2]) {

@@ -1,34 +1,36 @@
-// A thread's sums of products, in registers that have names in PTX and that the compiler before it
-// knows nothing of: it would carry each of a hundred values through every loop and branch, for up
-// to half of its time (src/compile/README.md). kernel_sources/host/sum_registers.cuh gives the same
-// names.
+// A thread's accumulators, as PTX registers with names that the C++ compiler does not see. It would
+// carry each of a hundred values through every loop and branch, which took up to half of its time
+// (src/compile/README.md). kernel_sources/host/sum_registers.cuh defines the same names for the
+// host device.
 //
-// Products are LEFT x RIGHT, of four sums each: those of product (l, r) are s<l>_<r>_0 to _3, and
-// what was promoted of them t<l>_<r>_0 to _3. A name has to stand in the text, so no loop can walk
-// them: the generator writes EACH_PRODUCT(X, sums), which is X(sums, l, r) for each; EACH_RIGHT(X),
-// which is X(r) for each right operand; STORED_SUMS, which of "s" and "t" the sums are in the end;
-// and SUM_TYPE, what PTX calls their type. Wherever it can be, what is done with all of them is one
-// statement, or four, one for each c, of which the compiler sees nothing but the operands.
+// There are LEFT x RIGHT products of four sums each. The sums of product (l, r) are s<l>_<r>_0 to
+// _3; their promoted totals are t<l>_<r>_0 to _3. No loop can generate a register's name, so the
+// generator writes these macros: EACH_PRODUCT(X, sums) is X(sums, l, r) for each product;
+// EACH_RIGHT(X) is X(r) for each right operand; STORED_SUMS is "s" or "t", whichever holds the
+// final sums; SUM_TYPE is the PTX type of a sum. Where possible, an operation on all sums is one
+// asm statement, or one for each c, of which the compiler sees only the operands.
 //
-// A Place says where sum c of product (l, r) goes: to Place::of(l, r, c), of line Place::line(l, r,
-// c), both sums of a step for c, for the run of Place::LEFT_RUN left operands that l is in and the
-// place of l there, and for the run of Place::RUN right operands that r is in and its place there.
+// A Place says where sum c of product (l, r) goes: to element Place::of(l, r, c), in line
+// Place::line(l, r, c). Both functions are sums of five terms: one for each of c, l / LEFT_RUN, l %
+// LEFT_RUN, r / RUN and r % RUN (constants of Place), each but the first proportional to its
+// argument.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// Sum c of a product, c being an operand of the statement, %n: what it does is then written once,
-// and not once for each of the four, all of which the compiler would have to read.
+// The name of sum c of a product, where c is operand %n of the asm statement. So a statement's text
+// is written once and not four times, which the compiler would have to parse.
 #define KILN_SUM(sums, l, r, n) sums #l "_" #r "_" n
 
-// T: of a sum, float or double. TOTALS: what was promoted has registers of its own; HELD: it waits
-// in local memory.
+// T is float or double. TOTALS: promoted totals have registers of their own. HELD: totals wait in
+// local memory.
 template <class T, int LEFT, int RIGHT, bool TOTALS, bool HELD = false>
 struct SumRegisters {
   static_assert(!HELD || sizeof(T) == 4);
   static constexpr int SIZE = sizeof(T);
 
-  // Once, before all else that a kernel does: PTX knows a name from where it is declared on.
+  // A kernel calls this once, before anything else, because PTX knows a name only after its
+  // declaration.
   device_inline void declare() {
 #define KILN_DECLARE(sums, l, r) ".reg ." SUM_TYPE " " sums #l "_" #r "_<4>;"
     asm volatile(EACH_PRODUCT(KILN_DECLARE, "s"));
@@ -60,7 +62,8 @@ struct SumRegisters {
   }
 #undef KILN_ADD
 
-  // Sums (L, r) += left right[4 r] and those behind it, by fused multiply-adds.
+  // Adds left * right[4 * r + c] to sum c of product (L, r), for every r and c, by fused
+  // multiply-adds.
   template <int L>
   device_inline void add_products(T left, const T (&right)[4 * RIGHT]) {
 #define KILN_FMA(r, c, right) \
@@ -84,7 +87,7 @@ struct SumRegisters {
   }
 
 #define KILN_HELD(l, r) "held+(" #l "*%0+" #r ")*16"
-  // The sums go to local memory,
+  // Copies the sums to local memory.
   device_inline void hold() const {
 #define KILN_HOLD(sums, l, r)                                                         \
   "st.local.v4.f32 [" KILN_HELD(l, r) "], {" KILN_SUM(sums, l, r, "0") ", " KILN_SUM( \
@@ -92,9 +95,10 @@ struct SumRegisters {
     asm volatile(EACH_PRODUCT(KILN_HOLD, "s")::"n"(RIGHT));
 #undef KILN_HOLD
   }
-  // and what lies there is added to them, two of four at a time, which the barrier keeps apart: the
-  // assembler would have as many fours on their way as there are registers, and where these do not
-  // lie side by side, it begins again, for a quarter of its time.
+  // Adds what hold() copied to the sums, two sums of each product at a time. The warp barrier
+  // separates the two halves. Otherwise ptxas would keep as many loads of four in flight as there
+  // are registers, and where it cannot find adjacent ones it starts over, which took a quarter of
+  // its time.
   template <int C = 0>
   device_inline void add_held() {
 #define KILN_ADD_ONE(name, held) "add.f32 " name ", " name ", " held ";"
@@ -109,7 +113,7 @@ struct SumRegisters {
   }
 #undef KILN_HELD
 
-  // What the four sums of product (L, R) are in the end.
+  // Copies the final values of the four sums of product (L, R).
   template <int L, int R>
   device_inline void take(T (&four)[4]) const {
     static_assert(sizeof(T) == 4 && L < LEFT && R < RIGHT);
@@ -119,7 +123,8 @@ struct SumRegisters {
                  : "n"(L), "n"(R));
   }
 
-// A place, of what is %1 and its steps, but for that of c.
+// The address of a sum without its term for c. %1 is Place::RUN, %2 is Place::LEFT_RUN; the other
+// arguments name the operands with the factors of l / LEFT_RUN, l % LEFT_RUN, r / RUN and r % RUN.
 #define KILN_PLACE(l, r, lefts, left, run, right) \
 #l "/%2*" lefts "+" #l "%% %2*" left "+" #r "/%1*" run "+" #r "%% %1*" right
 #define KILN_STORE(sums, l, r) \
@@ -128,7 +133,7 @@ struct SumRegisters {
 #define KILN_STEPS(of, unit)                                      \
   "n"(unit * of(Place::LEFT_RUN, 0, 0)), "n"(unit * of(1, 0, 0)), \
       "n"(unit * of(0, Place::RUN, 0)), "n"(unit * of(0, 1, 0))
-  // What they are in the end goes to shared memory, to first[Place::of(l, r, c)].
+  // Stores the final sums to shared memory, each to first[Place::of(l, r, c)].
   template <class Place, int C = 0>
   device_inline void put(T* first) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));
@@ -138,7 +143,7 @@ struct SumRegisters {
                  : "memory");
     if constexpr (C < 3) put<Place, C + 1>(first);
   }
-  // Those alone whose line is one of LINES from `line` on.
+  // Like put(), but stores only sums whose line is in [line, line + LINES).
   template <class Place, int LINES, int C = 0>
   device_inline void put_lines(T* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));

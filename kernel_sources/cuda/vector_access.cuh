@@ -1,11 +1,11 @@
-// Accesses to global memory that are written out, because the compiler splits some of them, and
-// does not always see where a pointer leads. kernel_sources/host/vector_access.cuh gives the same
-// names.
+// Accesses to global memory in PTX, because the compiler splits some vector accesses, and does not
+// always see that a pointer leads to global memory. kernel_sources/host/vector_access.cuh defines
+// the same names for the host device.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// COUNT (1, 2 or 4) words to global memory, aligned to their size together.
+// Stores COUNT (1, 2 or 4) words to global memory. `to` must be aligned to 4 * COUNT bytes.
 template <int COUNT>
 device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
   static_assert(COUNT == 1 || COUNT == 2 || COUNT == 4);
@@ -20,9 +20,10 @@ device_inline void store_words(void* to, const u32 (&words)[COUNT]) {
     *static_cast<u32*>(to) = words[0];
 }
 
-// COUNT (1, 2 or 4) words that the kernel does not write, aligned to their size together, to the
-// first of `to`; zeros, and nothing read, where they do not exist. Predicated: a value that comes
-// from one of two branches is copied once more, and that copy waits for memory.
+// Loads COUNT (1, 2 or 4) words, which the kernel must not write, into the first elements of `to`.
+// If `exist` is false, reads nothing and sets them to 0. `from` must be aligned to 4 * COUNT bytes.
+// The load is predicated: with a branch, the value would be copied once more where the two sides
+// join, and that copy waits for memory.
 template <int COUNT, int SIZE>
 device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
   static_assert((COUNT == 1 || COUNT == 2 || COUNT == 4) && COUNT <= SIZE);
@@ -50,7 +51,8 @@ device_inline void load_words(u32 (&to)[SIZE], const void* from, bool exist) {
         : "l"(from), "r"(predicate));
 }
 
-// An element of 2 bytes that the kernel does not write, where `active`; else what was there stays.
+// Loads a 2-byte element, which the kernel must not write, if `active`; else leaves `bits`
+// unchanged.
 template <class T>
 device_inline void load_short_if(bool active, u32& bits, const T* from) {
   static_assert(sizeof(T) == 2);
@@ -61,7 +63,7 @@ device_inline void load_short_if(bool active, u32& bits, const T* from) {
       : "l"(from), "r"(static_cast<u32>(active)));
 }
 
-// The same; zero where it does not exist.
+// Loads a 2-byte element, which the kernel must not write; 0 if `exists` is false.
 template <class T>
 device_inline u32 load_short(const T* from, bool exists) {
   static_assert(sizeof(T) == 2);
@@ -75,7 +77,7 @@ device_inline u32 load_short(const T* from, bool exists) {
   return bits;
 }
 
-// Two elements of 2 bytes as a word, in one instruction; their upper halves are cut off.
+// Packs the lower halves of two words into one word, in one instruction.
 device_inline u32 pack_shorts(u32 low, u32 high) {
   u32 word;
   asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(word) : "r"(low), "r"(high));

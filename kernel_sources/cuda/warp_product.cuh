@@ -1,13 +1,14 @@
-// Products of small matrices by a warp, on the tensor cores (from sm_80 on), added to sums that the
-// compiler knows. kernel_sources/host/warp_product.cuh gives the same names.
+// Products of small matrices by a warp on the tensor cores (mma.sync, sm_80 and later), with
+// accumulators that are ordinary variables. kernel_sources/host/warp_product.cuh defines the same
+// names for the host device.
 #pragma once
 
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 #include "target/matrix_load.cuh"
 
-// sums += left right, 16 x 8 over 16, of elements T of 16 bits. Which elements a lane holds is told
-// at mma_16x8x16 (mma.cuh). All 32 lanes take part. Sums are rounded toward zero.
+// Adds left (16 x 16) times right (16 x 8) to sums, for 16-bit elements T. mma_16x8x16() (mma.cuh)
+// tells which elements a lane holds. All 32 lanes must take part. Sums are rounded toward zero.
 template <class T>
 device_inline void add_product(float (&sums)[4], const u32 (&left)[4], const u32 (&right)[2]) {
 #if __CUDA_ARCH__ >= 800
@@ -24,7 +25,7 @@ device_inline void add_product(float (&sums)[4], const u32 (&left)[4], const u32
 #endif
 }
 
-// The same over 8, of f32 of which 11 bits are read (mma_16x8x8, mma.cuh).
+// Like the above in TF32 with a reduction of 8; see mma_16x8x8() (mma.cuh).
 device_inline void add_product(float (&sums)[4], const float (&left)[4], const float (&right)[2]) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -35,7 +36,7 @@ device_inline void add_product(float (&sums)[4], const float (&left)[4], const f
         "r"(__float_as_uint(right[1])));
 #endif
 }
-// sums = left right: no registers are cleared for it.
+// Sets sums to left times right, so that no registers need to be cleared before.
 device_inline void set_product(float (&sums)[4], const float (&left)[4], const float (&right)[2]) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "

@@ -1,31 +1,34 @@
-// Products of matrices by a warpgroup, four warps side by side, on the tensor cores (sm_90a): while
-// they run, the warps go on. kernel_sources/host/wgmma.cuh gives the same names.
+// Asynchronous matrix products by a warpgroup, four consecutive warps, on the tensor cores (wgmma,
+// sm_90a). kernel_sources/host/wgmma.cuh defines the same names for the host device.
 //
-// The text of the instruction depends on the number of columns: the generator writes WGMMA_COLUMNS
-// and WGMMA_SUMS(l), the names of the sums (sum_registers.cuh).
+// The instruction's text depends on the number of columns, so the generator writes WGMMA_COLUMNS
+// and WGMMA_SUMS(l), the names of the accumulators (sum_registers.cuh).
 #pragma once
 
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 
-// A matrix in shared memory, reduction x rows or columns, as wgmma reads it without a swizzle: 16
-// bytes of the reduction, those of 8 columns one behind the other; k_step bytes from there to the
-// next 16 of the reduction, n_step to the next 8 columns. Or, of 16 bits, the other way round: 8
-// columns in 16 bytes, those of 8 steps of the reduction one behind the other; k_step bytes to the
-// next 8 of them, n_step to the next 8 columns. All multiples of 16. ("Matrix descriptor" in the
-// PTX ISA: leading and stride dimension byte offset.)
+// A wgmma operand in shared memory without a swizzle. The PTX ISA calls this a matrix descriptor;
+// k_step and n_step are its leading and stride dimension byte offsets, both multiples of 16.
+// "Columns" are columns of operand B or rows of operand A.
+//
+// K-major: 16 bytes hold consecutive elements of the reduction, and those of 8 columns are
+// contiguous (a core matrix). k_step is the distance in bytes to the next 16 bytes of the
+// reduction, n_step that to the next 8 columns. MN-major, for 16-bit elements only: 16 bytes hold 8
+// columns, and those of 8 elements of the reduction are contiguous. k_step is the distance to the
+// next 8 elements of the reduction, n_step that to the next 8 columns.
 struct SharedMatrix {
-  u32 low, high;  // of the descriptor
+  u32 low, high;  // halves of the descriptor
 
   device_inline SharedMatrix(const void* first, int k_step, int n_step)
       : low(place(first) | static_cast<u32>(k_step >> 4) << 16),
         high(static_cast<u32>(n_step >> 4)) {}
-  // A matrix as a load with a swizzle has left it, in rows of LINE bytes (128, 64 or 32) whose
-  // places of 16 bytes are permuted by bits of their address from bit 7 on; so `first` may be any
-  // row of it. Rows are those of the matrix (or columns), LINE bytes of the reduction each, the
-  // next 32 bytes of which lie 32 bytes on; `eight_rows` bytes from each 8 rows to the next. Or
-  // rows are steps of the reduction, of LINE bytes of rows of the matrix; `blocks` bytes then to
-  // the next of these.
+  // A matrix as a TMA load with a swizzle leaves it, in rows of LINE bytes (128, 64 or 32) whose
+  // 16-byte units are permuted by the address bits from bit 7 on; so `first` may be any row.
+  // `eight_rows` is the distance in bytes between groups of 8 rows. K-major: a row holds LINE bytes
+  // of the reduction for one column, and the next 32 bytes of the reduction are 32 bytes further.
+  // MN-major: a row holds LINE bytes of columns for one element of the reduction, and `blocks` is
+  // the distance in bytes to the next LINE bytes of columns.
   template <int LINE>
   device_inline static SharedMatrix swizzled(const void* first, int eight_rows, int blocks = 16) {
     static_assert(LINE == 128 || LINE == 64 || LINE == 32);
@@ -35,40 +38,44 @@ struct SharedMatrix {
   }
   device_inline SharedMatrix moved(int bytes) const {
     SharedMatrix other = *this;
-    other.low += static_cast<u32>(bytes >> 4);  // an address stays one, of 14 bits
+    other.low += static_cast<u32>(bytes >> 4);  // the address field of 14 bits does not overflow
     return other;
   }
   device_inline u64 descriptor() const { return static_cast<u64>(high) << 32 | low; }
 
  private:
-  // In 16 bytes. In a cluster a block's number stands above the 18 bits that are the address.
+  // The address in units of 16 bytes. In a cluster, the block's number is above the address's 18
+  // bits.
   device_inline static u32 place(const void* at) {
     return (static_cast<u32>(__cvta_generic_to_shared(at)) & 0x3ffffu) >> 4;
   }
 };
 
-// What this thread has written to shared memory, the tensor cores may read after a barrier.
+// Makes this thread's writes to shared memory visible to the tensor cores, which may read them
+// after a barrier.
 device_inline void fence_proxy_async() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 
-// Products on their way into PRODUCTS x 8 columns of sums; rows are 16 of each warp, laid out among
-// its lanes as mma_16x8x8 and mma_16x8x16 have them. A group's products may go into LEFT such sums,
-// each with left operands of its own.
+// Asynchronous products, added to LEFT sets of PRODUCTS x 8 columns of sums; each set has left
+// operands of its own. Every warp has 16 rows, laid out among its lanes as mma_16x8x8() and
+// mma_16x8x16() describe.
 template <class T, int LEFT, int PRODUCTS>
 class WarpgroupProducts {
  public:
-  // Before the first of a group: orders what the thread did to sums and to left operands.
+  // Call before the first product of a group. It orders the thread's previous accesses to sums and
+  // left operands in registers before the products.
   device_inline void begin() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
   }
-  // Sums `L` += left right, over 32 bytes of the reduction; without `add`, they are left right.
-  // Until wait() has let the product's group pass, sums and left belong to it, and what `right` is
-  // of shared memory stays as it is. With COLUMNS_INNER, of 16 bits, 16 bytes of it are 8 columns.
+  // Adds left times right, over 32 bytes of the reduction, to sums `L`; without `add`, overwrites
+  // them. Until wait() has waited for the product's group, neither the sums, nor the registers of
+  // `left`, nor the shared memory of `right` may be accessed otherwise, except for reads of
+  // `right`. COLUMNS_INNER: `right` is MN-major.
   template <bool COLUMNS_INNER, int L, class Sums>
   device_inline void multiply(Sums&, const u32 (&left)[4], SharedMatrix right, bool add = true) {
     static_assert(L < LEFT && (!COLUMNS_INNER || sizeof(T) == 2));
@@ -93,8 +100,8 @@ class WarpgroupProducts {
 #undef KILN_WGMMA
 #endif
   }
-  // The same of a left operand in shared memory, the warpgroup's 64 rows where `right` has columns;
-  // with LEFT_ROWS_INNER, of 16 bits, 8 rows in 16 bytes.
+  // Like the above, with a left operand in shared memory: the warpgroup's 64 rows take the part of
+  // columns in SharedMatrix. LEFT_ROWS_INNER: `left` is MN-major. `right` is K-major.
   template <bool LEFT_ROWS_INNER, int L, class Sums>
   device_inline void multiply(Sums&, SharedMatrix left, SharedMatrix right, bool add = true) {
     static_assert(L < LEFT && (!LEFT_ROWS_INNER || sizeof(T) == 2));
@@ -118,8 +125,8 @@ class WarpgroupProducts {
 #undef KILN_WGMMA
 #endif
   }
-  // The same of two swizzled matrices: whether steps of the reduction are the rows of the left one,
-  // and of the right one, which 16 bits alone allow.
+  // Like the above for two swizzled matrices. LEFT_BY_STEPS and RIGHT_BY_STEPS: the operand is
+  // MN-major, which wgmma allows for 16-bit elements only.
   template <bool LEFT_BY_STEPS, bool RIGHT_BY_STEPS, int L, class Sums>
   device_inline void multiply_swizzled(Sums&, SharedMatrix left, SharedMatrix right, bool add) {
     static_assert(L < LEFT && (sizeof(T) == 2 || !(LEFT_BY_STEPS || RIGHT_BY_STEPS)));
@@ -142,13 +149,13 @@ class WarpgroupProducts {
 #undef KILN_WGMMA
 #endif
   }
-  // Closes a group: all since the last commit.
+  // Closes the current group, which holds all products since the last commit.
   device_inline void commit() {
 #if __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
   }
-  // Waits until all but the newest NEWEST groups are done; with 0, sums may be read.
+  // Waits until all but the newest NEWEST groups have completed; after wait<0>(), sums may be read.
   template <int NEWEST>
   device_inline void wait() {
 #if __CUDA_ARCH_FEAT_SM90_ALL

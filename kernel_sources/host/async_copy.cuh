@@ -3,8 +3,9 @@
 
 #include "target/kernel.cuh"
 
-// The destination turns to 0xff bytes (not a number) at once, and holds the source's only when the
-// issuing thread has waited for the copy's group: a missing commit or wait is a wrong result.
+// The destination becomes 0xff bytes (not a number) at once, and holds the source's bytes only
+// after the issuing thread has waited for the copy's group. So a missing commit or wait gives a
+// wrong result.
 template <int BYTES, bool IN_L1 = (BYTES < 16)>
 device_inline void async_copy(void* shared, const void* global, bool valid) {
   static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);

@@ -1,8 +1,8 @@
-// Copies of boxes of tensors, on the host device: see kernel_sources/cuda/bulk_copy.cuh. A load's
-// destination turns to 0xff bytes (not a number) at once, and holds the tensor's elements only when
-// a thread has waited for the phase of its barrier; a store reads shared memory only when its
-// thread waits for it. So a missing wait, a wrong phase and a place used again too early are wrong
-// results.
+// TMA copies on the host device: see kernel_sources/cuda/bulk_copy.cuh. A load's destination
+// becomes 0xff bytes (not a number) at once, and holds the tensor's elements only after a thread
+// has waited for the phase of the load's mbarrier. A store reads shared memory only when its thread
+// waits for it. So a missing wait, a wrong phase, and shared memory that is reused too early give
+// wrong results.
 #pragma once
 
 #include "common/tensor_map.h"

@@ -13,13 +13,13 @@ struct bf16_t {  // the upper half of an IEEE binary32
 device_inline constexpr bool is_bf16(f16_t) { return false; }
 device_inline constexpr bool is_bf16(bf16_t) { return true; }
 
-// Without a branch: zeros and small numbers among others are what a CPU mispredicts.
+// Has no branch, because a CPU would mispredict zeros and small numbers among others.
 device_inline float to_float(f16_t x) {
   const u32 sign = (x.bits & 0x8000u) << 16;
   const u32 magnitude = x.bits & 0x7fffu;
-  // The exponent's bias changes from 15 to 127, of subnormal numbers too.
+  // Changes the exponent's bias from 15 to 127; the product normalizes subnormal numbers too.
   const float scaled = __builtin_bit_cast(float, magnitude << 13) * 0x1p112f;
-  const u32 not_finite = magnitude >= 0x7c00u ? 0x7f800000u : 0;  // infinity and NaN stay so
+  const u32 not_finite = magnitude >= 0x7c00u ? 0x7f800000u : 0;  // infinity or NaN
   return __builtin_bit_cast(float, sign | __builtin_bit_cast(u32, scaled) | not_finite);
 }
 device_inline float to_float(bf16_t x) {
@@ -31,12 +31,12 @@ device_inline float narrowed(double v) {
   const float nearest = static_cast<float>(v);
   if (static_cast<double>(nearest) == v) return nearest;
   u32 bits = __builtin_bit_cast(u32, nearest);
-  // Beyond v, infinity too: the number before it.
+  // If rounding went away from zero (also to infinity), step back.
   if (__builtin_fabs(static_cast<double>(nearest)) > __builtin_fabs(v)) --bits;
   return __builtin_bit_cast(float, bits | 1u);
 }
 
-// To nearest, ties to even; every NaN becomes 0x7fff.
+// Rounds to nearest, ties to even; every NaN becomes 0x7fff.
 template <class T>
 device_inline T from_float(float v);
 template <>
@@ -47,15 +47,14 @@ device_inline f16_t from_float<f16_t>(float v) {
   u32 half;
   if (magnitude > 0x7f800000u) {
     return f16_t{0x7fff};
-  } else if (magnitude >=
-             0x38800000u) {  // from 2^-14 on: normal, infinite, or rounding to infinity
+  } else if (magnitude >= 0x38800000u) {  // from 2^-14 on: normal or infinite, or becomes infinite
     half = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
     if (half > 0x7c00u) half = 0x7c00u;
-  } else {  // in units of 2^-24, the step of the subnormals
+  } else {  // subnormal, in units of 2^-24
     const u32 shift = 126 - (magnitude >> 23);
     const u32 significand = (magnitude & 0x7fffffu) | 0x800000u;
     half = 0;
-    if (shift <= 24) {  // else below half a step
+    if (shift <= 24) {  // else it is less than half a unit
       const u32 halfway = 1u << (shift - 1);
       const u32 rest = significand & ((1u << shift) - 1);
       half = significand >> shift;

@@ -1,4 +1,4 @@
-// What every kernel needs of the hardware, on the host device: see kernel_sources/cuda/kernel.cuh.
+// What every kernel uses of the hardware, on the host device: see kernel_sources/cuda/kernel.cuh.
 // Each CUDA thread is a fiber; a barrier or shuffle suspends it until the others have arrived.
 #pragma once
 
@@ -11,12 +11,14 @@ using u64 = unsigned long long;
 
 #define device_inline inline
 
-extern "C" int printf(const char* format, ...);  // CUDA C++ has it built in
+extern "C" int printf(const char* format, ...);  // built into CUDA C++
 
-// The library's thread-local variable. One of this object's own would be allocated when a thread
-// first comes here, and the process ends where there is no memory for that.
+// Points to a function that returns a thread-local variable of the library. A thread-local variable
+// of this shared object would be allocated when a thread first uses it, and the process would end
+// if there were no memory for that.
 static kiln::host::CurrentContext* kiln_current;
-// The same from a fiber's start to its end, so that the compiler need not ask twice.
+// The result does not change while a fiber runs. Declaring the function const tells the compiler
+// so, and it need not call it again.
 __attribute__((const, noinline)) static kiln::host::Context* current_context() {
   return kiln_current();
 }

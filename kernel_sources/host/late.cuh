@@ -1,10 +1,9 @@
-// Constants of the generated text that come with the launch, on the host device: see
-// kernel_sources/cuda/late.cuh.
+// Late constants on the host device: see kernel_sources/cuda/late.cuh.
 #pragma once
 
 #include "target/kernel.cuh"
 
-// The number at a place.
+// The late constant at byte AT.
 template <class T, int AT>
 device_inline T late_number();
 

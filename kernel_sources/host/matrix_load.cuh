@@ -4,7 +4,7 @@
 
 #include "target/kernel.cuh"
 
-// Every lane's address of a row.
+// The row addresses that the 32 lanes pass.
 device_inline const unsigned char* const* matrix_rows(const void* row) {
   return static_cast<const unsigned char* const*>(
       kiln_context->warp_exchange(kiln_context, &row, sizeof row));

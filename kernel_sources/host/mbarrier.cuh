@@ -1,5 +1,6 @@
-// Barriers in shared memory, on the host device: see kernel_sources/cuda/mbarrier.cuh. Their state
-// is the runtime's; an arrival too many, or more bytes than were announced, fails the launch.
+// Barriers in shared memory on the host device: see kernel_sources/cuda/mbarrier.cuh. The runtime
+// keeps their state. A launch fails if too many threads arrive or more bytes land than were
+// announced.
 #pragma once
 
 #include "target/kernel.cuh"

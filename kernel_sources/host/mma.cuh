@@ -11,7 +11,7 @@ device_inline float tf32_of(float x) {
 device_inline double tf32_of(double x) { return x; }
 
 device_inline double mma_round(double sum, double) { return sum; }
-// Toward zero; but what f32 cannot hold, from 2^128 on, is infinite.
+// Rounds toward zero, but to infinity from 2^128 on.
 device_inline float mma_round(double sum, float) {
   const float nearest = static_cast<float>(sum);
   if (!(__builtin_fabs(nearest) > __builtin_fabs(sum))) return nearest;
@@ -19,18 +19,20 @@ device_inline float mma_round(double sum, float) {
   return __builtin_bit_cast(float, __builtin_bit_cast(u32, nearest) - 1);
 }
 
-// Elements of two rows of A, or two columns of B, over K.
+// Two rows of operand A, or two columns of operand B, with K elements each.
 template <int K>
 struct MmaLines {
   double line[2][K];
 };
-// One step of a sum of f64, fused; else of products that f64 holds exactly, of 11 bits each.
+// Adds a * b to an accumulator. For f64 the operation is fused. Otherwise a and b have at most 11
+// significant bits, so their product in f64 is exact.
 template <class Sum>
 device_inline double mma_step(double sum, double a, double b) {
   return sizeof(Sum) == 8 ? __builtin_fma(a, b, sum) : sum + a * b;
 }
-// The sums that a lane has of 16 x 8: of rows g and g + 8 at columns 2 * t and 2 * t + 1, where g
-// is lane / 4 and t is lane % 4. Side by side, lest each addition wait for the one before.
+// Computes a lane's four sums of a 16 x 8 product: rows g and g + 8, columns 2 * t and 2 * t + 1,
+// where g is lane / 4 and t is lane % 4. The four chains are interleaved, so that an addition does
+// not wait for the one before.
 template <int K, class Sum>
 device_inline void mma_sums(Sum (&c)[4], const MmaLines<K>& rows, const MmaLines<K>& columns) {
   double sum0 = c[0], sum1 = c[1], sum2 = c[2], sum3 = c[3];
@@ -44,8 +46,9 @@ device_inline void mma_sums(Sum (&c)[4], const MmaLines<K>& rows, const MmaLines
   c[2] = mma_round(sum2, Sum()), c[3] = mma_round(sum3, Sum());
 }
 
-// The lane's rows of A and columns of B. Lanes 4 * g to 4 * g + 3 hold row g (and g + 8) of A, and
-// column g of B; each of them has K / 4 elements of a line, `run` side by side.
+// Gather a lane's rows of A and columns of B from the other lanes. Lanes 4 * g to 4 * g + 3 hold
+// rows g and g + 8 of A, and column g of B; each holds K / 4 elements of a row or column, `run` of
+// them contiguous.
 template <int K, int run, class T>
 device_inline MmaLines<K> mma_rows(const T (&mine)[K / 2]) {
   struct Lane {
@@ -104,7 +107,7 @@ device_inline double double_of(u32 low, u32 high) {
   return __builtin_bit_cast(double, static_cast<u64>(high) << 32 | low);
 }
 
-// The elements of words of 16 bits.
+// Converts the 16-bit elements in words to f32.
 template <class T, int COUNT>
 device_inline void elements_of(const u32 (&words)[COUNT], float (&elements)[2 * COUNT]) {
   for (int i = 0; i < 2 * COUNT; ++i)

@@ -3,9 +3,9 @@
 
 #include "target/kernel.cuh"
 
-// Each array has memory of its own, of exactly its size, so that AddressSanitizer sees an overrun
-// into the next one. It holds 0xff bytes (not a number) until written. An offset asked for with two
-// sizes, arrays that overlap, and an array past the launch's shared memory fail the launch.
+// Each array has memory of exactly its size, so that AddressSanitizer detects an overrun into the
+// next one. It holds 0xff bytes (not a number) until written. A launch fails if one offset is
+// requested with two sizes, if arrays overlap, or if an array ends past the launch's shared memory.
 template <class T, int COUNT>
 device_inline T* shared_array(u32 offset) {
   static_assert(COUNT > 0 && alignof(T) <= 16);

@@ -1,4 +1,5 @@
-// The host device's steps follow each other whole. See kernel_sources/cuda/step.cuh.
+// On the host device, a step starts only after the previous one has ended: see
+// kernel_sources/cuda/step.cuh.
 #pragma once
 
 #include "target/kernel.cuh"

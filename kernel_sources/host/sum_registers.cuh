@@ -1,5 +1,5 @@
-// A thread's sums of products, on the host device: see kernel_sources/cuda/sum_registers.cuh. They
-// are not numbers until they are given a value.
+// A thread's accumulators on the host device: see kernel_sources/cuda/sum_registers.cuh. They are
+// NaN until they are set.
 #pragma once
 
 #include "target/kernel.cuh"
@@ -52,7 +52,7 @@ struct SumRegisters {
     });
   }
 
-  // What sums are in the end.
+  // The final sums.
   device_inline auto& stored() {
     if constexpr (TOTALS)
       return total;
@@ -61,7 +61,7 @@ struct SumRegisters {
   }
 
  private:
-  // What PTX makes of the steps of place(l, r, c).
+  // Computes place(l, r, c) from its terms, as the PTX address does.
   template <class Place>
   device_inline static int at(int (*place)(int, int, int), int l, int r, int c) {
     return l / Place::LEFT_RUN * place(Place::LEFT_RUN, 0, 0) +

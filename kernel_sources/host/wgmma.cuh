@@ -8,7 +8,7 @@
 struct SharedMatrix {
   const unsigned char* first;
   int k_step, n_step;
-  int line = 0;  // bytes of a row whose places are permuted; 0: they are not
+  int line = 0;  // bytes of a swizzled row; 0: no swizzle
 
   SharedMatrix() = default;
   device_inline SharedMatrix(const void* at, int to_next_16_bytes, int to_next_8_columns)
@@ -21,7 +21,7 @@ struct SharedMatrix {
     matrix.line = LINE;
     return matrix;
   }
-  // Where the 16 bytes at `place` are.
+  // Where the swizzle puts the 16 bytes at `place`.
   device_inline const unsigned char* permuted(const unsigned char* place) const {
     if (line == 0) return place;
     const u64 address = reinterpret_cast<u64>(place), places = static_cast<u64>(line - 16);
@@ -32,7 +32,7 @@ struct SharedMatrix {
     other.first += bytes;
     return other;
   }
-  // A row's or column's first 16 steps of the reduction, of 16 bits, where 16 bytes are 8 of them.
+  // Reads the first 16 elements of the reduction of a row or column of an MN-major, 16-bit matrix.
   device_inline void read_across(int row, u32 (&words)[8]) const {
     for (int k = 0; k < 16; ++k) {
       const unsigned char* const at =
@@ -43,7 +43,7 @@ struct SharedMatrix {
       __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k, at, 2);
     }
   }
-  // A column's first 32 bytes of the reduction.
+  // Reads the first 32 bytes of the reduction of a row or column of a K-major matrix.
   device_inline void read(int column, u32 (&words)[8]) const {
     const unsigned char* const at =
         first + column / 8 * n_step + column % 8 * (line != 0 ? line : 16);
@@ -54,15 +54,15 @@ struct SharedMatrix {
 
 device_inline void fence_proxy_async() {}
 
-// Sums are not numbers until all their products have been waited for, and stay so where a product's
-// operands have changed by then or no group had begun: a missing wait is a wrong result.
+// Sums are NaN until all their products have been waited for. They stay NaN if an operand of a
+// product has changed by then, or if no group had begun. So a missing wait gives a wrong result.
 template <class T, int LEFT, int PRODUCTS>
 class WarpgroupProducts {
-  static constexpr int MOST = 16 * LEFT;  // products on their way
+  static constexpr int MOST = 16 * LEFT;  // products in flight
   using TileSums = float[PRODUCTS][4];
 
   struct Pending {
-    const u32* left;  // in registers; null: in shared memory
+    const u32* left;  // registers; null: operand A is in shared memory
     u32 left_was[4];
     u64 left_digest, right_digest;
     SharedMatrix left_matrix, right;
@@ -72,12 +72,12 @@ class WarpgroupProducts {
   Pending pending_[MOST];  // oldest first
   int count_ = 0, group_ = 0;
   bool begun_ = false, wrong_ = false;
-  // Sums with products on their way, and what they are to be.
+  // The sums that have products in flight, and the values that they will get.
   TileSums* tiles_[LEFT];
   TileSums next_[LEFT];
   int tile_count_ = 0;
 
-  // The first of the lane's two columns of a product's 8.
+  // The first of the lane's two columns in every 8.
   device_inline static int lane_column() {
     return static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4));
   }
@@ -92,7 +92,7 @@ class WarpgroupProducts {
     for (int i = 0; i < 8; i += 2)
       value = (value ^ (words[i] | u64{words[i + 1]} << 32)) * 0x100000001b3ull;
   }
-  // Of the part of `right` that the lane's sums are made of.
+  // A digest of the columns of `right` that the lane's sums depend on.
   device_inline static u64 digest_right(const SharedMatrix& right, bool columns_inner) {
     u64 value = 0;
     const int first = lane_column();
@@ -104,7 +104,7 @@ class WarpgroupProducts {
       }
     return value;
   }
-  // The lane's two rows of a warpgroup's 64.
+  // Reads the lane's two rows of the warpgroup's 64.
   device_inline static void read_left(const SharedMatrix& left, bool rows_inner,
                                       u32 (&rows)[2][8]) {
     const int first =
@@ -123,7 +123,7 @@ class WarpgroupProducts {
     for (const auto& row : rows) digest(value, row);
     return value;
   }
-  // The elements of a row's or column's words, as products take them.
+  // Converts the words of a row or column to the elements that products use.
   static constexpr int ELEMENTS = 32 / sizeof(T);
   device_inline static void elements_of(const u32 (&words)[8], double (&elements)[ELEMENTS]) {
     for (int i = 0; i < ELEMENTS; ++i)
@@ -133,7 +133,7 @@ class WarpgroupProducts {
         elements[i] = to_float(T{static_cast<unsigned short>(words[i / 2] >> 16 * (i % 2))});
   }
 
-  // Which of the sums on their way these are, from now on.
+  // The index of `sums` among those with products in flight; adds them if they are new.
   device_inline int tile_of(TileSums& sums) {
     for (int i = 0; i < tile_count_; ++i)
       if (tiles_[i] == &sums) return i;
@@ -159,7 +159,7 @@ class WarpgroupProducts {
         read_right(pending.right, pending.right_columns_inner, 8 * j + first + i, words);
         elements_of(words, column);
         double sum0 = next[j][i], sum1 = next[j][2 + i];
-        for (int k = 0; k < ELEMENTS; k += 2) {  // exact but for the sums
+        for (int k = 0; k < ELEMENTS; k += 2) {  // the products are exact
           sum0 += rows[0][k] * column[k] + rows[0][k + 1] * column[k + 1];
           sum1 += rows[1][k] * column[k] + rows[1][k + 1] * column[k + 1];
         }
@@ -236,8 +236,8 @@ class WarpgroupProducts {
     begun_ = false;
   }
 
-  // By a warp together, as all of these instructions are: no lane goes on while another's sums may
-  // still be read from what the first one then gives away.
+  // The whole warp calls this, as on a GPU. No lane continues before all lanes are done, because
+  // another lane may still read the registers that this lane would overwrite next.
   template <int NEWEST>
   device_inline void wait() {
     finish<NEWEST>();
