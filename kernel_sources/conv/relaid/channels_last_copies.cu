@@ -1,14 +1,16 @@
-// Copies between tensors of the caller's and [image][pixel][channel], several of them in a launch.
-// A block has tiles, which go through shared memory: 16 bytes an access on either side, wherever
-// what lies side by side in the tensor begins. Channels that the copy alone has are zeros.
+// Copies between the caller's tensors and tensors [image][pixel][channel] in the workspace, several
+// of them in one launch. A block moves TILES tiles through shared memory, with 16-byte accesses on
+// both sides, even where contiguous runs of the caller's tensor do not begin at multiples of 16
+// bytes. Channels that only the copy has are set to zero.
 #include "conv/relaid/planes.cuh"
 #include "conv/relaid/rows.cuh"
 #include "target/step.cuh"
 
 KILN_BEGINS_STEP;
 
-// What is done with a tile: out from the copy to the tensor; or in, in two steps, for a thread's
-// copies of the first one are to land before the second.
+// What to do with a tile. out() moves it from the copy to the caller's tensor. The other direction
+// has two steps, because the asynchronous copies of the first must land before the second: ask()
+// loads the tile into shared memory, in() writes it to the copy.
 struct Planes {
   device_inline static void out(const ChannelsLastCopy& copy, u32 number, double beta,
                                 bits_t* memory) {
@@ -48,7 +50,7 @@ struct Rows {
   }
 };
 
-// A block's tiles: while one is written, the next one's rows are on their way.
+// Moves a block's tiles. While one is written to the copy, the next one's rows are being loaded.
 template <class Walk>
 device_inline void move_tiles(const ChannelsLastCopy& copy, double beta, bits_t* shared) {
   const u32 first = (block_x() - copy.first_block) * TILES;

@@ -1,33 +1,34 @@
-// What one launch of copies to and from channels last tells its kernel. Shared by host code and
+// The parameters of one launch of copies to and from channels last. Shared by host code and
 // kernels.
 #pragma once
 
-// How what tiles walk lies in either tensor. Of channels that have their pixels side by side:
-// pixels of both alike; those of the copy, which are what a stride leaves of the caller's plane; or
-// those of the plane, of which the copy has what a stride leaves. Or pixels that have their
-// channels side by side, one pixel after another without gaps.
+// What tiles walk. The first three are for channels-first tensors. WALK_ALIKE: both have the same
+// pixels. WALK_PICKED: the copy's pixels, which a stride selects from the caller's plane.
+// WALK_SPREAD: all pixels of the caller's plane, of which the copy has those that a stride selects.
+// WALK_ROWS: the rows of a channels-last tensor without gaps between pixels (rows.cuh).
 enum PixelWalk : unsigned { WALK_ALIKE, WALK_PICKED, WALK_SPREAD, WALK_ROWS };
 
-// A tensor of the caller's and its copy in the workspace, [image][pixel][channel], which may have
-// more channels and images: these come in as zeros, and do not go out. First what the copy holds
-// goes out to the caller's images, then others of these come in.
+// A tensor of the caller and its copy in the workspace, [image][pixel][channel]. The copy may have
+// more channels and images than the tensor: these come in as zeros and do not go out. A launch
+// first moves the copy's contents out to out_images of the caller's images, then brings in_images
+// others in.
 struct ChannelsLastCopy {
   void* out;
   const void* in;
   void* last;                // the copy
-  long long image, channel;  // elements from one of the caller's to the next
+  long long image, channel;  // the caller's strides, in elements
   long long in_span;         // elements from `in` to the tensor's end
   unsigned out_images, in_images;
-  unsigned in_with_beta;                 // what comes in is read only where beta is not 0
-  unsigned images_there;                 // of in_images: those that the caller has
-  unsigned channels, pixels;             // of an image; the pixels that are walked
-  unsigned last_channels;                // of the copy; of rows a multiple of 16 bytes
+  unsigned in_with_beta;                 // bring images in only if beta is not 0
+  unsigned images_there;                 // how many of in_images the caller has
+  unsigned channels, pixels;             // channels of the caller's; pixels to walk of an image
+  unsigned last_channels;                // of the copy; with WALK_ROWS, 16-byte multiples
   unsigned last_pixels;                  // of an image of the copy
   unsigned tile_log;                     // a tile has 2^tile_log pixels
   unsigned pixel_tiles, channel_tiles;   // of an image
-  unsigned first_block, blocks;          // of the launch
+  unsigned first_block, blocks;          // in the launch
   unsigned walk;                         // PixelWalk
-  unsigned plane_width, plane_height;    // of the caller's, unless alike
+  unsigned plane_width, plane_height;    // of the caller's, unless WALK_ALIKE
   unsigned picked_width, picked_height;  // of the copy
   unsigned stride[3];                    // depth, height, width
   unsigned tiles;                        // of all images
@@ -35,10 +36,10 @@ struct ChannelsLastCopy {
 
 struct ChannelsLastParams {
   enum : int { most = 4 };
-  ChannelsLastCopy copies[most];  // those there are, in the order of their blocks
-  double beta;                    // 0: what results held is not read
+  ChannelsLastCopy copies[most];  // as many as there are, by first_block
+  double beta;                    // 0: previous results are not read
 };
 
-enum : int { CHANNELS_LAST_TILES = 2 };  // of a block
+enum : int { CHANNELS_LAST_TILES = 2 };  // tiles of a block
 
 static_assert(sizeof(ChannelsLastCopy) == 136, "host and device must agree");

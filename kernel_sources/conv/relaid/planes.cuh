@@ -1,21 +1,23 @@
-// Tiles of tensors whose channels have their pixels side by side: channels x pixels of one image.
+// Tiles of channels-first tensors: channels x pixels of one image.
 //
-// Rows of pixels lie in shared memory as 16-byte units, each row as far from a unit's beginning as
-// it is in global memory. Units are permuted from 16 bytes of channels to the next, so that a warp
-// which takes several of those of a few pixels finds them in different banks.
+// A row is a channel's contiguous pixels. It is in shared memory in 16-byte units, and begins as
+// far from a multiple of 16 bytes as it does in global memory, so that 16-byte copies keep their
+// alignment. Units are swizzled: every VECTOR rows, their order in a row changes. A warp that reads
+// several vectors of channels, of a few pixels each, thus hits different banks.
 #pragma once
 
 #include "conv/relaid/units.cuh"
 
-// A block's part of a copy.
+// One tile of a copy.
 struct Tile {
   const ChannelsLastCopy& copy;
-  int pixels_log;  // of a whole tile
+  int pixels_log;  // a whole tile has 2^pixels_log pixels
   u32 image;
-  int channel, pixel;               // the first ones
-  int channels, pixels;             // that there are
-  int row_units, pitch, unit_mask;  // of shared memory: units that a row may meet; from row to row
-  u32 unit_factor;                  // n / row_units == n * unit_factor >> 20 of units of a tile
+  int channel, pixel;    // the tile's first
+  int channels, pixels;  // those that exist
+  int row_units, pitch,
+      unit_mask;    // of a row: units it may touch; units to the next row; XOR mask of units
+  u32 unit_factor;  // for a unit's number n: n / row_units == n * unit_factor >> 20
 
   device_inline Tile(const ChannelsLastCopy& of, u32 block)
       : copy(of), pixels_log(static_cast<int>(of.tile_log)) {
@@ -31,7 +33,7 @@ struct Tile {
     unit_factor = (1u << 20) / static_cast<u32>(row_units) + 1;
   }
 
-  // Elements from the caller's first image to a row's first pixel.
+  // The offset, in elements, of a row's first pixel in the caller's tensor.
   device_inline i64 row_at(int row) const {
     return image * copy.image + (channel + row) * copy.channel +
            (copy.walk == WALK_PICKED ? 0 : pixel);
@@ -43,7 +45,7 @@ struct Tile {
     return unit_at(row, place / VECTOR) * VECTOR + (place & (VECTOR - 1));
   }
 
-  // Where in the caller's plane a pixel of the copy is.
+  // The offset, in elements, of the copy's pixel `number` in the caller's plane (WALK_PICKED).
   device_inline i64 picked(u32 number) const {
     const u32 line = number / copy.picked_width, w = number - line * copy.picked_width;
     const u32 d = line / copy.picked_height, h = line - d * copy.picked_height;
@@ -51,7 +53,7 @@ struct Tile {
                copy.plane_width +
            w * copy.stride[2];
   }
-  // Where in the copy pixel `number` that is walked is; -1 where that has none.
+  // The index, in the copy, of the tile's pixel `number`; -1 if the copy lacks it (WALK_SPREAD).
   device_inline int in_copy(int number) const {
     if (copy.walk != WALK_SPREAD) return pixel + number;
     const u32 at = static_cast<u32>(pixel + number);
@@ -69,13 +71,14 @@ struct Tile {
            (static_cast<i64>(image) * copy.last_pixels + place) * copy.last_channels + channel +
            first_channel;
   }
-  // Whether channels of the copy come 16 bytes at a time.
+  // Whether every pixel of the copy begins at a multiple of 16 bytes.
   device_inline bool whole_channels() const { return copy.last_channels % VECTOR == 0; }
-  // Channels of the caller's: the copy's others are zeros.
+  // How many of the tile's channels the caller's tensor has; the copy's other channels are zeros.
   device_inline int channels_there() const { return image < copy.images_there ? channels : 0; }
 };
 
-// How far from 16 bytes the tile's first row begins, and every next one from the one before.
+// How far rows begin after a multiple of 16 bytes, in elements: the tile's first row, and the step
+// from each row to the next.
 struct Shifts {
   int first, step;
   device_inline Shifts(const Tile& tile, const void* tensor)
@@ -83,12 +86,12 @@ struct Shifts {
         step(static_cast<int>(tile.copy.channel % VECTOR)) {
     if (tile.copy.walk == WALK_PICKED) first = step = 0;
   }
-  // Of rows from a multiple of VECTOR on.
+  // The shift of row `row`, counted from any row whose number is a multiple of VECTOR.
   device_inline int of(int row) const { return (first + row * step) & (VECTOR - 1); }
 };
 
-// Of a thread's `number`-th vector of channels: which of the tile's pixels and channels it is. A
-// warp has up to eight vectors side by side, of each of several pixels.
+// The pixel and the first channel, within the tile, of a thread's vector of channels `number`. A
+// warp takes up to eight contiguous vectors of each of several pixels.
 struct VectorPlace {
   int pixel, row;
   device_inline VectorPlace(const Tile& tile, int number) {
@@ -105,7 +108,8 @@ struct VectorPlace {
   device_inline bool exists(const Tile& tile) const {
     return pixel < tile.pixels && row < tile.channels;
   }
-  // Of channel `number`, the element of shared memory. All of the vector's are permuted alike.
+  // The index in shared memory of the vector's channel `number`. All channels of a vector have the
+  // same swizzle.
   device_inline int at(const Tile& tile, const Shifts& shifts, int number) const {
     const u32 place = static_cast<u32>(shifts.of(number) + pixel);
     const int unit = static_cast<int>(place / VECTOR) ^ (row / VECTOR & tile.unit_mask);
@@ -113,7 +117,7 @@ struct VectorPlace {
   }
 };
 
-// Of a thread's `number`-th unit of the tile's rows: whose it is, and which elements of the row.
+// The row and the place in that row of a thread's unit `number` of the tile.
 struct UnitPlace {
   int row, unit;
   bool exists;
@@ -125,8 +129,8 @@ struct UnitPlace {
   }
 };
 
-// Asks for rows of pixels, which come to shared memory as they lie. A unit that reaches over the
-// tensor's end is read element by element.
+// Starts to load rows of pixels, which keep their alignment in shared memory. A unit that reaches
+// past the tensor's end is read element by element.
 device_inline void read_rows(const Tile& tile, bits_t* shared) {
   const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
 #pragma unroll
@@ -145,8 +149,9 @@ device_inline void read_rows(const Tile& tile, bits_t* shared) {
   }
 }
 
-// The same of pixels that a stride leaves, one by one. Threads take neighbouring pixels, and as
-// many rows at a time as that leaves; or a row in parts.
+// Reads the pixels that a stride selects, one by one. Neighbouring threads take neighbouring
+// pixels; the other threads take further rows. If a row has more pixels than the block has threads,
+// it is read in several turns.
 device_inline void read_picked(const Tile& tile, bits_t* shared) {
   const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
   constexpr int log_threads = 8;
@@ -193,7 +198,7 @@ device_inline void write_channels(const Tile& tile, const bits_t* shared) {
   }
 }
 
-// What a pixel of the plane gets that the copy does not have: beta times what it held.
+// The value of a pixel that the copy lacks: beta times what it held.
 device_inline bits_t spread_element(const bits_t* before, double beta) {
   if (beta == 0) return 0;
   const compute_t scaled =

@@ -1,7 +1,7 @@
-// Tiles of tensors whose channels lie side by side, one pixel's after another's without gaps, and
-// whose copies have more of them, so that each pixel begins at 16 bytes: rows, of as many elements
-// as there are channels. A tile is 512 units of the copy, and the tensor's elements that these
-// hold, which are side by side as well.
+// Tiles of channels-last tensors that have no gaps between pixels. Their copies have more channels,
+// so that each pixel begins at a multiple of 16 bytes. A row is the channels of one pixel. A tile
+// is 512 16-byte units of the copy, and the tensor's elements that these units hold, which are
+// contiguous.
 #pragma once
 
 #include "conv/relaid/units.cuh"
@@ -9,11 +9,11 @@
 struct RowsTile {
   static constexpr int UNITS = TILE / VECTOR;
   const ChannelsLastCopy& copy;
-  int row_units;        // of the copy
-  int unit, units;      // of the copy: the first one; those there are
-  int first, elements;  // of the tensor likewise
+  int row_units;        // units of a row of the copy
+  int unit, units;      // of the copy: the tile's first, and how many exist
+  int first, elements;  // of the tensor: the same
 
-  // Of a copy of so many images, of which the tensor has `there`: the others are zeros.
+  // The copy has `images` images. The tensor has the first `there` of them; the others are zeros.
   device_inline RowsTile(const ChannelsLastCopy& of, u32 number, u32 images, u32 there)
       : copy(of), row_units(static_cast<int>(of.last_channels) / VECTOR) {
     unit = static_cast<int>(number) * UNITS;
@@ -22,7 +22,7 @@ struct RowsTile {
     first = smaller(element_at(unit), all);
     elements = units > 0 ? smaller(element_at(unit + units), all) - first : 0;
   }
-  // The tensor's element at which a unit of the copy begins.
+  // The index of the tensor's element at which unit `number` of the copy begins.
   device_inline int element_at(int number) const {
     const int row = number / row_units, channels = static_cast<int>(copy.channels);
     return row * channels + smaller((number - row * row_units) * VECTOR, channels);
@@ -30,7 +30,7 @@ struct RowsTile {
   device_inline bits_t* last() const { return static_cast<bits_t*>(copy.last) + unit * VECTOR; }
 };
 
-// The first `count` elements of one unit, then another's.
+// Replaces all but the first `count` elements of a unit by those of another one.
 device_inline void join(u32 (&words)[4], int count, const u32 (&others)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -40,7 +40,7 @@ device_inline void join(u32 (&words)[4], int count, const u32 (&others)[4]) {
   }
 }
 
-// As many elements as a unit has, from any place on, of units side by side in shared memory.
+// Reads 16 bytes that begin at any element `place` of shared memory, from two adjacent units.
 device_inline void take(const bits_t* shared, int place, u32 (&words)[4]) {
   const Unit* const units = reinterpret_cast<const Unit*>(shared) + place / VECTOR;
   const Unit low = units[0], high = units[1];
@@ -60,7 +60,7 @@ device_inline void take(const bits_t* shared, int place, u32 (&words)[4]) {
     words[i] = ELEMENT == 2 && place % 2 != 0 ? w[i] >> 16 | w[i + 1] << 16 : w[i];
 }
 
-// Asks for the tensor's elements, which come to shared memory as they lie.
+// Starts to load the tensor's elements, which keep their alignment in shared memory.
 device_inline void read_elements(const RowsTile& tile, bits_t* shared) {
   const bits_t* const in = static_cast<const bits_t*>(tile.copy.in) + tile.first;
   const int shift = shift_of(in);
@@ -94,7 +94,8 @@ device_inline void write_units(const RowsTile& tile, const bits_t* shared) {
   }
 }
 
-// Asks for units of the copy, which come to shared memory behind one that holds nothing.
+// Starts to load units of the copy to shared memory, after one unused unit: write_elements() may
+// begin to read there.
 device_inline void read_units(const RowsTile& tile, bits_t* shared) {
 #pragma unroll
   for (int i = 0; i < VECTORS; ++i) {
@@ -104,8 +105,8 @@ device_inline void read_units(const RowsTile& tile, bits_t* shared) {
   }
 }
 
-// 16 bytes at a time, which hold elements of two rows at most. Those of other tiles at both ends
-// are not touched.
+// Stores 16 bytes at a time, which hold elements of at most two rows. The first and the last 16
+// bytes may contain elements of other tiles, which are left as they are.
 device_inline void write_elements(const RowsTile& tile, const bits_t* shared) {
   const ChannelsLastCopy& copy = tile.copy;
   const int channels = static_cast<int>(copy.channels),

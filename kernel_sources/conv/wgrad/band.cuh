@@ -1,12 +1,14 @@
-// The pixels of dy that a stage of a planar filter gradient holds, and how x lies beside them.
+// The stages of a planar filter gradient in shared memory: which pixels of dy they hold, and the
+// layout of x.
 //
-// A stage is a band of BAND_ROWS rows of BAND_COLUMNS pixels of one image, one row behind the other
-// along the reduction (rows of whole words, the last fragment filled up): dy as [filter][pixel] or,
-// with FILTERS_INNER, as [pixel][filter], and of x, as lines of words (line_loader.cuh), what all
-// taps of these pixels meet. Column (c, r,
-// s) of the product at pixel (p, q) is a word of it, at the column's place plus the pixel's. Lines
-// are kept apart by their column's remainder of the stride; of 16 bits there may be two copies, for
-// taps in even and in odd places.
+// A stage is a band: BAND_ROWS rows of BAND_COLUMNS pixels of one image. Its rows follow each other
+// along the reduction, each padded to whole words, and the band is padded to whole fragments. dy is
+// [filter][pixel] or, with FILTERS_INNER, [pixel][filter]. x is stored as lines of words
+// (line_loader.cuh), with everything that any tap of these pixels reads. Column (c, r, s) of the
+// product reads x at pixel (p, q) from one word, whose offset is the sum of the column's offset
+// (column_place()) and the pixel's (pixel_entry()). To make this so, columns of x with different
+// remainders modulo the stride are in different lines; and 16-bit lines may be kept twice, once for
+// taps at even offsets and once for taps at odd ones.
 #pragma once
 
 #include "conv/geometry/first_tap.cuh"
@@ -18,8 +20,8 @@
 
 constexpr int ROW_PIXELS = (BAND_COLUMNS + WORD_ELEMENTS - 1) / WORD_ELEMENTS * WORD_ELEMENTS;
 constexpr int BAND_PIXELS = BAND_ROWS * ROW_PIXELS;
-// In each, all slices of a block multiply a fragment. At least two, so that the next stage can be
-// loaded beside the first.
+// In a turn, each slice of a block multiplies one fragment. A stage has at least two turns, so that
+// the next stage can be loaded during the first.
 constexpr int TURN_PIXELS = SLICES * FRAGMENT_K;
 constexpr int STAGE_TURNS = BAND_PIXELS > TURN_PIXELS
                                 ? (BAND_PIXELS + TURN_PIXELS - 1) / TURN_PIXELS
@@ -30,20 +32,20 @@ constexpr int STAGE_WORDS = STAGE_PIXELS / WORD_ELEMENTS;
 constexpr int STRIPS = OUT_Q[0] / BAND_COLUMNS;
 constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
 static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
-// Some words of a stage are of no pixel, or of one only.
+// Whether some words of a stage hold no pixel, or only one of two.
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;
-// Of a stage, by which the next one is on its way: in the last one it lands.
+// The turns of a stage during which the next one is loaded; in the last turn it lands.
 constexpr int LOAD_STEPS = STAGE_TURNS - 1;
-// Fours of words in a row, if they are whole: then all lanes read the same way from their first
-// word.
+// Groups of four words in a row; 0 if a row is not whole groups. If it is, all lanes read at the
+// same distance from their first word, and need no table.
 constexpr int ROW_FOURS =
     BAND_COLUMNS % (4 * WORD_ELEMENTS) == 0 ? BAND_COLUMNS / (4 * WORD_ELEMENTS) : 0;
 
-// dy in shared memory: rows of a filter or a pixel or, for products of warpgroups, planes of 16
-// bytes, of pixels or (16 bits that lie so) of filters.
+// dy in shared memory. For mma.sync, a row is a filter or, with FILTERS_INNER, a pixel. For wgmma
+// there are planes of 16 bytes: of pixels or, with FILTERS_INNER and 16 bits, of filters.
 constexpr bool PLANES_OF_FILTERS = COLUMNS_LEFT && FILTERS_INNER && ELEMENT_BYTES == 2;
 constexpr int FILTERS_PLANE = STAGE_PIXELS * 16 + 16;
-// Bytes from a filter to the next or, of filters that lie side by side, from a pixel.
+// Bytes from one filter to the next or, with FILTERS_INNER, from one pixel to the next.
 constexpr int GRADIENT_PITCH = COLUMNS_LEFT    ? 16
                                : FILTERS_INNER ? TILE_M * ELEMENT_BYTES + FILTERS_PAD
                                                : fragments_pitch(STAGE_FRAGMENTS);
@@ -70,11 +72,11 @@ struct BandLines {
   static constexpr int STEPS = LOAD_STEPS;
 };
 
-// A band, by its number from image 0 on.
+// A band, from its number, counted from image 0.
 struct Band {
   u32 image;
   int first_p, first_q;
-  int words;  // of its pixels that exist
+  int words;  // words of pixels that exist
 
   device_inline explicit Band(u32 number) {
     image = number / BANDS;
@@ -86,7 +88,7 @@ struct Band {
   }
 };
 
-// Bytes from the stage's x on to the word that a column of the product is at the band's first
+// The offset of a column in the stage's x, in bytes: that of the word it reads at the band's first
 // pixel.
 device_inline int column_place(Tap tap, int first_channel) {
   const int shift = tap_place<0, COLUMN_STEP>(0, tap.s), element = shift / STRIDE_W;
@@ -95,7 +97,8 @@ device_inline int column_place(Tap tap, int first_channel) {
          WORD_BYTES;
 }
 
-// What a word of the band's pixels adds to that.
+// The offset that a word of the band's pixels adds to column_place(), and which of its pixels
+// exist.
 device_inline ReductionWord pixel_entry(int word) {
   const int pixel = word * WORD_ELEMENTS, row = pixel / ROW_PIXELS;
   const int column = pixel - row * ROW_PIXELS;

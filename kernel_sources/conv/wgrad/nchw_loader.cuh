@@ -1,16 +1,17 @@
-// Brings a band's stage to shared memory, spread over the fragments of the stage before: dy in
-// copies of COPY_BYTES, x as lines of words.
+// Loads a band to a stage in shared memory, spread over the fragments of the stage before: dy in
+// copies of COPY_BYTES, x as lines of words (line_loader.cuh).
 #pragma once
 
 #include "conv/wgrad/band.cuh"
 
-// dy whose pixels lie side by side, BYTES at a time. A thread takes the same pixels of each filter.
+// Loads dy whose pixels are contiguous, BYTES at a time. A thread takes the same pixels of every
+// filter.
 template <int BYTES>
 struct FilterRows {
   static constexpr int COPY_PIXELS = BYTES == 2 ? 2 : BYTES / ELEMENT_BYTES;
   using Loader = RowLoader<STAGE_PIXELS / COPY_PIXELS, BYTES, GRADIENT_PITCH, LOAD_STEPS>;
   Loader loader;
-  const element_t* dy;  // what the loader begins at in image 0
+  const element_t* dy;  // the loader's first element in image 0
 
   // The thread's first pixel in the band.
   device_inline static int pixel() { return Loader::position() * COPY_PIXELS; }
@@ -40,23 +41,25 @@ struct FilterRows {
   device_inline void load_all() { loader.load_all(); }
 };
 
-// dy whose filters lie side by side. A thread takes the same filters of pixels PIXELS_A_TURN apart.
+// Loads dy whose filters are contiguous. A thread takes the same filters of every PIXELS_A_TURN-th
+// pixel.
 template <int BYTES>
 struct PixelRows {
-  static constexpr int COPIES = TILE_M * ELEMENT_BYTES / BYTES;  // of a pixel
+  static constexpr int COPIES = TILE_M * ELEMENT_BYTES / BYTES;  // copies of a pixel
   static constexpr int PIXELS_A_TURN = THREADS / COPIES;
   static constexpr int BATCH = turns_of(turns_of(STAGE_PIXELS, PIXELS_A_TURN), LOAD_STEPS);
-  // Pixels follow each other at GRADIENT_PITCH; else each has its place worked out.
+  // Whether pixels are GRADIENT_PITCH bytes apart; else gradient_place() computes each one's
+  // offset.
   static constexpr bool EVEN = !COLUMNS_LEFT || PLANES_OF_FILTERS;
   static_assert(PIXELS_A_TURN > 0 && (!PLANES_OF_FILTERS || BYTES == 16));
 
   const element_t* dy;     // at the thread's filters, image 0
-  const element_t* first;  // of these at the band's first pixel
+  const element_t* first;  // the same, at the band's first pixel
   byte_t* memory;
   bool filters_exist;
-  int pixel;   // the next to load, of the band
-  int pixels;  // of it that exist
-  int to;      // the next one's place in shared memory; without EVEN the stage's
+  int pixel;   // the next pixel of the band to load
+  int pixels;  // pixels of the band that exist
+  int to;      // offset of that pixel in shared memory; without EVEN, of the stage
 
   device_inline static int filter() { return thread_x() % COPIES * (BYTES / ELEMENT_BYTES); }
   device_inline static int first_pixel() { return thread_x() / COPIES; }
@@ -74,7 +77,7 @@ struct PixelRows {
     first = dy + static_cast<i64>(band.image) * OUT_STRIDE_N +
             (static_cast<offset_t>(band.first_p) * OUT_STRIDE_P +
              static_cast<offset_t>(band.first_q) * OUT_STRIDE_Q);
-    // Threads past the last whole turn take none.
+    // Threads beyond the last whole turn take no pixels.
     pixel = first_pixel() < PIXELS_A_TURN ? first_pixel() : STAGE_PIXELS;
     pixels = filters_exist ? band.words * WORD_ELEMENTS : 0;
     to = stage + (EVEN ? gradient_place(filter(), first_pixel()) : 0);
@@ -129,10 +132,11 @@ struct StageLoader {
     lines.start(band.image, TOP + band.first_p * STRIDE_H, LEFT + band.first_q * STRIDE_W,
                 stage + GRADIENT_BYTES);
   }
-  // All steps at once.
+  // Loads a whole stage at once.
   device_inline void load_all() { gradients.load_all(), lines.finish(); }
-  // A step's share of dy, called for each row of products, for many copies at once would have to
-  // wait for each other; and after them the step's end, with its share of x.
+  // Loads a part of a step's share of dy. It is called for each row of products, because many
+  // copies at once would wait for each other. end_step() follows, which loads the step's share of
+  // x.
   device_inline void load_among(int row) { gradients.load<PRODUCTS_M>(row); }
   device_inline void end_step() {
     gradients.advance();

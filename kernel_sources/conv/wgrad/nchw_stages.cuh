@@ -1,10 +1,10 @@
-// The bands of pixels that a block of a planar filter gradient walks, whichever way it multiplies:
-// two stages in shared memory, of which one is multiplied while the other is loaded.
+// The pipeline of a planar filter gradient, for mma.sync and wgmma: a block walks over bands of
+// pixels (band.cuh), with two stages in shared memory. One is multiplied while the other is loaded.
 #pragma once
 
 #include "conv/wgrad/nchw_loader.cuh"
 
-// A block's part of the reduction is a run of bands.
+// A block's part of the reduction: consecutive bands.
 struct BandShare {
   u32 begin, bands;
 
@@ -20,12 +20,12 @@ struct BandShare {
 struct StageWalk {
   const BandShare& share;
   StageLoader& loader;
-  u32 next = 0;             // band to be loaded, of the part
-  int pixels_of_next = 0;   // words of them
-  int stage = STAGE_BYTES;  // at hand, in shared memory; at first, none
+  u32 next = 0;             // the next band to load, counted in the block's part
+  int pixels_of_next = 0;   // words of pixels in that band
+  int stage = STAGE_BYTES;  // offset of the current stage; at first there is none
   int pixels = 0;
 
-  // Brings the first stage, which next_stage() makes the one at hand.
+  // Loads the first stage. next_stage() then makes it the current one.
   device_inline StageWalk(const BandShare& part, StageLoader& stages)
       : share(part), loader(stages) {
     start_next();
@@ -38,13 +38,15 @@ struct StageWalk {
     loader.start(band, STAGE_BYTES - stage);
     ++next;
   }
-  // landed(place): what is left of the next stage, at `place`, has been stored by this thread.
+  // Ends the current stage and makes the next one current. It calls landed(stage) when this
+  // thread's copies to that stage, an offset in shared memory, have landed.
   template <class Landed>
   device_inline void next_stage(const Landed& landed) {
     async_commit();
     async_wait<0>();
     stage = STAGE_BYTES - stage;
-    landed(stage);  // it has landed for all; the one before has been read by all
+    landed(stage);  // includes a barrier: all threads' copies have landed, the stage before has
+                    // been read
     pixels = pixels_of_next;
     start_next();
   }

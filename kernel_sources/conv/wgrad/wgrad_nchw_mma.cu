@@ -1,12 +1,12 @@
-// Filter gradient on the tensor cores of an x whose rows lie as lines: of tensors whose channels
-// lie apart (NCHW), and of few channels side by side, which are columns of one row as the taps are.
-// An implicit matrix product over the pixels of dy.
+// Filter gradient by mma.sync for an x that is loaded as lines of contiguous elements of a row:
+// NCHW, or channels-last with few channels, which are columns of a row like its taps. An implicit
+// matrix product over the pixels of dy.
 //
-// A thread block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw, band
-// by band of pixels (band.cuh). While the fragments of one stage are multiplied, the next one
-// is loaded beside them. Filters are read by ldmatrix (of f64, element by element), columns of x
-// word by word, each at its own place (word_reader.cuh). The reduction is long, and the tiles are
-// few: the blocks of a cluster share it.
+// A block computes a TILE_M (filters) x TILE_N (columns: channels and taps) tile of dw, band by
+// band of pixels (band.cuh). While the fragments of one stage are multiplied, the next stage is
+// loaded. ldmatrix reads filters (f64: element by element); columns of x are read word by word,
+// each at its own offset (word_reader.cuh). The reduction is long and tiles are few, so the blocks
+// of a cluster share it.
 #include "conv/mma/word_reader.cuh"
 #include "conv/wgrad/nchw_stages.cuh"
 #include "target/shared_memory.cuh"
@@ -50,8 +50,8 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
   const auto landed = [](int) { block_barrier(); };
   StageWalk walk(share, loader);
   walk.next_stage(landed);
-  // A stage's last share is stored a step after it was loaded: so this one, too, has as many
-  // steps as it takes.
+  // A stage's last share is stored one step after it was loaded, so the first stage takes as many
+  // steps, too.
   loader.load_step();
 
   // A fragment is read while the one before is multiplied.
@@ -64,7 +64,7 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
     read(fragments[0], 0);
     fragments[0].split_tf32();
   }
-  int fragment = 0;  // of the stage, at hand
+  int fragment = 0;  // the current fragment of the stage
   const auto multiply = [&](int turn) {
     const bool ends = ++fragment == STAGE_FRAGMENTS;
     if (ends) walk.next_stage(landed), fragment = 0;
@@ -73,7 +73,7 @@ KILN_KERNEL(wgrad_nchw_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
     fragments[1 - turn].split_tf32();
     loader.end_step();
   };
-  // Promotions stay out of the innermost loop, where they would be in the products' way.
+  // Promotions stay out of the innermost loop, where they would delay products.
   const u32 count = share.bands * STAGE_FRAGMENTS;
   u32 k = 0;
 #pragma unroll 1

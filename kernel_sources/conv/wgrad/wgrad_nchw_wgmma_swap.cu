@@ -1,21 +1,23 @@
-// wgrad_nchw_mma.cu on Hopper's warpgroup products. Their right operand, which they read from
-// shared memory where it lies, is dy; of f32 in three products it is taken apart there once a
-// stage. Their left operand is columns of x, which lanes read word by word into registers: 16
-// columns of 8 words cost a warp four reads of a lane, for products with all filters of the tile.
+// wgrad_nchw_mma.cu by wgmma, with swapped operands. Operand B, which wgmma reads from shared
+// memory, is dy; 3xTF32 splits it there once for each stage. Operand A is columns of x, which lanes
+// read word by word into registers: for 16 columns of 8 words a lane makes four reads, which serve
+// the products with all filters of the tile.
 //
-// The warpgroups of a block share the tile's columns, and slices of them the fragments of a stage.
+// The warpgroups of a slice share the tile's columns; slices take turns with the fragments of a
+// stage.
 #include "conv/mma/left_words.cuh"
 #include "conv/wgrad/nchw_stages.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int LO_AT = 2 * STAGE_BYTES;  // of dy in the stage at hand
+constexpr int LO_AT = 2 * STAGE_BYTES;  // the lo parts of the current stage's dy
 constexpr int TABLE_AT = LO_AT + (SPLIT ? GRADIENT_BYTES : 0);
 constexpr int MEMORY_BYTES =
     TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
 static_assert(STAGES == 2 && RUN_M == 2);
 static_assert(PROMOTE % 2 == 0, "fragments take turns");
-constexpr int RUN = PROMOTE < STAGE_TURNS ? PROMOTE : STAGE_TURNS;  // of turns, between promotions
-// From a fragment to the next.
+constexpr int RUN =
+    PROMOTE < STAGE_TURNS ? PROMOTE : STAGE_TURNS;  // turns between two tests for promotion
+// Bytes from one fragment to the next.
 constexpr int FRAGMENT_STEP = PLANES_OF_FILTERS ? FRAGMENT_K * 16 : 2 * RIGHT_PLANE;
 
 KILN_KERNEL(wgrad_nchw_wgmma_swap, THREADS, MIN_BLOCKS, WgradParams, params) {
@@ -73,12 +75,12 @@ KILN_KERNEL(wgrad_nchw_wgmma_swap, THREADS, MIN_BLOCKS, WgradParams, params) {
       start_products<PLANES_OF_FILTERS>(
           products, sums, columns[set],
           gradients.moved(walk.stage + turn * (SLICES * FRAGMENT_STEP)), LO_AT - walk.stage);
-      // What follows runs beside the products.
+      // What follows overlaps with the products.
       loader.load_step();
-      products.template wait<1>();  // the registers of those before are free
+      products.template wait<1>();  // the previous products' registers are free
       read(columns[1 - set], turn + 1 < STAGE_TURNS ? turn + 1 : 0);
     };
-    // Promotions stay out of the innermost loop, where they would be in the products' way.
+    // Promotions stay out of the innermost loop, where they would delay products.
     int turn = 0;
 #pragma unroll 1
     while (turn < STAGE_TURNS) {
