@@ -1,12 +1,12 @@
-// The parameters of one execution of a gathering kernel whose source is loaded by the copy engine
-// (TMA). Shared by host code and kernels.
+// The parameters of one execution of a gathering kernel whose source TMA loads. Shared by host code
+// and kernels.
 #pragma once
 
 #include "common/tensor_map.h"
 #include "conv/geometry/gather_params.h"
 
 struct BoxedGatherParams {
-  GatherParams common;  // tiles: of all images, of one tile of channels
+  GatherParams common;  // tiles: those of all images, for one tile of channels
   TensorMap source;     // {channel, w, h, n}
 };
 

@@ -1,17 +1,17 @@
-// The positions of taps relative to a pixel's topmost, leftmost one, in whichever direction the
-// filter is walked.
+// The positions of taps relative to a pixel's topmost, leftmost tap, for filters that are walked
+// forward or backward.
 #pragma once
 
 #include "target/kernel.cuh"
 
-constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // from a tap to the next
+constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // distance between neighbouring taps
 constexpr int COLUMN_STEP = STEP_W < 0 ? -STEP_W : STEP_W;
 // The source row that the topmost tap of an image's first row of pixels reads; columns likewise.
 constexpr int TOP = ORIGIN_H[0] + (STEP_H < 0 ? (FILTER_R[0] - 1) * STEP_H : 0);
 constexpr int LEFT = ORIGIN_W[0] + (STEP_W < 0 ? (FILTER_S[0] - 1) * STEP_W : 0);
 
-// The offset of a tap from there, with ROW between taps of a column and COLUMN between taps of a
-// row.
+// The offset of a tap from the topmost, leftmost one, if neighbouring taps of a column are ROW
+// apart and those of a row COLUMN.
 template <int ROW, int COLUMN>
 device_inline int tap_place(int r, int s) {
   return (STEP_H < 0 ? FILTER_R[0] - 1 - r : r) * ROW +

@@ -1,16 +1,17 @@
 // The implicit lowering of a gather (src/engines/conv/gather.hpp): the source address of element
 // (reduction, pixel) of the lowered matrix, which itself never exists.
 //
-// The reduction index runs over channels and taps, in the order in which the source lies in memory:
+// The reduction index runs over channels and taps in the order in which the source is in memory:
 //   CHANNELS_INNER   k = ((t * R + r) * S + s) * C + c      (channels-last tensors)
 //   otherwise        k = ((c * T + t) * R + r) * S + s
-// Pixels are counted image by image, or, with IMAGES_INNER, place by place: a tile then holds one
-// place of many images, which all have the same taps inside the source. A place is a pixel or,
-// where the source has them side by side, COLUMNS_TOGETHER of a row.
+// Pixels are counted image by image or, with IMAGES_INNER, place by place: a tile then holds one
+// place of many images, all of which have the same taps inside the source. A place is a pixel or,
+// if these are contiguous in the source, COLUMNS_TOGETHER pixels of a row.
 //
-// FIXED: one phase, pixels image by image. T, R, S above are the filter's, and every division is a
-// magic multiply known beforehand. Otherwise T, R, S count the taps that some pixel of the tile has
-// inside the source: a block works them out once, and no other tap is looked at.
+// FIXED: there is one phase, and pixels are counted image by image. T, R and S above are the
+// filter's sizes, and every division is by a constant. Otherwise T, R and S count the taps that
+// some pixel of the tile has inside the source; the block computes them once, and visits no other
+// tap.
 #pragma once
 
 #include "common/magic.cuh"
@@ -30,8 +31,8 @@ device_inline int from_the_middle(int row, int rows) {
 struct PixelOrigin {
   int phase;
   u32 images;
-  u32 first;     // index of the tile's first pixel; IMAGES_INNER: from its place's first one on
-  u32 position;  // IMAGES_INNER: that place's number in an image
+  u32 first;     // index of the tile's first pixel; IMAGES_INNER: counted from its place's first
+  u32 position;  // IMAGES_INNER: the number of that place in an image
 
   device_inline Pixel decode(u32 index) const {
     Pixel pixel;
@@ -102,7 +103,7 @@ struct TapBox {
 
   device_inline Tap decode(u32 k) const {
     Tap tap;
-    u32 rest;  // the tap, t, r and s together
+    u32 rest;  // the tap's number, from t, r and s
     if constexpr (CHANNELS_INNER) {
       rest = DIVIDE(DIV_C, k);
       tap.c = k - rest * DIV_C;
@@ -164,8 +165,8 @@ device_inline int first_h(Pixel pixel, int phase) { return pixel.p * STRIDE_H + 
 device_inline int first_w(Pixel pixel, int phase) { return pixel.q * STRIDE_W + ORIGIN_W[phase]; }
 
 // Element (k, pixel) of the lowered matrix is at source - bias(phase) + pixel_offset + tap_offset.
-// The bias, by which the first tap of the first pixel lies before the source, keeps pixel offsets
-// from being negative, so that one register holds each.
+// The bias is the distance from the first tap of the first pixel, which may be in the padding, to
+// the source. It keeps pixel offsets from being negative, so that one register holds each.
 device_inline offset_t bias(int phase) {
   return -(static_cast<offset_t>(ORIGIN_D[phase]) * SOURCE_STRIDE_D +
            static_cast<offset_t>(ORIGIN_H[phase]) * SOURCE_STRIDE_H +

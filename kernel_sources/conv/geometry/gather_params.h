@@ -2,7 +2,8 @@
 // gradient). Shared by host code and kernels.
 #pragma once
 
-// out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row]), or as epilogue.cuh has it.
+// out[pixel, row] = act(alpha * sum + beta * z[pixel, row] + bias[row]), or with RESIDUAL_LAST as
+// epilogue.cuh says.
 struct GatherParams {
   const void* source;
   const void* w;
@@ -13,7 +14,7 @@ struct GatherParams {
   double beta;       // 0: z is not read
   double coef[2];    // of the activation
   long long images;  // N
-  long long tiles;   // tiles of pixels in the phase that has most
+  long long tiles;   // tiles of pixels in the phase that has the most
 };
 
 static_assert(sizeof(GatherParams) == 88, "host and device must agree");

@@ -1,15 +1,15 @@
 // One sum of a forward convolution or data gradient by its definition: a loop over taps and
-// channels. Outside the source lie zeros, which are multiplied, too: of a NaN or an infinite weight
-// they make a NaN.
+// channels. Outside the source there are zeros, which are multiplied, too: with a weight that is
+// NaN or infinite they give NaN.
 #pragma once
 
 #include "common/compute_type.cuh"
 #include "conv/geometry/gather_params.h"
 #include "target/kernel.cuh"
 
-// The sum of row `row` of a group, at pixel (o, p, q) of an image in a phase. Index: the type of
-// source positions and of offsets within an image. SELDOM: short code rather than fast, and it
-// stops at the first NaN, which nothing can change any more.
+// The sum for row `row` of a group, at pixel (o, p, q) of an image in a phase. Index: the type of
+// source positions and of offsets within an image. SELDOM: the code is short rather than fast, and
+// stops at the first NaN, because the sum then stays NaN.
 template <class Index, bool SELDOM>
 device_inline compute_t gather_sum(const GatherParams& params, i64 image, i64 group, i64 row,
                                    int phase, Index o, Index p, Index q) {

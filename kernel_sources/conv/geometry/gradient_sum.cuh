@@ -1,15 +1,15 @@
-// A sum of a filter gradient by its definition: a loop over the pixels of dy. Outside x lie zeros,
-// which are multiplied, too: of a NaN or an infinity in dy they make a NaN.
+// A sum of a filter gradient by its definition: a loop over the pixels of dy. Outside x there are
+// zeros, which are multiplied, too: with a dy that is NaN or infinite they give NaN.
 #pragma once
 
 #include "common/compute_type.cuh"
 #include "common/magic.cuh"
 #include "target/kernel.cuh"
 
-// A thread's part of the sum of tap (t, r, s): every STEP-th pixel from `first` (below STEP) on,
-// counted image by image. x: at the element's channel; dy: at its filter. Index: the type of
-// positions in x and of offsets within an image. UNTIL_NAN: stops at the first NaN, which nothing
-// can change any more.
+// A thread's part of the sum for tap (t, r, s): every STEP-th pixel from `first` (below STEP) on,
+// counted image by image. x points to the element's channel, dy to its filter. Index: the type of
+// positions in x and of offsets within an image. UNTIL_NAN: stops at the first NaN, because the sum
+// then stays NaN.
 template <class Index, int STEP, bool UNTIL_NAN>
 device_inline compute_t gradient_sum(const element_t* x, const element_t* dy, u32 t, u32 r, u32 s,
                                      u64 images, u32 first) {

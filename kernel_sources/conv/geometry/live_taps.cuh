@@ -1,4 +1,4 @@
-// Live taps: those of a filter that lie inside the source for at least one of some neighbouring
+// Live taps: the taps of a filter that are inside the source for at least one of some neighbouring
 // pixels.
 #pragma once
 
@@ -9,13 +9,13 @@ struct TapRange {
   int begin, end;
 };
 
-// The taps that lie inside a source of `size` for some pixel first <= o <= last; PADDED: not all
-// taps of every pixel do.
+// The taps that are inside a source of `size` elements for some pixel first <= o <= last. PADDED:
+// not every tap of every pixel is.
 template <bool PADDED>
 device_inline TapRange live_taps(int first, int last, int stride, int origin, int step, int size,
                                  int taps) {
   if constexpr (!PADDED) return {0, taps};
-  const int low = first * stride + origin, high = last * stride + origin;  // of tap 0
+  const int low = first * stride + origin, high = last * stride + origin;  // what tap 0 reads
   TapRange range{0, taps};
   if (step > 0) {
     // low + t * step < size for the nearest pixel, high + t * step >= 0 for the farthest.

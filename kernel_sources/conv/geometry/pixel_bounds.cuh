@@ -1,9 +1,9 @@
-// Which taps of a thread's pixels lie in the source; the others count as zero.
+// Which taps of a thread's pixels are inside the source; the others count as zero.
 //
-// With TAP_MASK (all taps of the three dimensions fit in 32 bits) each pixel keeps one word: bit t,
-// TAPS_T + r, TAPS_T + TAPS_R + s (TAPS_*: the most of any phase) is set if that tap lies in the
-// source along its dimension. A test in the main loop is then one AND and one comparison.
-// Dimensions that no tap leaves have no bits.
+// With TAP_MASK (all taps of the three dimensions fit into 32 bits) each pixel keeps one word. Its
+// bits t, TAPS_T + r and TAPS_T + TAPS_R + s are set if that tap is inside the source along its
+// dimension; TAPS_* is the most that any phase has. A test in the main loop is then one AND and one
+// comparison. Dimensions that no tap leaves have no bits.
 #pragma once
 
 #include "conv/geometry/gather_index.cuh"
@@ -20,7 +20,7 @@ device_inline bool in_width(int first, int s) {
   return static_cast<u32>(first + s * STEP_W) < static_cast<u32>(SOURCE_W);
 }
 
-// The bits that a tap asks for.
+// The bits that must be set for a tap.
 device_inline u32 tap_bits(Tap tap) {
   u32 bits = 0;
   if constexpr (TAP_MASK && PADDED_D) bits |= 1u << tap.t;
@@ -31,14 +31,14 @@ device_inline u32 tap_bits(Tap tap) {
 
 template <int PIXELS>
 struct PixelBounds {
-  u32 taps[PIXELS];                     // with TAP_MASK
-  int d[PIXELS], h[PIXELS], w[PIXELS];  // without: where a pixel's first tap lies
+  u32 taps[PIXELS];                     // used with TAP_MASK
+  int d[PIXELS], h[PIXELS], w[PIXELS];  // used without it: positions of each pixel's first tap
 
   device_inline void set(int i, Pixel pixel, int phase) {
     d[i] = first_d(pixel, phase), h[i] = first_h(pixel, phase), w[i] = first_w(pixel, phase);
   }
 
-  // Once all pixels are set, with TAP_MASK.
+  // With TAP_MASK, must be called after all pixels are set.
   device_inline void make_masks() {
     if constexpr (PADDED) {
 #pragma unroll

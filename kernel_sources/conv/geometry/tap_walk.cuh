@@ -1,9 +1,9 @@
-// The order of a tile's reduction: chunk of channels by chunk, and within a chunk tap by tap.
+// The order of a tile's reduction: chunk by chunk of channels, and within a chunk tap by tap.
 #pragma once
 
 #include "conv/geometry/live_taps.cuh"
 
-// The taps that lie inside the source for some pixel of the tile.
+// The taps that are inside the source for some pixel of the tile.
 struct TapWindow {
   TapRange r, s;
 
@@ -32,7 +32,7 @@ struct Step {
     s = window.s.begin;
     advance_rows(1, window);
   }
-  // Advances by so many rows of taps, a divisor of the window's rows.
+  // Advances by `rows` rows of taps, which must divide the window's rows.
   device_inline void advance_rows(int rows, const TapWindow& window) {
     r += rows;
     if (r < window.r.end) return;

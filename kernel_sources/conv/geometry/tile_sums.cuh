@@ -2,9 +2,9 @@
 // thread's registers, and how they get to the epilogue.
 //
 // A tile's reduction may be split over SLICES slices of a block (SLICE_THREADS threads each, which
-// take its steps of TILE_K by turns) and over the blocks of a cluster (a run of steps each). In the
-// end each part adds up a share of all partial sums, by rank, then by slice, so the bits never
-// depend on timing.
+// take turns at its steps of TILE_K) and over the blocks of a cluster (consecutive steps each). At
+// the end, each part adds up its share of all partial sums, by rank, then by slice, so the bits
+// never depend on timing.
 #pragma once
 
 #include "target/cluster.cuh"
@@ -15,8 +15,8 @@ constexpr int THREADS = SLICES * SLICE_THREADS;
 device_inline int slice() { return SLICES == 1 ? 0 : thread_x() / SLICE_THREADS; }
 device_inline int slice_thread() { return SLICES == 1 ? thread_x() : thread_x() % SLICE_THREADS; }
 
-// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M neighbours, and runs of
-// all lanes lie between two of them; its columns likewise.
+// A warp is LANES_M x LANES_N threads. A thread's rows are runs of RUN_M neighbours, and its
+// columns runs of RUN_N; between two runs of a thread are those of the other lanes.
 constexpr int WARP_M = LANES_M * THREAD_M;
 constexpr int WARP_N = LANES_N * THREAD_N;
 static_assert(LANES_M * LANES_N == 32);
@@ -28,7 +28,7 @@ static_assert(THREAD_M % RUN_M == 0 && THREAD_N % RUN_N == 0);
 device_inline constexpr int row_step(int i) { return i / RUN_M * (LANES_M * RUN_M) + i % RUN_M; }
 device_inline constexpr int column_step(int i) { return i / RUN_N * (LANES_N * RUN_N) + i % RUN_N; }
 
-struct Position {  // of a thread's first element in the tile
+struct Position {  // the position of a thread's first element in the tile
   int m, n;
 };
 device_inline Position thread_position(int thread) {
@@ -38,17 +38,18 @@ device_inline Position thread_position(int thread) {
           warp % WARPS_N * WARP_N + lane % LANES_N * RUN_N};
 }
 
-// A thread's accumulators are `registers` (target/sum_registers.cuh), defined by the way to
-// multiply, whose LinePlace gives each one's line and index in the line.
+// Sums, the accumulators of the chosen way to multiply, has a member `registers`
+// (target/sum_registers.cuh) and a LinePlace, which gives each sum's line and its index in the
+// line.
 
 // The epilogue processes a thread's accumulators line by line: rows of THREAD_N or, with
 // LINES_ALONG_M, columns of THREAD_M, whichever are contiguous in the output. The loop is rolled,
 // which keeps code and compile time small. Registers cannot be indexed, so lines go through shared
-// memory or, where there is none, the current line is always the first and the others move up
+// memory. Where none is free, the loop always takes the first line and moves the others up by one
 // (register_store.cuh).
 constexpr int LINES = LINES_ALONG_M ? THREAD_N : THREAD_M;
 constexpr int LINE = LINES_ALONG_M ? THREAD_M : THREAD_N;
-// Contiguous elements of a line that one access takes.
+// The contiguous elements of a line, and how many of them one access takes.
 constexpr int LINE_RUN = LINES_ALONG_M ? RUN_M : RUN_N;
 constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 
@@ -57,7 +58,8 @@ constexpr int ACCESS = LINE_RUN < VECTOR ? LINE_RUN : VECTOR;
 constexpr int PIECE = LINE > 12 && LINE % 8 == 0 ? 8 : LINE, PIECES = LINE / PIECE;
 static_assert(PIECE % LINE_RUN == 0);
 
-// The elements of a piece, of an array with one entry for each RUN of a line.
+// Copies the entries of the piece that begins at element `first`, from an array with one entry for
+// every RUN elements of a line.
 template <int RUN, class T>
 device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RUN], int first) {
 #pragma unroll
@@ -69,27 +71,28 @@ device_inline void take_piece(T (&piece)[PIECE / RUN], const T (&line)[LINE / RU
   }
 }
 
-// Which sums of a line each thread of a warp takes out of an exchange, where a thread's are PITCH
-// apart: each its own,
+// Which sums of a line a thread takes out of the exchange, where consecutive sums of a thread are
+// PITCH apart. With OwnSums, each thread takes its own.
 struct OwnSums {
   static constexpr bool OF_OTHERS = false;
   static constexpr int PITCH = THREADS;
-  // The first sum that this thread takes, and element i of its line from there.
+  // The index of the first sum that this thread takes, and the distance from there to element i.
   device_inline static int first() { return slice_thread(); }
   device_inline static constexpr int element(int i) { return i * PITCH; }
 };
 
-// or, where rows are not stored in vectors, those of neighbouring columns: the warp takes the
-// columns of its rows in order, 32 sums at a time.
+// With NeighboursSums, neighbouring threads take neighbouring columns: the warp takes the columns
+// of its rows in order, 32 sums at a time. It is for rows that are not stored in vectors.
 struct NeighboursSums {
   static constexpr bool OF_OTHERS = true;
-  // Elements that walk along a row, and rows from there to the next element.
+  // How many consecutive elements of a thread are in one row, and how many rows a warp takes at a
+  // time.
   static constexpr int ALONG_ROW = WARP_N > 32 ? WARP_N / 32 : 1;
   static constexpr int ROWS_AT_ONCE = WARP_N > 32 ? 1 : 32 / WARP_N;
   // Whether that divides rows evenly, so that a thread's columns are the same in all rows.
   static constexpr bool EVEN = 32 % (LANES_N * RUN_N) == 0 && PIECE % ALONG_ROW == 0 &&
                                (32 % WARP_N == 0 || WARP_N % 32 == 0);
-  // What a warp takes at a time hits different banks.
+  // The 32 sums that a warp takes at a time are in different banks.
   static constexpr int PITCH = THREADS + LANES_N * ROWS_AT_ONCE;
 
   device_inline static int first() {
@@ -117,7 +120,7 @@ struct ExchangePlace : LinePlace {
     return (LinePlace::line(l, r, c) * LINE + LinePlace::in_line(l, r, c)) * PITCH;
   }
 };
-// Writes COUNT lines from `line` on to an exchange.
+// Writes COUNT lines from `line` on to the exchange.
 template <int COUNT, int PITCH, class Sums>
 device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
   using Place = ExchangePlace<typename Sums::LinePlace, PITCH>;
@@ -128,18 +131,18 @@ device_inline void put_lines(const Sums& sums, u32 line, compute_t* exchange) {
 }
 
 // Adds up the partial sums of all parts, by rank, then by slice, and calls store(piece, line, first
-// element) once for every piece of every line: each part for a share of the lines, each thread for
-// the sums that Store::Taken says. Ends with store.finish(). `exchange`: shared memory for ELEMENTS
-// values that no thread of the block still writes.
+// element) once for every piece of every line, then store.finish(). Each part takes a share of the
+// lines, each thread the sums that Store::Taken selects. `exchange` is shared memory for ELEMENTS
+// values; no thread of the block may still write to it.
 template <int ELEMENTS, class Sums, class Store>
 device_inline void reduce_and_store(const Sums& sums, compute_t* exchange, Store store) {
   using Taken = typename Store::Taken;
   constexpr int LINE_PITCH = LINE * Taken::PITCH;
-  constexpr int HELD = ELEMENTS / LINE_PITCH;  // lines of all threads
+  constexpr int HELD = ELEMENTS / LINE_PITCH;  // lines that fit into the exchange
   constexpr int BATCH = HELD < LINES ? HELD : LINES;
   static_assert(BATCH >= 1);
-  // Parts whose sums are in flight at a time, because those of another multiprocessor take long: as
-  // many as registers allow.
+  // How many parts' sums are loaded at a time, as many as registers allow, because those of another
+  // multiprocessor take long.
   constexpr u32 AT_ONCE = PIECE <= 4 ? 4 : PIECE <= 8 ? 2 : 1;
   const u32 parts = cluster_size() * SLICES;
   compute_t* const mine = exchange + thread_x();

@@ -14,7 +14,7 @@ constexpr int FILTER_LINES = FILTER_ROWS_INNER ? CHUNK_CHANNELS : TILE_M;
 
 // The layout of lines that FilterReader expects: one after the other.
 struct FilterInLines {
-  static constexpr int LINE = FILTER_PITCH, PART = 16;  // bytes to the next
+  static constexpr int LINE = FILTER_PITCH, PART = 16;  // bytes from one to the next
   static constexpr int BYTES = FILTER_LINES * FILTER_PITCH;
   device_inline static int spread(int line) { return FILTER_ROWS_INNER ? line : spread_row(line); }
 };
@@ -32,9 +32,9 @@ struct FilterLoader {
   static_assert(FILTER_ROWS_INNER || (ROWS_A_TURN & (ROWS_A_TURN - 1)) == 0);
 
   const element_t* w;  // at this thread's first vector
-  int to;              // its place in the tile, bytes
+  int to;              // offset of that vector in the tile, in bytes
   int row, part;       // of the first vector
-  int channels, rows;  // of the filter from there on, of the chunk at hand 0
+  int channels, rows;  // how many the filter has from there on, for chunk 0
 
   device_inline FilterLoader(const element_t* at_group, int first_row)
       : row(thread_x() / ROW_PARTS), part(thread_x() % ROW_PARTS) {

@@ -11,7 +11,7 @@ constexpr int FILTER_PITCH =
 static_assert(!FILTER_ROWS_INNER || TRANSPOSABLE);
 
 struct FilterReader {
-  const byte_t* lane_place;  // of a tap, the lane's
+  const byte_t* lane_place;  // the lane's address in the first tap
 
   device_inline FilterReader(const byte_t* first_tap, const Position& position, int lane) {
     const int warp_m = position.m - lane / LANES_N * RUN_M;
@@ -23,7 +23,8 @@ struct FilterReader {
           first_tap + (warp_m + fragment_row_m(lane)) * FILTER_PITCH + fragment_part_m(lane);
   }
 
-  // tap: bytes from the first one on. fragment: number of 32 bytes in the step.
+  // tap: the offset of a tap from the first one, in bytes. fragment: the fragment's number in the
+  // step.
   device_inline void load(Fragments& to, int tap, int fragment) const {
     const byte_t* const m = lane_place + tap;
     if constexpr (FILTER_ROWS_INNER)

@@ -8,7 +8,7 @@
 #include "conv/load/tile_operands.cuh"
 #include "target/shared_memory.cuh"
 
-// As FragmentReader reads it.
+// The layout that FragmentReader reads.
 struct PlanarLines {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   // 16 bytes between taps, because neighbouring lanes write neighbouring taps.

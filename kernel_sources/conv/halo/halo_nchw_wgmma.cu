@@ -14,7 +14,7 @@
 #include "conv/store/staged_store.cuh"
 #include "target/shared_memory.cuh"
 
-// As SharedMatrix reads it: planes of 16 bytes of channels, four words.
+// The layout that SharedMatrix reads: planes of 16 bytes of channels, four words.
 struct PlanarPlanes {
   static constexpr int PIXELS = HALO_PIXELS, TAPS = TAPS_R * TAPS_S, WIDTH = TAPS_S;
   static constexpr int FILTER_PART = TILE_M * 16;  // bytes from one plane of a tap to the next

@@ -23,7 +23,7 @@ struct PlanarWords {
   static constexpr int HALO = CHUNK_WORDS * HALO_PLANE * 4;
   // 16 bytes between taps, because neighbouring lanes write neighbouring taps.
   static constexpr int TAP = TAP_BYTES + 16, ROW = 16;
-  static constexpr int HALO_LO = 0, TAP_LO = 0;  // both are split after they have landed
+  static constexpr int HALO_LO = 0, TAP_LO = 0;  // both operands are split after they have landed
   device_inline static constexpr int halo_word(int pixel, int word) {
     return (word * HALO_PLANE + pixel) * 4;
   }
@@ -43,9 +43,9 @@ device_inline int tap_at(const Step& step) {
   return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(step.r, step.s) * 4;
 }
 
-// Where a lane finds its pixels.
+// Reads a lane's pixels.
 struct PixelReader {
-  const byte_t* pixels[THREAD_N];  // of its first channel, in the first halo
+  const byte_t* pixels[THREAD_N];  // addresses of the lane's first channel in the first halo
 
   device_inline PixelReader(const HaloTile& tile, Position position, const byte_t* halos) {
 #pragma unroll
@@ -53,7 +53,7 @@ struct PixelReader {
       pixels[j] = halos + PlanarWords::halo_word(tile.place(position.n + column_step(j)),
                                                  static_cast<int>(thread_x()) % 4);
   }
-  // tap: of the step, from the first halo on.
+  // tap: the offset of the step's tap from the first halo, in bytes.
   device_inline void load(LeftFragments& to, int tap, int fragment) const {
 #pragma unroll
     for (int j = 0; j < THREAD_N; ++j)
@@ -107,7 +107,7 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
     reader.load(to, stages.halo_at + tap_at(stages.step), fragment);
   };
   if (steps > 0) read(pixels[0], 0);
-  // turn: which set is the step's first.
+  // turn: the set that holds the step's first fragment.
   const auto multiply_step = [&](int turn) {
 #pragma unroll
     for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
@@ -119,11 +119,11 @@ KILN_KERNEL(halo_nchw_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
       if (last) {
         stages.load();
         stages.end_step([&] {
-          products.template wait<0>();  // what they read is written next
+          products.template wait<0>();  // the next copies overwrite what the products read
           land();
         });
       }
-      products.template wait<1>();  // the registers of those before are free
+      products.template wait<1>();  // the previous products' registers are free
       read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
     }
   };

@@ -76,7 +76,7 @@ KILN_KERNEL(halo_nhwc_wgmma, THREADS, MIN_BLOCKS, GatherParams, params) {
         pixels.moved(halo_slot * HALO_BYTES + PixelTile::tap(step.r, step.s) * 16);
 #pragma unroll
     for (int half = 0; half < LeftOperand::HALVES; ++half) {
-      if (half > 0) products.template wait<1>();  // their registers are overwritten next
+      if (half > 0) products.template wait<1>();  // the first half's registers are overwritten next
       left.load(half);
       products.begin();
       constexpr int FRAGMENTS = CHUNK_STEPS / LeftOperand::HALVES;

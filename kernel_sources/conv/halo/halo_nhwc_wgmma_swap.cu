@@ -20,9 +20,9 @@ static_assert(SPLIT && RUN_M == 2 && RUN_N == 1);
 static_assert(STAGED_BYTES <= SHARED_BYTES);
 static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 
-// Where a lane finds its pixels.
+// Reads a lane's pixels.
 struct PixelReader {
-  const byte_t* pixels[PRODUCTS_LEFT];  // its row of ldmatrix, in the first halo
+  const byte_t* pixels[PRODUCTS_LEFT];  // the lane's rows for ldmatrix, in the first halo
 
   device_inline PixelReader(const HaloTile& tile, const byte_t* halos) {
     const int lane = static_cast<int>(thread_x()) % 32;
@@ -31,7 +31,7 @@ struct PixelReader {
     for (int i = 0; i < PRODUCTS_LEFT; ++i)
       pixels[i] = halos + tile.place(warp_n + i * 16 + lane % 16) * PITCH + lane / 16 * 16;
   }
-  // at: of the fragment, from the first halo on.
+  // at: the offset of the fragment from the first halo, in bytes.
   device_inline void load(LeftFragments& to, int at) const {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_LEFT; ++i) load_matrices(to.hi[i], pixels[i] + at);
@@ -58,13 +58,13 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
   const PixelReader reader(tile, memory);
   const SharedMatrix filters(memory + FILTERS_AT, RIGHT_PLANE, 128);
 
-  // Steps in flight; besides, there is room for the current one and the one before.
+  // Steps in flight. There are also slots for the current step and the one before.
   constexpr int AHEAD = STAGES - 2;
   static_assert(AHEAD >= 2);
   sums.start();
   Step next = Step::number(begin, tile);  // to be loaded
   Step step = next;
-  int left = end - begin;  // to be loaded
+  int left = end - begin;  // steps to be loaded
   int load_slot = 0, load_halo = 0;
   bool first = true;
   const auto load = [&] {
@@ -120,7 +120,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
     if (step.starts_chunk(tile)) next_halo();
     slot = after(slot, STAGES), lo_slot = after(lo_slot, LO_STAGES);
   };
-  // turn: which set is the step's first.
+  // turn: the set that holds the step's first fragment.
   const auto multiply_step = [&](int turn) {
 #pragma unroll
     for (int fragment = 0; fragment < CHUNK_STEPS; ++fragment) {
@@ -134,7 +134,7 @@ KILN_KERNEL(halo_nhwc_wgmma_swap, THREADS, MIN_BLOCKS, GatherParams, params) {
         split_filter(after(slot, STAGES), after(lo_slot, LO_STAGES));
       }
       if (last) end_step();
-      products.wait<1>();  // the registers of those before are free
+      products.wait<1>();  // the previous products' registers are free
       read(pixels[(turn + fragment + 1) % 2], last ? 0 : fragment + 1);
     }
   };

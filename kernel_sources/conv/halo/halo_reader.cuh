@@ -4,7 +4,7 @@
 #include "conv/halo/filter_reader.cuh"
 #include "conv/halo/halo_pixels.cuh"
 
-// Where a lane finds its operands.
+// The addresses of a lane's operands.
 struct FragmentReader {
   FilterReader filter;
   u32 pixels[READS_N];
@@ -22,7 +22,8 @@ struct FragmentReader {
     }
   }
 
-  // tap: bytes from the first one's filters on. fragment: number of 32 bytes in the step.
+  // tap: the offset of the tap's filter from the first one, in bytes. fragment: the fragment's
+  // number in the step.
   device_inline void load(Fragments& to, const byte_t* halo, const Step& step, int tap,
                           int fragment) const {
     filter.load(to, tap, fragment);

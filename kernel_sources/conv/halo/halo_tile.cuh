@@ -19,12 +19,12 @@ constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
 // pixels.
 struct HaloTile : TapWindow {
   u32 group;
-  int first_row;  // of the output's
-  u64 image;      // of the tile's first pixel
-  u32 images;     // left from there on
+  int first_row;  // the tile's first row of the output
+  u64 image;      // image of the tile's first pixel
+  u32 images;     // images from there on
   u32 first;      // the first pixel's number in its image's strip
-  int first_p;    // and its row
-  int first_q;    // of the strip
+  int first_p;    // the first pixel's row
+  int first_q;    // the strip's first column
 
   device_inline explicit HaloTile(u32 tile, const GatherParams& params) {
     u32 rest = DIVIDE(DIV_TILES_M, tile);
@@ -37,7 +37,7 @@ struct HaloTile : TapWindow {
     image = DIVIDE(BLOCK_DIV_STRIP_PIXELS, pixel);
     first = static_cast<u32>(pixel - image * DIV_STRIP_PIXELS);
     const u64 left = static_cast<u64>(params.images) - image;
-    constexpr u32 MOST = TILE_N + 1;  // images of a tile
+    constexpr u32 MOST = TILE_N + 1;  // most images that a tile has
     images = left < MOST ? static_cast<u32>(left) : MOST;
     first_p = static_cast<int>(DIVIDE(DIV_STRIP, first));
 
@@ -50,7 +50,7 @@ struct HaloTile : TapWindow {
     // A group of taps is whole rows of taps.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
-    // With several halos in flight, there must be so many steps between one and the next.
+    // With several halos in flight, at least LEAST_TAPS steps must separate two of them.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 

@@ -4,7 +4,8 @@
 #include "conv/halo/filter_loader.cuh"
 #include "conv/halo/warpgroup_tile.cuh"
 
-// Planes of 16 bytes, the lines of a plane one after the other, as wgmma reads them.
+// The layout that wgmma reads: planes of 16 bytes of each line, and the lines of a plane are
+// contiguous.
 struct FilterInPlanes {
   static constexpr int LINE = 16, PART = FILTER_PLANE * 16;
   static constexpr int BYTES = FILTER_PARTS * PART;
@@ -16,7 +17,7 @@ struct FilterInPlanes {
 struct LeftInPlace {
   using Layout = FilterInPlanes;
   static constexpr bool IN_PLACE = true;
-  static constexpr int HALVES = 1;  // groups of products, of a step
+  static constexpr int HALVES = 1;  // groups of products in a step
 
   SharedMatrix filters, step;
 

@@ -21,7 +21,7 @@ constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int EXTENT_H = (TAPS_R - 1) * ROW_STEP, EXTENT_W = (TAPS_S - 1) * COLUMN_STEP;
 constexpr int IMAGE_PLACES = LINE_ROWS * LINE_COLUMNS;
 constexpr bool IN_STRIPS = STRIPS > 0;
-constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // of strips
+constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // rows of a tile in strips
 static_assert(!IN_STRIPS || TILE_ROWS * 8 * STRIPS == TILE_N);
 // Source places from the topmost, leftmost tap of the tile's first pixel to the last tap of its
 // last one.
@@ -34,9 +34,9 @@ constexpr int NEXT_PIXELS = IN_STRIPS ? HALO_COLUMNS : 8;  // positions per grou
 // (within an image: strips, then rows).
 struct PixelTile : TapWindow {
   u32 group;
-  int first_row;         // of the output's
-  u64 image;             // of the tile's first place
-  u32 images;            // left from there on
+  int first_row;         // the tile's first row of the output
+  u64 image;             // image of the tile's first place
+  u32 images;            // images from there on
   u32 first;             // lines: the first place's number in its image
   int first_p, first_q;  // strips: the first pixel
 
@@ -67,7 +67,7 @@ struct PixelTile : TapWindow {
       }
     }
     const u64 left = static_cast<u64>(params.images) - image;
-    constexpr u32 MOST = IN_STRIPS ? 1 : TILE_N + 1;  // images of a tile
+    constexpr u32 MOST = IN_STRIPS ? 1 : TILE_N + 1;  // most images that a tile has
     images = left < MOST ? static_cast<u32>(left) : MOST;
 
     r = live_taps<PADDED_H>(live_from, last_p, STRIDE_H, ORIGIN_H[0], STEP_H, SOURCE_H, TAPS_R);
@@ -75,7 +75,7 @@ struct PixelTile : TapWindow {
     // A group of taps is whole rows of taps.
     if (TAP_GROUP > 1) s = {0, TAPS_S};
     if (TAP_GROUP > TAPS_S) r = {0, TAPS_R};
-    // With several halos in flight, there must be so many steps between one and the next.
+    // With several halos in flight, at least LEAST_TAPS steps must separate two of them.
     if (taps() < LEAST_TAPS) r = {0, TAPS_R}, s = {0, TAPS_S};
   }
 

@@ -1,15 +1,15 @@
 // Copies the operands of a halo tile from NCHW tensors to shared memory, word by word: an element
-// of f32 or f64, or two channels of 16 bits. The copies are spread over the steps before those that
-// need them.
+// of f32 or f64, or two channels of 16 bits. The copies are spread over the steps before the ones
+// that need them.
 //
-// A single tap would touch a sector of the filter for each element. So TAP_GROUP taps, which are
-// contiguous there, are copied together, each to its own plane.
+// Copying a single tap would touch a sector of the filter for each element. So TAP_GROUP taps,
+// which are contiguous in memory, are copied together, each to its own plane.
 //
-// Layout, which each kernel defines, says where operands lie in shared memory: PIXELS of a halo;
-// TAPS of the filter, and of a row of it (WIDTH); bytes of a HALO, of a TAP of the filter, and from
-// one ROW of a tap to the next; halo_word(pixel, word) and tap_word(word), the offsets of a word of
-// channels. HALO_LO, TAP_LO: bytes from an element's hi part to its lo part where both are
-// kept, else 0.
+// Each kernel defines Layout, which says where operands are in shared memory. PIXELS, TAPS, WIDTH:
+// the pixels of a halo, the taps of the filter and of a row of it. HALO, TAP, ROW: bytes of a halo,
+// of a tap of the filter, and from one row of a tap to the next. halo_word(pixel, word) and
+// tap_word(word): the offsets of a word of channels. HALO_LO, TAP_LO: bytes from an element's hi
+// part to its lo part if both are kept, else 0.
 #pragma once
 
 #include "conv/geometry/tap_walk.cuh"
@@ -18,7 +18,7 @@
 
 constexpr int COPY_BYTES = ELEMENT_BYTES;
 constexpr int CHUNK_WORDS = CHUNK_BYTES / WORD_BYTES;
-// Steps of a group during which the next group is loaded; in the last one it lands.
+// The steps of a group during which the next group is loaded; it lands in the last step.
 constexpr int LOAD_STEPS = TAP_GROUP - 1;
 static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 
@@ -26,20 +26,20 @@ static_assert(LOAD_STEPS > 0 && !FILTER_ROWS_INNER);
 template <class Layout>
 struct PlanarHaloLoader {
   static constexpr int LO = Layout::HALO_LO;
-  static constexpr int BATCH = ELEMENT_BYTES == 4 && LO == 0 ? 8 : 4;  // words of a turn
+  static constexpr int BATCH = ELEMENT_BYTES == 4 && LO == 0 ? 8 : 4;  // words copied in a turn
   static constexpr int PIXEL_TURNS = CHUNK_WORDS / BATCH;
   static constexpr int TURNS = turns_of(Layout::PIXELS, THREADS) * PIXEL_TURNS;
-  static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // of a chunk
+  static constexpr int STEPS = Layout::TAPS / TAP_GROUP * LOAD_STEPS;  // steps of a chunk that load
   static constexpr int STEP_TURNS = turns_of(TURNS, STEPS);
 
   const element_t* source;  // at the tile's first image, this block's group
   byte_t* memory;
   const int* offsets;  // of the halo's pixels, in shared memory
-  offset_t from;       // of the chunk, in the source
-  byte_t* to;          // in shared memory
-  int channels;        // from the chunk's first on
-  int first_pixel;     // of the thread's
-  int turn;            // the next
+  offset_t from;       // offset of the chunk in the source
+  byte_t* to;          // address of the halo in shared memory
+  int channels;        // channels from the chunk's first one on
+  int first_pixel;     // the thread's first pixel
+  int turn;            // the next turn
   using Words = Copies<BATCH * STEP_TURNS, COPY_BYTES, LO>;
   Words words;
 
@@ -76,7 +76,7 @@ struct PlanarHaloLoader {
 #pragma unroll
     for (int i = 0; i < STEP_TURNS; ++i) {
       const int pixel = pixel_of(turn + i), first = word_of(turn + i);
-      // A copy to registers that does not exist loads nothing, without a branch
+      // A copy to registers that does not exist loads nothing, and takes no branch
       // (vector_access.cuh).
       const bool exists = pixel < Layout::PIXELS;
       if (!Words::WAIT && !exists) continue;
@@ -127,7 +127,7 @@ struct PlanarFilterLoader {
                tap() * Layout::TAP + Layout::tap_word(channel() / WORD_ELEMENTS), W_STRIDE_ROW,
                W_STRIDE_C, ROWS - first_row, shared) {}
 
-  // For the group that begins with `step`.
+  // Starts to load the group that begins with `step`.
   device_inline void start(const Step& step, int stage) {
     const int first = step.chunk * CHUNK_CHANNELS;
     loader.start(

@@ -7,22 +7,22 @@
 
 template <class Layout>
 struct PlanarStages {
-  static constexpr int GROUP = TAP_GROUP * Layout::TAP;  // bytes
+  static constexpr int GROUP = TAP_GROUP * Layout::TAP;  // bytes of a group of taps
   static constexpr bool WAIT = PlanarHaloLoader<Layout>::Words::WAIT;
 
   const TapWindow& window;
   PlanarHaloLoader<Layout>& halo;
   PlanarFilterLoader<Layout>& filter;
-  int filters_at;  // in shared memory, as what follows
+  int filters_at;  // offset of the first group in shared memory
   int last_chunk;
-  Step step;                       // at hand
-  Step next;                       // of the group to be loaded
-  int tap = 0;                     // of the group
-  int groups_left;                 // groups left, the current one included
-  int filter_at = 0, halo_at = 0;  // of the step
-  int load_at = 0;                 // of the group to be loaded
+  Step step;                       // the current step
+  Step next;                       // first step of the next group to load
+  int tap = 0;                     // number of the current tap in the group
+  int groups_left;                 // groups to multiply, including the current one
+  int filter_at = 0, halo_at = 0;  // offsets of the step's tap, from filters_at, and of its halo
+  int load_at = 0;                 // offset of the next group to load, from filters_at
 
-  // For groups begin <= k < end.
+  // Walks over groups begin <= k < end.
   device_inline PlanarStages(const TapWindow& of_tile, PlanarHaloLoader<Layout>& halo_loader,
                              PlanarFilterLoader<Layout>& filter_loader, int filters, int begin,
                              int end)
@@ -73,7 +73,7 @@ struct PlanarStages {
     while (!WAIT && rest && halo.pending());
   }
 
-  // The first step of the current group.
+  // The offset of the current group from filters_at, in bytes.
   device_inline int group_at() const { return filter_at < GROUP ? 0 : GROUP; }
 
   // Ends a group: land() makes the next group visible to all threads, at filter_at. load_halo() has

@@ -1,6 +1,6 @@
 // Copies the filter, one tap and CHUNK_CHANNELS channels at a time, to planes of 16 bytes of
-// channels, which wgmma reads as operand B (right_planes.cuh). 16 bytes a copy where channels are
-// contiguous, else element by element; f32 only.
+// channels, which wgmma reads as operand B (right_planes.cuh). A copy takes 16 bytes if channels
+// are contiguous, else one element. For f32 only.
 #pragma once
 
 #include "conv/geometry/tap_walk.cuh"
@@ -33,7 +33,7 @@ struct RightFilterLoader {
   };
 
   const element_t* w;  // at the tile's first row
-  int rows;            // from there on
+  int rows;            // rows from there on
 
   device_inline RightFilterLoader(const element_t* at_group, int first_row)
       : w(at_group + static_cast<offset_t>(first_row) * W_STRIDE_ROW), rows(ROWS - first_row) {}

@@ -1,5 +1,5 @@
-// Loads tiles of the two lowered operands to shared memory: [TILE_K][pixels] of the source,
-// gathered, and [TILE_K][rows] of the filter.
+// Loads tiles of the two lowered operands to shared memory: the gathered source as
+// [TILE_K][pixels], and the filter as [TILE_K][rows].
 #pragma once
 
 #include "conv/geometry/gather_index.cuh"
@@ -11,7 +11,7 @@ using RowLanes = Lanes<TILE_M, FILTER_LANES_ON_K>;
 
 // This thread's part of the tiles of the source.
 struct PixelLoader {
-  const element_t* source;  // bias() elements before the tile's first image, this block's group
+  const element_t* source;  // at the tile's first image and group, minus bias() elements
   int k0, outer0;
   pixel_offset_t offset[PixelLanes::COUNT];
   PixelBounds<PixelLanes::COUNT> bounds;
@@ -72,7 +72,7 @@ struct FilterLoader {
 
   device_inline FilterLoader(const element_t* w_group, int first_row)
       : k0(RowLanes::first_k(slice_thread())), outer0(RowLanes::first_outer(slice_thread())) {
-    rows = ROWS - first_row - outer0;  // from this thread's first on
+    rows = ROWS - first_row - outer0;  // the number of rows from this thread's first one on
     w = opaque(w_group + static_cast<offset_t>(first_row + outer0) * W_STRIDE_ROW);
   }
 

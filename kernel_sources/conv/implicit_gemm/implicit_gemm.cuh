@@ -17,7 +17,7 @@
 // The pixels of one tile.
 struct TilePixels {
   PixelOrigin origin;
-  u64 image;  // at which the block's pointers begin
+  u64 image;  // the image at which the block's pointers begin
   u32 last;   // index of the last pixel; less than origin.first if there is none
 
   device_inline TilePixels(u32 tile, const GatherParams& params) {
@@ -25,7 +25,7 @@ struct TilePixels {
     if constexpr (PHASES > 1) {
       u32 run = static_cast<u32>(params.tiles), before = 0;  // tiles of each phase
       if constexpr (PHASE_TILES > 0) {
-        constexpr u32 FEWEST_TURNS = 4;  // fewer cost more at their ends than they save
+        constexpr u32 FEWEST_TURNS = 4;  // with fewer turns, ends cost more than turns save
         if (run > FEWEST_TURNS * PHASE_TILES) {
           before = tile / (PHASES * PHASE_TILES) * PHASE_TILES;
           tile -= before * PHASES;
@@ -67,7 +67,7 @@ struct TilePixels {
 };
 
 // Order of blocks, fastest first: blocks that share a tile, tiles of rows, groups, tiles of pixels,
-// phases; where phases take turns, PHASE_TILES tiles of pixels of each at a time.
+// phases. If phases take turns, PHASE_TILES tiles of pixels of each phase follow each other.
 struct Tile {
   u32 group;
   int first_row;

@@ -1,5 +1,5 @@
 // Forward convolution and data gradient as an implicit matrix product on the FMA units.
 #include "conv/mma/fma_multiply.cuh"
 
-// Must be included after the way to multiply.
+// Included after fma_multiply.cuh, which it uses.
 #include "conv/implicit_gemm/implicit_gemm.cuh"

@@ -1,6 +1,6 @@
-// Multiplies a stage on the FMA units. A thread holds one row of each operand at a time, read
-// VECTOR elements an access. A warp is 4 x 8 threads, so that its 16-byte reads of an operand row
-// have no bank conflicts.
+// Multiplies a stage on the FMA units. At a time, a thread holds its part of one row of each
+// operand, and reads VECTOR elements per access. A warp is 4 x 8 threads, so that its 16-byte reads
+// of an operand's row have no bank conflicts.
 #pragma once
 
 #include "conv/mma/gemm_tile.cuh"
@@ -13,7 +13,7 @@ struct alignas(16) Run {
   compute_t element[VECTOR];
 };
 
-struct Fragment {  // one row of each operand
+struct Fragment {  // a thread's part of one row of each operand
   compute_t m[THREAD_M], n[THREAD_N];
 
   device_inline void load(const compute_t* tile_m, const compute_t* tile_n, int k) {
@@ -34,15 +34,15 @@ struct Fragment {  // one row of each operand
 
 struct Accumulator {
   static_assert(THREAD_N % 4 == 0);
-  static constexpr int LOAD_SHARES = 1;  // at once, before a stage's products
+  static constexpr int LOAD_SHARES = 1;  // all loads are issued before a stage's products
 
   SumRegisters<compute_t, THREAD_M, THREAD_N / 4, false> registers;
 
-  // The first thing that a kernel does.
+  // A kernel must construct this first (SumRegisters::declare()).
   device_inline Accumulator() { registers.declare(); }
   device_inline void start() { registers.clear(); }
 
-  // Row I and the rows after it.
+  // Multiplies row I and the rows after it.
   template <int I = 0>
   device_inline void multiply(const Fragment& fragment) {
     registers.template add_products<I>(fragment.m[I], fragment.n);
@@ -63,7 +63,7 @@ struct Accumulator {
     }
   }
 
-  // By line (tile_sums.cuh).
+  // The line of each sum, and its index in the line (tile_sums.cuh).
   struct LinePlace {
     static constexpr int LEFT_RUN = 1, RUN = 1;
     device_inline static constexpr int line(int l, int r, int c) {

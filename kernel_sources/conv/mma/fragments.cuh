@@ -1,12 +1,12 @@
-// Operands of mma.sync in registers, a fragment at a time (32 bytes of the reduction, FRAGMENT_K
+// Operands of mma.sync in registers, one fragment at a time (32 bytes of the reduction, FRAGMENT_K
 // elements), and their products.
 //
 // An operand has one of two layouts in shared memory. Along the reduction: a row of the tile is
 // contiguous elements of the reduction, and ldmatrix loads 8 rows of 16 bytes (f64 has no ldmatrix:
-// each lane reads its element). Along the outer index: a row is one step of the reduction; ldmatrix
-// transposes 16-bit elements, and for f32 and f64 a lane reads RUN_M neighbouring rows of the tile.
-// The pitch of rows is fragments_pitch() (along the reduction), an odd number of 16 bytes (16 bits
-// along the outer index), or a multiple of 128 plus 32 bytes (f32 and f64 along it).
+// each lane reads its own elements). Rows are fragments_pitch() apart. Along the outer index: a row
+// is one element of the reduction. ldmatrix transposes 16-bit elements; their rows are an odd
+// number of 16 bytes apart. For f32 and f64, a lane reads RUN_M neighbouring elements, and rows are
+// 32 bytes more than a multiple of 128 apart.
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
@@ -47,15 +47,15 @@ struct Fragments {
 
 constexpr bool BY_MATRICES = ELEMENT_BYTES < 8;
 
-// The row, and the offset in its 32 bytes, that a lane addresses first, for so many rows at a time;
-// the next product's rows are 16 further.
+// The row that a lane addresses first, and the byte offset in that row's fragment. One read takes
+// READ_ROWS rows.
 device_inline int fragment_row_m(int lane) { return BY_MATRICES ? lane % 16 : lane / 4; }
 device_inline int fragment_part_m(int lane) {
   return BY_MATRICES ? lane / 16 * 16 : lane % 4 * ELEMENT_BYTES;
 }
 constexpr int READ_ROWS = BY_MATRICES ? 16 : 8;
 constexpr int READS_M = PRODUCTS_M * 16 / READ_ROWS;
-// The same for columns, for so many products at a time.
+// The same for columns; one read serves READ_PRODUCTS products.
 constexpr int READ_PRODUCTS = BY_MATRICES ? 2 : 1;
 constexpr int READS_N = (PRODUCTS_N + READ_PRODUCTS - 1) / READ_PRODUCTS;
 device_inline int fragment_row_n(int lane) {
@@ -65,7 +65,7 @@ device_inline int fragment_part_n(int lane) {
   return BY_MATRICES ? lane / 8 % 2 * 16 : lane % 4 * ELEMENT_BYTES;
 }
 
-// Two contiguous words.
+// Loads two contiguous words.
 device_inline void load_pair(u32& first, u32& second, const byte_t* from) {
   struct alignas(8) Pair {
     u32 word[2];
@@ -74,13 +74,13 @@ device_inline void load_pair(u32& first, u32& second, const byte_t* from) {
   first = pair.word[0], second = pair.word[1];
 }
 
-// A thread's rows are RUN_M neighbours in the output, but 8 apart in a product: the place where row
-// m of the tile is kept.
+// A thread's rows are RUN_M neighbours in the output but 8 apart in a product. So row m of the tile
+// is kept in row kept_row(m) of shared memory.
 device_inline int kept_row(int m) {
   constexpr int ROUND = LANES_M * RUN_M;
   return m / ROUND * ROUND + m % RUN_M * LANES_M + m / RUN_M % LANES_M;
 }
-// The inverse.
+// The inverse of kept_row().
 device_inline int row_kept_at(int row) {
   constexpr int ROUND = LANES_M * RUN_M;
   return row / ROUND * ROUND + row % LANES_M * RUN_M + row / LANES_M % RUN_M;
@@ -99,7 +99,7 @@ device_inline void load_fragments_m(Fragments& to, const byte_t* lane_row) {
     }
   }
 }
-// offsets: those of the lane's rows.
+// offsets: the offsets of the lane's rows in the tile.
 device_inline void load_fragments_m(Fragments& to, const byte_t* tile,
                                     const u32 (&offsets)[READS_M]) {
 #pragma unroll
@@ -121,7 +121,7 @@ device_inline void load_columns(Fragments& to, int j, const byte_t* column) {
     load_pair(to.n[j][0], to.n[j][1], column);
   }
 }
-// offsets: those of the lane's columns.
+// offsets: the offsets of the lane's columns in the tile.
 device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
                                     const u32 (&offsets)[READS_N]) {
 #pragma unroll
@@ -131,7 +131,8 @@ device_inline void load_fragments_n(Fragments& to, const byte_t* tile,
 
 // ---- rows along the outer index, PITCH bytes from one step of the reduction to the next -------
 
-// 16-bit elements: a thread's rows are 8 apart; wider ones: as many neighbours as one read takes.
+// The layouts that the functions below can read. For 16-bit elements, a thread's rows are 8 apart;
+// for wider ones, one read takes RUN_M neighbouring rows.
 constexpr bool TRANSPOSABLE = sizeof(element_t) == 2   ? RUN_M == 1
                               : sizeof(element_t) == 4 ? RUN_M == 2 || RUN_M == 4
                                                        : RUN_M == 2;
@@ -150,7 +151,7 @@ device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
 #pragma unroll
     for (int i = 0; i < PRODUCTS_M; ++i) load_matrices_transposed(to.m[i], lane_place + i * 32);
   } else {
-    constexpr int PARTS = WORD_BYTES / 4;  // of an element
+    constexpr int PARTS = WORD_BYTES / 4;  // words of an element
     struct alignas(WORD_BYTES * RUN_M) Run {
       u32 part[RUN_M * PARTS];
     };
@@ -168,7 +169,7 @@ device_inline void load_transposed_m(Fragments& to, const byte_t* lane_place) {
   }
 }
 
-// The same for columns (runs of one), from the warp's first column.
+// The same for columns, where a lane reads one at a time, from the warp's first column.
 template <int PITCH>
 device_inline int transposed_place_n(int lane) {
   if constexpr (sizeof(element_t) == 2)
@@ -209,7 +210,7 @@ device_inline void floats_of(double (&to)[COUNT], const u32 (&bits)[2 * COUNT]) 
   for (int c = 0; c < COUNT; ++c) to[c] = double_of(bits[2 * c], bits[2 * c + 1]);
 }
 
-// The products of operands that have been split.
+// Accumulators, and the products of operands that have been split.
 struct FragmentSums : PromotedSums<false> {
   device_inline void multiply_fragments(const Fragments& operands) {
     multiply_fragments(operands, [](int) {});
@@ -226,7 +227,7 @@ struct FragmentSums : PromotedSums<false> {
   }
 
  private:
-  // Rows I and the ones after them.
+  // Multiplies rows I and the ones after them.
   template <int I, class Between>
   device_inline void multiply_rows(const Fragments& operands,
                                    const compute_t (&n)[PRODUCTS_N][LANE_N],

@@ -5,11 +5,11 @@
 #include "conv/mma/warpgroup_sums.cuh"
 #include "target/wgmma.cuh"
 
-// 32 bytes of the reduction.
+// A lane's words of operand A over 32 bytes of the reduction.
 struct LeftFragments {
   u32 hi[PRODUCTS_LEFT][4], lo[SPLIT ? PRODUCTS_LEFT : 1][4];
 
-  // Word `half` of the lane's two, of column j.
+  // Word `half` of the two that the lane has of column j.
   device_inline u32& word(int j, int half) { return hi[j / 2][half * 2 + j % 2]; }
   // Splits the fragment after it was read.
   device_inline void split_tf32() {
@@ -27,7 +27,7 @@ struct LeftFragments {
 
 using LeftProducts = WarpgroupProducts<element_t, PRODUCTS_LEFT, PRODUCTS_RIGHT>;
 
-// The products of operands A from L on.
+// Starts the products of operands A from number L on.
 template <bool RIGHT_INNER, int L>
 device_inline void multiply_from(LeftProducts& products, WarpgroupSums& sums,
                                  const LeftFragments& left, SharedMatrix right, int lo) {

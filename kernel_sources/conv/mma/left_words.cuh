@@ -20,7 +20,7 @@ struct LeftReader {
   device_inline explicit LeftReader(const ReductionWord* words)
       : table(words), first_word(static_cast<int>(thread_x()) % HALF_WORDS) {}
 
-  // Before the first fragment is read.
+  // Must be called before the first fragment is read.
   device_inline void fetch(int fragment) {
 #pragma unroll
     for (int half = 0; half < 2; ++half)

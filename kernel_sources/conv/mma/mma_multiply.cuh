@@ -2,13 +2,14 @@
 //
 // In an m16n8k8 product, lane l, with g = l / 4 and t = l % 4, holds rows g and g + 8 of columns t
 // and t + 4 of A, column g of rows t and t + 4 of B, and columns 2t and 2t + 1 of rows g and g + 8
-// of the accumulators; in an m16n8k4 product of f64 the same without t + 4. Which row of the tile
-// is called row g is free: a lane takes RUN_M rows side by side as rows g, g + 8 of one product,
-// then of the next, and VECTOR_N columns as column g of as many products. So it reads 16 bytes at a
-// time, and a thread's sums are runs of RUN_N = 2 VECTOR_N columns.
+// of the accumulators. In an m16n8k4 product of f64 there is no column or row t + 4. Which row of
+// the tile is row g of a product may be chosen freely. Here a lane takes RUN_M contiguous rows as
+// rows g and g + 8 of one product, then of the next, and VECTOR_N contiguous columns as column g of
+// as many products. So it reads up to 16 bytes at a time, and a thread's sums are runs of RUN_N = 2
+// VECTOR_N columns.
 //
 // Rows of the operands are PITCH % 32 == 8 words (f32) apart, so that a quarter warp's 16-byte
-// reads, of four rows t and two columns g, are free of bank conflicts.
+// reads, of four rows t and two columns g, have no bank conflicts.
 #pragma once
 
 #include "conv/mma/gemm_tile.cuh"
@@ -23,8 +24,8 @@ struct alignas(sizeof(compute_t) * COUNT) Words {
 };
 
 struct StageOperands : Operands {
-  // A stage's PRODUCT_K rows from k on. tile_m and tile_n: at row t, this lane's first row and
-  // column.
+  // Loads PRODUCT_K rows of a stage from row k on. tile_m and tile_n are the addresses of this
+  // lane's first row and column of the tile, in row t of the stage.
   device_inline void load(const compute_t* tile_m, const compute_t* tile_n, int k) {
 #pragma unroll
     for (int half = 0; half < LANE_N; ++half) {
@@ -54,7 +55,7 @@ struct Accumulator : PromotedSums<false> {
 
   int steps_in_part = 0;
 
-  // Rows I and the ones after them; between(i) after each.
+  // Multiplies rows I and the ones after them, and calls between(i) after each.
   template <int I, class Between>
   device_inline void multiply(const compute_t (&m)[PRODUCTS_M][LANE_M],
                               const compute_t (&n)[PRODUCTS_N][LANE_N], const Between& between) {
@@ -78,7 +79,7 @@ struct Accumulator : PromotedSums<false> {
     }
   }
 
-  // Adds one stage, perhaps the last.
+  // Adds the products of one stage; `last` tells whether it is the last one.
   template <class Between>
   device_inline void multiply_tile(const compute_t* tile_m, const compute_t* tile_n,
                                    const Position& position, bool last, const Between& between) {

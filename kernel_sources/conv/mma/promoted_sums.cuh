@@ -22,7 +22,8 @@ device_inline constexpr int sum_column(int l, int r, int c) {
   return COLUMNS_LEFT ? 2 * l + c / 2 : r / VECTOR_N * RUN_N + c % 2 * VECTOR_N + r % VECTOR_N;
 }
 
-// Right operands of a run are a step apart in a Place (target/sum_registers.cuh).
+// The length of a run of right operands: within a run, their sums are a constant step apart in a
+// Place (target/sum_registers.cuh).
 constexpr int RIGHT_RUN = COLUMNS_LEFT ? (RUN_M + 1) / 2 : VECTOR_N;
 
 // REPLACED: the first products of a run overwrite the accumulators.
@@ -33,7 +34,7 @@ struct PromotedSums {
   static_assert(STORED_SUMS[0] == (TOTALS ? 't' : 's'));
 
   SumRegisters<compute_t, PRODUCTS_LEFT, PRODUCTS_RIGHT, TOTALS, PROMOTE_LOCAL> registers;
-  bool promoted = false;  // there are totals
+  bool promoted = false;  // whether there are totals
   bool fresh;             // accumulators are empty: products overwrite them
 
   // Must be called first in a kernel.
@@ -64,7 +65,7 @@ struct PromotedSums {
     if (!TOTALS && REPLACED && fresh) registers.clear();
   }
 
-  // By line (tile_sums.cuh).
+  // The line of each sum, and its index in the line (tile_sums.cuh).
   struct LinePlace {
     static constexpr int LEFT_RUN = 1, RUN = RIGHT_RUN;
     device_inline static constexpr int line(int l, int r, int c) {
@@ -82,9 +83,9 @@ struct PromotedSums {
   }
 };
 
-// Runs so many steps of STEP_FRAGMENTS fragments, which alternate between two sets of registers:
-// step(set of the first fragment). Promotions stay out of the innermost loop, where they would
-// delay products; settle() waits for products.
+// Runs `steps` steps of STEP_FRAGMENTS fragments, which alternate between two sets of registers:
+// calls step(set), where `set` is that of the step's first fragment. Promotions stay out of the
+// innermost loop, where they would delay products; settle() waits for products.
 template <int STEP_FRAGMENTS, class Sums, class Step, class Settle>
 device_inline void multiply_in_turns(Sums& sums, int steps, const Step& step,
                                      const Settle& settle) {

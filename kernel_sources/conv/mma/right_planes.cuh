@@ -1,5 +1,4 @@
-// Operand B of wgmma in shared memory; with 3xTF32, hi parts and, RIGHT_LO bytes behind them, lo
-// parts.
+// Operand B of wgmma in shared memory, which 3xTF32 splits into hi parts and lo parts.
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
@@ -15,7 +14,8 @@ device_inline constexpr int right_place(int i, int number) {
   return number / 4 * RIGHT_PLANE + i * 16 + number % 4 * 4;
 }
 
-// Splits what has landed in so many planes, in SETS sets that are SET bytes apart.
+// Splits the elements of PLANES planes in place: they become their hi parts, and the lo parts go to
+// lo_planes. There are SETS such sets of planes, SET bytes apart.
 template <int PLANES, int SETS = 1, int SET = 0>
 device_inline void split_tf32(byte_t* planes, byte_t* lo_planes) {
   struct alignas(16) Four {

@@ -4,13 +4,13 @@
 #include "conv/geometry/tile_sums.cuh"
 #include "conv/mma/tf32_parts.cuh"
 
-// A thread's accumulators are those of PRODUCTS_M x PRODUCTS_N products; VECTOR_N of them share its
-// runs of columns.
+// A thread's accumulators belong to PRODUCTS_M x PRODUCTS_N products. VECTOR_N products share a run
+// of the thread's columns.
 constexpr int VECTOR_N = RUN_N > 1 ? RUN_N / 2 : 1;
 constexpr int PRODUCTS_M = THREAD_M / 2, PRODUCTS_N = THREAD_N / 2;
 
 constexpr int PRODUCT_K = sizeof(compute_t) == 8 ? 4 : 8;
-constexpr int LANE_M = PRODUCT_K / 2, LANE_N = PRODUCT_K / 4;  // elements of a lane
+constexpr int LANE_M = PRODUCT_K / 2, LANE_N = PRODUCT_K / 4;  // elements that a lane holds
 
 struct Operands {
   compute_t m[PRODUCTS_M][LANE_M], n[PRODUCTS_N][LANE_N];

@@ -3,6 +3,6 @@
 
 #include "conv/mma/promoted_sums.cuh"
 
-// Where runs are long and pixels are in shared memory, clearing accumulators costs less than
-// testing for a run's first products.
+// If pixels are operand B and nothing is split, runs are long, and clearing the accumulators costs
+// less than testing for a run's first products.
 using WarpgroupSums = PromotedSums<COLUMNS_LEFT || SPLIT>;

@@ -1,25 +1,26 @@
-// Operands of mma.sync of which one, the rows, is in shared memory as fragments, and the other is a
-// band of x in its own layout. A product's operand is a word of the band (an element of f32 or f64,
-// or two of 16 bits) at the offset of its column plus that of a word of the reduction. So no column
-// of the lowered image is ever written out.
+// Reads operands of mma.sync from shared memory: rows as fragments, and columns as words of a band
+// of x that keeps its own layout. A word (an element of f32 or f64, or two of 16 bits) is at the
+// sum of two offsets, that of its column and that of the word in the reduction. So no column of the
+// lowered image is ever written out.
 #pragma once
 
 #include "conv/mma/fragments.cuh"
 
-// The offsets of a lane's operands. Rows are PITCH bytes apart or, with ROWS_INNER, contiguous,
-// with the steps of their reduction PITCH bytes apart. MASKED: some words must be masked; not with
-// 3xTF32, whose sums are recomputed by their definition where they are not finite
-// (scaled_sums.cuh). Four lanes read four words: half a fragment (f64: all of it). ROW_FOURS: these
-// are contiguous, all of them count or none, and after so many fours the next row follows,
-// ROW_PLACE bytes further; 0: the table holds the offsets.
+// The offsets of a lane's operands. Rows are PITCH bytes apart; with ROWS_INNER they are
+// contiguous, and the elements of the reduction are PITCH bytes apart. MASKED: some words must be
+// masked; 3xTF32 does not need that, because it recomputes sums that are not finite by their
+// definition (scaled_sums.cuh). Four lanes read four words: half a fragment (f64: all of it).
+// ROW_FOURS: these four words are contiguous, all of them count or none does, and the next row
+// follows after ROW_FOURS such groups, ROW_PLACE bytes further. With ROW_FOURS 0 the table holds
+// the offsets.
 template <int PITCH, bool ROWS_INNER, bool MASKED, int ROW_FOURS, int ROW_PLACE>
 struct WordReader {
-  static constexpr int FOURS = FRAGMENT_WORDS / 4;  // of a fragment
+  static constexpr int FOURS = FRAGMENT_WORDS / 4;  // groups of four words in a fragment
 
   const byte_t* rows;
   const ReductionWord* table;
-  int first_word;           // of the lane's in a fragment
-  int columns[PRODUCTS_N];  // their places in x, in bytes
+  int first_word;           // the lane's first word in a fragment
+  int columns[PRODUCTS_N];  // offsets of the lane's columns in x, in bytes
 
   device_inline WordReader(const byte_t* first_row, int warp_m, int lane,
                            const ReductionWord* words)
@@ -37,7 +38,8 @@ struct WordReader {
 
   static constexpr int ALL_WORDS = -1;
 
-  // rows_at: bytes from the given first row. words: words of the reduction that count.
+  // rows_at: the offset of the rows from the first row that the constructor got, in bytes. words:
+  // how many words of the reduction count.
   device_inline void load(Fragments& to, int rows_at, const byte_t* x, int fragment,
                           int words) const {
     if constexpr (ROWS_INNER)
@@ -50,9 +52,9 @@ struct WordReader {
         constexpr u32 OF_ROW = ROW_FOURS > 0 ? ROW_FOURS : 1;
         constexpr int BYTES = 4 * WORD_BYTES;
         const u32 first = static_cast<u32>(fragment) * FOURS, number = first + four;
-        // In a row of whole fragments the second half of a fragment follows the first.
+        // If a row is whole fragments, both halves of a fragment are in the same row.
         const u32 row = (OF_ROW % FOURS == 0 ? first : number) / OF_ROW;
-        // Words that only fill up may lie beyond all rows.
+        // Words that only fill up the reduction may be beyond all rows.
         const bool counts = words == ALL_WORDS || number * 4 < static_cast<u32>(words);
         const int place = counts ? static_cast<int>(row * ROW_PLACE) +
                                        static_cast<int>(first - row * OF_ROW) * BYTES + four * BYTES

@@ -5,10 +5,10 @@
 #include "common/activation.cuh"
 #include "common/compute_type.cuh"
 
-constexpr bool BRIEF = sizeof(output_t) == 2;  // the activation's functions
+constexpr bool BRIEF = sizeof(output_t) == 2;  // activations need only 16-bit accuracy
 
 struct Epilogue {
-  output_t* out;         // both at the block's first image and group
+  output_t* out;         // out and z: at the block's first image and group
   const output_t* z;     // with RESIDUAL
   const output_t* bias;  // at the group's first row
   compute_t alpha, beta;
@@ -23,7 +23,8 @@ struct Epilogue {
     return 0;
   }
 
-  // The result of a sum, with its row's bias; z: what beta scales, used only if beta is not 0.
+  // The result for a sum. row_bias is its row's bias; z_value is what beta scales, and is used only
+  // if beta is not 0.
   device_inline output_t finish(compute_t sum, compute_t row_bias, compute_t z_value) const {
     const bool adds = beta != compute_t(0);
     compute_t added = row_bias;
@@ -41,8 +42,8 @@ struct Epilogue {
     out[at] = finish(sum, row_bias, z_value);
   }
 
-  // COUNT contiguous elements, in the output and in z alike, in one access; the caller knows that
-  // they are aligned.
+  // Stores COUNT elements that are contiguous and aligned to their total size, in the output and in
+  // z, in one access.
   template <int COUNT, class Offset>
   device_inline void store_vector(Offset at, const compute_t (&sums)[COUNT],
                                   const compute_t (&row_bias)[COUNT]) const {

@@ -7,7 +7,7 @@
 #include "conv/mma/scaled_sums.cuh"
 #include "conv/store/epilogue.cuh"
 
-// The outputs from row `row` of the whole output and image `image` on.
+// The epilogue for outputs from image `image` and from row `row`, counted over all groups, on.
 device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
@@ -21,21 +21,21 @@ device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 ro
   return epilogue;
 }
 
-// The offset of the residual of pixel `n` of a row, whose result is at `at`. pixels.at(n): the
-// pixel.
+// The offset of the residual for pixel `n` of a row; `at` is the offset of the result. pixels.at(n)
+// gives the pixel.
 template <class Pixels>
 device_inline out_offset_t residual_place(const Pixels& pixels, int row, int n, out_offset_t at) {
   if constexpr (Z_LIKE_OUT) return at;
   return static_cast<out_offset_t>(row) * Z_STRIDE_ROW + residual_offset(pixels.at(n));
 }
 
-// The outputs of a group, from image `image` on.
+// Computes outputs of a group, from image `image` on, by their definition.
 struct GatherSums {
   const GatherParams& params;
   i64 image, group;
   int phase;
 
-  // One output by its definition.
+  // The sum of one output; pixel.image is counted from `image`.
   device_inline compute_t add_up(const Pixel& pixel, int row) const {
     return gather_sum<offset_t, true>(params, from_here(image + pixel.image), from_here(group),
                                       from_here(row), phase, from_here(pixel.o), from_here(pixel.p),
@@ -48,7 +48,7 @@ struct GatherSums {
 struct PlacesInShared {
   out_offset_t* first;
 
-  // tile: inside(n), whether there is a pixel n; at(n), which.
+  // tile.inside(n) tells whether the tile has a pixel n, and tile.at(n) which one.
   template <class Tile>
   device_inline void put(const Tile& tile) const {
 #pragma unroll 1

@@ -4,11 +4,11 @@
 
 #include "conv/store/neighbour_store.cuh"
 
-// For pixels of an image and the ones after it, and rows of a group from first_row on. Each line
-// has an offset, and the offsets of elements within a line are the same for all lines.
+// Stores pixels from an image on, for rows of a group from first_row on. An output's offset is the
+// sum of its line's offset and that of its element in the line, which is the same for all lines.
 //
-// Pixels: of the tile, by their number in it: inside(n), whether there is one; at(n), its place, or
-// that of some pixel of the tile if there is none.
+// Pixels describes the tile's pixels: inside(n) tells whether there is a pixel n; at(n) gives its
+// place, or that of some pixel of the tile if there is none.
 template <class Pixels>
 struct TileStore {
   using Taken = OwnSums;
@@ -21,13 +21,13 @@ struct TileStore {
   Position position;
   int first_row;
   Pixels pixels;
-  out_offset_t runs[LINE / RUN];  // of pixels, unless LINES_ALONG_M
-  u32 valid = 0;                  // bit i: element i of a line lies in the output
+  out_offset_t runs[LINE / RUN];  // offsets of pixels, unless LINES_ALONG_M
+  u32 valid = 0;                  // bit i: the output has element i of a line
   u64 lost = 0;                   // bit i: piece i must be recomputed
   static_assert(LINE <= 32 && (LINES * PIECES <= 64 || !CHECKED));
 
-  // places: inside(n), whether there is a pixel n of the tile; place(n), where it lies in the
-  // output. Asked only unless LINES_ALONG_M.
+  // places.inside(n) tells whether the tile has a pixel n, and places.place(n) is its offset in the
+  // output. With LINES_ALONG_M they are not used.
   template <class Places>
   device_inline TileStore(const Pixels& of_tile, const Places& places, Position at, int row,
                           i64 image, i64 group, const GatherParams& params, int phase = 0)
@@ -51,11 +51,11 @@ struct TileStore {
     }
   }
 
-  // The pixel of element i of a line, or of line i.
+  // The row and the pixel of element i of a line, or of line i.
   device_inline int row_of(int i) const { return first_row + position.m + row_step(i); }
   device_inline int pixel_of(int i) const { return position.n + column_step(i); }
 
-  // What add_up_lost() asks for.
+  // For add_up_lost().
   device_inline int row(int index, int element) const {
     return row_of(LINES_ALONG_M ? element : index);
   }
@@ -64,7 +64,7 @@ struct TileStore {
   }
   device_inline bool exists(int /*index*/, int element) const { return valid >> element & 1; }
 
-  // A piece of line `index`, from element `first` on.
+  // Stores a piece of line `index`, from element `first` on.
   device_inline void operator()(compute_t (&piece)[PIECE], int index, int first) {
     out_offset_t base;
     compute_t line_bias = 0;
@@ -120,12 +120,12 @@ struct TileStore {
     }
   }
 
-  // After all pieces are stored and their registers are free: recomputes those that were lost.
+  // Called after all pieces, when their registers are free: recomputes the pieces that were lost.
   device_inline void finish() const { add_up_lost(*this); }
 };
 
 // Stores the sums of all parts of a tile line by line, through shared memory for ELEMENTS values,
-// with no copy in flight. The table of the tile's pixels uses that memory before.
+// which no copy in flight may use. The table of the tile's pixels is in that memory first.
 template <int ELEMENTS, class Sums, class Pixels>
 device_inline void store_by_line(const Sums& sums, const Pixels& pixels, Position position,
                                  int first_row, i64 image, i64 group, const GatherParams& params,

@@ -1,14 +1,14 @@
-// Stores a tile's accumulators one by one, where none of a thread's are contiguous and aligned in
-// the output: neighbouring threads store neighbouring columns. If each thread stored its own
-// columns, each sector of the output would be touched several times.
+// Stores a tile's accumulators one by one, for outputs in which none of a thread's elements are
+// contiguous and aligned: neighbouring threads store neighbouring columns. If each thread stored
+// its own columns, each sector of the output would be touched several times.
 #pragma once
 
 #include "conv/geometry/tile_sums.cuh"
 #include "conv/store/gather_output.cuh"
 
-// After the registers of all sums are free: recomputes the pieces that could not be scaled back. A
-// Store tells which these are (lost), and for element i of a line its row, its pixel, and whether
-// the output has it.
+// Recomputes the pieces that scale_back() reported as lost. Called when the registers of all sums
+// are free. A Store has these pieces as bits of `lost`, and gives the row and the pixel of element
+// i of a line, and whether the output has it.
 template <class Store>
 device_inline void add_up_lost(const Store& store) {
   if (!CHECKED || store.lost == 0) return;
@@ -24,7 +24,7 @@ device_inline void add_up_lost(const Store& store) {
   }
 }
 
-// Pixels and places: see TileStore (line_store.cuh).
+// See TileStore (line_store.cuh) for Pixels and places.
 template <class Pixels>
 struct NeighbourStore {
   using Taken = NeighboursSums;
@@ -34,7 +34,7 @@ struct NeighbourStore {
   Epilogue epilogue;
   Position first;  // row and column of this thread's first element of line 0
   Pixels pixels;
-  out_offset_t places[COLUMNS];  // -1: the output has none
+  out_offset_t places[COLUMNS];  // offsets of the columns; -1: the output lacks it
   u64 lost = 0;                  // bit i: piece i must be recomputed
   static_assert(LINES * PIECES <= 64 || !CHECKED);
 
@@ -65,7 +65,7 @@ struct NeighbourStore {
     return row(index, element) < ROWS && pixels.inside(pixel(index, element));
   }
 
-  // A piece of line `index`, from element `from` on.
+  // Stores a piece of line `index`, from element `from` on.
   device_inline void operator()(compute_t (&piece)[PIECE], int index, int from) {
     u32 existing = 0;
 #pragma unroll

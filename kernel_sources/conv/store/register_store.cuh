@@ -1,5 +1,5 @@
-// Passes a thread's accumulators to the epilogue line by line out of their registers, where no
-// shared memory is free for them.
+// Passes a thread's accumulators to the epilogue line by line straight from registers, for kernels
+// that have no free shared memory.
 #pragma once
 
 #include "conv/mma/promoted_sums.cuh"

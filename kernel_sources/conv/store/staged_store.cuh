@@ -1,15 +1,16 @@
-// Stores a tile's accumulators through shared memory, so that neighbouring threads store neighbours
-// of the output, STORE_VECTOR contiguous rows each where rows are contiguous.
+// Stores a tile's accumulators through shared memory, so that neighbouring threads store
+// neighbouring elements of the output: STORE_VECTOR contiguous rows each if rows are contiguous.
 //
-// The blocks of a cluster may share a tile's reduction, a run of steps each. In the end each block
-// adds up all partial sums of its share of the outputs, by rank.
+// The blocks of a cluster may share a tile's reduction, consecutive steps each. At the end, each
+// block adds up all partial sums of its share of the outputs, by rank.
 #pragma once
 
 #include "conv/mma/promoted_sums.cuh"
 #include "conv/store/gather_output.cuh"
 
-// Sums of a column follow each other, or of a row; either way 8 rows of 4 columns lie in different
-// banks, and where a warp's are two apart (RUN_M, RUN_N), at most two share one.
+// The sums of a column are contiguous in the stage or, without LINES_ALONG_M, those of a row.
+// Either way, 8 rows by 4 columns are in 32 different banks; where a lane's rows or columns are two
+// apart (RUN_M, RUN_N), at most two lanes share a bank.
 constexpr int STAGED_PITCH = LINES_ALONG_M ? TILE_M + 4 : (TILE_N + 31) / 32 * 32 + 8;
 constexpr int STAGED = (LINES_ALONG_M ? TILE_N : TILE_M) * STAGED_PITCH;
 constexpr int STAGED_BYTES = (STAGED + TILE_N) * static_cast<int>(sizeof(compute_t));
@@ -20,7 +21,7 @@ device_inline constexpr int staged_place(int m, int n) {
   return LINES_ALONG_M ? n * STAGED_PITCH + m : m * STAGED_PITCH + n;
 }
 
-// Offset from a thread's first sum.
+// The offset of a sum in the stage from the thread's first sum.
 static_assert(COLUMNS_LEFT ? RUN_N <= 2 : RUN_N == 2 * VECTOR_N);
 struct StagedPlace {
   static constexpr int LEFT_RUN = COLUMNS_LEFT || RUN_M < 2 ? 1 : RUN_M / 2, RUN = RIGHT_RUN;
@@ -35,7 +36,8 @@ device_inline void add_parts(compute_t* stage, int first_line, int end_line) {
   struct alignas(16) Four {
     compute_t sum[4];
   };
-  // A thread takes one place of every so-many-th line; threads beyond whole lines are idle.
+  // A thread takes the same four columns of every APART-th line; threads beyond whole lines are
+  // idle.
   constexpr int LINE_FOURS = (LINES_ALONG_M ? TILE_M : TILE_N) / 4;
   constexpr int APART = THREADS / LINE_FOURS;
   constexpr int LINES_AT_ONCE = 2, PARTS_AT_ONCE = 4;
@@ -73,20 +75,20 @@ device_inline void add_parts(compute_t* stage, int first_line, int end_line) {
   }
 }
 
-// `stage`: STAGED_BYTES of shared memory that no thread of the block still reads or writes. The
-// table of the tile's pixels follows the sums.
+// Stores a tile. `stage` is STAGED_BYTES of shared memory that no thread of the block still reads
+// or writes. The table of the tile's pixels follows the sums.
 template <class Sums, class Tile>
 device_inline void stage_and_store(const Sums& sums, Position position, const Tile& tile,
                                    const GatherParams& params, compute_t* stage) {
   sums.registers.template put<StagedPlace>(stage + staged_place(position.m, position.n));
   const PlacesInShared places{reinterpret_cast<out_offset_t*>(stage + STAGED)};
   places.put(tile);
-  // Rows that a thread takes at a time: contiguous ones, or one on each line of the warp.
+  // Rows that a thread stores at a time: contiguous ones, or one on each line of the warp.
   constexpr bool VECTORS = LINES_ALONG_M && OUTPUT_VECTOR;
   constexpr int VECTOR_ROWS = VECTORS || !LINES_ALONG_M ? STORE_VECTOR : 1;
   constexpr int NEXT_ROW = LINES_ALONG_M ? 1 : STAGED_PITCH;
   constexpr int TILE_VECTORS = TILE_M / VECTOR_ROWS;
-  // What the block stores: columns of vectors, or vectors of whole rows.
+  // The lines that the block's threads walk: columns, or groups of VECTOR_ROWS rows.
   constexpr int STORE_LINES = LINES_ALONG_M ? TILE_N : TILE_VECTORS;
   constexpr int LINE_VECTORS = LINES_ALONG_M ? TILE_VECTORS : TILE_N;
   constexpr int STAGE_LINES = LINES_ALONG_M ? 1 : VECTOR_ROWS;
