@@ -1,6 +1,6 @@
-// As many fused multiply-adds as the chip can issue: the ceiling of `kiln bench`. CHAINS sums a
-// thread, none of which waits for another; two of the three operands are the same for all of them,
-// so that registers are read without conflicts.
+// Issues as many fused multiply-adds as the chip can, to find the ceiling that `kiln bench`
+// reports. A thread has CHAINS sums, none of which waits for another. Two of the three operands are
+// the same for all sums, so that register reads have no bank conflicts.
 #include "bench/fma_peak_params.h"
 #include "target/kernel.cuh"
 

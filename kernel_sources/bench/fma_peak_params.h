@@ -2,8 +2,8 @@
 #pragma once
 
 struct FmaPeakParams {
-  void* out;             // one element; never written in fact
-  double factor, added;  // what the compiler may not know
+  void* out;             // one element, which is never written
+  double factor, added;  // parameters, so that the compiler does not know them
   int rounds;
 };
 

@@ -1,5 +1,5 @@
-// The parameters of one execution of a filter gradient whose operands are loaded by the copy engine
-// (TMA). Shared by host code and kernels.
+// The parameters of one execution of a filter gradient whose operands TMA loads. Shared by host
+// code and kernels.
 #pragma once
 
 #include "common/tensor_map.h"

@@ -1,6 +1,6 @@
-// A block's channels of the filter of a gather with few channels a group, in shared memory as
-// [tap][channel of the source, of a group][channel] of the compute type, taps in the order of the
-// source's places.
+// Loads the part of the filter that a block of channels needs, for gathers with few channels per
+// group. It is in shared memory as [tap][channel of the source, in its group][channel of the
+// output] in the compute type, taps ordered by their position in the source.
 #pragma once
 
 #include "common/compute_type.cuh"

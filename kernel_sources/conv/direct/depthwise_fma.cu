@@ -1,12 +1,12 @@
-// Forward convolution and data gradient with few channels in the output (up to MOST_ROWS a group):
-// a matrix product would leave most of a tile idle, so each thread slides along a row instead.
+// Forward convolution and data gradient with few output channels per group (up to MOST_ROWS). A
+// matrix product would leave most of a tile idle, so each thread slides along a row instead.
 //
-// A block computes TILE_P x (RUNS * RUN) pixels of one image for all rows of a group; of small
-// images UNITS of them, one image of one group each. Channel by channel the source's patch comes to
-// shared memory, STAGES of them in flight, and the channel's filter with it; a thread takes RUN
-// adjacent pixels: it reads the values that they need of a patch row once, and uses them for every
-// tap and every row of the output from registers. A strided data gradient's phases share the patch:
-// a pixel is one of each.
+// A block computes TILE_P x (RUNS * RUN) pixels of one image for all rows of a group. If images are
+// small, it computes UNITS of them, each one image of one group. The source's patch and the filter
+// are copied to shared memory channel by channel, with STAGES channels in flight. A thread computes
+// RUN adjacent pixels: it reads the values that these need from a row of the patch once, and uses
+// them from registers for every tap and every row of the output. The phases of a strided data
+// gradient share the patch: a pixel stands for one output of each phase.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/geometry/gather_params.h"
@@ -18,17 +18,18 @@ constexpr int UNIT_THREADS = TILE_P * RUNS, WORKERS = UNITS * UNIT_THREADS;
 constexpr int THREADS = (WORKERS + 31) / 32 * 32;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
-// A walk backwards meets the taps in reverse: the first place belongs to the last tap.
+// With a negative step the taps are reversed: the first position belongs to the last tap.
 constexpr bool BACK_H = STEP_H < 0, BACK_W = STEP_W < 0;
 
-// Where the taps of a phase begin in the source, for pixel 0; and where any do.
+// The lowest position in the source that a tap of a phase reads for pixel 0.
 device_inline constexpr int lower_h(int phase) {
   return ORIGIN_H[phase] - (BACK_H ? (FILTER_R[phase] - 1) * DISTANCE_H : 0);
 }
 device_inline constexpr int lower_w(int phase) {
   return ORIGIN_W[phase] - (BACK_W ? (FILTER_S[phase] - 1) * DISTANCE_W : 0);
 }
-// Elements of a phase's filter, [tap][row], and of those before.
+// The number of elements of a phase's filter, [tap][row], and of the filters of the phases before
+// it.
 device_inline constexpr int filter_of(int phase) {
   return FILTER_R[phase] * FILTER_S[phase] * PADDED_ROWS;
 }
@@ -40,12 +41,12 @@ device_inline constexpr int filter_before(int phase) {
 constexpr int FILTER = filter_before(PHASES);
 
 constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + REACH_H;
-// Rows begin at 16 bytes, and in the source where copies do.
+// Rows of the patch begin at multiples of 16 bytes, and where copies of the source begin.
 constexpr int PATCH_W = (RUNS - 1) * RUN * STRIDE_W + THREAD_ROW;
 constexpr int PATCH = PATCH_H * PATCH_W;
-constexpr int STAGE = PATCH + (FILTER + 3) / 4 * 4;  // of a unit
+constexpr int STAGE = PATCH + (FILTER + 3) / 4 * 4;  // elements of a unit in a stage
 
-// The first pixel of a tile, and the image and group of a unit.
+// The first pixel and the first unit of a block; and the image and the group of a unit.
 struct Origin {
   u64 unit;
   int p, q;
@@ -70,7 +71,7 @@ struct Unit {
   }
 };
 
-// COUNT elements that lie side by side.
+// Copies COUNT contiguous elements, or writes zeros if !valid.
 template <int COUNT>
 device_inline void move(compute_t* to, const element_t* from, bool valid) {
   if constexpr (ASYNC) {
@@ -91,7 +92,7 @@ device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
 #pragma unroll 1
   for (int i = thread_x(); i < filter_of(PHASE); i += THREADS) {
     const int tap = i / PADDED_ROWS, row = i - tap * PADDED_ROWS;
-    // In the order in which the patch meets them.
+    // Taps are ordered by their position in the patch.
     const int line = tap / (TAPS_S > 0 ? TAPS_S : 1), column = tap - line * TAPS_S;
     const int r = BACK_H ? TAPS_R - 1 - line : line, s = BACK_W ? TAPS_S - 1 - column : column;
     move<1>(to + filter_before(PHASE) + i,
@@ -103,10 +104,10 @@ device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
   if constexpr (PHASE + 1 < PHASES) load_filter<PHASE + 1>(w, to, exists);
 }
 
-// Starts to bring a channel of all units.
+// Starts to load one channel of all units.
 device_inline void load(const GatherParams& params, const Origin& origin, int channel,
                         compute_t* stage) {
-  constexpr int COPIES = PATCH_W / PACK, UNIT_COPIES = PATCH_H * COPIES;  // of a row, of a unit
+  constexpr int COPIES = PATCH_W / PACK, UNIT_COPIES = PATCH_H * COPIES;  // of a row; of a unit
   const int first_h = origin.p * STRIDE_H + LOWEST_H,
             first_w = origin.q * STRIDE_W + LOWEST_W - SHIFT;
 #pragma unroll 4
@@ -140,7 +141,8 @@ struct alignas(16) Quad {
 
 using Sums = compute_t[PHASES][ROWS][RUN];
 
-// patch: at the thread's first place; filter: of the channel.
+// Adds the products of one channel. patch points to the thread's first element, filter to the
+// channel's filter.
 template <int PHASE>
 device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t* filter) {
   constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
@@ -174,7 +176,7 @@ device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t*
   if constexpr (PHASE + 1 < PHASES) multiply<PHASE + 1>(sums, patch, filter);
 }
 
-// p, q: the thread's first pixel, of every phase.
+// Stores the thread's sums. p, q: its first pixel, the same in every phase.
 template <int PHASE>
 device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit& unit, int p,
                          int q) {
@@ -218,7 +220,7 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   const int in_p = in_unit / RUNS, in_q = (in_unit - in_p * RUNS) * RUN;
   const bool works = number < UNITS;
 
-  constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // of one channel there is but that
+  constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // a single stage holds the only channel
 #pragma unroll 1
   for (int channel = 0; channel < AHEAD; ++channel) {
     if (channel < CHANNELS) load(params, origin, channel, stages + channel * (UNITS * STAGE));
@@ -236,7 +238,7 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll 1
   for (int channel = 0; channel < CHANNELS; ++channel) {
     async_wait<AHEAD - 1>();
-    block_barrier();  // this channel has landed for all; the slot read last turn is free for all
+    block_barrier();  // this channel has landed; all threads have read the previous slot
     if (channel + AHEAD < CHANNELS)
       load(params, origin, channel + AHEAD,
            stages + ((slot == 0 ? STAGES : slot) - 1) * (UNITS * STAGE));

@@ -1,13 +1,13 @@
-// Depthwise forward convolution and data gradient of one phase, in NHWC. The copy engine (TMA)
-// loads what a tile of pixels reads of the source, its halo, with zeros outside the source, while
-// the previous tile is computed.
+// Depthwise forward convolution and data gradient with one phase, in NHWC. While a tile of pixels
+// is computed, TMA loads the part of the source that the next tile reads, its halo; elements
+// outside the source become zeros.
 //
-// A thread has two channels of TILE_P x TILE_Q pixels. It walks down the source rows that these
-// read, reads each row once and adds it to every output row that uses it; a complete output row is
-// stored at once, so only about as many rows of sums as the filter has rows are in registers. A
-// block has LANES_C pairs of channels, COLUMNS threads along a row and STRIPS down a column; it
+// A thread computes two channels of TILE_P x TILE_Q pixels. It walks down the source rows that
+// these read, reads each row once, and adds it to every output row that uses it. A complete output
+// row is stored at once, so registers hold only about as many rows of sums as the filter has rows.
+// A block has LANES_C pairs of channels, COLUMNS threads along a row and STRIPS down a column. It
 // keeps its channels, and so the filter, from tile to tile. Shared memory holds STAGES halos as
-// [row][column][channel] and the filter as [tap][channel] of the compute type; with WEIGHTS_KEPT
+// [row][column][channel], and the filter as [tap][channel] in the compute type; with WEIGHTS_KEPT
 // the filter is in registers.
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
@@ -16,13 +16,13 @@
 #include "target/bulk_copy.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int VECTOR = 2;  // channels of a thread
+constexpr int VECTOR = 2;  // channels that a thread computes
 constexpr int THREADS = LANES_C * COLUMNS * STRIPS;
 constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-// Source rows and columns that a thread, and a tile, reads.
+// The number of source rows that p output rows read, and of columns that q output columns read.
 device_inline constexpr int rows_met(int p) {
   return (p - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
 }
@@ -44,7 +44,7 @@ static_assert(CHANNELS == 1 && ROWS == 1 && PHASES == 1);
 using Pair = Pack<element_t, VECTOR>;
 using Weights = Pack<compute_t, VECTOR>;
 
-// The first pixel of a thread's tile.
+// The first pixel of a block's tile.
 struct Spot {
   i64 image;
   int p, q;
@@ -96,7 +96,8 @@ device_inline void store_row(const Epilogue& epilogue, i64 at, int q,
       epilogue.store_vector(at + static_cast<i64>(j) * OUT_STRIDE_Q, sums[j], bias);
 }
 
-// `at`: of the thread's first output, which is pixel p, q.
+// Computes and stores a thread's tile. `at` is the offset of its first output, which is pixel (p,
+// q).
 device_inline void compute(const element_t* halo, const Filter& filter, const Epilogue& epilogue,
                            const compute_t (&bias)[VECTOR], i64 at, int p, int q) {
   constexpr int COLUMNS_MET = columns_met(TILE_Q);

@@ -1,11 +1,11 @@
-// Forward convolution and data gradient in NHWC with few channels a group: little arithmetic a
-// byte, so the aim is to read the source once.
+// Forward convolution and data gradient in NHWC with few channels per group. There is little
+// arithmetic per byte, so the aim is to read the source once.
 //
 // A thread computes VECTOR channels, 16 bytes, of TILE_P x TILE_Q pixels. It walks down the source
-// rows that these read, reads each pixel's INPUTS channels of their groups once into registers, and
-// adds them to every output row that uses them; neighbouring threads have neighbouring channels, so
-// that a warp accesses whole lines. The filter lies in shared memory as [tap][channel of the
-// source, of a group][channel] of the compute type.
+// rows that these read, loads the INPUTS channels of its groups of each pixel once into registers,
+// and adds them to every output row that uses them. Neighbouring threads have neighbouring
+// channels, so that a warp accesses whole lines. The filter is in shared memory as [tap][channel of
+// the source, in its group][channel of the output] in the compute type.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
@@ -17,8 +17,8 @@ constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 
-// The groups of a thread's output channels, which have INPUTS source channels together, read ACCESS
-// at a time.
+// The groups of a thread's output channels have INPUTS source channels in total, which are read
+// ACCESS at a time.
 constexpr int THREAD_GROUPS = ROWS < VECTOR ? VECTOR / ROWS : 1;
 constexpr int INPUTS = THREAD_GROUPS * CHANNELS;
 static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
@@ -28,7 +28,7 @@ using Access = Pack<element_t, ACCESS>;
 struct Inputs {
   Access part[INPUTS / ACCESS];
 };
-using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of them
+using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of weights
 
 // A thread's first channel, and its tile's first pixel in the phase's output.
 struct Spot {
@@ -52,7 +52,7 @@ device_inline Spot spot_of(u32 block) {
 template <int PHASE>
 device_inline void compute(const GatherParams& params, const Spot& spot, const compute_t* filter) {
   constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
-  // Source rows that the tile reads, and places of a row.
+  // The source rows and columns that the tile reads.
   constexpr int ROWS_MET = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
   constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
   compute_t sums[TILE_P][TILE_Q][VECTOR];
@@ -157,7 +157,7 @@ device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, c
 
 KILN_KERNEL(depthwise_nhwc_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const filter = shared_array<compute_t, MOST_TAPS * CHANNELS * BLOCK_CHANNELS>(0);
-  const u32 blocks = static_cast<u32>(params.tiles);  // of a phase
+  const u32 blocks = static_cast<u32>(params.tiles);  // blocks of a phase
   const u32 phase = PHASES == 1 ? 0 : block_x() / blocks;
   run_phase<0>(params, block_x() - phase * blocks, phase, filter);
 }

@@ -1,12 +1,12 @@
-// How blocks add up their partial sums of a filter gradient's tile: within a cluster through shared
-// memory, groups of clusters (PARTIAL) through workspace.
+// How blocks add up their partial sums of a tile of a filter gradient: the blocks of a cluster
+// through shared memory, groups of clusters (PARTIAL) through the workspace.
 #pragma once
 
 #include "conv/direct/depthwise_wgrad_tile.cuh"
 #include "target/cluster.cuh"
 #include "target/shared_memory.cuh"
 
-// The block's tile, and its units.
+// The block's tile, and its share of the units.
 struct TileShare {
   u32 tile, group;
   u64 first, end;
@@ -23,7 +23,8 @@ device_inline TileShare share_of(const DepthwiseWgradParams& params) {
   return share;
 }
 
-// Adds up the `own` sums of the cluster's blocks by rank, and stores them.
+// Adds up the sums `own` of the cluster's blocks in the order of their ranks, and stores the
+// totals.
 template <int THREADS>
 device_inline void finish_tile(const DepthwiseWgradParams& params, const TileShare& share,
                                const DepthwiseTile& tile, compute_t* own) {
@@ -44,5 +45,5 @@ device_inline void finish_tile(const DepthwiseWgradParams& params, const TileSha
     else
       store_element(params, tile, element, total);
   }
-  if (size > 1) cluster_barrier();  // other blocks read this block's memory until then
+  if (size > 1) cluster_barrier();  // other blocks read this block's shared memory until here
 }

@@ -1,6 +1,6 @@
-// The tiles of a filter gradient with few channels a group: BLOCK_ROWS channels of dy by CHANNELS
-// channels of x, of GROUP_CHANNELS of each of their groups, by FILTER_ROWS rows of a plane of the
-// filter, and where their elements lie in dw.
+// The tiles of a filter gradient with few channels per group, and where their elements are in dw. A
+// tile is BLOCK_ROWS channels of dy, by CHANNELS of the GROUP_CHANNELS channels of x in each of
+// their groups, by FILTER_ROWS rows of one plane of the filter.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -16,8 +16,8 @@ constexpr u32 ROW_TILES = (TAPS_R + FILTER_ROWS - 1) / FILTER_ROWS;
 constexpr u32 TILES = CHANNEL_TILES * IN_TILES * ROW_TILES * TAPS_T;
 
 struct DepthwiseTile {
-  int out, in;     // the first channel of dy, and of its group in x
-  int plane, row;  // the first row of the filter
+  int out, in;     // the first channel of dy; the first channel of x within its group
+  int plane, row;  // the filter's plane, and the first row in it
   device_inline explicit DepthwiseTile(u32 number)
       : out(static_cast<int>(number % CHANNEL_TILES) * BLOCK_ROWS),
         in(static_cast<int>(number / CHANNEL_TILES % IN_TILES) * CHANNELS),
@@ -25,7 +25,7 @@ struct DepthwiseTile {
         row(static_cast<int>(number / (CHANNEL_TILES * IN_TILES) % ROW_TILES) * FILTER_ROWS) {}
 };
 
-// The first channel of x in the group of a channel of dy.
+// The first channel of x in the group of channel `out` of dy.
 device_inline int first_channel(int out) { return out / ROWS * CHANNELS; }
 
 // Finishes element `element` of a tile, [tap][channel of x][channel of dy], and stores it to dw.

@@ -1,8 +1,8 @@
-// Forward convolution and data gradient by their definition: a thread per output, a loop over taps
-// and channels. It takes every legal problem.
+// Forward convolution and data gradient by their definition: each thread computes one output in a
+// loop over taps and channels. It takes every legal problem.
 //
-// Every phase is walked as if it had as many pixels as the largest; what lies past its end is
-// skipped.
+// Every phase is processed as if it had as many pixels as the largest one; threads past its end
+// exit.
 #include "common/magic.cuh"
 #include "conv/geometry/gather_sum.cuh"
 #include "conv/store/epilogue.cuh"
@@ -17,7 +17,8 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
     phase = static_cast<u32>(block / params.tiles);
     block -= phase * params.tiles;
   }
-  // Outputs are counted image by image, so that index_t need only count those of about one image.
+  // Outputs are counted image by image, so that index_t need only count the outputs of about one
+  // image.
   const u64 first = block * THREADS;
   const u64 first_image = DIVIDE(BLOCK_DIV_OUTPUTS, first);
   index_t rest = static_cast<index_t>(first - first_image * DIV_OUTPUTS) + thread_x();

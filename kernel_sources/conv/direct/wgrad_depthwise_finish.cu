@@ -1,5 +1,5 @@
-// The second step of a depthwise filter gradient whose groups of blocks left their sums in the
-// workspace: adds them up in the order of the groups, an element a thread, and stores dw.
+// The second step of a depthwise filter gradient, for which groups of blocks have left their sums
+// in the workspace. Each thread adds up one element in the order of the groups and stores it to dw.
 #include "conv/direct/depthwise_wgrad_tile.cuh"
 
 KILN_KERNEL(wgrad_depthwise_finish, 128, 1, DepthwiseWgradParams, params) {

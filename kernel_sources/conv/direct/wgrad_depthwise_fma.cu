@@ -1,11 +1,12 @@
-// Filter gradient of channels-first tensors with one or few channels a group: sums of all taps of a
-// few rows of the filter in every thread's registers.
+// Filter gradient of channels-first tensors with one or few channels per group. Every thread has,
+// in registers, sums for all taps of FILTER_ROWS rows of the filter.
 //
-// A block has one channel of dy and one of its group of x, and takes tiles of TILE_P rows by RUNS
-// runs of RUN pixels; of small images UNITS of them at a time, one tile each. What a tile meets of
-// x comes to shared memory while the tile before is multiplied, dy straight to registers: a thread
-// has a run of it, reads what that meets of a row of x once, and multiplies it for every tap. Then
-// warps, blocks and clusters add up, always in the same order.
+// A block has one channel of dy and one channel of x in its group. It takes tiles of TILE_P rows by
+// RUNS runs of RUN pixels in turn; if images are small, UNITS of them at a time, with one tile
+// each. The part of x that a tile reads is copied to shared memory while the previous tile is
+// multiplied; dy goes straight to registers. A thread takes a run of dy, reads the elements of a
+// row of x that belong to it once, and multiplies them for every tap. At the end warps, blocks and
+// clusters add up their sums, always in the same order.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
@@ -39,7 +40,8 @@ device_inline Spot spot_of(u64 unit) {
   return spot;
 }
 
-// COUNT elements of x, whole and aligned to their size together; zeros if they do not exist.
+// Copies COUNT elements of x, which are aligned to their total size, or writes zeros if they do not
+// exist.
 template <int COUNT>
 device_inline void copy(element_t* to, const element_t* from, bool exist) {
   constexpr int BYTES = COUNT * static_cast<int>(sizeof(element_t));
@@ -52,7 +54,7 @@ device_inline void copy(element_t* to, const element_t* from, bool exist) {
   }
 }
 
-// Starts to copy what units from `first` on meet of x.
+// Starts to copy the parts of x that units from `first` on read.
 device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64 end,
                               const DepthwiseTile& tile, element_t* stage) {
   constexpr int COPIES = PATCH_W / PACK;
@@ -81,7 +83,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64
 
 using Sums = compute_t[FILTER_ROWS][TAPS_S];
 
-// A thread's place in the block's tiles.
+// A thread's unit and first pixel in the block's tiles; works: whether it has any.
 struct Place {
   int unit, p, q;
   bool works;
@@ -94,7 +96,8 @@ struct Place {
   }
 };
 
-// The thread's pixels of dy of a tile; whether there are any.
+// Loads the thread's pixels of dy in a tile. Returns whether there are any; `left` is the number of
+// pixels up to the end of the row.
 device_inline bool load_run(const DepthwiseWgradParams& params, u64 unit, u64 end, int channel,
                             const Place& place, compute_t (&run)[RUN], int& left) {
   const Spot spot = spot_of(unit);
@@ -116,7 +119,7 @@ device_inline bool load_run(const DepthwiseWgradParams& params, u64 unit, u64 en
   return true;
 }
 
-// patch: the row that the thread's pixels meet first, at their first column.
+// Adds the products of a run. patch points to the first element of x that belongs to the run.
 device_inline void multiply(Sums& sums, const element_t* patch, const compute_t (&run)[RUN],
                             int left) {
 #pragma unroll
@@ -132,7 +135,7 @@ device_inline void multiply(Sums& sums, const element_t* patch, const compute_t 
     const int r = STEP_H < 0 ? FILTER_ROWS - 1 - row : row;
 #pragma unroll
     for (int j = 0; j < RUN; ++j) {
-      // Beside the row's end lies what may be infinite, and is no product.
+      // Elements of x past the row's end may be infinite, and must not be multiplied.
       if (OUT_Q % RUN != 0 && j >= left) continue;
 #pragma unroll
       for (int s = 0; s < TAPS_S; ++s)
@@ -142,7 +145,7 @@ device_inline void multiply(Sums& sums, const element_t* patch, const compute_t 
   }
 }
 
-// The block's sums, in the order of its lanes and warps.
+// Adds up the block's sums over its lanes and then its warps, in a fixed order.
 device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t* own) {
   const int lane = static_cast<int>(thread_x() % 32), warp = static_cast<int>(thread_x() / 32);
 #pragma unroll
@@ -185,7 +188,7 @@ KILN_KERNEL(wgrad_depthwise_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, para
     const bool any = load_run(params, unit + static_cast<u64>(place.unit), share.end, tile.out,
                               place, run, left);
     async_wait<0>();
-    block_barrier();  // and nobody reads the other stage any more
+    block_barrier();  // the stage has landed, and all threads have read the other one
     if (unit + UNITS < share.end)
       load_stage(params, unit + UNITS, share.end, tile, stages + (slot ^ 1) * STAGE);
     async_commit();

@@ -1,10 +1,10 @@
-// Filter gradient of channels-last tensors with few channels a group.
+// Filter gradient of channels-last tensors with few channels per group.
 //
-// A thread has VECTOR channels of dy, 16 bytes, the INPUTS channels of x of their groups, and
-// FILTER_ROWS rows of the filter, whose sums it keeps in registers; it takes units of TILE_Q pixels
-// of a row of dy, RUNS threads in turn. A block's threads add up what they have in the order of
-// their numbers, then a cluster's blocks in the order of their ranks; groups of blocks (PARTIAL)
-// leave theirs in the workspace, for a second step.
+// A thread has VECTOR channels of dy (16 bytes), the INPUTS channels of x in their groups, and
+// FILTER_ROWS rows of the filter, whose sums it keeps in registers. RUNS threads take turns at
+// units of TILE_Q pixels of a row of dy. At the end a block adds up its threads' sums in the order
+// of their numbers, then a cluster its blocks' in the order of their ranks. Groups of blocks
+// (PARTIAL) leave their sums in the workspace for a second step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
@@ -13,12 +13,12 @@ constexpr int THREADS = LANES_C * RUNS;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
-constexpr u32 OWN_OFFSET = THREADS * VECTOR * sizeof(compute_t);  // behind one exchange
+constexpr u32 OWN_OFFSET = THREADS * VECTOR * sizeof(compute_t);  // after the exchange
 static_assert(OWN_OFFSET + TILE_ELEMENTS * sizeof(compute_t) <= SHARED_BYTES);
 
 static_assert(BLOCK_ROWS == LANES_C * VECTOR);
 
-// Channels of x, read ACCESS at a time.
+// Channels of x that a thread has, read ACCESS at a time.
 constexpr int INPUTS = (ROWS < VECTOR ? VECTOR / ROWS : 1) * CHANNELS;
 static_assert(VECTOR % ROWS == 0 || ROWS % VECTOR == 0);
 static_assert(INPUTS % ACCESS == 0);
@@ -66,7 +66,7 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ou
       }
 #pragma unroll
     for (int j = 0; j < TILE_Q; ++j) {
-      // Elements beside the row's end may be infinite, and must not be multiplied.
+      // Elements of x past the row's end may be infinite, and must not be multiplied.
       if (OUT_Q % TILE_Q != 0 && q + j >= OUT_Q) continue;
 #pragma unroll
       for (int tap = 0; tap < TAPS_S * CHANNELS; ++tap) {
@@ -83,7 +83,7 @@ device_inline void add_unit(const DepthwiseWgradParams& params, u64 unit, int ou
   }
 }
 
-// The block's sums, in the order of its threads, as [tap][channel of x][channel of dy].
+// Adds up the block's sums in the order of its threads, as [tap][channel of x][channel of dy].
 device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t* own) {
   const int lane = thread_x() % LANES_C, run = thread_x() / LANES_C;
 #pragma unroll

@@ -1,5 +1,5 @@
-// Filter gradient by its definition: a block for each element of dw, whose threads take the pixels
-// by turns. It takes every legal problem.
+// Filter gradient by its definition: each block computes one element of dw; its threads take the
+// pixels in turn. It takes every legal problem.
 #include "common/block_sum.cuh"
 #include "common/magic.cuh"
 #include "conv/geometry/gradient_sum.cuh"
@@ -10,7 +10,7 @@
 constexpr int THREADS = 256;
 
 KILN_KERNEL(wgrad_direct, 256, 1, WgradParams, params) {
-  // Blocks run along dw as if it were dense: taps, then channels, then filters.
+  // Blocks are numbered along dw as if it were dense: taps fastest, then channels, then filters.
   const u32 filter = DIVIDE(DIV_COLUMNS, block_x());
   const u32 column = block_x() - filter * DIV_COLUMNS;
   const u32 c = DIVIDE(DIV_TRS, column);

@@ -1,18 +1,18 @@
 // Loads a band of x to shared memory as lines of words: [copy][plane][row][line]. A plane is one
-// channel, or all channels where these are contiguous in a pixel. The elements of a line are PHASES
-// apart in memory, with a line for each remainder, so that operands that a product needs next to
-// each other are neighbours. For 16 bits, where two elements make a word, lines may be kept twice
+// channel or, if channels are contiguous in a pixel, all of them. The elements of a line are PHASES
+// apart in memory, with a line for each remainder, so that the elements that a product needs next
+// to each other are neighbours. A word holds two 16-bit elements. Lines of these may be kept twice
 // (COPIES), the second time shifted by one element, so that every two neighbours form a word in one
-// of them; or only shifted (X_SHIFT).
+// of the copies; or they are kept only shifted (X_SHIFT).
 //
-// Where rows of x are aligned, and bands begin alike, a thread takes X_ACCESS bytes at a time; a
-// line then begins X_FRONT elements before the band.
+// If rows of x and the first elements of bands are aligned, a thread takes X_ACCESS bytes at a
+// time; a line then begins X_FRONT elements before the band.
 #pragma once
 
 #include "conv/load/row_loader.cuh"
 #include "target/vector_access.cuh"
 
-// The word of a line that holds element `element`.
+// The index of the word of a line that holds element `element` or, with COPIES, begins with it.
 device_inline constexpr int line_place(int element) {
   const int at = element + X_FRONT;
   return (COPIES == 1 ? 0 : at % 2 * X_COPY) + at / WORD_ELEMENTS;
@@ -20,34 +20,35 @@ device_inline constexpr int line_place(int element) {
 constexpr int X_WORDS = (COPIES == 1 ? 0 : X_COPY) + X_PLANES * X_PLANE;
 constexpr int X_BYTES = (X_WORDS * WORD_BYTES + 15) / 16 * 16;  // whole vectors
 
-// A thread takes the same chunk of X_CHUNK words of every ROWS_A_TURN-th row; lines longer than all
-// threads are taken in segments. Words outside x are zero.
+// A thread takes the same chunk of X_CHUNK words of every ROWS_A_TURN-th row. If a line has more
+// chunks than the block has threads, it is taken in segments. Words outside x are zero.
 //
-// Lines: ROWS of a plane, PHASES, WORDS of a line; SIZE, elements of a row of the source; STEPS, in
-// which they are loaded. X_PLANE, X_ROW, X_LINE, X_COPY: words from one to the next.
+// Lines has ROWS, the rows of a plane; PHASES; WORDS, the words of a line; SIZE, the elements of a
+// row of the source; STEPS, the steps in which a band is loaded. X_PLANE, X_ROW, X_LINE and X_COPY
+// are the words from one plane, row, line or copy to the next.
 template <class Lines>
 struct LineLoader {
   static constexpr int LINE_PHASES = Lines::PHASES;
   static constexpr int LINE_CHUNKS = Lines::WORDS / X_CHUNK;
   static constexpr int POSITIONS = LINE_PHASES * LINE_CHUNKS;
   static constexpr int SEGMENTS = turns_of(POSITIONS, THREADS);
-  static constexpr int SEGMENT = turns_of(POSITIONS, SEGMENTS);  // positions
+  static constexpr int SEGMENT = turns_of(POSITIONS, SEGMENTS);  // positions of a segment
   static constexpr int ROWS_A_TURN = THREADS / SEGMENT;
   static constexpr int SEGMENT_TURNS = turns_of(X_PLANES * Lines::ROWS, ROWS_A_TURN);
   static constexpr int TURNS = SEGMENTS * SEGMENT_TURNS;
   static constexpr int BATCH = turns_of(TURNS, Lines::STEPS);
   static constexpr int ELEMENTS = X_CHUNK * WORD_ELEMENTS;         // elements of a chunk
-  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // one load: all in x or none
-  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // one element more is loaded
+  static constexpr bool WHOLE = X_ACCESS == X_CHUNK * WORD_BYTES;  // a chunk is one load
+  static constexpr bool NEXT = COPIES == 2 || X_SHIFT == 1;        // a chunk needs one more element
   static_assert(Lines::WORDS % X_CHUNK == 0);
   static_assert(WHOLE || X_ACCESS == ELEMENT_BYTES);
 
   // A chunk of 16-bit elements in flight, in registers.
   struct Chunk {
     u32 parts[(WHOLE ? X_CHUNK : ELEMENTS) + NEXT];
-    int place;  // in shared memory; -1: there is none
+    int place;  // offset in shared memory; -1: there is no chunk
 
-    // Word i of the lines that are shifted by `shift`.
+    // Word i of the chunk in lines that are shifted by `shift` elements.
     device_inline u32 word(int i, int shift) const {
       if constexpr (WHOLE)
         return shift == 0 ? parts[i] : parts[i] >> 16 | parts[i + 1] << 16;
@@ -56,15 +57,15 @@ struct LineLoader {
     }
   };
 
-  const element_t* x;  // at the first plane, image 0
+  const element_t* x;  // address of the first plane in image 0
   const element_t* image;
   byte_t* memory;
-  int planes;                  // from the first one on
-  int first_h, first_element;  // of the band
-  int stage;                   // where it goes
-  int turn;                    // the next
+  int planes;                  // planes that exist, from the first one on
+  int first_h, first_element;  // the band's first row and element in x
+  int stage;                   // offset of the band in shared memory
+  int turn;                    // the next turn
   // The thread's next chunk: its plane and row, its first element in a row of x, its offset in the
-  // image (which may run past the end), its place in shared memory.
+  // image (which may run past the end), and its offset in shared memory.
   int plane, row, first;
   u32 from;
   int to;
@@ -73,7 +74,8 @@ struct LineLoader {
   device_inline LineLoader(const element_t* first_plane, int plane_count, byte_t* shared)
       : x(first_plane), memory(shared), planes(plane_count), turn(TURNS + BATCH) {}
 
-  // h, element: the start of the band, possibly outside x.
+  // h, element: the band's first row and element in x, possibly outside x. place: its offset in
+  // shared memory.
   device_inline void start(u32 of_image, int h, int element, int place) {
     image = x + static_cast<i64>(of_image) * SOURCE_STRIDE_N;
     first_h = h, first_element = element;
@@ -102,7 +104,7 @@ struct LineLoader {
 #pragma unroll 1
     while (pending()) step();
   }
-  // After the last of Lines::STEPS: stores what is still in registers.
+  // Stores what is still in registers; called after the last of Lines::STEPS steps.
   device_inline void flush() {
     if constexpr (WORD_ELEMENTS == 2) {
 #pragma unroll
@@ -118,7 +120,7 @@ struct LineLoader {
     const int position = segment * SEGMENT + thread_x() % SEGMENT;
     const int all_rows = thread_x() / SEGMENT;
     const int phase = position / LINE_CHUNKS, chunk = position % LINE_CHUNKS;
-    // Threads past the last whole row of positions take none.
+    // Threads beyond the last whole row of positions take no chunks.
     const bool takes = all_rows < ROWS_A_TURN && (SEGMENTS == 1 || position < POSITIONS);
     plane = takes ? all_rows / Lines::ROWS : X_PLANES;
     row = all_rows % Lines::ROWS;

@@ -1,15 +1,15 @@
-// How the threads of a slice (the block, unless it has several) share a tile of an operand,
+// How the threads of a slice (or of the block, if it has one slice) share a tile of an operand,
 // [TILE_K][OUTER], and how one element is copied from global to shared memory.
 #pragma once
 
 #include "common/compute_type.cuh"
 #include "target/async_copy.cuh"
 
-// By how the operand lies in memory:
-//   lanes along the outer index   a warp takes one k, 32 outer a turn
-//   lanes along the reduction     a warp takes 8 k of 4 outer
-// A thread has one k in each pass, so the reduction index is decoded once a pass; its outer indices
-// are STEP apart and the same in every pass.
+// How lanes run, depending on the operand's layout in memory:
+//   along the outer index   a warp takes one k and 32 outer indices in a turn
+//   along the reduction     a warp takes 8 k of 4 outer indices
+// A thread has one k in each pass, so the reduction index is decoded once per pass. Its outer
+// indices are STEP apart and the same in every pass.
 template <int OUTER, bool ON_K>
 struct Lanes {
   static constexpr int K_STEP = ON_K ? 8 : SLICE_THREADS / 32;
@@ -22,7 +22,8 @@ struct Lanes {
   device_inline static int first_outer(int thread) { return ON_K ? thread / 8 : thread % 32; }
 };
 
-// A thread's passes in one of SHARES shares that are loaded among products; SHARES 1: all passes.
+// The passes of a thread in share `share` of SHARES, which are loaded among products. With SHARES 1
+// there is one share, of all passes.
 template <int PASSES, int SHARES>
 struct PassShare {
   int begin, end;
@@ -30,13 +31,13 @@ struct PassShare {
       : begin(share * PASSES / SHARES), end((share + 1) * PASSES / SHARES) {}
 };
 
-// An asynchronous copy where the element type is the compute type; otherwise the element waits in a
-// register until its tile may be written.
+// Copies an element asynchronously if its type is the compute type. Otherwise the element waits in
+// a register until its tile may be written.
 template <int COUNT>
 struct Mover {
   element_t staged[ASYNC ? 1 : COUNT];
 
-  // Copies if `active`, which all are unless AMONG_PRODUCTS.
+  // Copies if `active`, which is always true without AMONG_PRODUCTS.
   template <bool AMONG_PRODUCTS = false>
   device_inline void load(int index, compute_t* shared, const element_t* global, bool valid,
                           bool active = true) {

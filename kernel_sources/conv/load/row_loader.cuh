@@ -1,6 +1,7 @@
-// Copies rows from global to shared memory. A thread copies the same place of every ROWS_A_TURN-th
-// row; the copies are spread over the steps before those that need them. What passes through
-// registers is stored a step after it was loaded, so that no thread waits for memory.
+// Copies rows from global to shared memory. A thread copies the same position of every
+// ROWS_A_TURN-th row. The copies are spread over the steps before the ones that need them. What
+// passes through registers is stored one step after it was loaded, so that no thread waits for
+// memory.
 #pragma once
 
 #include "conv/mma/fragment_words.cuh"
@@ -10,9 +11,9 @@
 
 device_inline constexpr int turns_of(int count, int turns) { return (count + turns - 1) / turns; }
 
-// Copies in flight, each of BYTES contiguous bytes. Those of 2 bytes wait in registers, two to a
-// word, `apart` from each other; with LO, f32 words also wait and are stored as hi and lo, lo
-// LO bytes behind hi.
+// Copies in flight, each of BYTES contiguous bytes. Elements of 2 bytes wait in registers; a word
+// is made of two of them, which are `apart` elements apart in memory. With LO, f32 words also wait
+// in registers, and are stored as a hi part and, LO bytes further, a lo part.
 template <int COUNT, int BYTES, int LO = 0>
 struct Copies {
   static constexpr bool WAIT = BYTES == 2 || LO > 0;
@@ -20,8 +21,8 @@ struct Copies {
 
   u32 waiting[WAIT ? COUNT : 1][LO > 0 ? 1 : 2] = {};
 
-  // active: whether the copy exists. elements: how many elements exist (all or none if they are
-  // copied at once); WHOLE: all.
+  // active: whether there is such a copy. elements: how many of its elements exist (all or none if
+  // they are copied at once). WHOLE: all exist.
   template <bool WHOLE = false>
   device_inline void load(int index, bool active, byte_t* to, const element_t* from, offset_t apart,
                           int elements) {
@@ -46,7 +47,7 @@ struct Copies {
       *reinterpret_cast<u32*>(to) = word(index);
     }
   }
-  // Four consecutive copies, stored as 16 bytes.
+  // Stores four consecutive copies as 16 bytes.
   device_inline void store_four(int index, byte_t* to) const {
     struct alignas(16) Four {
       u32 word[4];
@@ -85,23 +86,24 @@ struct RowLoader {
   static constexpr bool EVEN = TILE_M % (BATCH * ROWS_A_TURN) == 0;
 
   const element_t* operand;  // at this thread's first row and position
-  byte_t* place;             // of the thread's first row, in the first stage
+  byte_t* place;             // address of the thread's first row in the first stage
   offset_t row_step, apart;
-  offset_t from;  // of the next row
-  byte_t* to;     // and its place in shared memory
+  offset_t from;  // offset of the next row
+  byte_t* to;     // address of that row in shared memory
   int rows;       // rows that exist, from the tile's first on
   int elements;   // elements of the thread's position that exist
-  int row;        // the next to load
-  int waiting;    // copies of the step before, not stored yet
+  int row;        // the next row to load
+  int waiting;    // first row of the previous step's copies, which are not stored yet
   using Words = Copies<BATCH, BYTES, LO>;
-  // Runs until all rows are stored.
+  // The steps until all rows are stored.
   static constexpr int ALL_STEPS = STEPS + (Words::WAIT ? 1 : 0);
   Words copies;
 
   device_inline static int position() { return thread_x() % POSITIONS; }
   device_inline static int first_row() { return thread_x() / POSITIONS; }
 
-  // first: of this thread's position in the tile's first row, in global and in shared memory.
+  // first, first_place: this thread's position in the tile's first row, in global memory and as an
+  // offset in shared memory.
   device_inline RowLoader(const element_t* first, int first_place, offset_t to_next_row,
                           offset_t to_next_element, int row_count, byte_t* shared)
       : operand(first + static_cast<offset_t>(first_row()) * to_next_row),
@@ -119,11 +121,11 @@ struct RowLoader {
     from = offset;
     to = place + stage;
     elements = existing;
-    // Threads past the last whole row of positions take none.
+    // Threads beyond the last whole row of positions take no rows.
     row = first_row() < ROWS_A_TURN ? first_row() : TILE_M;
   }
 
-  // A share of a step's turns.
+  // Issues a share of a step's copies.
   template <int SHARES>
   device_inline void load(int share) {
     const element_t* const first = opaque(operand + from);

@@ -18,8 +18,8 @@ device_inline const element_t* filter_of(const Tile& tile, const GatherParams& p
          static_cast<i64>(tile.group) * W_STRIDE_GROUP;
 }
 
-// This block's run of the steps that a cluster shares; the runs of the last blocks may be shorter,
-// or empty.
+// This block's consecutive steps of those that a cluster shares. The last blocks may have fewer
+// steps, or none.
 struct StepShare {
   int begin, end;
 

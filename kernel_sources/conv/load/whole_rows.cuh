@@ -1,4 +1,5 @@
-// Rows of a channels-last tensor with few channels, which come to shared memory as they lie.
+// Copies whole rows of a channels-last tensor with few channels to shared memory, in the layout of
+// global memory.
 #pragma once
 
 #include "target/async_copy.cuh"
@@ -8,24 +9,25 @@
 
 constexpr int ROW_ELEMENT_BYTES = static_cast<int>(sizeof(element_t));
 
-// Of FEW channels, in copies of BYTES, from where a copy begins on: a row's first element, that of
-// column `lowest` of a tile's first pixel, lies so many elements behind it. A tile begins at a
-// multiple of 16 pixels, of f32 of 8.
+// The number of elements from where the first copy of BYTES bytes begins to a row's first element,
+// which is that of column `lowest`, with `few` channels. It is the same for all tiles, because they
+// begin at multiples of 16 pixels (f32: 8).
 template <int BYTES>
 device_inline constexpr int elements_before(int lowest, int few) {
   constexpr int COPY = BYTES / ROW_ELEMENT_BYTES;
   return (lowest * few % COPY + COPY) % COPY;
 }
-// The copies of a row of so many elements.
+// The number of copies of a row of `elements` elements.
 template <int BYTES>
 device_inline constexpr int row_copies(int before, int elements) {
   constexpr int COPY = BYTES / ROW_ELEMENT_BYTES;
   return (before + elements + COPY - 1) / COPY;
 }
 
-// Starts to copy ROWS rows, PITCH bytes apart in shared memory, `stride` elements in global memory:
-// COPIES each from element `first` of row `row` on. Of `rows` rows of LENGTH elements each, which
-// end where copies do; what lies outside, or all if !exists, is zero.
+// Starts to copy ROWS rows, which are PITCH bytes apart in shared memory and `stride` elements in
+// global memory, with COPIES copies each, from element `first` of row `row` on. The tensor has
+// `rows` rows of LENGTH elements each, a multiple of a copy. What is outside, or everything if
+// !exists, becomes zero.
 template <int THREADS, int ROWS, int COPIES, int PITCH, int BYTES, int LENGTH, class T>
 device_inline void copy_whole_rows(unsigned char* shared, const T* tensor, i64 stride, int row,
                                    int rows, int first, bool exists) {
@@ -46,7 +48,7 @@ device_inline void copy_whole_rows(unsigned char* shared, const T* tensor, i64 s
   }
 }
 
-// An element of 16 bits of them.
+// The 16-bit element at `at` in shared memory.
 device_inline u32 short_at(const unsigned char* at) {
   return *reinterpret_cast<const unsigned short*>(at);
 }

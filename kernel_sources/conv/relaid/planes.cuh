@@ -13,11 +13,10 @@ struct Tile {
   const ChannelsLastCopy& copy;
   int pixels_log;  // a whole tile has 2^pixels_log pixels
   u32 image;
-  int channel, pixel;    // the tile's first
-  int channels, pixels;  // those that exist
-  int row_units, pitch,
-      unit_mask;    // of a row: units it may touch; units to the next row; XOR mask of units
-  u32 unit_factor;  // for a unit's number n: n / row_units == n * unit_factor >> 20
+  int channel, pixel;               // the tile's first
+  int channels, pixels;             // those that exist
+  int row_units, pitch, unit_mask;  // units that a row may touch, to the next row; XOR mask
+  u32 unit_factor;                  // for a unit's number n: n / row_units == n * unit_factor >> 20
 
   device_inline Tile(const ChannelsLastCopy& of, u32 block)
       : copy(of), pixels_log(static_cast<int>(of.tile_log)) {

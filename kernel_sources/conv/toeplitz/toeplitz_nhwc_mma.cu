@@ -1,19 +1,20 @@
-// Depthwise forward convolution and data gradient of stride 1 in NHWC, for filters so long that the
-// tensor cores pay although they also multiply zeros.
+// Depthwise forward convolution and data gradient of stride 1 in NHWC, for filters so long that
+// tensor cores pay off although they also multiply zeros.
 //
 // A row of outputs is the sum, over the filter's rows, of the Toeplitz matrix of a row of weights
 // times a row of the source. A block takes 8 channels (16 bytes), one for each warp, whose
 // accumulators are 16 x COLUMN_TILES columns by 8 x ROW_TILES rows of pixels. Operand A is 16
-// columns of pixels by 16 columns of the source, W_TILES of which a row of weights reaches; it
-// consists of 8 x 8 matrices that are constant along their diagonals, so 2 * W_TILES + 1 words a
-// lane hold all of them. Operand B is 16 columns of 8 rows of the source.
+// columns of pixels by 16 columns of the source; a row of weights reaches W_TILES such operands.
+// They consist of 8 x 8 matrices that are constant along their diagonals, so a lane holds all of
+// them in 2 * W_TILES + 1 words. Operand B is 16 columns of 8 rows of the source.
 //
-// Shared memory holds the source's halo channel by channel as [row][column], the weights as
-// [channel][row][2][W_PLACES] with zeros around them, once more shifted by one so that every pair
-// begins at a word, and a ring of boxes, BOX_ROWS rows of 8 channels each, as the copy engine
-// brings them. Results go through the halo's place on their way to memory.
+// Shared memory holds three things: the source's halo, channel by channel, as [row][column]; the
+// weights as [channel][row][2][W_PLACES] with zeros around them, where the second copy is shifted
+// by one element so that every pair begins at a word in one of the copies; and a ring of boxes,
+// BOX_ROWS rows of 8 channels each, which TMA loads. Results pass through the halo's memory before
+// they are stored.
 //
-// A zero that is no weight must not multiply an infinity or NaN. So the threads that rearrange a
+// A zero that is not a weight must not multiply an infinity or NaN. So the threads that rearrange a
 // halo check its elements, and a tile with one that is not finite is computed by its definition.
 #include "common/compute_type.cuh"
 #include "conv/geometry/boxed_gather_params.h"
@@ -28,17 +29,17 @@ constexpr int THREADS = 32 * OCTET;
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int BLOCK_P = 8 * ROW_TILES, BLOCK_Q = 16 * COLUMN_TILES;
 constexpr int W_TILES = (TAPS_S + 14) / 16 + 1;
-constexpr int HALO_TILES = (COLUMN_TILES + W_TILES) / 2 * 2;  // of 16 columns, read in pairs
+constexpr int HALO_TILES = (COLUMN_TILES + W_TILES) / 2 * 2;  // tiles of 16 columns, read in pairs
 constexpr int HALO_W = 16 * HALO_TILES, HALO_H = BLOCK_P + TAPS_R - 1;
 static_assert(HALO_TILES >= COLUMN_TILES + W_TILES - 1);
 static_assert(CHANNELS == 1 && ROWS == 1 && PHASES == 1);
 
-// In elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in different
-// banks.
+// Sizes in elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in
+// different banks.
 constexpr int PLANE_PITCH = HALO_W + 8, PLANE = HALO_H * PLANE_PITCH;
 constexpr int W_FRONT = 16, W_PLACES = 16 * W_TILES + W_FRONT, W_ROW = 2 * W_PLACES;
 constexpr int BOX_ELEMENTS = BOX_ROWS * HALO_W * OCTET;
-constexpr int BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS;  // of a tile
+constexpr int BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS;  // boxes of a tile
 // Results are [channel][row][column]; the pitch keeps two lanes that store at once in different
 // banks.
 constexpr int RESULT_PITCH = BLOCK_Q + 4, RESULTS = BLOCK_P * RESULT_PITCH;
@@ -67,12 +68,12 @@ struct Spot {
   }
 };
 
-// The boxes of a block's tiles pass through a ring one after the other.
+// Loads the boxes of a block's tiles through a ring, one after the other.
 struct Boxes {
   const BoxedGatherParams& params;
   unsigned char* ring;
   Mbarrier* landed;
-  u32 first, step;  // tiles of the block
+  u32 first, step;  // the block's first tile, and the step to its next one
   int channel;
 
   // Starts to load the block's box number `box`, if there is one.
@@ -114,10 +115,11 @@ device_inline void load_weights(const GatherParams& params, int first_channel, e
   }
 }
 
-// Computes a tile by mma.sync. `plane`, `weights`: of the warp's channel.
+// Computes a tile by mma.sync. `plane` and `weights` are those of the warp's channel.
 device_inline void multiply(const element_t* plane, const element_t* weights, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
-  // Of the diagonal matrix d: places 8d + 2j - g and the next one, in the table where it is even.
+  // A lane's word of diagonal matrix d is the elements at 8d + 2j - g and after it, from the copy
+  // of the weights in which they share a word.
   const element_t* const diagonal = weights + W_FRONT + 2 * j - g + (g % 2 != 0 ? W_PLACES - 1 : 0);
   const element_t* const source = plane + lane % 8 * PLANE_PITCH + lane / 8 * 8;
 #pragma unroll 1
@@ -155,8 +157,8 @@ device_inline void multiply(const element_t* plane, const element_t* weights, Su
   }
 }
 
-// Computes a tile by its definition; a lane has the same `sums` as in products: (column g, rows 2j
-// and 2j + 1), (column g + 8, the same).
+// Computes a tile by its definition. A lane has the same `sums` as after products: (column g, rows
+// 2j and 2j + 1) and (column g + 8, the same rows).
 device_inline void add_up(const element_t* plane, const element_t* weights, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
 #pragma unroll 1

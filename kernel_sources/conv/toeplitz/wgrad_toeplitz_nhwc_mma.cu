@@ -1,18 +1,18 @@
-// Depthwise filter gradient of stride 1 in NHWC, for filters so long that the tensor cores pay
+// Depthwise filter gradient of stride 1 in NHWC, for filters so long that tensor cores pay off
 // although they also multiply zeros.
 //
 // Each row of dy adds to dw, seen as [column][row], the Toeplitz matrix of that row times rows of
-// x: operand A is 16 columns of the filter by 16 columns of x, operand B 16 columns of the 8 rows
-// of x that 8 rows of the filter use. A block takes 8 channels, 16 bytes, and goes through tiles of
-// TILE_P x 16 * D_TILES pixels of dy; two warps share a channel, and each has sums of the whole
-// filter, M_TILES x N_TILES products, for every other row.
+// x. Operand A is 16 columns of the filter by 16 columns of x; operand B is 16 columns of the 8
+// rows of x that 8 rows of the filter use. A block takes 8 channels (16 bytes), and tiles of TILE_P
+// x 16 * D_TILES pixels of dy in turn. Two warps share a channel: each takes every other row, and
+// has sums of the whole filter, M_TILES x N_TILES products.
 //
-// Shared memory holds what a tile meets of x channel by channel as [row][column], dy as
-// [channel][row][2][DY_PLACES] with zeros around it, once more shifted by one so that every pair
-// begins at a word, and a ring of boxes, BOX_ROWS rows of 8 channels each, as the copy engine
-// brings them: those of x, then those of dy.
+// Shared memory holds three things: the part of x that a tile reads, channel by channel, as
+// [row][column]; dy as [channel][row][2][DY_PLACES] with zeros around it, where the second copy is
+// shifted by one element so that every pair begins at a word in one of the copies; and a ring of
+// boxes, BOX_ROWS rows of 8 channels each, which TMA loads: those of x, then those of dy.
 //
-// A zero that is no element of dy must not multiply an infinity or NaN. So the threads that
+// A zero that is not an element of dy must not multiply an infinity or NaN. So the threads that
 // rearrange x check its elements, and a tile with one that is not finite is computed by its
 // definition.
 #include "common/compute_type.cuh"
@@ -23,20 +23,20 @@
 #include "target/matrix_load.cuh"
 #include "target/warp_product.cuh"
 
-constexpr int SHARERS = 2, THREADS = 32 * OCTET * SHARERS;  // warps of a channel
+constexpr int SHARERS = 2, THREADS = 32 * OCTET * SHARERS;  // SHARERS: warps of a channel
 constexpr int TILE_Q = 16 * D_TILES;
 constexpr int M_TILES = (TAPS_S + 15) / 16, N_TILES = (TAPS_R + 7) / 8;
-constexpr int HALO_TILES = (D_TILES + M_TILES + 1) / 2 * 2;  // of 16 columns, read in pairs
+constexpr int HALO_TILES = (D_TILES + M_TILES + 1) / 2 * 2;  // tiles of 16 columns, read in pairs
 constexpr int HALO_W = 16 * HALO_TILES, HALO_H = TILE_P + 8 * N_TILES - 1;
 static_assert(CHANNELS == 1 && ROWS == 1 && BLOCK_ROWS == OCTET && FILTER_ROWS == TAPS_R);
 
-// In elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in different
-// banks.
+// Sizes in elements. The pitch of rows is an odd number of 16 bytes, so that rows begin in
+// different banks.
 constexpr int PLANE_PITCH = HALO_W + 8, PLANE = HALO_H * PLANE_PITCH;
 constexpr int DY_FRONT = 16, DY_PLACES = DY_FRONT + TILE_Q + 16, DY_ROW = 2 * DY_PLACES;
 constexpr int X_BOXES = (HALO_H + BOX_ROWS - 1) / BOX_ROWS,
               DY_BOXES = (TILE_P + BOX_ROWS - 1) / BOX_ROWS;
-constexpr int BOXES = X_BOXES + DY_BOXES;  // of a tile
+constexpr int BOXES = X_BOXES + DY_BOXES;  // boxes of a tile
 constexpr int X_BOX_BYTES = BOX_ROWS * HALO_W * OCTET * 2,
               DY_BOX_BYTES = BOX_ROWS * TILE_Q * OCTET * 2;
 static_assert(X_BOX_BYTES >= DY_BOX_BYTES && X_BOX_BYTES % 128 == 0);
@@ -64,12 +64,12 @@ struct Spot {
   }
 };
 
-// The boxes of a block's tiles pass through a ring one after the other.
+// Loads the boxes of a block's tiles through a ring, one after the other.
 struct Boxes {
   const BoxedWgradParams& params;
   unsigned char* ring;
   Mbarrier* landed;
-  u32 first, end;  // units of the block
+  u32 first, end;  // the block's units, from `first` to `end`
   int channel;
 
   // Starts to load the block's box number `box`, if there is one.
@@ -97,11 +97,12 @@ struct Boxes {
   }
 };
 
-// Computes a unit by mma.sync. `plane`, `dy`: of the warp's channel.
+// Computes a unit by mma.sync. `plane` and `dy` are those of the warp's channel.
 device_inline void multiply(const element_t* plane, const element_t* dy, int first_row,
                             Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
-  // Of the diagonal matrix d: places 8d + 2j - g and the next one, in the table where it is even.
+  // A lane's word of diagonal matrix d is the elements at 8d + 2j - g and after it, from the copy
+  // of dy in which they share a word.
   const element_t* const diagonal = dy + DY_FRONT + 2 * j - g + (g % 2 != 0 ? DY_PLACES - 1 : 0);
   const element_t* const source = plane + lane % 8 * PLANE_PITCH + lane / 8 * 8;
 #pragma unroll 1
@@ -131,8 +132,8 @@ device_inline void multiply(const element_t* plane, const element_t* dy, int fir
   }
 }
 
-// By the definition, of pixels that exist; what a lane has of `sums` is as products have it:
-// (column g of the filter, rows 2j and 2j + 1), (column g + 8, the same).
+// Computes a unit by its definition, over the pixels that exist. A lane has the same `sums` as
+// after products: (column g of the filter, rows 2j and 2j + 1) and (column g + 8, the same rows).
 device_inline void add_up(const element_t* plane, const element_t* dy, int first_row,
                           const Spot& spot, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
@@ -154,7 +155,7 @@ device_inline void add_up(const element_t* plane, const element_t* dy, int first
     }
 }
 
-// The sums of a warp's channel join `own`, [tap][channel]; the first warp's are what is there.
+// Adds a warp's sums to `own`, [tap][channel]; the first warp of a channel sets them instead.
 device_inline void join(const Sums& sums, int channel, bool first, float* own) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
 #pragma unroll

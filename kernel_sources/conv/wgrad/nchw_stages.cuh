@@ -45,8 +45,7 @@ struct StageWalk {
     async_commit();
     async_wait<0>();
     stage = STAGE_BYTES - stage;
-    landed(stage);  // includes a barrier: all threads' copies have landed, the stage before has
-                    // been read
+    landed(stage);  // waits until all threads have landed this stage and read the previous one
     pixels = pixels_of_next;
     start_next();
   }
