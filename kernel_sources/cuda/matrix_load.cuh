@@ -5,7 +5,7 @@
 #include "target/kernel.cuh"
 
 // Loads four matrices of 8 rows of 16 bytes. Lane l passes the address (a multiple of 16) of row l
-// % 8 of matrix l / 8; of each matrix i it gets in out[i] the 4 bytes number l % 4 of row l / 4.
+// % 8 of matrix l / 8, and gets in out[i] word l % 4 (4 bytes) of row l / 4 of matrix i.
 device_inline void load_matrices(u32 (&out)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -73,9 +73,9 @@ class WarpgroupProducts {
 #endif
   }
   // Adds left times right, over 32 bytes of the reduction, to sums `L`; without `add`, overwrites
-  // them. Until wait() has waited for the product's group, neither the sums, nor the registers of
-  // `left`, nor the shared memory of `right` may be accessed otherwise, except for reads of
-  // `right`. COLUMNS_INNER: `right` is MN-major.
+  // them. Until wait() has waited for the product's group, the sums and the registers of `left`
+  // must not be accessed, and the shared memory of `right` must not be written. COLUMNS_INNER:
+  // `right` is MN-major.
   template <bool COLUMNS_INNER, int L, class Sums>
   device_inline void multiply(Sums&, const u32 (&left)[4], SharedMatrix right, bool add = true) {
     static_assert(L < LEFT && (!COLUMNS_INNER || sizeof(T) == 2));
