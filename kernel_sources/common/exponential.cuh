@@ -106,7 +106,7 @@ struct Exponential {
 };
 
 // factor * exp(high + low) for all arguments: 0 or infinity where that is the nearest number. It
-// multiplies by 2^n in three steps; only the last one can leave the range of T.
+// multiplies by 2^n in three steps, because 2^n itself may be out of T's range.
 template <class T>
 device_inline T scale_exponential(T factor, T high, T low) {
   using C = ExponentialConstants<T>;

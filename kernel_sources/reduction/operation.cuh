@@ -6,7 +6,7 @@
 #include "reduction/reduction_params.h"
 #include "target/math.cuh"
 
-// With the values of kilnReduceTensorOp_t.
+// The values are those of kilnReduceTensorOp_t.
 enum ReduceOperation { SUM = 1100, MEAN, MAX, MIN, NORM2, MUL, NORM1, AMAX };
 
 using C = STRIDES(C);

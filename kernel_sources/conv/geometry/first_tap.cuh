@@ -6,7 +6,8 @@
 
 constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // distance between neighbouring taps
 constexpr int COLUMN_STEP = STEP_W < 0 ? -STEP_W : STEP_W;
-// The source row that the topmost tap of an image's first row of pixels reads; columns likewise.
+// The source row that the topmost tap of an image's first row of pixels reads, and the column that
+// the leftmost tap of its first column reads.
 constexpr int TOP = ORIGIN_H[0] + (STEP_H < 0 ? (FILTER_R[0] - 1) * STEP_H : 0);
 constexpr int LEFT = ORIGIN_W[0] + (STEP_W < 0 ? (FILTER_S[0] - 1) * STEP_W : 0);
 

@@ -15,7 +15,7 @@ constexpr int MEMORY_BYTES =
     TABLE_AT + STAGE_WORDS * 8 > THREADS* LINE * 4 ? TABLE_AT + STAGE_WORDS * 8 : THREADS* LINE * 4;
 static_assert(STAGES == 2 && RUN_M == 2);
 static_assert(PROMOTE % 2 == 0, "fragments take turns");
-constexpr int RUN = PROMOTE < STAGE_TURNS ? PROMOTE : STAGE_TURNS;  // turns in the inner loop
+constexpr int RUN = PROMOTE < STAGE_TURNS ? PROMOTE : STAGE_TURNS;  // most turns of an inner loop
 // Bytes from one fragment to the next.
 constexpr int FRAGMENT_STEP = PLANES_OF_FILTERS ? FRAGMENT_K * 16 : 2 * RIGHT_PLANE;
 
