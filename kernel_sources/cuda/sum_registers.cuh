@@ -143,7 +143,7 @@ struct SumRegisters {
                  : "memory");
     if constexpr (C < 3) put<Place, C + 1>(first);
   }
-  // Like put(), but stores only sums whose line is in [line, line + LINES).
+  // Like put(), but stores only the sums of LINES lines from `line` on.
   template <class Place, int LINES, int C = 0>
   device_inline void put_lines(T* first, u32 line) const {
     const u32 at = static_cast<u32>(__cvta_generic_to_shared(first));

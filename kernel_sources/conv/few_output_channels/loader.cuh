@@ -24,10 +24,11 @@ struct LaneOrder {
   static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : WORD_BYTES;
   // Units of a pixel or row that different lanes copy at once.
   static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;
-  static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a lane, of a pixel or row
-  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // elements of a copy
-  static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows in a turn
-  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // consecutive lanes of a unit
+  static constexpr int COPIES =
+      CHUNK_BYTES / (UNITS * UNIT_BYTES);                      // copies by a lane of a pixel or row
+  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;  // elements of a copy
+  static constexpr int ITEMS_A_TURN = THREADS / UNITS;         // pixels or rows in a turn
+  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;      // consecutive lanes of a unit
 
   device_inline static int item() {
     return thread_x() % LANES + thread_x() / (LANES * UNITS) * LANES;
@@ -128,8 +129,8 @@ struct HaloLoader {
   }
 };
 
-// A row of the filter, (r, h, c, s): its offset in global memory, -1 if the phase has no such tap,
-// and in shared memory.
+// A row of the filter, (r, h, c, s): its offset in global memory, which is -1 if the phase has no
+// such tap, and its offset in shared memory.
 struct alignas(8) FilterRow {
   int from, place;
 };
@@ -228,7 +229,7 @@ struct FilterLoader {
   }
 };
 
-// Fills columns of the product that are no pairs with zeros, once, in both stages: a NaN there
+// Fills columns of the product that are not pairs with zeros, once, in both stages: a NaN there
 // would look like a NaN among the sums.
 device_inline void clear_idle_columns(byte_t* memory) {
   constexpr int IDLE = TILE_N - PAIRS, WORDS = CHUNK_BYTES / 4;

@@ -83,7 +83,7 @@ KILN_KERNEL(wgrad_nhwc_mma, THREADS, MIN_BLOCKS, WgradParams, params) {
   // next stage's first one.
   Fragments fragments[2] = {};
   reader.load(fragments[0], slot, 0);
-  // Promotions are outside of the innermost loop, because they would delay its products.
+  // Promotions stay out of the innermost loop, where they would delay products.
   u32 step = 0;
 #pragma unroll 1
   while (step < steps) {
