@@ -112,7 +112,7 @@ KILN_KERNEL(local_dgrad_fma, WARPS * 32, MIN_BLOCKS, LocalParams, params) {
       }
 #pragma unroll 1
       for (int begin = 0; begin < ROWS; begin += ROW_CHUNK) {
-        warp_barrier();  // all have read the previous factors and updated the tile
+        warp_barrier();  // all lanes have read the previous factors and updated the tile
 #pragma unroll
         for (int i = 0; i < ROW_CHUNK * IMAGES; i += 32) {
           const int number = i + lane, image = number / ROW_CHUNK, k = number - image * ROW_CHUNK;

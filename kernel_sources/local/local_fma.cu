@@ -86,7 +86,7 @@ KILN_KERNEL(local_fma, ROW_WARPS* COLUMN_WARPS * 32, MIN_BLOCKS, LocalParams, pa
 
 #pragma unroll 1
   for (int begin = 0; begin < COLUMNS; begin += CHUNK) {
-    if (begin > 0) block_barrier();  // all have read the previous window
+    if (begin > 0) block_barrier();  // all threads have read the previous window
 #pragma unroll 1
     for (int i = static_cast<int>(thread_x()); i < CHUNK; i += THREADS) {
       const int column = begin + i;

@@ -75,7 +75,7 @@ KILN_KERNEL(wgrad_local_fma, ROW_THREADS* COLUMN_THREADS, MIN_BLOCKS, LocalParam
 
 #pragma unroll 1
   for (i64 begin = own; begin < last_image; begin += IMAGES) {
-    if (begin > own) block_barrier();  // all have read the previous factors
+    if (begin > own) block_barrier();  // all threads have read the previous factors
 #pragma unroll 1
     for (int i = static_cast<int>(thread_x()); i < BLOCK_COLUMNS; i += THREADS) {
       const int column = first_column + i;

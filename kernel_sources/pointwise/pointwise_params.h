@@ -5,7 +5,7 @@ struct PointwiseParams {
   const void* in[2];
   void* out;
   double alpha, beta, alpha2;  // exact for either compute type; beta 0: the output is not read
-  double coef[2];              // of the activation
+  double coef[2];              // the activation's coefficients
   long long images;            // N
 };
 

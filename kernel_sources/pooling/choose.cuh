@@ -4,7 +4,7 @@
 #include "pooling/window.cuh"
 #include "target/half_pairs.cuh"
 
-using Choice = Pack<unsigned char, VECTOR>;  // of each channel: its maximal tap's number, or NO_TAP
+using Choice = Pack<unsigned char, VECTOR>;  // each channel's maximal tap, or NO_TAP
 constexpr unsigned char NO_TAP = 255;
 
 constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;

@@ -20,7 +20,7 @@ KILN_KERNEL(finish, THREADS, 1, ReductionParams, params) {
 #pragma unroll
       for (int i = 0; i < LANES; ++i)
         totals[sum][i] = combine(totals[sum][i], own[part * LANES + i]);
-    if (sum > 0) block_barrier();  // all have read the previous exchange, which is overwritten
+    if (sum > 0) block_barrier();  // all threads have read the exchange, which is overwritten
     combine_ty<false>(totals[sum], 0, combine);
   }
   if (thread_ty() != 0 || !present) return;

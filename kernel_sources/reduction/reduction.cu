@@ -122,7 +122,7 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
 #pragma unroll
       for (int i = 1; i < VECTOR; ++i) totals[sum][0] = combine(totals[sum][0], sums[sum][i]);
     }
-    if (sum > 0) block_barrier();  // all have read the previous exchange, which is overwritten
+    if (sum > 0) block_barrier();  // all threads have read the exchange, which is overwritten
     combine_ty<false>(totals[sum], 0, combine);
   }
 

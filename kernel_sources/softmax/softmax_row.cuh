@@ -9,7 +9,7 @@
 #include "softmax/softmax_params.h"
 #include "target/math.cuh"
 
-enum Algorithm { FAST = 800, ACCURATE, LOG };  // with the values of kilnSoftmaxAlgorithm_t
+enum Algorithm { FAST = 800, ACCURATE, LOG };  // values of kilnSoftmaxAlgorithm_t
 
 // The hardware's exp is more exact than 16-bit results.
 constexpr bool BRIEF = ALGORITHM == FAST || sizeof(element_t) == 2;

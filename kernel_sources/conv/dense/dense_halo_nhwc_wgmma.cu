@@ -26,7 +26,7 @@ struct Params {
   TensorMap maps[MAPS];  // source, filter, output, and the tensor that beta scales
 };
 
-constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
+constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // line of operands
 constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));   // line of results
 constexpr int TAPS_T = FILTER_T[0], TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int PLANE_TAPS = TAPS_R * TAPS_S;

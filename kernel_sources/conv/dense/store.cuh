@@ -30,7 +30,7 @@ device_inline int place_in_block(int line, int chunk) {
 class Store {
   Epilogue epilogue_;
   unsigned char* slabs_;
-  Mbarrier& landed_;  // of the loads of what beta scales
+  Mbarrier& landed_;  // barrier of the loads of what beta scales
   u32 group_, parity_ = 0;
   int slab_ = 0;
 

@@ -26,7 +26,7 @@ struct Params {
   TensorMap maps[MAPS];
 };
 
-constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // of operands
+constexpr int LINE_BYTES = STEP_CHANNELS * static_cast<int>(sizeof(element_t));  // line of operands
 constexpr int ROW_LINE_BYTES = ROW_LINE * static_cast<int>(sizeof(element_t));
 constexpr int GROUP_ROWS = 64 * LEFT;  // rows of operand A of a warpgroup
 constexpr int BLOCK_LEFT = CONSUMERS * GROUP_ROWS;

@@ -16,7 +16,7 @@ constexpr int RESULT_SLAB_BYTES = 64 * LINE_BYTES;
 class ResultSlabs {
   const TensorMap& dw_;
   unsigned char* slabs_;
-  Mbarrier& landed_;  // of the loads of what beta scales
+  Mbarrier& landed_;  // barrier of the loads of what beta scales
   compute_t alpha_, beta_;
   u32 group_, parity_ = 0;
   int slab_ = 0;

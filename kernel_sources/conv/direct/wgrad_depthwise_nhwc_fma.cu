@@ -88,7 +88,7 @@ device_inline void add_up_block(const Sums& sums, compute_t* exchange, compute_t
   const int lane = thread_x() % LANES_C, run = thread_x() / LANES_C;
 #pragma unroll
   for (int tap = 0; tap < TILE_TAPS * CHANNELS; ++tap) {
-    if (tap > 0) block_barrier();  // all have read the last exchange
+    if (tap > 0) block_barrier();  // all threads have read the last exchange
 #pragma unroll
     for (int c = 0; c < VECTOR; ++c)
       exchange[(run * LANES_C + lane) * VECTOR + c] =

@@ -36,7 +36,7 @@ static_assert(X_ROW >= LINE_WORDS && X_PLANE >= BandLines::ROWS * X_ROW &&
               (COPIES == 1 || X_COPY >= X_PLANES * X_PLANE));
 
 constexpr int STRIPS = (OUT_Q[0] + BAND_COLUMNS - 1) / BAND_COLUMNS;
-constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // in an image
+constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // bands of an image
 
 // The band with a given number, counted from image 0 on. Gives TileStore the places of its pixels.
 struct Band {

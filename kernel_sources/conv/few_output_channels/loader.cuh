@@ -24,11 +24,10 @@ struct LaneOrder {
   static constexpr int UNIT_BYTES = BYTES == VECTOR_BYTES ? VECTOR_BYTES : WORD_BYTES;
   // Units of a pixel or row that different lanes copy at once.
   static constexpr int UNITS = BYTES == VECTOR_BYTES ? CHUNK_BYTES / VECTOR_BYTES : 4;
-  static constexpr int COPIES =
-      CHUNK_BYTES / (UNITS * UNIT_BYTES);                      // copies by a lane of a pixel or row
-  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;  // elements of a copy
-  static constexpr int ITEMS_A_TURN = THREADS / UNITS;         // pixels or rows in a turn
-  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;      // consecutive lanes of a unit
+  static constexpr int COPIES = CHUNK_BYTES / (UNITS * UNIT_BYTES);  // of a pixel or row, by a lane
+  static constexpr int ELEMENTS = UNIT_BYTES / ELEMENT_BYTES;        // elements of a copy
+  static constexpr int ITEMS_A_TURN = THREADS / UNITS;               // pixels or rows in a turn
+  static constexpr int LANES = ELEMENT_BYTES < 8 ? 8 : 4;            // consecutive lanes of a unit
 
   device_inline static int item() {
     return thread_x() % LANES + thread_x() / (LANES * UNITS) * LANES;

@@ -80,6 +80,6 @@ device_inline void store_tile(const Sums& sums, Position position,
     exchange_sums(sums, position, first, exchange);
     block_barrier();
     store_outputs(exchange, tile, first, params);
-    block_barrier();  // all have read the stage, which is overwritten next
+    block_barrier();  // all threads have read the stage, which is overwritten next
   }
 }

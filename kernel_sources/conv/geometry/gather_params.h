@@ -12,7 +12,7 @@ struct GatherParams {
   void* out;
   double alpha;      // exact for either compute type
   double beta;       // 0: z is not read
-  double coef[2];    // of the activation
+  double coef[2];    // the activation's coefficients
   long long images;  // N
   long long tiles;   // tiles of pixels in the phase that has the most
 };

@@ -3,7 +3,7 @@
 
 #include "target/kernel.cuh"
 
-struct Pixel {  // of the output
+struct Pixel {  // a pixel of the output
   int image, o, p, q;
 };
 

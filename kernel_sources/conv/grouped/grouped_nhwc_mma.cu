@@ -324,7 +324,7 @@ device_inline void run_phase(const GatherParams& params, u32 phase, u32 slot, u3
       async_wait<1>();
       block_barrier();  // the tile's halo and the filter have landed
       compute_tile<PHASE>(params, tile, first_channel, stages + stage, taps, filter);
-      block_barrier();  // all have read the stage, which is loaded next
+      block_barrier();  // all threads have read the stage, which is loaded next
       stage = STAGE_BYTES - stage;
     }
     return;

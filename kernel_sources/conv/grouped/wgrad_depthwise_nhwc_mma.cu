@@ -182,7 +182,7 @@ KILN_KERNEL(wgrad_depthwise_nhwc_mma, THREADS, MIN_BLOCKS, BoxedWgradParams, par
 #pragma unroll 1
     for (int block = warp.slice; block < COLUMN_BLOCKS; block += SLICES)
       add_columns(sums, warp, spot, 16 * block, shared + stage * STAGE_BYTES, shared + ZERO_OFFSET);
-    block_barrier();  // all have read the stage, which is loaded next
+    block_barrier();  // all threads have read the stage, which is loaded next
   }
   float* const own = reinterpret_cast<float*>(shared);  // overwrites the stages
   add_up_block(sums, warp, own);

@@ -181,7 +181,7 @@ KILN_KERNEL(wgrad_grouped_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
     async_wait<1>();
     block_barrier();  // the tile has landed
     add_tile(sums, spot_of(unit), shared + stage, shared + ZERO_OFFSET);
-    block_barrier();  // all have read the stage, which is loaded next
+    block_barrier();  // all threads have read the stage, which is loaded next
     stage = STAGE_BYTES - stage;
   }
   float* const own = reinterpret_cast<float*>(shared);  // overwrites the stages

@@ -33,7 +33,7 @@ struct FilterLoader {
 
   const element_t* w;  // at this thread's first vector
   int to;              // offset of that vector in the tile, in bytes
-  int row, part;       // of the first vector
+  int row, part;       // row and part of that vector
   int channels, rows;  // how many the filter has from there on, for chunk 0
 
   device_inline FilterLoader(const element_t* at_group, int first_row)

@@ -8,7 +8,7 @@
 
 struct HaloLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
-  const int* offsets;       // of the halo's pixels, in shared memory
+  const int* offsets;       // offsets of the halo's pixels, in shared memory
   int channel, first;       // this thread's channel and pixel
 
   device_inline HaloLoader(const element_t* at_group, const int* table)

@@ -8,7 +8,7 @@
 
 struct HaloPlanesLoader {
   const element_t* source;  // at the tile's first image, this block's group, this thread's channels
-  const int* offsets;       // of the halo's pixels, in shared memory
+  const int* offsets;       // offsets of the halo's pixels, in shared memory
   int channel, plane;
 
   device_inline HaloPlanesLoader(const element_t* at_group, const int* table)

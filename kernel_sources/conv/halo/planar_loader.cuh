@@ -34,7 +34,7 @@ struct PlanarHaloLoader {
 
   const element_t* source;  // at the tile's first image, this block's group
   byte_t* memory;
-  const int* offsets;  // of the halo's pixels, in shared memory
+  const int* offsets;  // offsets of the halo's pixels, in shared memory
   offset_t from;       // offset of the chunk in the source
   byte_t* to;          // address of the halo in shared memory
   int channels;        // channels from the chunk's first one on

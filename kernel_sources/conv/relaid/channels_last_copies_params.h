@@ -23,15 +23,15 @@ struct ChannelsLastCopy {
   unsigned images_there;                 // how many of in_images the caller has
   unsigned channels, pixels;             // channels of the caller's; pixels to walk of an image
   unsigned last_channels;                // of the copy; with WALK_ROWS, 16-byte multiples
-  unsigned last_pixels;                  // of an image of the copy
+  unsigned last_pixels;                  // pixels of an image of the copy
   unsigned tile_log;                     // a tile has 2^tile_log pixels
-  unsigned pixel_tiles, channel_tiles;   // of an image
-  unsigned first_block, blocks;          // in the launch
+  unsigned pixel_tiles, channel_tiles;   // tiles of an image: along its pixels, along its channels
+  unsigned first_block, blocks;          // the copy's first block in the launch, and its blocks
   unsigned walk;                         // PixelWalk
-  unsigned plane_width, plane_height;    // of the caller's, unless WALK_ALIKE
-  unsigned picked_width, picked_height;  // of the copy
+  unsigned plane_width, plane_height;    // size of the caller's planes, unless WALK_ALIKE
+  unsigned picked_width, picked_height;  // size of the copy's planes
   unsigned stride[3];                    // depth, height, width
-  unsigned tiles;                        // of all images
+  unsigned tiles;                        // tiles of all images
 };
 
 struct ChannelsLastParams {

@@ -246,7 +246,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
             *reinterpret_cast<u32*>(to + c * PLANE + row * PLANE_PITCH + column) = pair;
           });
       if (i == BOXES - 1 && seen != 0) *flag = 1;
-      block_barrier();  // all have read the box; after the last one the halo is complete
+      block_barrier();  // all threads have read the box; after the last one the halo is complete
       if (thread_x() == 0) boxes.ask(box + STAGES);
     }
     Sums sums = {};
@@ -256,7 +256,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
       multiply(plane, own, sums);
     else
       add_up(plane, own, sums);
-    block_barrier();  // all have read the halo
+    block_barrier();  // all threads have read the halo
     stage(sums, results + warp * RESULTS);
     if (thread_x() == 0) *flag = 0;
     block_barrier();
@@ -264,6 +264,6 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
 #pragma unroll
     for (int c = 0; c < OCTET; ++c) bias[c] = epilogue.bias_of(channel + c);
     store(epilogue, bias, Spot(tile), channel, results);
-    block_barrier();  // all have read the results
+    block_barrier();  // all threads have read the results
   }
 }

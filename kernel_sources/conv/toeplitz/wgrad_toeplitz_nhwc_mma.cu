@@ -224,7 +224,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
               to[DY_PLACES].bits = static_cast<unsigned short>(pair >> 16);
             });
       }
-      block_barrier();  // all have read the box; after the last one all operands are complete
+      block_barrier();  // all threads have read the box; after the last one operands are complete
       if (thread_x() == 0) boxes.ask(box + STAGES);
     }
     const element_t* const plane = planes + channel * PLANE;
@@ -233,7 +233,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
       multiply(plane, gradients, warp / OCTET, sums);
     else
       add_up(plane, gradients, warp / OCTET, Spot(unit), sums);
-    block_barrier();  // all have read everything
+    block_barrier();  // all threads have read everything
     if (thread_x() == 0) *flag = 0;
   }
 #pragma unroll 1

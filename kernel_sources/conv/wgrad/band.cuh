@@ -30,7 +30,7 @@ constexpr int STAGE_FRAGMENTS = STAGE_TURNS * SLICES;
 constexpr int STAGE_PIXELS = STAGE_FRAGMENTS * FRAGMENT_K;
 constexpr int STAGE_WORDS = STAGE_PIXELS / WORD_ELEMENTS;
 constexpr int STRIPS = OUT_Q[0] / BAND_COLUMNS;
-constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // of an image
+constexpr int BANDS = (OUT_P[0] + BAND_ROWS - 1) / BAND_ROWS * STRIPS;  // bands of an image
 static_assert(STRIPS * BAND_COLUMNS == OUT_Q[0]);
 // Whether some words of a stage hold no pixel, or only one of two.
 constexpr bool FILLED_UP = BAND_ROWS * BAND_COLUMNS != STAGE_PIXELS || OUT_P[0] % BAND_ROWS != 0;

@@ -334,7 +334,7 @@ KILN_KERNEL(wgrad_few_channels_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
     at = at + STAGE_BYTES == ZERO_OFFSET ? 0 : at + STAGE_BYTES;
   }
   async_wait<0>();
-  block_barrier();  // all have read the stages, which the sums overwrite
+  block_barrier();  // all threads have read the stages, which the sums overwrite
   float* const own = reinterpret_cast<float*>(shared);
   add_up_block(sums, lane, own, params, share, tile);
   finish_tile<THREADS>(params, share, tile, own);
