@@ -1,4 +1,5 @@
-// What the halo engines share whose operands pass through registers.
+// The base of the halo engines whose operands pass through registers (mma.sync, and wgmma with
+// swapped operands).
 #pragma once
 
 #include <cstddef>

@@ -13,9 +13,9 @@
 namespace kiln {
 namespace {
 
-// What the tiles' pixels read of the source: the most source rows of any tile, and the mean number
-// of live taps of a tile. Tiles begin at every multiple of n in the strips of the images, one after
-// the other.
+// Sets what the tiles' pixels read of the source: the most source rows of any tile, and the mean
+// numbers of live rows and columns of taps. A strip's tiles follow each other through all images,
+// so they begin at every multiple of n.
 void meet_source(HaloMmaTile& tile, const Gather& gather) {
   const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
   const std::int64_t n = tile.shape.n;
@@ -39,7 +39,8 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
     for (std::int64_t i = 0; i < beginnings; ++i)
       look(i * every / strip, (i * every + n - 1) / strip, 1);
   } else if (beginnings <= most_beginnings) {
-    // Those of a row end in one of two rows, by whether they begin before this column.
+    // Tiles that begin in one row end in the same row if they begin before column `turn`, else in
+    // the next one.
     const std::int64_t turn = strip - (n - 1) % strip;
     std::int64_t before = 0;  // beginnings
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -60,7 +61,7 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
     const std::int64_t end = std::min((i + 1) * strip, gather.phases.front().pixels[2]);
     return gather.live_taps(2, i * strip, end - 1);
   };
-  // Between two strips for which every tap is live, it is so too.
+  // If every tap is live for two strips, it is live for all strips between them.
   std::int64_t left = 0, right = tile.strips;
   while (left < right) {
     const std::int64_t live = live_in(left++);

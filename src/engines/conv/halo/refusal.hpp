@@ -1,5 +1,5 @@
-// The refusals of the engines that keep the source's halo in shared memory; none where they take
-// the problem.
+// The refusals of the engines that keep the source's halo in shared memory; none if they take the
+// problem.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace kiln {
 
-// What does not depend on the layout.
+// The refusal for reasons that do not depend on the layout.
 std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const DeviceDescription& device);
 
-// NHWC: engines that copy 16 bytes of channels at a time.
+// NHWC: the refusal of engines that copy 16 bytes of channels at a time.
 std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
                                              const Gather& gather);
 
@@ -24,7 +24,7 @@ std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
 // contiguous in one channel. None if the filter has another layout.
 std::vector<int> tap_groups(const Gather& gather, std::int64_t most);
 
-// NCHW: engines that gather single elements, with at most most_taps taps in a stage.
+// NCHW: the refusal of engines that gather single elements, with at most most_taps taps in a stage.
 std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                       std::int64_t most_taps);
 

@@ -1,4 +1,4 @@
-// What the halo engines share whose operands wgmma reads from shared memory.
+// The base of the halo engines whose operands wgmma reads from shared memory.
 #pragma once
 
 #include <cstddef>

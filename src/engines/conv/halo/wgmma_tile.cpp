@@ -29,7 +29,7 @@ std::int64_t live_taps_of(const HaloWgmmaTile& tile, const Gather& gather, std::
   return live < tile.least_taps ? gather.phases.front().tap_count() : live;
 }
 
-// The mean over tiles.
+// The mean of live_taps_of() over tiles.
 double mean_live_taps(const HaloWgmmaTile& tile, const Gather& gather) {
   const std::int64_t n = tile.shape.n, whole_width = gather.phases.front().pixels[2];
   std::int64_t sum = 0, tiles = 0;

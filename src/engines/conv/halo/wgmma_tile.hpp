@@ -1,5 +1,5 @@
-// The tiles of the engines that multiply by warpgroups, whose pixels are a part of one line
-// through the batch, or of a strip of an image, and how a tile lies on a problem.
+// The tiles of the engines that multiply by warpgroups, and how a tile lies on a problem. A tile's
+// pixels are a run of one line through all images of the batch, or a part of strips of an image.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,9 @@ struct HaloWgmmaShape {
 // A shape laid on a problem (kernel_sources/conv/halo/pixel_tile.cuh).
 struct HaloWgmmaTile {
   HaloWgmmaShape shape;
-  std::int64_t columns = 0, rows = 0;  // of the line, an image; of strips, the output's in tiles
+  // An image's places: of the line through the batch; with strips, the output's pixels rounded up
+  // to whole tiles.
+  std::int64_t columns = 0, rows = 0;
   std::int64_t halo_pixels = 0, halo_columns = 0;
   double live_taps = 0;  // the mean over tiles of the taps inside the source for some pixel
   int halo_stages = 0;
@@ -54,8 +56,8 @@ struct HaloWgmmaTile {
   std::uint32_t shared_memory(bool rows_inner) const;
 };
 
-// none if it does not fit into the shared memory of the device's blocks. gather: one phase, no
-// depth, stride 1. tap_group: of several taps if the tensors' channels lie apart.
+// The shape laid on the problem; none if it does not fit into a block's shared memory. gather: one
+// phase, no depth, stride 1. tap_group: more than 1 for NCHW, where elements are copied one by one.
 std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Gather& gather,
                                            int tap_group, const DeviceDescription& device);
 

@@ -37,9 +37,10 @@ bool needs_few_optimizations(const Gather& gather, const GemmTile& tile, DataTyp
   return !tile.mma() && type == KILN_DATA_FLOAT && tile.m == tile.n && !images_inner(gather);
 }
 
-// Phases are computed one after the other, those with the longest tiles first. But where pixels of
-// several phases share a memory sector and the output is large, a sector should still be in L2 when
-// its last pixel is stored: then phases take turns after so many tiles; 0: they do not.
+// The number of tiles after which phases take turns; 0 if they do not. Normally phases are computed
+// one after the other, those with the longest tiles first. But if pixels of several phases share a
+// memory sector and the output is large, taking turns keeps a sector in L2 until its last pixel is
+// stored.
 std::int64_t phase_tiles(const Gather& gather, const GemmTile& tile,
                          const DeviceDescription& device) {
   constexpr double sector = 32;  // bytes
@@ -87,7 +88,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   const bool z_alike = gather.z_strides == gather.out_strides;
   const Widths wide = wide_offsets(gather, tile, gather.z_strides);
   add("offset_t", TypeName{wide.source ? "long long" : "int"});
-  // Where pixels are counted image by image, a tile's offsets begin at its first image; else at
+  // If pixels are counted image by image, offsets are counted from a tile's first image, else from
   // image 0.
   add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
@@ -104,8 +105,8 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("OUTPUT_VECTOR", z_alike && output_runs(gather, stages.vector));
   add("Z_LIKE_OUT", z_alike);
 
-  // Divisors with the largest dividend each will see; the first phase's, which serve if it is
-  // alone.
+  // Divisors, each with its largest dividend. They are the first phase's; kernels use them if there
+  // is only one.
   const auto divisor = [](std::int64_t d, std::int64_t max_dividend) {
     return make_magic(static_cast<std::uint32_t>(std::max<std::int64_t>(d, 1)),
                       static_cast<std::uint32_t>(max_dividend));
@@ -127,7 +128,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   return spec;
 }
 
-// Tiles of all phases.
+// The numbers of tiles of pixels of one phase, and of all tiles.
 struct Tiles {
   std::int64_t of_phase, all;
 };

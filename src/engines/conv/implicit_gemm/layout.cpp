@@ -9,10 +9,10 @@
 namespace kiln::implicit_gemm {
 namespace {
 
-// The share of products with padding above which tiles hold one place of many images.
+// The share of products with padding above which tiles hold the same pixel of many images.
 constexpr double least_waste = 0.1;
 
-// Taps along a row that tiles of so many neighbouring pixels visit in all.
+// The taps along a row that tiles of `together` neighbouring pixels visit in all.
 std::int64_t walked_in_row(const Gather& gather, std::int64_t together) {
   std::int64_t taps = 0;
   for (std::int64_t q = 0; q < gather.phases.front().pixels[2]; q += together)
@@ -37,7 +37,7 @@ bool output_runs_along_pixels(const Gather& gather, int vector) {
   return out[2] % vector == 0 && divides(s[2]) && divides(s[3]);
 }
 
-// The same for rows, where output_rows_inner().
+// The same for runs of rows. Requires output_rows_inner().
 bool output_runs_along_rows(const Gather& gather, int vector) {
   const auto divides = [&](std::int64_t offset) { return offset % vector == 0; };
   const Dims& s = gather.out_strides;

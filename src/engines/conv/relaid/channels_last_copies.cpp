@@ -11,7 +11,8 @@
 namespace kiln {
 namespace {
 
-// What one launch moves: results of a chunk out, and images of the next one in.
+// The copies of one launch: results of the chunk `before` to the caller's tensors, and sources of
+// the chunk `next` to the workspace.
 std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk& before,
                                  const RelaidChunk& next, bool first) {
   std::vector<RelaidMove> moves;
@@ -23,7 +24,8 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
       move.out_first = before.first;
       move.out_images = before.images;
     }
-    // beta scales z, or what the results held: the block that takes a tile out brings it in.
+    // beta scales z if there is one, else the previous results. These are copied to the workspace
+    // by the block that copies the same tile's results out, so no other block overwrites them.
     if (!result || !problem.inner.epilogue.residual) {
       move.in_first = next.first;
       move.in_images = next.images;
@@ -84,7 +86,7 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
   const std::span<const Terms> all = all_terms();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Terms& terms = all[i];
-    // What needs no more than that is a candidate already.
+    // A larger budget with the same choices gave a candidate that fits into this budget.
     if (std::ranges::any_of(candidates, [&](const Candidate& candidate) {
           const Terms& before = all[static_cast<std::size_t>(candidate.kernel)];
           return before.copy_results == terms.copy_results && before.copy_dy == terms.copy_dy &&

@@ -1,7 +1,7 @@
-// Convolutions of channels-first tensors, and of channels in no multiple of 16 bytes, by way of
-// copies with channels last and padded, which lie in the workspace: of as many images at a time as
-// have room there, so that the L2 cache still holds them.
-// What multiplies is whichever engine is estimated best for the copies.
+// Engines for channels-first tensors, and for tensors whose channels take no multiple of 16 bytes.
+// They copy the tensors into the workspace with channels last, padded to such a multiple. The batch
+// is cut into chunks whose copies fit into the workspace, so that the L2 cache still holds a copy
+// when it is read. The engine with the best estimate for the copies computes each chunk.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-// Where fewer bytes are granted than what serves best, so many may be enough.
+// The second budget of workspace, in bytes, for callers that grant less than most_workspace.
 inline constexpr std::size_t least_relaid_budget = std::size_t{4} << 20;
 
 class RelaidEngine : public Engine {
@@ -21,32 +21,36 @@ class RelaidEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const final;
 
-  // Within so many bytes of workspace. Results go through it too, a filter's gradient as f32, or
-  // the engine of the copies stores them as they lie; dy is copied as x is, or that engine reads it
-  // so. What has to be padded is copied anyway.
+  // The variants of this engine. Tensors that need padding are copied in all of them.
   struct Terms {
-    std::size_t budget;
+    std::size_t budget;  // bytes of workspace
+    // Whether results are written to the workspace first (dw as f32 sums). Otherwise the engine of
+    // the copies writes them to the caller's tensor in its own layout.
     bool copy_results;
-    bool copy_dy = true;  // of filter gradients
+    // Filter gradients: whether dy is copied as x is. Otherwise the engine of the copies reads the
+    // caller's.
+    bool copy_dy = true;
   };
   struct Made {
-    Proposal proposal;   // of an estimate, its workspace alone
+    Proposal proposal;   // an estimate sets only its workspace
     double seconds = 0;  // estimated
   };
+  // The proposal with these terms, whether or not the choice would take it.
   std::variant<Made, Refusal> propose(const ConvolutionProblem& problem,
                                       const DeviceDescription& device, const Terms& terms) const {
     return work_out(problem, device, terms, Extent::steps);
   }
 
  protected:
-  virtual std::span<const Terms> all_terms() const = 0;  // candidate i keeps to the i-th
-  // What is worked out: steps cost much more than an estimate, and are for what is chosen.
+  virtual std::span<const Terms> all_terms() const = 0;  // Candidate::kernel is an index into them
+  // Steps are made only for the chosen candidate, because they take much longer than an estimate.
   enum class Extent { estimate, steps };
   virtual std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
                                                const DeviceDescription& device, const Terms& terms,
                                                Extent extent) const = 0;
 };
 
+// Forward propagation and data gradients.
 class ChannelsLastCopiesEngine final : public RelaidEngine {
  public:
   const char* name() const override { return "channels_last_copies"; }
@@ -59,7 +63,7 @@ class ChannelsLastCopiesEngine final : public RelaidEngine {
                                        Extent extent) const override;
 };
 
-// Sums of several times so many images are added up in f32.
+// Filter gradients. The sums of several chunks are added up in f32.
 class WgradChannelsLastCopiesEngine final : public RelaidEngine {
  public:
   const char* name() const override { return "wgrad_channels_last_copies"; }

@@ -9,8 +9,7 @@
 namespace kiln {
 namespace {
 
-// Copies begin at multiples of that in the workspace.
-constexpr std::size_t alignment = 256;
+constexpr std::size_t alignment = 256;  // bytes, of each copy in the workspace
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 }  // namespace

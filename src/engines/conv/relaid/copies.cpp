@@ -19,7 +19,8 @@ constexpr int least_tile_log = 4, most_tile_log = 9;
 
 std::int64_t count(const Spatial& pixels) { return pixels[0] * pixels[1] * pixels[2]; }
 
-// Pixels of a tile: no more than there are, and no fewer than leave all of a tile's channels to do.
+// The logarithm of the pixels of a tile of `tile` elements. A tile has no more pixels than needed,
+// but at least so many that its other dimension has no more channels than there are.
 int tile_log(std::int64_t pixels, std::int64_t channels, std::int64_t tile) {
   int log = least_tile_log;
   while (log < 6 && (std::int64_t{1} << log) < pixels) ++log;
@@ -31,7 +32,7 @@ int tile_log(std::int64_t pixels, std::int64_t channels, std::int64_t tile) {
 
 unsigned number(std::int64_t value) { return static_cast<unsigned>(value); }
 
-// How planes are walked in tiles.
+// Sets the tiles, pixels x channels, of a tensor whose channels' pixels are contiguous.
 void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
   const bool spread = tensor.pixels == RelaidTensor::Pixels::spread;
   copy.pixels = number(count(spread ? tensor.plane : tensor.copied));
@@ -50,8 +51,8 @@ void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
   for (std::size_t i = 0; i < 3; ++i) copy.stride[i] = number(tensor.stride[i]);
 }
 
-// Rows that do not begin at 16 bytes in the copy either, as no channels are added but filters: all
-// of them are one row.
+// Sets the tiles of a tensor whose channels are contiguous. If a pixel of the copy is no multiple
+// of 16 bytes either (only filters are added, no channels), all pixels count as one row.
 void set_rows(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
   const auto element = static_cast<std::int64_t>(size_of(tensor.type));
   copy.walk = WALK_ROWS;
@@ -89,7 +90,7 @@ ChannelsLastCopy copy_of(const RelaidMove& move) {
   return copy;
 }
 
-// A hole for an address, so many bytes into what it will be of (plan/parameters.hpp).
+// Adds `first` bytes to the offset of an address hole (see fill_parameters()).
 void put_first(LaunchSpec& launch, std::size_t offset, std::int64_t first) {
   std::int64_t before = 0;
   std::memcpy(&before, launch.parameters.data() + offset, sizeof before);
@@ -146,7 +147,8 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
 }
 
 double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device) {
-  // The caller's side is memory, at most of that rate; the copy is in the L2 cache.
+  // The caller's tensor is in memory, the copy in the L2 cache. Shares of the rate of memory that
+  // are reached; seconds.
   constexpr double memory_share = 0.65, cache_share = 1.3, ramp = 1.5e-6;
   double memory = 0, copies = 0;
   for (const RelaidMove& move : moves) {
@@ -158,7 +160,7 @@ double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription
         static_cast<double>(count(tensor.plane)) / static_cast<double>(count(tensor.copied));
     if (!move.beta_only) {
       const auto images = static_cast<double>(move.in_images);
-      // Of lines that are picked from, all is read.
+      // Memory is read in whole sectors, so pixels of a row that are not picked are read as well.
       memory += images * there * static_cast<double>(tensor.stride[2]);
       copies += images * copied;
     }

@@ -17,7 +17,8 @@ bool is_filter(const Operand& operand) {
   return operand.name == std::string_view("w") || operand.name == std::string_view("dw");
 }
 
-// A filter of one channel has its taps in one order, whatever its layout.
+// Whether the channels are contiguous. A filter of one channel has the same order of taps in either
+// layout.
 bool in_rows(const Operand& operand) {
   return operand.strides[1] == 1 || (operand.dims[1] == 1 && is_filter(operand));
 }

@@ -1,4 +1,4 @@
-// How the tensors of a convolution lie, and how many channels their copies have.
+// The layout of a convolution's tensors, and the number of channels of their copies.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace kiln {
 
-// Channels of copies: so many that pixels begin at multiples of 16 bytes, as engines of channels
-// last want them. Fewer than that are left to engines of few channels, and so are groups.
+// The channels of a copy: rounded up to 16 bytes, as channels-last engines require. Tensors with
+// fewer channels than that, or with groups, keep theirs: they are left to engines of few channels.
 std::int64_t padded_channels(const ConvolutionProblem& problem, std::int64_t channels);
 
-// An operand by its name, and its copy.
+// The operand of this name, which has to exist, and its copy.
 RelaidTensor relaid_tensor(const ConvolutionProblem& problem, const std::vector<Operand>& operands,
                            std::string_view name);
 inline bool is_planar(const RelaidTensor& tensor) {
@@ -24,11 +24,12 @@ inline bool is_padded(const RelaidTensor& tensor) {
   return tensor.copied_channels != tensor.channels || tensor.copied_images != tensor.images;
 }
 
-// Why it cannot be copied in its order; "" if it can: the pixels of a channel, or the channels of
-// all pixels, lie side by side.
+// The reason, a clause, why a tensor cannot be copied; "" if it can. The pixels of a channel
+// (planes), or the channels of all pixels (rows), have to be contiguous.
 std::string copy_refusal(const Operand& operand, const RelaidTensor& tensor);
 
-// Of a tensor that is not copied, of which a chunk begins at any image.
+// The reason, a clause, why a tensor cannot be used without a copy; "" if it can. A chunk may begin
+// at any image, so each has to begin at a multiple of 16 bytes.
 std::string apart_refusal(const Operand& operand);
 
 }  // namespace kiln

@@ -20,7 +20,7 @@ void pick(RelaidTensor& tensor, const ConvolutionProblem& problem, RelaidTensor:
   tensor.stride = problem.stride;
 }
 
-// Pixels of x that a stride leaves out meet no tap, and are not copied.
+// Whether only the pixels of x that the stride reaches are copied, because no tap reads the others.
 bool picks_pixels(const ConvolutionProblem& problem) {
   if (problem.x_strides[1] == 1) return false;
   const ConvolutionEpilogue& epilogue = problem.epilogue;
@@ -51,7 +51,7 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
                ", in which copies are made");
   const std::vector<Operand> operands = operands_of(problem);
   const RelaidTensor read = relaid_tensor(problem, operands, read_name(problem));
-  // The copy would be itself, and the problem of copies this one once more.
+  // The copy would be identical to the tensor, and the inner problem to this one.
   if (read.channels == 1)
     return cat(read_name(problem), " has one channel, which lies first and last alike");
   const bool padded = padded_channels(problem, problem.in_channels) != problem.in_channels ||
@@ -73,9 +73,9 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
 
 Dims channels_last(const Dims& dims) { return dense_operand_strides(KILN_TENSOR_NHWC, dims); }
 
-// All of whose tensors are copied. Channels that copies alone have are zeros in whatever is read,
-// and products of them 0 * 0: not even infinities beside them make a sum that is not a number. What
-// the product has of results' padding is never copied out.
+// The inner problem if x, y and z are copied; the filter is still the caller's. Padding is zeros in
+// both factors of every product, so infinities in other channels cannot turn it into NaN. Padding
+// of results is never copied out.
 RelaidProblem unfiltered(const ConvolutionProblem& problem) {
   RelaidProblem out;
   ConvolutionProblem& inner = out.inner = problem;
@@ -93,7 +93,7 @@ RelaidProblem unfiltered(const ConvolutionProblem& problem) {
   return out;
 }
 
-// The inner problem takes it from where the caller has it.
+// Makes the inner problem use the caller's tensor. Returns the reason why it cannot, or "".
 std::string leave(RelaidProblem& out, const RelaidTensor& tensor, const Operand& operand) {
   const std::string_view name = operand.name;
   ConvolutionProblem& inner = out.inner;
@@ -104,8 +104,9 @@ std::string leave(RelaidProblem& out, const RelaidTensor& tensor, const Operand&
   return apart_refusal(operand);
 }
 
-// A filter whose filters shall lie side by side: as of an image of as many channels, whose pixels
-// are the channels and taps of one.
+// Copies the filter with its output channels innermost: it counts as one image that has the output
+// channels as channels, and input channels x taps as pixels. Returns the reason why it cannot, or
+// "".
 std::string turn_filter(RelaidProblem& out, RelaidTensor filter,
                         const ConvolutionProblem& problem) {
   const std::int64_t channels = problem.group_in(), taps = problem.taps();
@@ -131,10 +132,12 @@ std::string turn_filter(RelaidProblem& out, RelaidTensor filter,
   return "";
 }
 
+// Adds the filter to what is copied, if it has to be. Returns the reason why it cannot, or "".
 std::string add_filter(RelaidProblem& out, const std::vector<Operand>& operands,
                        const ConvolutionProblem& problem) {
   const RelaidTensor filter = relaid_tensor(problem, operands, "w");
-  // Tensor cores take f32 so. Filters with channels last are turned by the engine that needs them.
+  // wgmma reads f32 only with the reduction contiguous, which for data gradients runs over the
+  // output channels. The dense engine itself transposes channels-last filters of several taps.
   const bool turned = problem.pass == ConvolutionPass::dgrad && problem.type() == KILN_DATA_FLOAT &&
                       filter.copied_channels == filter.channels &&
                       (is_planar(filter) || problem.taps() == 1);
@@ -147,7 +150,7 @@ std::string add_filter(RelaidProblem& out, const std::vector<Operand>& operands,
   return "";
 }
 
-// Of a result whose copy has more channels, of which every one is read.
+// Copies the bias if the result's copy has more channels, because every channel's bias is read.
 void add_bias(RelaidProblem& out, const std::vector<Operand>& operands,
               const ConvolutionProblem& problem) {
   if (!problem.epilogue.bias || problem.bias_stride == 0) return;

@@ -1,5 +1,5 @@
-// A convolution as one of copies with channels last, in multiples of 16 bytes: what is copied, and
-// the problem that engines of such tensors see.
+// Turns a convolution into one of channels-last copies whose pixels are multiples of 16 bytes:
+// which tensors are copied, and the problem that engines for such tensors are asked about.
 #pragma once
 
 #include <optional>
@@ -15,23 +15,23 @@
 namespace kiln {
 
 struct RelaidProblem {
-  ConvolutionProblem inner;               // of the copies, of all images
-  std::vector<RelaidTensor> once;         // copied whole: a filter, its gradient, a bias
-  std::vector<RelaidTensor> tensors;      // with a copy of each image
-  std::vector<RelaidTensor> as_they_lie;  // those that are not copied and have images
-  bool padded = false;                    // copies have more channels
+  ConvolutionProblem inner;               // of the copies, with all images
+  std::vector<RelaidTensor> once;         // copied once: a filter, its gradient, a bias
+  std::vector<RelaidTensor> tensors;      // copied for each chunk of images
+  std::vector<RelaidTensor> as_they_lie;  // not copied, but offset for each chunk of images
+  bool padded = false;                    // copies have more channels than the tensors
 
-  std::size_t image_bytes() const;  // of the copies of one image
+  std::size_t image_bytes() const;  // of one image in all copies
 };
 
-// Of forward propagation and data gradients; a pixel that a stride of a filter of one tap leaves
-// out is not copied. Results (and z) that engines could store as they lie are copied too, or not.
+// Forward propagation and data gradients. If the filter has one tap, pixels that the stride skips
+// are not copied. copy_results: whether results (and z) that need no copy are copied nonetheless.
 std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& problem,
                                                    const DeviceDescription& device,
                                                    bool copy_results);
-// Of filter gradients. A dy that engines could read as it lies is copied too, or not. The inner
-// problem's dw is the caller's, or a copy of it that is padded; with `sums` it is the caller's to
-// say where these are.
+// Filter gradients. copy_dy: whether a dy that needs no copy is copied nonetheless. The inner
+// problem's dw is the caller's tensor or a padded copy of it; with `sums`, dw is not copied, and
+// whoever calls this places the sums in the workspace.
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
                                                   const DeviceDescription& device, bool copy_dy,
                                                   bool sums);

@@ -23,7 +23,8 @@ std::size_t sums_bytes(const ConvolutionProblem& problem) {
          sizeof(float);
 }
 
-// From one tap of dw to the next, in elements; none where that differs from tap to tap.
+// The stride from one tap of dw to the next, in elements (0 if there is one tap); none if taps are
+// not equally far apart.
 std::optional<std::int64_t> tap_stride(const ConvolutionProblem& problem) {
   std::int64_t first = 0, next = 0;
   for (const int i : {2, 1, 0}) {
@@ -36,7 +37,8 @@ std::optional<std::int64_t> tap_stride(const ConvolutionProblem& problem) {
   return first;
 }
 
-// {1, filters, taps, channels of a group} of dw, or of the sums.
+// dw, or its sums, as a tensor {1, output channels, taps, channels of a group}. filter, tap,
+// channel: strides, in elements.
 Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int64_t filter,
                      std::int64_t tap, std::int64_t channel) {
   Tensor tensor;
@@ -51,7 +53,7 @@ Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int6
   return tensor;
 }
 
-// dw = alpha * sums + beta * dw, by whichever engine transposes them, of so many channels each.
+// The choice for the step dw = alpha * sums + beta * dw. channels: of each tap in the sums.
 Choice finish_of(const ConvolutionProblem& problem, std::int64_t channels,
                  const DeviceDescription& device) {
   const Tensor sums =
@@ -77,7 +79,8 @@ std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
   return copied;
 }
 
-// What comes in before the products of chunk `number`: a padded dw too, if beta is to scale it.
+// The copies that precede chunk `number`. The first chunk's include a padded dw, because beta may
+// scale it.
 std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayout& layout,
                                  std::int64_t number) {
   const RelaidChunk chunk = chunk_of(layout, number);
@@ -90,7 +93,7 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayou
   return moves;
 }
 
-// What goes out behind them all: a padded dw.
+// The copies that follow the last chunk: a padded dw goes back to the caller's tensor.
 std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
   std::vector<RelaidMove> moves;
   for (const RelaidTensor& dw : problem.once)
@@ -98,7 +101,7 @@ std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
   return moves;
 }
 
-// Their time, and with a name for it the step.
+// Adds the time of the moves and, unless `tile` is empty, their step.
 void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidMove> moves,
                    const std::string& tile, const DeviceDescription& device) {
   if (moves.empty()) return;
@@ -106,7 +109,8 @@ void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidM
   made.seconds += copies_seconds(moves, device);
 }
 
-// Of sums in the workspace, with what finishes them, or in dw itself, or its copy.
+// Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
+// step scales and stores them; otherwise they add to dw or to its padded copy.
 Made in_chunks(RelaidProblem& relaid, std::int64_t chunks, const std::optional<Choice>& finish,
                std::size_t budget, const DeviceDescription& device, bool with_steps) {
   const bool sums = finish.has_value();
@@ -154,8 +158,9 @@ const WgradDenseNhwcWgmmaEngine& dense_engine() {
   fail(KILN_STATUS_INTERNAL_ERROR, "there is no wgrad_dense_nhwc_wgmma");
 }
 
-// By the dense engine, whose blocks' sums stay in the workspace from chunk to chunk: the last one
-// is followed by the step that adds them up and stores dw.
+// Chunks that the dense engine computes. Its blocks' sums stay in the workspace from chunk to
+// chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
+// no tile's sums fit into the workspace.
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chunks,
                                         std::size_t budget, const DeviceDescription& device,
                                         bool with_steps) {
@@ -241,7 +246,7 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
   };
   for (const std::int64_t chunks :
        numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
-    // Sums of several chunks are not rounded to 16 bits.
+    // Sums of several chunks must not be rounded to 16 bits after each.
     if (sums || chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(chunks, false);
     if (!sums) add(chunks, true);
   }

@@ -14,21 +14,21 @@
 namespace kiln {
 namespace {
 
-// Tiles of which one is nearly as good as the best of all, by estimates of some 200 layers; those
-// of volumes come first.
+// Tiles of which at least one is nearly as good as the best of all tiles, by the estimates for some
+// 200 layers. The first tiles_of_volumes of each list serve convolutions of volumes.
 constexpr DenseTile tiles[] = {
     {true, 3, 1, 64},   {true, 3, 1, 128}, {false, 2, 1, 96}, {true, 2, 1, 64},
     {false, 2, 1, 160}, {true, 2, 1, 128}, {false, 2, 1, 32},
 };
 struct WgradTile {
-  int consumers, right, step_bytes;  // of an operand's pixel, for each channel
+  int consumers, right, step_bytes;  // step_bytes: pixels of a step x bytes of an element
 };
 constexpr WgradTile wgrad_tiles[] = {
     {1, 128, 256}, {2, 192, 128}, {1, 64, 256}, {2, 128, 256}, {2, 256, 128},
 };
 constexpr std::size_t tiles_of_volumes = 3;
 
-// Of such a list.
+// The tiles of such a list that serve the problem.
 template <class Tile, std::size_t Count>
 std::span<const Tile> some_of(const Tile (&all)[Count], const ConvolutionProblem& problem) {
   const bool volume = dense_space(make_gather(problem)) == 3;
@@ -48,12 +48,12 @@ Treatment treat_gather(std::string_view name) {
       "STEP_H",   "STEP_W",  "APART_D",       "APART_H",     "APART_W",   "BIAS_STRIDE"};
   if (is_among(name, late)) return Treatment::late;
   if (name == "ROW_TILES") return Treatment::divisor;
-  if (name == "SOURCE_STRIDE_C") return Treatment::keep;  // channels lie side by side
+  if (name == "SOURCE_STRIDE_C") return Treatment::keep;  // 1: channels are contiguous
   if (name == "OUT_STRIDE_ROW" || name == "Z_STRIDE_ROW") return Treatment::late;
   if (name.starts_with("OUT_STRIDE_") || name.starts_with("Z_STRIDE_") || name == "OUT_FIRST" ||
       name == "Z_FIRST")
     return Treatment::wide;
-  // What tensor maps know.
+  // The tensor maps contain these, so the kernel does not read them.
   const bool in_maps = name.starts_with("SOURCE_") || name.starts_with("PADDED_") ||
                        name.starts_with("ORIGIN_") || name.starts_with("W_");
   return in_maps ? Treatment::leave_out : Treatment::keep;
@@ -81,7 +81,7 @@ std::string group_refusal(const ConvolutionProblem& problem) {
   return cat(problem.groups, " groups of channels; expected 1");
 }
 
-// Phases that there are not have no tiles, and the last one's maps.
+// Pads the phases to one of a few numbers. Added phases have no tiles, and the last phase's maps.
 void pad_dense_phases(Step& step) {
   constexpr std::int64_t counts[] = {1, 4, std::size(DenseParams{}.tiles)};
   LaunchSpec& launch = step.launch;
@@ -120,12 +120,12 @@ bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate&
 }
 
 bool StandInDenseEngine::generalize(Proposal& proposal, const DeviceDescription&) const {
-  // Before it a step may turn the filter, whose kernel serves every shape as it is.
+  // A first step may transpose the filter; its kernel serves every shape already.
   Step& step = proposal.then.empty() ? proposal : proposal.then.back();
   pad_dense_phases(step);
   KernelSpec& kernel = step.kernel;
   if (constant<std::int64_t>(kernel, "PHASES") > 1) set_constant(kernel, "MAY_LACK_TAPS", true);
-  // As if every sum were a long one.
+  // Every sum is promoted like a long one, which is never less accurate.
   set_constant(kernel, "PROMOTE", dense_promotion(constant<std::int64_t>(kernel, "STEP_CHANNELS")));
   set_constant(kernel, "PROMOTE_LOCAL", true);
   return make_late(step, treat_gather);
@@ -138,7 +138,7 @@ std::string StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) 
 
 bool StandInWgradDenseEngine::has(const ConvolutionProblem& problem,
                                   const Candidate& candidate) const {
-  if (candidate.kernel % 2 != 0) return false;  // in two steps
+  if (candidate.kernel % 2 != 0) return false;  // a candidate of two steps
   const WgradDenseTile& tile =
       dense_.tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
   if (tile.persistent()) return false;

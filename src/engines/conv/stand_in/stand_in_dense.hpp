@@ -1,4 +1,4 @@
-// The dense engines of channels-last tensors, for every shape of one group.
+// Stand-ins for the dense engines of channels-last tensors, for all shapes with one group.
 #pragma once
 
 #include "engines/conv/dense/dense_wgmma.hpp"

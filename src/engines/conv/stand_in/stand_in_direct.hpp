@@ -1,4 +1,5 @@
-// The engines that take every legal problem, for every shape.
+// Stand-ins for the direct engines. Except for data gradients of very many phases, they take every
+// legal problem.
 #pragma once
 
 #include "engines/conv/direct/direct.hpp"

@@ -12,8 +12,8 @@
 namespace kiln {
 namespace {
 
-// What a kernel has room for in its parameters: one phase, those of strides of 2 in two dimensions,
-// those of nearly every other data gradient.
+// The numbers of phases that kernels have room for in their parameters: one, four (a stride of 2 in
+// two dimensions), and enough for nearly all other data gradients.
 constexpr std::int64_t phase_counts[] = {1, 4, 32};
 
 }  // namespace
@@ -27,7 +27,7 @@ std::variant<std::vector<Candidate>, Refusal> StandInEngine::candidates(
   if (std::string reason = refusal(problem); !reason.empty()) return Refusal{std::move(reason)};
   std::erase_if(*all, [&](const Candidate& candidate) { return !has(problem, candidate); });
   if (all->empty()) return Refusal{"none of its tiles suits the problem"};
-  // Whether sizes fit shows in any of them.
+  // Sizes fit into 32 bits in all candidates or in none, so one is tried.
   Proposal first = exact().make(any, device, all->front());
   if (!generalize(first, device))
     return Refusal{"a size that kernels for every shape take in 32 bits"};

@@ -1,4 +1,6 @@
-// Kernels that serve every shape: those of another engine, with its sizes late (codegen/late.hpp).
+// Stand-ins: kernels that serve every shape of convolution. They are another engine's kernels whose
+// sizes are parameters instead of constants (codegen/late.hpp), so that they can be compiled before
+// any problem is known. They execute while the chosen kernel is being compiled.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +13,8 @@
 
 namespace kiln {
 
-// A convolution's. A deriving engine says which of the other engine's kernels these are: few enough
-// to be compiled ahead of every problem.
+// The base of stand-ins. A derived class says which of the other engine's kernels it offers: few
+// enough to be compiled ahead of all problems.
 class StandInEngine : public Engine {
  public:
   bool is_for(const Problem& problem) const final { return exact().is_for(problem); }
@@ -27,35 +29,38 @@ class StandInEngine : public Engine {
                 Candidate candidate) const final;
 
  private:
+  // The other engine, whose kernels are written for one shape.
   virtual const Engine& exact() const = 0;
-  // Why there is none for a problem that the other engine takes; "" if there is.
+  // The reason why there is no stand-in for a problem that the other engine takes; "" if there is.
   virtual std::string refusal(const ConvolutionProblem& problem) const = 0;
-  // Whether one of the other engine's candidates is among these.
+  // Whether a candidate of the other engine is offered as a stand-in.
   virtual bool has(const ConvolutionProblem&, const Candidate&) const { return true; }
-  // Makes the other engine's proposal one for every shape. False if a size does not fit.
+  // Changes the other engine's proposal to a kernel for every shape. Returns false if a size does
+  // not fit into 32 bits.
   virtual bool generalize(Proposal& proposal, const DeviceDescription& device) const = 0;
 };
 
-// A constant of a kernel that has it.
+// The value of a constant, which the kernel has to have.
 template <class Value>
 const Value& constant(const KernelSpec& kernel, std::string_view name) {
   const auto found = std::find_if(kernel.constants.begin(), kernel.constants.end(),
                                   [&](const Constant& each) { return each.name == name; });
   return std::get<Value>(found->value);
 }
+// Sets the constant if the kernel has it.
 template <class Value>
 void set_constant(KernelSpec& kernel, std::string_view name, Value value) {
   for (Constant& each : kernel.constants)
     if (each.name == name) each.value = value;
 }
 
-// Gives every array of a phase's numbers as many of them as `phases`, of which those that there are
-// come first.
+// Extends every array with one value per phase to `phases` values; the new ones are zeros. Sets
+// PHASES.
 void pad_phases(KernelSpec& kernel, std::int64_t phases);
 
-// The same to one of a few numbers of phases, of kernels that have room for many; why there are too
-// many for that, "" if there are not.
+// The same, to the least of a few fixed numbers of phases, so that there are few kernels.
 void pad_phases(KernelSpec& kernel);
+// The reason why the problem has too many phases for that; "" if it has not.
 std::string phase_refusal(const ConvolutionProblem& problem);
 
 }  // namespace kiln

@@ -21,13 +21,14 @@ Treatment treat(std::string_view name) {
   return Treatment::keep;
 }
 
-// One tile for all, small enough for few of them to fill a chip.
+// One tile serves all problems. It is small, so that small problems too have enough tiles to fill
+// the chip.
 bool is_kept(const std::vector<GemmTile>& tiles, const Candidate& candidate) {
   const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
   return tile.m == 64 && tile.n == 64;
 }
 
-// Of whatever a tap may lie outside.
+// Makes the kernel check every dimension for taps outside the source.
 void pad_everywhere(KernelSpec& kernel) {
   for (const char* const name : {"PADDED_D", "PADDED_H", "PADDED_W", "TAPS_IN_DEPTH"})
     set_constant(kernel, name, true);
@@ -44,8 +45,8 @@ bool StandInGemmEngine::has(const ConvolutionProblem& problem, const Candidate& 
   return is_kept(mma_tiles(problem, gather.channels * gather.most_taps()), candidate);
 }
 
-// Every shape is walked as those of several phases are: image by image, by the taps that some of a
-// tile's pixels have inside the source.
+// The kernel treats every shape like one with several phases: it takes pixels image by image, and
+// visits the taps that are inside the source for some pixel of the tile.
 bool StandInGemmEngine::generalize(Proposal& proposal, const DeviceDescription& device) const {
   KernelSpec& kernel = proposal.kernel;
   pad_phases(kernel);
@@ -73,7 +74,7 @@ bool StandInWgradGemmEngine::has(const ConvolutionProblem& problem,
 bool StandInWgradGemmEngine::generalize(Proposal& proposal, const DeviceDescription& device) const {
   pad_everywhere(proposal.kernel);
   proposal.kernel.clustered = device.largest_cluster > 1;
-  // Masks would take a division by the distance of taps for each pixel.
+  // Masks of taps would cost a division by the dilation for each pixel.
   set_constant(proposal.kernel, "TAP_MASK", false);
   return make_late(proposal, treat);
 }

@@ -1,4 +1,5 @@
-// Implicit matrix products on the tensor cores, of any layout and groups, for every shape.
+// Stand-ins for the engines of implicit matrix products on the tensor cores, for all layouts and
+// groups.
 #pragma once
 
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"

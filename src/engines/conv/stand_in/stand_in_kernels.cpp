@@ -11,7 +11,7 @@
 namespace kiln {
 namespace {
 
-// A convolution that every tile suits.
+// A convolution that is asked about. It is large enough for every tile.
 struct Example {
   const char* line;
   ConvolutionPass pass;
@@ -30,14 +30,14 @@ constexpr Example examples[] = {
     {"mb4ic256id8ih14oc256kd3kh3pd1ph1", ConvolutionPass::dgrad},
     {"mb4ic256id8ih14oc256kd3kh3sd2sh2pd1ph1", ConvolutionPass::dgrad},
     {"mb4ic256id8ih14oc256kd3kh3pd1ph1", ConvolutionPass::wgrad},
-    // Of one tap, whose filters' rows lie side by side.
+    // A filter of one tap in NCHW has the output rows of a data gradient contiguous.
     {"mb4ic256ih14oc192kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
     {"mb4ic256ih14oc512kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
     {"mb4ic256ih14oc2048kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
     {"mb4ic256ih14oc9216kh1", ConvolutionPass::dgrad, KILN_TENSOR_NCHW},
 };
 
-// Sums of any length, which products on the tensor cores promote otherwise.
+// Problems with sums of different lengths, because tensor cores promote sums according to length.
 struct Length {
   const char* plain;
   const char* strided;

@@ -1,4 +1,4 @@
-// All kernels that stand in for those of a shape, to be compiled ahead of every problem.
+// All kernels of stand-ins, to be compiled ahead of all problems.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace kiln {
 
-// Those that convolutions get on the device, each once; with epilogues of a bias at most and
-// without a residual. What a stand-in needs besides, for rarer problems, is compiled when it is
-// first asked for, once for all shapes.
+// The kernels that convolutions get on the device, each once. Their epilogues have at most a bias,
+// and no residual or activation. Kernels for rarer problems are compiled when they are first asked
+// for, once for all shapes.
 std::vector<KernelSpec> stand_in_kernels(const DeviceDescription& device);
 
 }  // namespace kiln

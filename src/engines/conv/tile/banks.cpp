@@ -5,7 +5,8 @@
 namespace kiln {
 
 std::int64_t bank_accesses(const std::array<std::int64_t, 32>& words) {
-  // Of each bank, the words that it gives, one behind the other.
+  // A list for each bank of lanes whose words it gives, each word once: the last lane of a bank,
+  // and the one before each lane.
   constexpr std::int8_t none = -1;
   std::array<std::int8_t, 32> last{}, before{}, count{};
   last.fill(none);

@@ -1,4 +1,4 @@
-// Shared memory's banks: what a warp's access costs.
+// Bank conflicts of shared memory.
 #pragma once
 
 #include <array>
@@ -6,8 +6,9 @@
 
 namespace kiln {
 
-// How many accesses of shared memory a warp's read takes in which each lane reads one word (words:
-// their indices). Each of 32 banks gives one word an access, to any number of lanes.
+// The number of wavefronts of a warp's read in which each lane reads one word of 4 bytes. words:
+// the index of each lane's word. In a wavefront, each of the 32 banks gives one word to any number
+// of lanes.
 std::int64_t bank_accesses(const std::array<std::int64_t, 32>& words);
 
 }  // namespace kiln

@@ -1,4 +1,5 @@
-// Kernels of one gather in a plane whose source the copy engine brings in boxes.
+// Launches and tensor maps of two-dimensional gathers whose source the copy engine (TMA) loads in
+// boxes.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace kiln {
 // The reason why a device cannot copy boxes by tensor maps (TMA); "" if it can.
 std::string boxes_refusal(const DeviceDescription& device);
 
-// The tensor map for boxes of one image of a channels-last source.
+// A box of one image of a channels-last tensor.
 struct PixelsBox {
   std::int64_t channels, columns, rows;
 };
-// {channel, w, h, n} of the source, and of a gather's output, which has one phase.
+// Tensor maps {channel, w, h, n} of the source and of the output. The gather has one phase.
 TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,
                          const PixelsBox& box);
 TensorMapSpec output_map(const ConvolutionProblem& problem, const Gather& gather,
@@ -25,7 +26,7 @@ TensorMapSpec output_map(const ConvolutionProblem& problem, const Gather& gather
 struct BlockShape {
   std::int64_t threads, shared_memory;
 };
-// A launch with BoxedGatherParams; tiles: of pixels, of one tile of channels.
+// A launch with BoxedGatherParams. tiles: the number of tiles of pixels.
 LaunchSpec boxed_gather_launch(const ConvolutionProblem& problem, const Gather& gather,
                                const PixelsBox& box, std::int64_t tiles, std::int64_t blocks,
                                const BlockShape& shape);

@@ -47,7 +47,8 @@ constexpr GemmTile mma_split_tiles[] = {
     {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
 };
 
-// f64: the same; and fewer stages leave more of L1, through which elements are gathered.
+// f64: several small blocks, for the same reason. Fewer stages leave more of L1, through which
+// elements are gathered.
 constexpr GemmTile mma_double_tiles[] = {
     {128, 64, 16, 8, 8, 2, 2, 0, 1, 2}, {64, 128, 16, 8, 8, 3, 2, 0, 1, 2},
     {96, 64, 16, 12, 4, 3, 2, 0, 1, 2}, {64, 64, 16, 4, 8, 2, 3, 0, 1, 2},
@@ -87,8 +88,8 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   const std::span<const GemmTile> base =
       split ? std::span<const GemmTile>(mma_split_tiles) : mma_single_tiles;
   std::vector<GemmTile> tiles(base.begin(), base.end());
-  // With operands of 11 bits the loss is negligible over some thousands of products, and without
-  // totals two blocks fit on a multiprocessor.
+  // With operands of 11 bits, sums of some thousands of products need no promotion: the loss is
+  // negligible, and without registers for totals two blocks fit on a multiprocessor.
   const bool short_sums = reduction < 1024;
   const std::int64_t longest_run = size_of(problem.type()) == 2 ? 4096 : 8192;
   for (GemmTile& tile : tiles) {
@@ -109,7 +110,7 @@ std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64
                                    const DeviceDescription& device) {
   if (problem.math == KILN_MATH_STRICT)
     return Refusal{"the math mode is strict, which keeps off the tensor cores"};
-  // With so many products, 3xTF32's own error equals that of f32 sums.
+  // At this number of products, 3xTF32's own error equals that of f32 sums.
   constexpr std::int64_t least_split = 128;
   if (is_split(problem) && reduction < least_split)
     return Refusal{
@@ -248,7 +249,8 @@ bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription&
 
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
                          bool rows_ahead) {
-  // With so many products, f32's own rounding outweighs what is cut off (src/reference/README.md).
+  // From this number of products on, f32's own rounding outweighs the error of cutting elements off
+  // instead of rounding them (src/reference/README.md).
   constexpr std::int64_t least_cut = 3072;
   constants.push_back({"SPLIT", split, "f32 in three products"});
   constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});

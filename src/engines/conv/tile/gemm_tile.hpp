@@ -43,31 +43,33 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
 std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                                    const DeviceDescription& device);
 
-// The refusal for types that ldmatrix kernels do not take; and that together with mma_refusal().
+// The refusal of f64, which ldmatrix kernels do not take.
 std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem);
+// The refusal of matrices_refusal() or of mma_refusal().
 std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
                                         const DeviceDescription& device);
 
-// Split counts that are offered. As many clusters of 8 run at once as of 7, and those of 9 to 15
-// leave more of the chip idle.
+// Split counts that are offered. As many clusters of 8 blocks run at once as of 7, and clusters of
+// 9 to 15 blocks leave more of the chip idle.
 inline constexpr int cluster_sizes[] = {1, 2, 3, 4, 5, 6, 8, 16};
 
 // The split counts of a tile, up to `most`, that leave each block some of the `steps` of the
 // reduction.
 std::vector<int> parts_of(const DeviceDescription& device, double steps, int most);
 
-// How the operands' tiles lie in shared memory: elements of compute_t in 16 bytes, and from one
-// step of the reduction to the next. Rows are padded where lanes run along the reduction, so that 8
-// steps of 4 elements fall into 32 banks; for the tensor cores always, by 32 bytes, so that 16
-// bytes each of 4 steps and 2 columns do.
+// The layout of the operands' tiles in shared memory. vector: elements of compute_t in 16 bytes;
+// pitch_m, pitch_n: elements from one step of the reduction to the next. Pitches are padded against
+// bank conflicts: by 16 bytes if lanes run along the reduction, which then write 8 steps of 4
+// elements; for the tensor cores always by 32 bytes, because they read 16 bytes at each of 4 steps
+// and 2 columns.
 struct GemmStages {
   int vector, pitch_m, pitch_n;
   GemmStages(const GemmTile& tile, DataType type, bool m_lanes_on_k, bool n_lanes_on_k);
   std::uint32_t bytes(const GemmTile& tile, DataType type) const;
 };
 
-// The constants of tile and stages that gemm_tile.cuh, sum_registers.cuh and operand_mover.cuh ask
-// for.
+// Adds the constants of tile and stages that gemm_tile.cuh, sum_registers.cuh and operand_mover.cuh
+// need.
 void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
                         const GemmStages& stages, DataType type, const DeviceDescription& device);
 
@@ -89,18 +91,19 @@ constexpr FragmentShape warpgroup_shape(FragmentShape shape) {
   shape.columns_left = true;
   return shape;
 }
-// The constants that tile_sums.cuh and sum_registers.cuh ask of such a tile. totals: promoted sums
-// have registers of their own; run_m, run_n: rows and columns of a thread side by side.
+// Adds the constants of such a tile that tile_sums.cuh and sum_registers.cuh need. run_m, run_n:
+// contiguous rows and columns of a thread.
 void add_fragment_constants(std::vector<Constant>& constants, const FragmentShape& shape,
                             const ConvolutionProblem& problem, int run_m, int run_n = 2);
 
-// The PTX names of a thread's accumulators (kernel_sources/cuda/sum_registers.cuh): left x right
-// products of four each; type: "f32".
+// Adds the PTX names of a thread's accumulators (kernel_sources/cuda/sum_registers.cuh): left x
+// right products of four each. totals: promoted sums have registers of their own; type: "f32" or
+// "f64".
 void add_sum_registers(std::vector<Constant>& constants, int left, int right, bool totals,
                        const char* type);
 
-// What the text of a wgmma instruction (kernel_sources/cuda/wgmma.cuh) takes from its number of
-// columns.
+// Adds the parts of the text of a wgmma instruction (kernel_sources/cuda/wgmma.cuh) that depend on
+// its number of columns.
 void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
 
 // The refusal if a device has no wgmma.
@@ -109,32 +112,33 @@ std::optional<Refusal> warpgroup_refusal(const DeviceDescription& device);
 // "128x128, 8x16 a thread, 128 threads"
 std::string describe(const FragmentShape& shape);
 
-// Padding in bytes between steps of the reduction in shared memory, so that what a warp reads at a
-// time hits 32 banks (kernel_sources/conv/mma/fragments.cuh).
+// Padding in bytes between steps of the reduction in shared memory, so that a warp's reads have no
+// bank conflicts (kernel_sources/conv/mma/fragments.cuh).
 constexpr std::int64_t transposed_pad(std::int64_t element_bytes) {
   return element_bytes == 2 ? 16 : 32;
 }
-// Bytes from one row of so many fragments, of 32 bytes of the reduction side by side, to the next:
-// with the same aim.
+// Bytes from one row of `fragments` fragments (32 bytes of the reduction each) to the next, padded
+// for the same reason.
 constexpr std::int64_t fragments_pitch(std::int64_t fragments, std::int64_t element_bytes) {
   return fragments * 32 + (element_bytes < 8 ? 16 : (fragments + 1) % 2 * 32);
 }
 
-// Whether so many blocks of so many bytes of shared memory fit on a multiprocessor, and one of them
-// on the device at all.
+// Whether `blocks` blocks of `bytes` bytes of shared memory each fit on a multiprocessor, and the
+// device allows a block so many bytes.
 bool fits_shared_memory(std::int64_t bytes, int blocks, const DeviceDescription& device);
 
-// For kernels whose operands are fragments: whether f32 is 3xTF32, and how elements are split for
-// sums of at least `reduction` products; rows_ahead: operand A is split as early as operand B,
-// where registers allow.
+// Adds the constants of kernels that read fragments: whether f32 is 3xTF32, and how elements are
+// split for sums of at least `reduction` products. rows_ahead: operand A is split one fragment
+// early, as operand B is, because registers allow it.
 void add_split_constants(std::vector<Constant>& constants, bool split, std::int64_t reduction,
                          bool rows_ahead = false);
 
-// How many products of a 3xTF32 sum of `reduction` products are accumulated between promotions.
+// The number of products between two promotions of a 3xTF32 sum of `reduction` products.
 std::int64_t promotion_run(std::int64_t reduction);
 
-// How often a gather's accumulators are promoted (PROMOTE, PROMOTE_LOCAL). reduction: products of a
-// sum; accumulated: those that one block adds up; step_fragments: fragments (32 bytes) of a step.
+// Adds the constants for how often a gather's accumulators are promoted (PROMOTE, PROMOTE_LOCAL).
+// reduction: products of a sum; accumulated: products of it that one block adds up; step_fragments:
+// fragments (32 bytes) of a step.
 void add_promotion_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                              std::int64_t reduction, std::int64_t accumulated,
                              std::int64_t step_fragments);

@@ -1,5 +1,5 @@
-// Tiles that were laid on a problem lately: which ones, and how they lie, is the same at every
-// batch size, and a choice asks at several.
+// Remembers the tiles that were laid on recent problems. They do not depend on the batch size, and
+// a choice asks at several batch sizes.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,13 @@
 
 namespace kiln {
 
+// The remembered value for the engine, the problem at any batch size and the device; calls lay() if
+// there is none.
 std::shared_ptr<const void> lay_once(const Engine& engine, const ConvolutionProblem& problem,
                                      const DeviceDescription& device,
                                      const std::function<std::shared_ptr<const void>()>& lay);
 
-// An engine's tiles; lay() gives them where they are not known. Of one engine always the same type.
+// An engine's tiles, from memory or from lay(). An engine always has to ask for the same type.
 template <class Tile, class Lay>
 std::shared_ptr<const std::vector<Tile>> laid_tiles(const Engine& engine,
                                                     const ConvolutionProblem& problem,

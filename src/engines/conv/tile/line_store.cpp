@@ -56,7 +56,7 @@ void add_line_store_constants(std::vector<Constant>& constants, const Convolutio
 
 void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                                 const Gather& gather) {
-  // Only for rows; single columns may lie anywhere.
+  // Vectors are stored only along rows: tiles may begin at any column.
   constexpr int single = 1, pair = 2;
   const int store_vector = vector_of(problem);
   add_line_store_constants(constants, problem, gather, single, store_vector, pair);

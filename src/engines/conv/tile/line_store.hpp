@@ -1,4 +1,4 @@
-// How a gathering kernel's sums reach the output (kernel_sources/conv/store/line_store.cuh,
+// How a gathering kernel stores its sums (kernel_sources/conv/store/line_store.cuh,
 // neighbour_store.cuh, staged_store.cuh).
 #pragma once
 
@@ -14,12 +14,12 @@ namespace kiln {
 bool rows_innermost(const Gather& gather);
 
 // Bytes of shared memory through which an m x n tile is stored
-// (kernel_sources/conv/store/staged_store.cuh), the table of its pixels included. element: bytes of
-// an element.
+// (kernel_sources/conv/store/staged_store.cuh), including the table of its pixels. rows_inner:
+// whether rows are contiguous in the output; element: bytes of an element.
 std::int64_t staged_bytes(std::int64_t m, std::int64_t n, bool rows_inner, std::int64_t element);
 
-// How many of a thread's thread_m rows are neighbours in the tile: as many as one access stores
-// where the output has rows innermost.
+// How many of a thread's thread_m rows are contiguous in the tile: 1, or, if rows are contiguous in
+// the output, as many as one access stores.
 int rows_side_by_side(const Gather& gather, int thread_m);
 
 // Whether a thread stores several results at a time: its neighbouring rows or pixels (run_m, run_n)
@@ -28,10 +28,10 @@ int rows_side_by_side(const Gather& gather, int thread_m);
 bool stores_vectors(const ConvolutionProblem& problem, const Gather& gather, std::int64_t columns,
                     int run_m, int run_n);
 
-// LINES_ALONG_M, Z_LIKE_OUT and OUTPUT_VECTOR.
+// Adds LINES_ALONG_M, Z_LIKE_OUT and OUTPUT_VECTOR.
 void add_line_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                               const Gather& gather, std::int64_t columns, int run_m, int run_n);
-// The same for staged stores, and STORE_VECTOR.
+// Adds the same for staged stores, and STORE_VECTOR.
 void add_staged_store_constants(std::vector<Constant>& constants, const ConvolutionProblem& problem,
                                 const Gather& gather);
 

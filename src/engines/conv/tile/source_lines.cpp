@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-// In words.
+// Padding of pitches, in words.
 struct Pads {
   std::int64_t line = 0, row = 0, plane = 0, copy = 0;
 };
@@ -18,7 +18,7 @@ Pads most_pads(const SourceLines& lines) {
   return {3 / banks, 8 / banks, 31 / banks, 31 / banks};
 }
 
-// Keeps vectors of a chunk aligned.
+// Sets the pitches: multiples of a chunk, so that its vectors stay aligned.
 void set_pitches(SourceLines& lines, const Pads& pads) {
   const auto padded = [&](std::int64_t words, std::int64_t pad) {
     return round_up(words + pad, lines.chunk);

@@ -16,9 +16,9 @@ namespace kiln {
 struct SourceLines {
   std::int64_t element = 0;           // bytes
   std::int64_t planes = 0, rows = 0;  // rows in a plane
-  std::int64_t pixel_elements = 1;    // elements that a pixel has side by side in a row of x
-  std::int64_t phases = 1;  // lines of a row; the elements of one line are so far apart in x
-  std::int64_t access = 0;  // bytes of x at a time
+  std::int64_t pixel_elements = 1;    // contiguous elements of a pixel in a row of x
+  std::int64_t phases = 1;  // lines of a row; neighbours in a line are `phases` apart in x
+  std::int64_t access = 0;  // bytes of x that are copied at a time
   std::int64_t chunk = 1, words = 0;   // words that a thread loads at a time; words of a line
   std::int64_t front = 0;              // elements of a line before the band's first
   std::int64_t copies = 1, shift = 0;  // copies of each line (16 bits: 1 or 2); elements by which a
@@ -39,26 +39,26 @@ struct SourceLines {
 struct BandOfLines {
   std::int64_t elements = 0;      // elements of a line that the band reads
   std::int64_t step = 0;          // elements of x from one band to the next in a row; 0: one band
-  bool even = true, odd = false;  // whether words are read at even, at odd elements from there on
+  bool even = true, odd = false;  // whether words at even and at odd elements of the band are read
 };
 
-// Chooses how lines of known element, planes, rows, pixel_elements and phases are loaded, and their
-// words; alignment: bytes, of x. The pitches are not set.
+// Chooses how lines are loaded, and their words: sets access, chunk, words, front, copies and
+// shift. The pitches are not set. alignment: of x, in bytes.
 void lay_lines(SourceLines& lines, const BandOfLines& band, const Gather& gather,
                std::int64_t alignment);
 
-// The widest pitches that spread_over_banks() may choose; false if no block's shared memory holds
-// even the words.
+// Sets the widest pitches that spread_over_banks() may choose. Returns false if not even the words
+// fit into a block's shared memory.
 bool reserve_pitches(SourceLines& lines, const DeviceDescription& device);
 void set_narrowest_pitches(SourceLines& lines);
-// Sets the pitches with which so many reads take the fewest wavefronts in all; accesses: of the
-// i-th read.
+// Sets the pitches with which `reads` reads of a warp take the fewest wavefronts in all.
+// accesses(lines, i): the wavefronts of read i with the pitches of `lines`.
 void spread_over_banks(
     SourceLines& lines, std::int64_t reads,
     const std::function<std::int64_t(const SourceLines&, std::int64_t)>& accesses);
 
-// Chunks that a thread has on their way at a time, if all come in so many steps, and the registers
-// they wait in.
+// The chunks that a thread has in flight if all are loaded in `steps` steps, and the registers in
+// which `batch` chunks wait.
 std::int64_t lines_batch(const SourceLines& lines, std::int64_t threads, std::int64_t steps);
 std::int64_t waiting_registers(const SourceLines& lines, std::int64_t batch);
 

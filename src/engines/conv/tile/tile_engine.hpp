@@ -1,5 +1,5 @@
-// What the engines of tiles with a halo in shared memory share: candidates, and the proposal that
-// follows from a tile.
+// The base of the engines whose tiles have a halo in shared memory: it lists candidates and makes
+// the proposal for a tile.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct TileCounts {
   std::int64_t of_pixels, all;
 };
 
-// Tile: one laid on a problem, whose `shape` has rows m and threads().
+// Tile: the type of a tile laid on a problem. Its `shape` has rows m and threads().
 template <class Tile>
 class TileEngine : public Engine {
  public:
@@ -104,12 +104,12 @@ class TileEngine : public Engine {
   };
 
  private:
-  // The refusal, if it does not take the problem.
+  // The refusal if the engine does not take the problem.
   virtual std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
                                          const DeviceDescription& device) const = 0;
   virtual std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                                      const Gather& gather) const = 0;
-  // A shape on a problem; none if it does not fit.
+  // The shape laid on a problem; none if it does not fit.
   virtual std::optional<Tile> lay(const Shape& shape, const Gather& gather, int tap_group,
                                   const DeviceDescription& device) const = 0;
   // The most images that a tile touches.

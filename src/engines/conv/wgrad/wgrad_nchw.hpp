@@ -1,5 +1,5 @@
-// Filter gradient on the tensor cores of an x whose channels lie apart (NCHW), or are few: what all
-// taps of a band of pixels meet of it comes to shared memory once, as lines.
+// Filter gradient on the tensor cores for an x in NCHW, or with few channels. The part of x that
+// all taps of a band of pixels read is copied to shared memory once, as lines.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ class WgradNchwMmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
-  // Of a problem that it does not refuse: the tiles that fit, as they lie on it. A candidate's
-  // kernel is the number of one of them.
+  // For a problem that is not refused: the tiles that fit, laid on it. A candidate's kernel is an
+  // index into them.
   std::vector<BandTile> tiles(const ConvolutionProblem& problem,
                               const DeviceDescription& device) const;
-  // The proposal of one tile in so many parts, whichever would be chosen.
+  // The proposal for one tile and split count, whether or not the choice would take it.
   Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
 
  private:
@@ -38,7 +38,7 @@ class WgradNchwMmaEngine : public Engine {
                        const BandTile& tile) const;
 };
 
-// The same on Hopper's warpgroup products.
+// The same with wgmma on Hopper.
 class WgradNchwWgmmaSwapEngine final : public WgradNchwMmaEngine {
  public:
   const char* name() const override { return "wgrad_nchw_wgmma_swap"; }
