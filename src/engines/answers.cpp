@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 struct Answers {
-  // What one choice asks of: its own problem, and copies of some images, in several numbers.
+  // Enough for one choice: its own problem at several batch sizes, and copies of chunks of images.
   RecentProblems<Answer, 32> known;
   Effort effort;
 };
@@ -39,7 +39,7 @@ std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& prob
   const auto* const convolution = std::get_if<ConvolutionProblem>(&problem);
   if (convolution == nullptr) return answer_of(ask(engine, problem, device));
   if (auto known = all.lock()->known.find(engine.name(), *convolution, device)) return known;
-  // Not under the lock: engines ask others.
+  // The lock is not held here, because some engines ask others.
   auto answer = answer_of(ask(engine, problem, device));
   const auto answers = all.lock();
   answers->known.keep(engine.name(), *convolution, device, answer);

@@ -1,6 +1,6 @@
-// What engines answered lately, of convolutions. A choice asks one more than once: at the batch
-// size at which kernels are chosen and at the least one that uses them, and for copies of some of
-// the images in every number of chunks, with whatever workspace is left.
+// Remembers the engines' recent answers for convolutions. A choice asks an engine more than once:
+// at the batch size at which kernels are chosen, at the smallest one that uses them, and for copies
+// of each number of images in a chunk.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-// A candidate.
+// A candidate of an engine. Its proposal is made only if it is chosen.
 struct Estimate {
   int kernel = 0, parts = 1;
   double seconds = 0;
@@ -22,10 +22,10 @@ struct Estimate {
 
 struct Answer {
   std::vector<Estimate> estimates;
-  std::string refusal;  // where there are none
+  std::string refusal;  // the reason, if there are no estimates
 };
 
-// As ask().
+// The answer of ask(), remembered for convolutions.
 std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& problem,
                                        const DeviceDescription& device);
 
@@ -33,10 +33,10 @@ std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& prob
 Proposal make_proposal(const Engine& engine, const Problem& problem,
                        const DeviceDescription& device, const Estimate& estimate);
 
-// For tests: what the process's choices have taken so far.
+// For tests: the work that this process's choices have cost so far.
 struct Effort {
-  int answers = 0;    // that engines worked out
-  int proposals = 0;  // that they made of their estimates
+  int answers = 0;    // computed by engines, for convolutions
+  int proposals = 0;  // made from estimates
 };
 Effort effort_so_far();
 

@@ -115,7 +115,7 @@ Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription&
   return in_parts(found, problem, device, terms, shared);
 }
 
-// What the cost model takes; none if every engine refuses. shared as above.
+// The cost model's choice; none if every engine refuses. shared: as in least_of_range().
 Found find_least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                  std::vector<EngineRefusal>& refusals, bool& shared) {
   const std::size_t known = refusals.size();

@@ -1,11 +1,11 @@
 // The choice among all engines' candidates: the least estimated time.
 //
-// One kernel serves every batch size, yet which one is best depends on it: few images leave most of
-// a chip without a tile unless tiles are small, and a few more than fill it make another round. So
-// a convolution's kernel is chosen at one of a few reference batches, and a layer has at most so
-// many kernels, however many batch sizes it meets. Into how many parts the reduction is divided, a
-// launch argument, is chosen for the batch at hand, unless one is best for all of a range: that
-// kernel is written for one.
+// A kernel serves every batch size, but the best kernel depends on the batch size: few images fill
+// a chip only if tiles are small. So that a layer has few kernels, however many batch sizes it
+// meets, a convolution's kernel is chosen at one of a few reference batch sizes. The split count
+// (the number of blocks that share a tile's reduction) is a launch argument and is chosen for the
+// actual batch size. If splitting pays nowhere in a range of batch sizes, the kernel is written
+// without it.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct EngineRefusal {
   std::string engine, reason;
 };
 
-// Every engine for the problem's operation, in the order of engines(), with its refusal; "" of
-// those that take it.
+// Every engine for the problem's operation, in the order of engines(), with its refusal; "" if it
+// takes the problem.
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
 
 // What restricts the choice.
@@ -47,10 +47,10 @@ struct Terms {
 // The most workspace that any plan uses, in bytes.
 inline constexpr std::size_t most_workspace = std::size_t{16} << 20;
 
-// As flags of the program, each followed by a space: "--engine direct --workspace 4096 ".
+// The terms as flags of `kiln`, each followed by a space: "--engine direct --workspace 4096 ".
 std::string flags_of(const Terms& terms);
 
-// The fastest candidate that a measurement found, by names.
+// The names of a candidate, such as the fastest one of a measurement.
 struct Winner {
   std::string engine, tile;
   int parts = 1;
@@ -62,11 +62,11 @@ std::string describe(const Winner& winner);  // "direct one thread an element"; 
 struct Choice {
   Proposal proposal;
   double seconds = 0;  // estimated
-  bool tuned = false;  // the winner's, not the model's
+  bool tuned = false;  // it is a measured winner, not the cost model's choice
 };
 
-// `winner`, if not null and among the candidates; else by the cost model. The refusals of those
-// asked are added to `refusals`. Throws NOT_SUPPORTED with every reason if there is no candidate.
+// Chooses `winner` if it is not null and among the candidates; else asks the cost model. Adds the
+// refusals to `refusals`. Throws NOT_SUPPORTED with all their reasons if there is no candidate.
 Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
               std::vector<EngineRefusal>& refusals, const Winner* winner);
 
@@ -74,8 +74,8 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
 Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals);
 
-// All candidates that need no more workspace, with their kernels, the least estimate first. Throws
-// as choose().
+// All candidates that need at most `workspace` bytes, with their kernels, the least estimate first.
+// Throws what choose() throws.
 struct Option {
   Winner name;
   Choice choice;

@@ -1,5 +1,5 @@
-// What choose() would take, without its kernel: for an engine whose own candidates are made of what
-// is chosen for other problems.
+// The estimate of what choose() would choose, without its kernel. Engines use it whose candidates
+// contain what is chosen for another problem.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace kiln {
 
 struct ChoiceEstimate {
   double seconds = 0;
-  std::size_t workspace = 0;
+  std::size_t workspace = 0;  // bytes
 };
 
 // Throws as choose() does.

@@ -1,5 +1,5 @@
-// An engine is a stateless way to compute the problems of an operation: it lists the kernels that
-// it could take for one, each with its estimated time, or refuses with a reason.
+// An engine is a stateless way to compute problems of one operation. For a problem it lists the
+// kernels that it offers, each with its estimated time, or refuses with a reason.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct Candidate {
   double seconds = 0;  // estimated time of one execution (cost_model.hpp)
   std::optional<Proposal>
       made{};  // the proposal, if the engine had to make it to know whether it takes the problem
-  std::size_t workspace = 0;  // bytes it needs; it is no candidate where fewer are granted
+  std::size_t workspace = 0;  // bytes it needs; with fewer granted it is not chosen
 };
 
 class Engine {
@@ -35,7 +35,7 @@ class Engine {
   // Whether the problem belongs to this engine's operation. If not, the engine is not even listed
   // among the refusals.
   virtual bool is_for(const Problem& problem) const = 0;
-  // Whether a convolution's result may have another type than what it reads.
+  // Whether a convolution's result may have another type than its inputs.
   virtual bool takes_mixed_types() const { return false; }
   // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
   // then never takes it.
@@ -67,8 +67,8 @@ class OneKernelEngine : public Engine {
                 Candidate candidate) const final;
 };
 
-// The engine's candidates, or its refusal; refuses for it where the result has another type and it
-// does not take that.
+// The engine's candidates or its refusal. Refuses for the engine if the result has another type
+// than the inputs and the engine does not take mixed types.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 

@@ -1,4 +1,4 @@
-// What was worked out of a convolution lately, under names: the last few problems are kept.
+// Remembers values, by name, for the most recent convolution problems.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace kiln {
 // Whether two devices are equal in everything that estimates depend on.
 bool estimated_alike(const DeviceDescription& a, const DeviceDescription& b);
 
-// Names live as long as the process.
+// Keeps the values of the last `most` problems. Names have to live as long as the process.
 template <class Value, std::size_t most>
 class RecentProblems {
  public:
-  // Null where there is none.
+  // Null if there is none.
   std::shared_ptr<const Value> find(std::string_view name, const ConvolutionProblem& problem,
                                     const DeviceDescription& device) {
     if (const Known* const known = find(problem, device))
@@ -44,7 +44,7 @@ class RecentProblems {
     std::vector<std::pair<std::string_view, std::shared_ptr<const Value>>> values;
   };
 
-  // Which is the front one thereafter.
+  // Null, or the problem, which it moves to the front.
   const Known* find(const ConvolutionProblem& problem, const DeviceDescription& device) {
     for (auto each = problems_.begin(); each != problems_.end(); ++each) {
       if (each->problem.batch != problem.batch || each->problem != problem ||

@@ -7,14 +7,14 @@
 namespace kiln {
 namespace {
 
-// The engine whose kernel is one short loop; null where there is none.
+// The engine whose kernel is a short loop, which compiles fast; null if there is none.
 const char* last_resort(const Problem& problem) {
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
     return convolution->pass == ConvolutionPass::wgrad ? "wgrad_direct" : "direct";
   return std::holds_alternative<LocalProblem>(problem) ? "local_direct" : nullptr;
 }
 
-// Engines of kernels for every shape, the better ones first.
+// The engines whose kernels serve every shape, the faster ones first.
 constexpr const char* for_every_shape[] = {"stand_in_dense",  "stand_in_wgrad_dense",
                                            "stand_in_gemm",   "stand_in_wgrad_gemm",
                                            "stand_in_direct", "stand_in_wgrad_direct"};

@@ -1,5 +1,4 @@
-// A kernel that can run at once, in the place of the one that the choice takes while that one
-// compiles.
+// Stand-ins: kernels that execute in place of the chosen one while that is being compiled.
 #pragma once
 
 #include <optional>
@@ -10,13 +9,13 @@ namespace kiln {
 
 struct StandIn {
   Choice choice{};
-  // Its kernels serve every shape: they are compiled once, not for each problem, so a plan need not
-  // wait for a compiler. Else it is only quick to compile.
+  // True if its kernels serve every shape: they are compiled once for all problems, so a plan
+  // normally does not wait for a compiler. False if it has a kernel of its own that compiles fast.
   bool for_every_shape = false;
 };
 
-// None where the operation has no kernel that is there sooner than the one that is chosen. It does
-// not depend on which engine the caller named, but keeps to the workspace that was granted.
+// The stand-in for a problem; none if the operation has no kernel that is ready sooner than the
+// chosen one. It uses no more workspace than granted; an engine named in `terms` is ignored.
 std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
                                 const Terms& terms);
 

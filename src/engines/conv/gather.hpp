@@ -19,13 +19,13 @@ namespace kiln {
 // fprop: source x, rows are filters, one phase. dgrad: source dy, rows are the channels of dx. With
 // stride u the pixels of dx fall into u phases along each dimension, by their position modulo u:
 // position h meets tap t of output o where h = o u - pad + t d, so within a phase every
-// (u / gcd(u, d))-th tap contributes, and the next one lies d / gcd(u, d) outputs before. Each
+// (u / gcd(u, d))-th tap contributes, and the next one is d / gcd(u, d) outputs before. Each
 // phase is a gather of stride 1 of its own, and no tap is visited that does not exist.
 struct Gather {
   DataType type = KILN_DATA_FLOAT;
   std::int64_t batch = 0, groups = 1;
   std::int64_t channels = 0, rows = 0;   // of one group
-  Spatial source{};                      // sizes
+  Spatial source{};                      // sizes of the source
   Spatial stride{}, step{};              // in source elements: from pixel to pixel, from tap to tap
   Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}
   Dims z_strides{};                      // strides of what beta scales: the residual, or the output
@@ -35,7 +35,7 @@ struct Gather {
   struct Phase {
     Spatial pixels{};                         // of one image
     Spatial taps{};                           // 0 in some dimension: the outputs are zero
-    Spatial origin{};                         // where the first tap of pixel 0 lies
+    Spatial origin{};                         // position of pixel 0's first tap in the source
     Spatial position{};                       // position of pixel 0 in the output
     std::int64_t w_first = 0, out_first = 0;  // offsets of the first tap and the first pixel
     std::int64_t z_first = 0;                 // offset of the first pixel in what beta scales
@@ -68,7 +68,7 @@ struct Gather {
 
 bool is_gather(const Problem& problem);
 
-// The reason why a kernel for one phase of two dimensions does not take the gather, if it does not.
+// The refusal of kernels that take only gathers of one phase and at most two dimensions.
 std::optional<Refusal> plane_refusal(const Gather& gather);
 
 // The refusal for fewer than `least` output channels a group, which are the rows of a tile; none if

@@ -101,7 +101,7 @@ LaunchSpec gather_launch(const ConvolutionProblem& problem, std::int64_t phase_t
 
 LaunchSpec wgrad_launch(const ConvolutionProblem& problem, std::int64_t blocks,
                         std::uint32_t threads, std::uint32_t shared_memory) {
-  LaunchSpec launch;  // never empty: over an empty batch the gradient is zero
+  LaunchSpec launch;  // also for an empty batch, whose gradient of zeros has to be stored
   launch.shape.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
   launch.shape.block = {threads, 1, 1};
   launch.shape.shared_memory = shared_memory;

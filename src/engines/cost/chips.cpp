@@ -16,9 +16,10 @@ constexpr int host_capability = 90;
 
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
 
-// How many clusters of so many blocks run at once on an H100 or H200 of 132 multiprocessors, by the
-// driver (cuOccupancyMaxActiveClusters): a cluster runs within one processing cluster, and those
-// are of different sizes. Of one block a multiprocessor, and of two, three and four.
+// How many clusters of `size` blocks run at once on an H100 or H200 with 132 multiprocessors, with
+// one, two, three and four blocks on a multiprocessor, according to the driver
+// (cuOccupancyMaxActiveClusters). A cluster runs within one processing cluster (GPC), and those
+// have different numbers of multiprocessors.
 constexpr int resident_rows = 4;
 struct ClustersAtOnce {
   int size, clusters[resident_rows];

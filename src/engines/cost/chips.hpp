@@ -1,4 +1,5 @@
-// The chips: what a multiprocessor does in a clock, and how many clusters of blocks run at once.
+// Rates of chips: what a multiprocessor does in a clock, and how many clusters of blocks run at
+// once.
 #pragma once
 
 #include "device/device.hpp"
@@ -9,12 +10,13 @@ inline constexpr double issue_width = 4;       // warp instructions a clock
 inline constexpr double wavefront_words = 32;  // of shared memory a clock
 inline constexpr double warp = 32, warps_of_warpgroup = 4;
 
-// Multiply-adds a clock of a multiprocessor: lanes from the CUDA C++ Programming Guide ("Arithmetic
-// Instructions"), tensor cores from the vendor's architecture papers, but for those of 90, which
-// mma.sync drives no faster than this (614 clocks for three products of 128x128x8). The gathering
-// engines multiply 16-bit operands as TF32; engines that read fragments, at twice the rate. Clocks
-// are the boost clocks of the first chip of that capability in device/known_chips.cpp, memory its
-// data sheet's; of 90 both as measured on an H200.
+// Multiply-adds of a multiprocessor in a clock. Those of the FMA units are from the CUDA C++
+// Programming Guide ("Arithmetic Instructions"), those of the tensor cores from the vendor's
+// architecture papers; for capability 90 they are what mma.sync reached (614 clocks for three
+// products of 128x128x8). The gathering engines multiply 16-bit operands as TF32; engines that read
+// fragments multiply them at twice the rate. Clock and memory rate are those of the data sheet of
+// the first chip of that capability in device/known_chips.cpp; for 90 they were measured on an
+// H200.
 struct Rates {
   int capability;
   double gigahertz;
@@ -25,8 +27,8 @@ struct Rates {
 // The rates of the device's capability, or of the newest known one that is no newer.
 const Rates& rates_of(const DeviceDescription& device);
 
-// How many multiprocessors' worth of blocks run at once in clusters of `parts`, with `resident`
-// blocks on a multiprocessor.
+// The number of multiprocessors that blocks in clusters of `parts` can fill, with `resident` blocks
+// on a multiprocessor.
 double cluster_places(int parts, int resident, const DeviceDescription& device);
 
 // Seconds of a launch whose multiprocessors are busy for `clocks` while `bytes` move to and from

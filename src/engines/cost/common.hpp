@@ -1,5 +1,5 @@
-// What the models of several families share: how many blocks a multiprocessor holds, and how
-// long all blocks of a launch take.
+// Shared parts of the models: how many blocks a multiprocessor holds, and how long all blocks of a
+// launch take.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace kiln {
 
-// Multiply-adds of f32 a clock of a multiprocessor, by wgmma.
+// Multiply-adds of f32 (TF32) that a multiprocessor does in a clock with wgmma.
 inline constexpr double warpgroup_rate = 1024;
 // The most bytes a clock that L2 delivers to a multiprocessor.
 inline constexpr double most_cache_bytes = 64;
 
-// How many blocks of so many bytes of shared memory fit on a multiprocessor.
+// How many blocks of `bytes` bytes of shared memory fit on a multiprocessor.
 int blocks_by_memory(double bytes, const DeviceDescription& device);
-// The same, limited also by registers: blocks of so many warps whose threads have so many
+// The same, limited also by registers: a block has `warps` warps, and each thread thread_sums
 // accumulators.
 int resident_blocks(double shared_memory, double thread_sums, double warps,
                     const DeviceDescription& device);

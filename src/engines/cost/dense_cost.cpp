@@ -12,14 +12,14 @@ namespace {
 // Multiply-adds of 16 bits that a multiprocessor's tensor cores do in a clock.
 constexpr double products_a_clock = 2048;
 
-// Of the block that has most to do.
+// Clocks of the block with the most work. step, tile: clocks of a step, and of each tile besides.
 double busiest_block(const DenseWork& work, double step, double tile, int blocks) {
   double most = 0;
   for (int block = 0; block < blocks; ++block) {
     double clocks = 0;
     std::int64_t first = 0;  // tile of a phase
     for (const DenseWork::Phase& phase : work.phases) {
-      const auto before = [&](std::int64_t number) {  // tiles of the block below that number
+      const auto before = [&](std::int64_t number) {  // the block's tiles numbered below `number`
         return (number - block + blocks - 1) / blocks;
       };
       const std::int64_t tiles = std::max<std::int64_t>(before(first + phase.tiles), 0) -
@@ -36,7 +36,7 @@ double busiest_block(const DenseWork& work, double step, double tile, int blocks
 
 double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
   const DenseConstants& fitted = fitted_of(device).dense;
-  // A line of f32 takes as long as one of 16 bits: half the products, at half the rate.
+  // A line of f32 takes as long as one of 16 bits: it has half the products, at half the rate.
   const double step_channels = 64 * work.line_bytes / 128.0;
   constexpr double slab = 64.0 * 64;
   const double sums = static_cast<double>(work.pixels) * work.rows;
@@ -77,8 +77,8 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 }
 
 double dense_wgrad_second_seconds(double groups, double bytes) {
-  // The launch, which the first step's end hides in part; a thread's loads, 32 at a time; what all
-  // leave and read, in L2.
+  // Seconds of the launch, which the first step's end hides in part; of a thread's loads for one
+  // group; and the rate of L2, which all sums pass through twice.
   constexpr double launch = 2.8e-6, load = 4e-8, l2_bytes_a_second = 8.9e12;
   return launch + load * groups + 2 * bytes / l2_bytes_a_second;
 }
@@ -86,18 +86,19 @@ double dense_wgrad_second_seconds(double groups, double bytes) {
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
   const DenseWgradConstants& common = fitted_of(device).dense_wgrad;
   const DenseWgradConstants::Costs& fitted = work.element == 2 ? common.of_16_bits : common.of_f32;
-  // Of shared memory, a clock; of three products: sums that are promoted a clock, and how often.
+  // shared_bytes: of shared memory in a clock. For 3xTF32, adders: sums promoted in a clock;
+  // promoted_pixels: pixels between two promotions.
   constexpr double shared_bytes = 128, adders = 128, promoted_pixels = 64;
   const double sums = static_cast<double>(work.filters) * work.columns;
-  const double size = work.element / 2.0;  // against 16 bits
+  const double size = work.element / 2.0;  // relative to 16 bits
   const double slabs = (work.filters + work.columns) / 64.0 * size;
   // Clusters of 4 and more leave some multiprocessors without one.
   const double filled = work.cluster >= 4 ? common.clusters_share : 1;
   const double places =
       std::max(std::floor(device.multiprocessors * filled / work.cluster), 1.0) * work.cluster;
   const double lines = slabs * work.step_pixels, products = work.split ? 3 : 1;
-  // f32 in shared memory, by pixel: its way in, x read and turned, dy read by lanes, and x by each
-  // 64 filters' products.
+  // Accesses of shared memory for each pixel, if f32 is transposed: both operands are written, x is
+  // read and written again, lanes read dy, and the products of every 64 filters read x.
   const double shared =
       work.turned
           ? work.step_pixels * 4.0 / shared_bytes *

@@ -1,4 +1,4 @@
-// How long the dense engines' kernels take (src/engines/conv/dense), told before they exist.
+// Estimated times of the dense engines' kernels (src/engines/conv/dense).
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,30 @@
 
 namespace kiln {
 
-// Tiles that blocks, one a multiprocessor, take in turn, line_bytes of channels of a tap a step.
+// Forward propagation and data gradient. Each multiprocessor has one block, and blocks take tiles
+// in turn. A step multiplies line_bytes of channels at one tap.
 struct DenseWork {
   struct Phase {
     std::int64_t tiles, steps;  // of a tile
   };
   int pixels = 0, rows = 0;  // of a tile
-  int warpgroups = 0;        // that multiply
+  int warpgroups = 0;        // warpgroups that multiply
   int line_bytes = 128;
-  bool half_lines = false;  // results leave in lines of 64 bytes
-  int store_bytes = 0;      // results leave by threads, so many bytes at a time
+  bool half_lines = false;  // results are stored in lines of 64 bytes
+  int store_bytes = 0;      // bytes that a thread stores at a time; 0: the copy engine stores
   std::vector<Phase> phases{};
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each
 };
+// Seconds of one execution.
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);
 
-// Tiles of 64 rows by so many pixels, which two warpgroups of a block take in turn, line_bytes of
-// channels of a tap a step; all taps read one halo.
+// The same with one halo in shared memory for all taps. The two warpgroups of a block take tiles of
+// 64 rows in turn. A step multiplies line_bytes of channels at one tap.
 struct DenseHaloWork {
   int pixels = 0;
   int line_bytes = 128;
-  std::int64_t tiles = 0, steps = 0;  // of a tile
+  std::int64_t tiles = 0, steps = 0;  // tiles in all; steps of a tile
   double bytes = 0;                   // of operands and result, once each
 };
 double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& device);
@@ -38,15 +40,15 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 struct DenseWgradWork {
   int filters = 0, columns = 0, step_pixels = 0;
   int element = 2;      // bytes
-  bool turned = false;  // in shared memory, as f32 with channels last
+  bool turned = false;  // operands are transposed in shared memory: f32 with channels last
   bool split = false;   // f32 in three products
   double blocks = 0, steps = 0;
   int cluster = 1;          // blocks that add up their sums in shared memory
-  double groups = 1;        // of clusters, whose sums a second step adds up
-  bool persistent = false;  // a block takes tiles in turn
+  double groups = 1;        // groups of clusters, whose sums a second step adds up
+  bool persistent = false;  // a block takes several tiles in turn
   double bytes = 0;
 };
-// Of which the second step takes, of sums that groups leave in so many bytes altogether.
+// Seconds of the second step, which adds up the sums of `groups` groups: `bytes` bytes in all.
 double dense_wgrad_second_seconds(double groups, double bytes);
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device);
 

@@ -1,5 +1,5 @@
-// Depthwise convolutions on the FMA units: threads that slide along rows, and halos that the copy
-// engine brings.
+// Estimates of depthwise convolutions: threads that slide along rows, halos that the copy engine
+// loads, and Toeplitz products.
 #include <algorithm>
 #include <cmath>
 
@@ -15,12 +15,12 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
   constexpr int resident = 2;
   const double warps = work.threads / warp;
   const bool f64 = work.type == KILN_DATA_DOUBLE, narrow = size_of(work.type) == 2;
-  // Pixels that lie apart are a sector of memory each.
+  // If the pixels of a row are not contiguous, each takes a whole sector of memory.
   constexpr double sector = 32;
   const double bytes =
       work.bytes * (work.channels_inner ? sector / static_cast<double>(size_of(work.type)) : 1);
   if (work.steps == 1) {
-    // One element a copy, and another line of memory each.
+    // With channels innermost, every copy is of one element from another line of memory.
     const double copies =
         work.copies * (work.channels_inner ? fitted.sliding_channels_inner_share : 1);
     const double thread =
@@ -50,7 +50,8 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
                         work.results * fitted.halo_result_instructions;
   const double beside =
       std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
-  // Whole warps go to schedulers, and each block begins at another scheduler.
+  // A scheduler gets whole warps, and each block's first warp goes to another scheduler, so the
+  // mean of the even and the rounded-up number is taken.
   const double warps = beside * work.warps / schedulers, dealt = (warps + std::ceil(warps)) / 2;
   const double tile = issued * dealt * (1 + fitted.halo_waiting_warps / dealt) / fitted.halo_share;
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));

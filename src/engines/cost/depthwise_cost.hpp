@@ -5,9 +5,10 @@
 
 namespace kiln {
 
-// Halos by the copy engine: what a thread does for a tile, and how many tiles there are.
+// Halos that the copy engine loads: the work of a thread for a tile, and the number of tiles.
 struct DepthwiseHaloWork {
-  double products = 0, places = 0, weights = 0, results = 0;  // all but products: per two channels
+  // Of a thread, for a tile. Places of the halo, weights and results each have two channels.
+  double products = 0, places = 0, weights = 0, results = 0;
   double warps = 0, resident = 0;  // warps of a block; blocks that share a multiprocessor
   double tiles = 0, blocks = 0;    // tiles of a block; blocks in all
   double lines_share = 1;          // bytes that memory moves for each byte of a line of channels
@@ -15,12 +16,12 @@ struct DepthwiseHaloWork {
 };
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);
 
-// Toeplitz products (src/engines/conv/toeplitz): what a block of 8 warps does for a tile.
+// Toeplitz products (src/engines/conv/toeplitz): the work of a block of 8 warps for a tile.
 struct ToeplitzWork {
-  double products = 0;                             // of 16 x 8 x 16, of a warp
-  double halo_pixels = 0, boxes = 0, results = 0;  // 16 bytes each; boxes that they come in
-  double weights = 0;                              // of a channel
-  double tiles = 0;                                // of a multiprocessor
+  double products = 0;                             // of a warp: m16n8k16
+  double halo_pixels = 0, boxes = 0, results = 0;  // pixels of 16 bytes; boxes that load the halo
+  double weights = 0;                              // weights of a channel
+  double tiles = 0;                                // tiles of a multiprocessor
   double bytes = 0;                                // of the operands and the result, once each
 };
 double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device);

@@ -1,4 +1,5 @@
-// Chains of multiply-adds on operands from the caches, and kernels that only move memory.
+// Estimates of kernels whose threads do chains of multiply-adds on operands from the caches, and of
+// kernels that only move memory.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Matrix products in tiles whose operands are gathered element by element.
+// Estimates of tiled matrix products whose operands are gathered element by element.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double words = f64 ? 2 : 1;  // of an element in shared memory
   const double k = tile.k, warps = tile.threads() / warp, m = tile.thread_m, n = tile.thread_n;
   const double products = static_cast<double>(tile.slices) * tile.m * tile.n * k;
-  // Of a thread:
+  // Copies and instructions below are those of one thread.
   const GatheredGemmConstants::Gather& cost =
       tile.mma() ? (f64 ? fitted.mma_f64 : fitted.mma) : (f64 ? fitted.fma_f64 : fitted.fma);
   const double copies =
@@ -37,7 +37,7 @@ double turn_clocks(const GemmTile& tile, const GemmWork& work, const Rates& chip
   const double bounded = work.bounds ? copies * columns : 0;
   double instructions = fitted.loop_instructions + copies * fitted.copy_instructions +
                         bounded * cost.bounds_instructions;
-  double units, read;  // words that a warp's reads are charged
+  double units, read;  // clocks of the arithmetic units; words that a thread's reads count as
   if (tile.mma()) {
     const double passes = tile.split ? 3 : 1, of_k = k / 8;
     const double operands = 2 * m + n;  // m16n8k8 products of a lane
@@ -79,7 +79,8 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
                               : work.stores == ResultStores::neighbours
                                   ? fitted.neighbour_store_clocks
                                   : fitted_of(device).shared.scattered_store_clocks;
-  // A block that shares its multiprocessor takes longer by the others' work.
+  // The clocks of a block with `resident` blocks on its multiprocessor, which share its units.
+  // share: the block's work relative to the mean.
   const auto block = [&](double resident, double share = 1) {
     const double turns = std::ceil(work.steps * share / (parts * tile.slices));
     const double busy = resident * one_turn * (1 + waiting_warps / (resident * warps)) *
@@ -95,8 +96,8 @@ double gemm_seconds(const GemmTile& tile, const GemmWork& work, int parts,
   const double blocks = tiles * parts;
   double clocks;
   if (work.largest > 1) {
-    // The longest tiles begin first, and the last ones run with few others beside them. Where all
-    // run at once, those beside the longest one have the mean work.
+    // The longest tiles begin first, and the last tiles run with few others beside them. If all
+    // blocks run at once, the blocks beside the longest one have the mean work.
     const bool mma_f64 = tile.mma() && work.type == KILN_DATA_DOUBLE;
     const double late = mma_f64 ? fitted.mma_f64_late_share : fitted.late_share;
     const double last = block(1, work.largest);

@@ -1,5 +1,5 @@
-// Small groups on the tensor cores: a tile is read from memory once, and from shared memory once
-// for each tap.
+// Estimates of small groups on the tensor cores: a tile is read from memory once, and from shared
+// memory once for each tap.
 #include <algorithm>
 
 #include "engines/cost/common.hpp"

@@ -1,4 +1,4 @@
-// Products by mma.sync whose operands ldmatrix reads, a fragment at a time.
+// Estimates of products by mma.sync whose operands ldmatrix reads, a fragment at a time.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ double fragment_seconds(const FragmentWork& work, int parts, const DeviceDescrip
   const double warps = sums / (thread_sums * warp);
   constexpr double fragment_bytes = 32, wavefront_bytes = 128;
   const double sum_bytes = static_cast<double>(size_of(compute_type(work.type)));
-  // 16-bit elements: twice as many in a fragment, at twice the rate.
+  // A fragment has twice as many 16-bit elements as f32, at twice the rate, so it takes as long.
   const bool f64 = work.type == KILN_DATA_DOUBLE;
   const double products =
       f64 ? sums * 4 / chip.tensor_f64 : sums * 8 * (work.split ? 3 : 1) / chip.tensor_f32;

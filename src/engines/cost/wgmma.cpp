@@ -1,4 +1,4 @@
-// Products by wgmma that read both operands from shared memory.
+// Estimates of products by wgmma that read both operands from shared memory.
 #include <algorithm>
 #include <cmath>
 
@@ -9,10 +9,11 @@
 namespace kiln {
 namespace {
 
-// Clocks of a tile besides its products.
+// Clocks of a tile besides its products: of its copies, of its steps, before the first step, and of
+// a warp to store 32 results.
 struct BesideProducts {
   double copies, steps, first;
-  double result;  // of a warp
+  double result;
 };
 
 BesideProducts copying_clocks(const WarpgroupWork& work, int parts, const WgmmaConstants& fitted) {
@@ -28,7 +29,7 @@ const WgmmaConstants::Gathering& gathering_of(const WarpgroupWork& work,
                                         : fitted.gathered_16_bits;
 }
 
-// Nothing overlaps with the gathering of the first group.
+// The same if elements are gathered one by one. Nothing overlaps with gathering the first group.
 BesideProducts gathering_clocks(const WarpgroupWork& work, int parts,
                                 const WgmmaConstants& fitted) {
   const WgmmaConstants::Gathering& cost = gathering_of(work, fitted);
@@ -53,7 +54,7 @@ BesideProducts gathering_clocks(const WarpgroupWork& work, int parts,
 double warpgroup_seconds(const WarpgroupWork& work, int parts, const DeviceDescription& device) {
   const WgmmaConstants& fitted = fitted_of(device).wgmma;
   const double sums = static_cast<double>(work.m) * work.n;
-  // 32 bytes of the reduction: 8 f32, or 16 elements of 16 bits at twice the rate.
+  // A fragment is 32 bytes of the reduction: 8 elements of f32, or 16 of 16 bits at twice the rate.
   const double step = work.step_fragments * sums * 8 / warpgroup_rate * fitted.products_share *
                       gathering_of(work, fitted).products_share;
   const double products = std::ceil(work.steps / parts) * step;

@@ -1,4 +1,4 @@
-// Products by wgmma whose operand A is read into registers, a fragment at a time.
+// Estimates of products by wgmma whose operand A is read into registers, a fragment at a time.
 #include <algorithm>
 #include <cmath>
 
@@ -14,8 +14,8 @@ double warpgroup_fragment_seconds(const FragmentWork& work, int parts,
   const FragmentShape& shape = work.shape;
   const double sums = static_cast<double>(shape.m) * shape.n;
   const double warps = shape.threads() / warp;
-  // Products for each 64 lines of operand A, and lines of operand B, which 3xTF32 splits in shared
-  // memory.
+  // left: wgmma instructions, each with 64 lines of operand A. right: lines of operand B, which
+  // 3xTF32 splits in shared memory.
   const double left = (shape.columns_left ? shape.n : shape.m) / 64.0;
   const double right = shape.columns_left ? shape.m : shape.n;
   const double products = sums * 8 * (work.split ? 3 : 1) / warpgroup_rate;

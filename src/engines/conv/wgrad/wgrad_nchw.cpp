@@ -17,8 +17,8 @@
 namespace kiln {
 namespace {
 
-// As of wgrad_nhwc_mma; 96 filters for layers of that many, of f32 in a small tile, too, for
-// gradients so small that a multiprocessor gets but one block.
+// The shapes of wgrad_nhwc_mma, and some of 96 filters for layers with that many. The small one of
+// f32 is for gradients so small that a multiprocessor gets only one block.
 constexpr FragmentShape whole_shapes[] = {
     {.m = 128, .n = 256, .thread_m = 8, .thread_n = 16},
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 16, .min_blocks = 2},
@@ -37,7 +37,7 @@ constexpr FragmentShape split_shapes[] = {
     {.m = 96, .n = 64, .thread_m = 6, .thread_n = 4, .min_blocks = 2},
 };
 
-// As of halo_nchw_mma; alone on a multiprocessor, a block has the room for wide bands.
+// f64, as in halo_nchw_mma. A block that has a multiprocessor alone has room for wide bands.
 constexpr FragmentShape double_shapes[] = {
     {.m = 128, .n = 128, .thread_m = 8, .thread_n = 8},
     {.m = 64, .n = 256, .thread_m = 8, .thread_n = 8},
@@ -49,8 +49,8 @@ constexpr FragmentShape double_shapes[] = {
     {.m = 32, .n = 128, .thread_m = 4, .thread_n = 8, .min_blocks = 3},
 };
 
-// By warpgroups, 64 columns of each product: a thread has all filters of some columns. Slices where
-// gradients are so small that a multiprocessor gets but one block.
+// For wgmma, whose products have 64 columns of dw as operand A: a thread has all filters of some
+// columns. Shapes with slices are for gradients so small that a multiprocessor gets only one block.
 constexpr FragmentShape whole_warpgroup_shapes[] = {
     warpgroup_shape({.m = 128, .n = 256, .thread_n = 4}),
     warpgroup_shape({.m = 128, .n = 128, .thread_n = 2}),
@@ -77,7 +77,7 @@ constexpr FragmentShape split_warpgroup_shapes[] = {
     warpgroup_shape({.m = 32, .n = 128, .thread_n = 4, .slices = 3}),
 };
 
-// Columns that lie side by side in dw, aligned to their own size.
+// How many contiguous columns of dw a thread stores at once, aligned to their size.
 std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
   const auto even = [](std::int64_t n) { return n % 2 == 0; };
@@ -108,7 +108,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
-// Why a tile in so many parts cannot serve, if it cannot.
+// The refusal if the tile at this split count does not fit the problem.
 std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                     const BandTile& tile, int parts) {
   const FragmentShape& shape = tile.shape;
@@ -116,7 +116,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
   if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
       fragments > limit32)
     return Refusal{cat(fragments, " groups of pixels; expected at most ", limit32)};
-  // Beyond what every tile meets: the rows and channels of a stage that are not there.
+  // Kernels also compute the offsets of a stage's rows and channels beyond the tensors' ends.
   const Dims& s = gather.source_strides;
   const SourceLines& lines = tile.lines;
   const std::int64_t beyond = lines.planes * s[1] + lines.rows * s[3] +
@@ -140,7 +140,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   const auto stages = static_cast<double>(problem.batch * tile.bands);
   work.fragments = stages * static_cast<double>(tile.fragments());
   (shape.columns_left ? work.stages : work.landings) = stages;
-  // Where other types were fitted, it made no difference.
+  // For other types, filters that are contiguous made no measurable difference.
   work.transposed = problem.type() == KILN_DATA_DOUBLE && tile.filters_inner;
   work.scalar_copies = true;
   work.copies = stages * static_cast<double>(tile.lines.chunks());
@@ -194,8 +194,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradNchwMmaEngine::candidates(
   const std::vector<BandTile> fitting = tiles(problem, device);
   std::vector<WgradOption> options;
   for (const BandTile& tile : fitting) {
-    // Not every chip has 16 whole multiprocessors side by side: in one of at most 8 clusters of
-    // them.
+    // A cluster lies within one of at most 8 processing clusters (GPCs), and some of these have
+    // fewer than 16 multiprocessors.
     constexpr int processing_clusters = 8, largest = std::end(cluster_sizes)[-1];
     const bool side_by_side = device.multiprocessors > processing_clusters * (largest - 1);
     const int most = tile.shape.min_blocks == 1 && !side_by_side ? 8 : largest;
@@ -233,7 +233,7 @@ KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, cons
   };
   add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
   add("TAP_MASK", false);
-  // Words along the filters are read so many at a time as a thread's rows divide into.
+  // If filters are contiguous, a thread reads words of as many rows at a time as divide its rows.
   const bool words = tile.filters_inner && tile.lines.element >= 4;
   const bool pairs = tile.lines.element == 8 || shape.thread_m % 4 != 0;
   const int run_m = shape.columns_left ? 2 : !words ? 1 : pairs ? 2 : 4;
@@ -248,7 +248,7 @@ KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, cons
   add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
   add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
   add_lines_constants(spec.constants, tile.lines);
-  // As of wgrad_nhwc_mma.
+  // Promotion as in wgrad_nhwc_mma.
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
   add_checked_constant(spec.constants, problem, true, false);
   const std::int64_t products = promotion_run(usual_reduction(problem));
