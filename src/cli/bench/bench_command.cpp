@@ -1,4 +1,4 @@
-// kiln bench: times beside those of other installed libraries, measured in the same run.
+// kiln bench: measures Kiln and other installed libraries in the same run.
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -35,7 +35,7 @@ std::string today() {
   return text;
 }
 
-// The kernel module's version, which the driver API does not tell.
+// The version of the driver's kernel module, which the driver API does not report.
 std::string driver_module() {
   std::ifstream file("/sys/module/nvidia/version");
   std::string version;
@@ -83,7 +83,7 @@ void print(const std::vector<Row>& rows) {
   const Row* kiln = nullptr;
   for (const Row& row : rows)
     if (kiln == nullptr && row.contestant == "kiln" && !row.host_time) kiln = &row;
-  // The rows of a suite of host times are of different things.
+  // In the suite of host times, rows of one case measure different calls.
   std::string headline;
   for (const Row& row : rows) {
     const std::string own = table_headline(row);
@@ -94,7 +94,7 @@ void print(const std::vector<Row>& rows) {
   std::cout.flush();
 }
 
-// Rewritten after each case, so that an interrupted run keeps its results.
+// Writes all results. It is called after each case, so that an interrupted run keeps its results.
 void write(const std::string& path, const std::string& text) {
   if (path.empty()) return;
   if (const std::string why = write_file(path, text); !why.empty())

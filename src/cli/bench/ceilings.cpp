@@ -45,7 +45,8 @@ std::vector<Contestant> Ceilings::alone() {
 }
 
 Contestant Ceilings::copy(std::size_t bytes) {
-  // By turns between pairs, so that neither end of a copy is still in the L2 cache.
+  // Copies rotate through several pairs of buffers, so that neither buffer is still in the L2
+  // cache.
   const std::size_t half = std::max<std::size_t>(bytes / 2 / 256 * 256, 256);
   const int pairs = sets_of(device_.description(), 2 * half);
   copied_.reset();
@@ -73,7 +74,8 @@ Contestant Ceilings::fma(DataType type) {
   const FmaPeakParams params{nothing_->address(), 0.5, 1, host ? 1 : 128};
   LaunchShape shape;
   shape.block = {threads, 1, 1};
-  // Eight blocks for each place of 2,048 threads, and so no tail to speak of.
+  // A multiprocessor runs eight blocks at once (2,048 threads). With eight rounds of them, the last
+  // round hardly matters.
   constexpr int blocks_a_multiprocessor = 64;
   shape.grid = {host ? 1u : description.multiprocessors * blocks_a_multiprocessor, 1, 1};
   Contestant contestant;

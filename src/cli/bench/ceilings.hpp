@@ -1,4 +1,4 @@
-// Measured ceilings of the chip: the driver's own copy, and a kernel of nothing but multiply-adds.
+// Measured ceilings of the chip: the driver's own copy, and a kernel that does only multiply-adds.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ class Ceilings {
  public:
   Ceilings(Device& device, RandomPool& pool) : device_(device), pool_(pool) {}
 
-  // The ceiling of a case, whose operands there already are: FMA for convolutions in f32 (but for
-  // TF32) and f64, a copy of as many bytes for the operations that memory bounds, none for
-  // convolutions on 16 bits.
+  // The ceiling of a case: multiply-adds for convolutions in f32 (except TF32) and f64, a copy of
+  // as many bytes for operations that are bound by memory, none for other convolutions. The case's
+  // operands have to be allocated already.
   std::optional<Contestant> of(const Case& item);
 
-  // Both by themselves: a copy of 256 MiB, FMA in f32 and f64.
+  // The ceilings without a case: a copy of 256 MiB, multiply-adds in f32 and f64.
   std::vector<Contestant> alone();
 
  private:
-  Contestant copy(std::size_t bytes);  // read and written together
+  Contestant copy(std::size_t bytes);  // bytes read plus bytes written
   Contestant fma(DataType type);
 
   Device& device_;

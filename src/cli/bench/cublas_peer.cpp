@@ -1,5 +1,5 @@
-// cuBLAS on the lowered matrices: the GEMM of a convolution whose lowered image (im2col) already
-// exists. A convolution that lowered at no cost would reach this.
+// cuBLAS on lowered matrices: the matrix product of a convolution whose image has already been
+// lowered (im2col). A convolution that could lower it at no cost would be as fast.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace kiln::cli::bench {
 namespace {
 
-// cuBLAS's C interface, as far as it is called here; enumerations travel as int.
+// The part of cuBLAS's C interface that is called here. Enumerations are passed as int.
 using Handle = void*;
 struct Api {
   int (*create)(Handle*);
@@ -82,7 +82,7 @@ class Cublas final : public Peer {
     const std::size_t set_bytes = bytes[0] + bytes[1] + bytes[2];
     if (set_bytes > static_cast<std::size_t>(device_.description().memory_bytes) / 3)
       return {refusal(roles, cat("the lowered matrices take ", bytes_text(set_bytes)))};
-    // A lowered image beyond the L2 cache need not be there twice.
+    // One set is enough if the lowered image is larger than the L2 cache.
     const bool beyond_l2 = set_bytes > 2 * static_cast<std::size_t>(device_.description().l2_bytes);
     const int sets = beyond_l2 ? 1 : sets_of(device_.description(), set_bytes);
     try {

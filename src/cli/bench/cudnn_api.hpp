@@ -1,5 +1,5 @@
-// cuDNN's legacy C interface (versions 8 and 9), as far as it is called here. Descriptors are
-// opaque pointers, enumerations travel as int.
+// The part of cuDNN's legacy C interface (versions 8 and 9) that is called here. Descriptors are
+// opaque pointers; enumerations are passed as int.
 #pragma once
 
 #include <cstddef>

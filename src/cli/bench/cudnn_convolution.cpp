@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_workspace = std::size_t{8} << 30;
 
-// By the number of the algorithm.
+// Names of cuDNN's algorithms, by their number.
 constexpr const char* forward_names[] = {
     "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
     "winograd",      "winograd_nonfused"};
@@ -33,8 +33,8 @@ struct MathType {
   const char* name;
 };
 
-// cuDNN's modes that may answer one of Kiln's: f32 within an FMA's error must not be rounded to
-// TF32, which its default allows.
+// cuDNN's math modes that are comparable with one of Kiln's. cuDNN's default mode may round f32 to
+// TF32, which Kiln's default and strict modes do not allow.
 std::vector<MathType> math_types(DataType type, const std::string& math) {
   if (type == KILN_DATA_DOUBLE) return {{default_math, "default"}};
   if (type == KILN_DATA_FLOAT && math != "tf32") return {{fma_math, "fma"}};
@@ -157,16 +157,18 @@ class Convolution {
 
 struct Candidate {
   Contestant contestant;
-  double milliseconds = 0;       // of a first look
-  std::function<double()> once;  // looks at it; empty where that has been often enough
+  double milliseconds = 0;       // the least time of a few executions
+  std::function<double()> once;  // executes it once more, in milliseconds; empty: not needed
 };
 
-constexpr double loading = 500;  // milliseconds that a first execution may take beyond the others
+// Milliseconds that a first execution may take longer than later ones, because it loads kernels.
+constexpr double loading = 500;
 
-// Whether what a first execution loads cannot tell in its time. Some algorithms take ten seconds.
+// Whether an execution takes so long that loading kernels does not matter. Some algorithms take ten
+// seconds, and are not executed again.
 bool settled(double milliseconds) { return milliseconds > 10 * loading; }
 
-// The first execution loads kernels: two more of those candidates that may yet be the fastest.
+// Executes candidates that may be the fastest twice more, because a first execution loads kernels.
 void look_again(std::vector<Candidate>& candidates) {
   constexpr double hopeless = 5;  // times the time of the fastest
   for (const bool any_workspace : {false, true}) {
@@ -188,7 +190,7 @@ void look_again(std::vector<Candidate>& candidates) {
   }
 }
 
-// The fastest by that look, and those so near that only the measurement can tell.
+// The fastest candidate by those executions, and those so near that only the measurement can tell.
 std::vector<Candidate*> shortlist(std::vector<Candidate>& candidates, bool any_workspace) {
   std::vector<Candidate*> out;
   for (Candidate& candidate : candidates)
@@ -196,7 +198,8 @@ std::vector<Candidate*> shortlist(std::vector<Candidate>& candidates, bool any_w
   std::sort(out.begin(), out.end(), [](const Candidate* a, const Candidate* b) {
     return a->milliseconds < b->milliseconds;
   });
-  constexpr double near = 1.1, slow = 100;  // milliseconds: where one such is enough
+  // near: times the fastest one's time; slow: milliseconds from which on one candidate is enough.
+  constexpr double near = 1.1, slow = 100;
   const std::size_t most = !out.empty() && out.front()->milliseconds > slow ? 1 : 3;
   while (out.size() > most ||
          (out.size() > 1 && out.back()->milliseconds > near * out.front()->milliseconds))
@@ -233,7 +236,7 @@ std::vector<Contestant> convolution_contestants(Context& context, const Case& it
           return context.device.time(nullptr, 1, [&] { execute(set); });
         };
         candidate.milliseconds = candidate.once();
-        // The very first one may load the library, too.
+        // The very first execution may load the library as well.
         if (candidates.empty() && !settled(candidate.milliseconds))
           candidate.milliseconds = candidate.once();
         candidates.push_back(std::move(candidate));

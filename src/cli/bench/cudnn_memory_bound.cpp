@@ -36,7 +36,7 @@ class MemoryBound {
         fail(KILN_STATUS_NOT_SUPPORTED, "the window is dilated or the padding differs by side");
     const auto pooling = own(api_.cudnnCreatePoolingDescriptor, api_.cudnnDestroyPoolingDescriptor,
                              "cudnnCreatePoolingDescriptor");
-    const int mode = problem.mode - KILN_POOLING_MAX;  // in the same order there
+    const int mode = problem.mode - KILN_POOLING_MAX;  // cuDNN has the same order
     api_.check(api_.cudnnSetPooling2dDescriptor(
                    pooling->get(), mode, problem.nan == KILN_PROPAGATE_NAN ? propagate_nan : no_nan,
                    size(problem.window[1]), size(problem.window[2]), size(problem.pad[1]),
@@ -52,13 +52,13 @@ class MemoryBound {
       return [*this, forward](const BufferSet& set) {
         forward(tensors_[0], set.operands[0], tensors_[1], set.operands[1]);
       };
-    // An average is given x and y too, and does not look at them.
+    // cuDNN requires x and y for an average as well, but does not read them.
     const bool max = problem.mode == KILN_POOLING_MAX;
     const Shared dx = tensors_.back();
     std::byte* saved = nullptr;
     std::size_t bytes = 0;
     if (max) {
-      // The maximum's own y of every set, which its gradient is told by.
+      // The y of every set, which the gradient of a maximum needs.
       const Operand dy = operands_of(problem)[0];
       bytes = (dy.span() * size_of(dy.type) + 255) / 256 * 256;
       context_.saved = std::make_unique<DeviceBuffer>(context_.device, bytes * operands_.sets());
@@ -69,7 +69,7 @@ class MemoryBound {
     return [*this, pooling, max, dx, saved, bytes](const BufferSet& set) {
       void* const dy = set.operands[0];
       const void* const y = max ? saved + set.index * bytes : dy;
-      const void* const x = set.operands[1];  // of an average: dx itself
+      const void* const x = set.operands[1];  // for an average: dx, which is not read
       api_.check(api_.cudnnPoolingBackward(context_.handle, pooling->get(), one_,
                                            tensors_[0]->get(), y, tensors_[0]->get(), dy, dx->get(),
                                            x, zero_, dx->get(), set.operands.back()),
@@ -78,7 +78,7 @@ class MemoryBound {
   }
 
   Execute operator()(const SoftmaxProblem& problem) const {
-    const int algorithm = problem.algorithm - KILN_SOFTMAX_FAST;  // in the same order there
+    const int algorithm = problem.algorithm - KILN_SOFTMAX_FAST;  // cuDNN has the same order
     const int mode = problem.mode == KILN_SOFTMAX_MODE_INSTANCE ? 0 : 1;
     if (problem.backward)
       return [*this, algorithm, mode](const BufferSet& set) {
@@ -194,7 +194,8 @@ class MemoryBound {
                                                tensors_[1]->get(), set.operands[1]),
                    "cudnnActivationForward");
       };
-    // Operands: y or x, dy, dx. Where one of y and x decides, the other may as well be the same.
+    // Operands: y or x, dy, dx. The gradient depends on only one of y and x, so one tensor is
+    // passed for both.
     return [*this, descriptor](const BufferSet& set) {
       const void* const saved = set.operands[0];
       api_.check(api_.cudnnActivationBackward(context_.handle, descriptor->get(), one_,

@@ -1,5 +1,5 @@
-// Host time of making a plan (kernel compiled, from disk, from memory), and of an execution, beside
-// a bare launch of the same kernel and the peers' calls.
+// Measures the host's time to make a plan (with the kernel compiled, from disk, from memory) and to
+// execute it, and for comparison that of a bare launch of the same kernel and of the peers' calls.
 #include <chrono>
 #include <cstring>
 
@@ -24,8 +24,8 @@ Times times_of_runs(int runs, const std::function<double()>& run) {
   return times_of(std::move(samples));
 }
 
-// A call that enqueues, in short bursts, so that the device's queue never fills and makes the host
-// wait.
+// The host's times of a call that enqueues work. Calls come in short bursts, so that the device's
+// queue never fills, which would make the host wait.
 Times times_of_call(Device& device, const std::function<void()>& call) {
   const bool host = device.description().kind == KILN_DEVICE_HOST;
   const int burst = host ? 1 : 64;

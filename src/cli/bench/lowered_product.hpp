@@ -1,4 +1,4 @@
-// The GEMM of a convolution of one group whose image has been lowered (im2col).
+// The matrix product (GEMM) of a convolution with one group whose image has been lowered (im2col).
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace kiln::cli::bench {
 
-// c = op(a) op(b) of column-major matrices, op(a) m x k, op(b) k x n. The filter is CRS x K. In
-// NHWC an image has its channels contiguous, K x P and CRS x P for the P pixels of all images; in
-// NCHW its pixels, P x K and P x CRS.
+// c = op(a) op(b) for column-major matrices; op(a) is m x k, op(b) is k x n. The filter is CRS x K.
+// With P pixels in all images, y and the lowered x are K x P and CRS x P in NHWC, where channels
+// are contiguous, and P x K and P x CRS in NCHW, where pixels are.
 struct LoweredProduct {
   enum Matrix : int { filter, lowered, image };
   bool transpose_a, transpose_b;

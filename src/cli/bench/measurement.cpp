@@ -18,11 +18,11 @@ class Timing {
 
   void warm_up() {
     attempt([&] {
-      time();  // the first one may load what it needs
+      time();  // not counted: the first execution may load kernels
       double busy = 0;
       int executions = 0;
       while (busy < settings_.warm_up) {
-        // Enough at a time that the wait for the device does not count.
+        // Each burst is as long as all before it, so that waiting for the device hardly counts.
         const int burst = executions == 0 ? 1 : executions;
         busy += time(burst);
         executions += burst;

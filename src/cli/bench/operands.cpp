@@ -8,7 +8,7 @@
 namespace kiln::cli::bench {
 namespace {
 
-// Operands begin at different elements of the pool, so that no two of them are alike.
+// Operands begin at different elements of the pool, so that no two of them have the same data.
 constexpr std::int64_t apart = 1000003;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -91,7 +91,8 @@ Comparison Operands::compare() {
     samples_.emplace(case_.problem, case_.scalars, memory,
                      Sampling{.seed = pool_.seed(), .seconds = 0.1, .least = 64});
   }
-  // Few of very many: one by one is faster than all of them, some 10 us each.
+  // Few elements of a large result are copied one by one, which takes some 10 us each and is faster
+  // than copying all.
   const Operand& result = operands_.back();
   const std::size_t size = size_of(result.type);
   const std::vector<std::int64_t> offsets = samples_->offsets();

@@ -13,19 +13,19 @@
 
 namespace kiln::cli::bench {
 
-// Random elements of one type after the other, here and on the device. Operands are cut out of
-// them, so that nothing is drawn or sent for each case anew.
+// Random elements of one type at a time, on the host and on the device. Operands are parts of the
+// pool, so that cases need not generate and copy random data of their own.
 class RandomPool {
  public:
   RandomPool(Device& device, std::uint64_t seed) : device_(device), seed_(seed) {}
 
-  // At least `elements` of them. What was got before is void.
+  // Provides at least `elements` elements of a type. Earlier pointers into the pool become invalid.
   void require(DataType type, std::int64_t elements);
   const std::byte* host() const { return host_.data(); }
   const std::byte* device() const { return on_device_->address(); }
   std::uint64_t seed() const { return seed_; }
 
-  // Fills `bytes` of device memory with elements of the pool, again and again.
+  // Fills `bytes` of device memory with the pool's elements, repeated as often as needed.
   void fill(std::byte* memory, std::size_t bytes) const;
 
  private:
@@ -36,7 +36,7 @@ class RandomPool {
   std::unique_ptr<DeviceBuffer> on_device_;
 };
 
-// Number of sets of `bytes` to rotate through, within a share of the device's memory.
+// The number of sets of `bytes` bytes to rotate through, within a share of the device's memory.
 int sets_of(const DeviceDescription& device, std::size_t bytes);
 
 class Operands {
@@ -47,7 +47,7 @@ class Operands {
   BufferSet next() { return set(turn_++); }
   int sets() const { return static_cast<int>(addresses_.size()); }
 
-  // The first set as it was in the beginning: an output that is not read holds NaN.
+  // The first set with its initial content; an output that is not read holds NaN.
   BufferSet fresh();
   // Compares the output of that set with the reference, which is computed on first use.
   Comparison compare();
@@ -59,7 +59,7 @@ class Operands {
   RandomPool& pool_;
   const Case& case_;
   std::vector<Operand> operands_;
-  std::vector<std::size_t> pool_offsets_, offsets_;  // bytes: in the pool, in a set
+  std::vector<std::size_t> pool_offsets_, offsets_;  // in bytes, of operands in the pool, in a set
   std::size_t set_bytes_ = 0;
   std::unique_ptr<DeviceBuffer> memory_;
   std::vector<std::vector<void*>> addresses_;

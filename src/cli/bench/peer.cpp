@@ -20,7 +20,8 @@ std::vector<std::string> matches(const std::string& pattern) {
   return paths;
 }
 
-// Where toolkits and Python wheels put libraries, for those that the loader does not know.
+// Paths where a library may be: the loader's own search first, then where toolkits and Python
+// wheels put libraries.
 std::vector<std::string> candidates(const std::string& name) {
   std::vector<std::string> paths{name};
   const auto add = [&](const std::string& pattern) {
@@ -57,7 +58,7 @@ SharedLibrary::SharedLibrary(const std::string& path, const std::vector<std::str
       why = why.empty() ? dlerror() : why;
       return false;
     }
-    // Kiln's library for cuDNN programs has the name of the real one.
+    // Kiln's own library for cuDNN programs has the same file name as the real one.
     if (dlsym(handle_, "kilnCudnnMarker") != nullptr) {
       dlclose(handle_);
       handle_ = nullptr;

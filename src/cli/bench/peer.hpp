@@ -1,4 +1,4 @@
-// A library to be measured against, opened at run time: nothing of it is needed to build Kiln.
+// A library that Kiln is compared with. It is opened at run time and not needed to build Kiln.
 #pragma once
 
 #include <memory>
@@ -15,23 +15,25 @@ class Peer {
   virtual const char* name() const = 0;
   virtual std::string version() const = 0;  // and where it was found
 
-  // Who solves the case, or a refusal with the peer's own status. They may hold on to `operands`
-  // and to memory of the peer's, which the next call uses again.
+  // The contestants for the case, or one with a refusal that has the peer's own status. They refer
+  // to `operands`, and to memory of the peer that the next call uses again.
   virtual std::vector<Contestant> contestants(const Case& item, Operands& operands,
                                               RandomPool& pool) = 0;
 };
 
-// `path`: the file to open; "": as found by the loader, or where toolkits and wheels put it. The
-// device must be current. Throw NO_DEVICE with all that was tried, or EXECUTION_FAILED.
+// Open a peer. path: the file to open; "": searches where the loader looks and where toolkits and
+// wheels put it. The device must be current. Throw NO_DEVICE with all paths that were tried, or
+// EXECUTION_FAILED.
 std::unique_ptr<Peer> open_cudnn(Device& device, const std::string& path);
 std::unique_ptr<Peer> open_cublas(Device& device, const std::string& path);
 
 Contestant refusal(std::vector<std::string> roles, const std::string& reason);
 
-// A shared library, and functions in it.
+// A shared library and its functions.
 class SharedLibrary {
  public:
-  // The first of `names` that opens. Throws NO_DEVICE with all that was tried.
+  // Opens `path`, or if it is "" the first of `names` that can be opened. option: the command-line
+  // option for the path, for the message. Throws NO_DEVICE with all paths that were tried.
   SharedLibrary(const std::string& path, const std::vector<std::string>& names,
                 const std::string& option);
 

@@ -19,7 +19,7 @@ std::string error_text(const std::optional<double>& error) {
   return error ? scientific(*error, 3) : "";
 }
 
-// In the order of `columns`.
+// The row's values in the order of `columns`.
 std::vector<std::string> values(const Row& row) {
   const Times times = row.times.value_or(Times{});
   return {row.suite,
@@ -48,14 +48,14 @@ std::vector<std::string> values(const Row& row) {
           row.problem};
 }
 
-// As much of a note as a table can take; CSV and JSON have all of it.
+// The beginning of a note, for the table; CSV and JSON have all of it.
 std::string brief(const std::string& text) {
   constexpr std::size_t most = 160;
   const std::string line = text.substr(0, text.find('\n'));
   return line.size() <= most ? line : line.substr(0, most) + "...";
 }
 
-// How many times the rate of `other` Kiln's is; 0 if there is nothing to compare.
+// Kiln's rate over that of `other`; 0 if there is nothing to compare.
 double lead_of(const Row& kiln, const Row& other) {
   if (kiln.flops > 0 && other.flops > 0)
     return other.teraflops() > 0 ? kiln.teraflops() / other.teraflops() : 0;

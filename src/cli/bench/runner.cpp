@@ -7,7 +7,7 @@
 namespace kiln::cli::bench {
 namespace {
 
-// A row for each role: that of its fastest contestant, and where all failed the first one's.
+// The contestant for each role's row: the fastest one, or the first one if all failed.
 std::vector<std::pair<std::string, std::size_t>> places(const std::vector<Contestant>& contestants,
                                                         const std::vector<Measured>& measured) {
   std::vector<std::pair<std::string, std::size_t>> out;

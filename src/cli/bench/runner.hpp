@@ -1,4 +1,4 @@
-// Cases turned into rows: Kiln, its peers and its ceilings, measured and compared.
+// Measures cases: Kiln, its peers and the chip's ceilings. Makes rows of the results.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ class Runner {
 
   void add(std::unique_ptr<Peer> peer) { peers_.push_back(std::move(peer)); }
 
-  // Kiln's rows first. A contestant that fails has a row with a note, and the others go on.
+  // The rows of a case, Kiln's first. A contestant that fails has a row with a note.
   std::vector<Row> run(const Case& item);
   std::vector<Row> ceilings();
 
  private:
-  // With a grant of `workspace` bytes; nothing where that much changes nothing.
+  // Kiln with `workspace` bytes granted; none if its plan then needs no workspace.
   std::optional<Contestant> kiln(const Case& item, std::size_t workspace) const;
   std::vector<Row> latency(const Case& item);
   std::vector<Row> device_time(const Case& item);
@@ -37,7 +37,7 @@ class Runner {
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-// A case's row as far as its contestant does not matter.
+// A row with all fields that do not depend on the contestant.
 Row row_of(const Case& item);
 
 }  // namespace kiln::cli::bench

@@ -51,7 +51,7 @@ Problem convolution(const ConvolutionLine& line, const std::string& direction, D
   return make_convolution(o.spec, o.x, o.w, o.y);
 }
 
-// The layers of a text in every direction, type, layout and mode.
+// Adds the layers of a text in every direction, type, layout and math mode.
 void add_convolutions(const Selection& selection, const std::string& suite,
                       const std::string& place, const std::string& text, const Names& directions,
                       const std::vector<std::int64_t>& own_batches, std::vector<Case>& cases) {
@@ -150,14 +150,15 @@ std::vector<Item> memory_bound_items(DataType type, kilnTensorFormat_t layout,
       {"add bias", make_add(channels, x), {.beta = 1}},
       {"copy", make_transform(x, x), {}},
       {"to the other layout", make_transform(x, other), {}},
-      // By -1, so that the data stay random however often it is done.
+      // The factor is -1, so that the data stay random however often they are scaled.
       {"scale", make_fill(x), {.alpha = 0, .beta = -1}},
       {"bias gradient", make_bias_gradient(x, channels), {}},
       {"sum of all", make_reduction(KILN_REDUCE_SUM, x, one), {}},
   };
 }
 
-// Two sizes: many times the L2 cache, and as small as a late layer's.
+// Adds memory-bound operations on tensors of two sizes: many times the L2 cache, and as small as
+// those of a network's late layers.
 void add_memory_bound(const Selection& selection, std::vector<Case>& cases) {
   static const Names types{"f32", "f16"}, layouts{"nchw", "nhwc"};
   for (const TensorDims& sizes : {TensorDims{128, 96, 118, 118}, TensorDims{16, 64, 28, 28}})
@@ -186,7 +187,7 @@ std::vector<Case> cases_of(const Selection& selection) {
     if (suite == "memory") {
       add_memory_bound(selection, cases);
     } else if (suite == "latency") {
-      // Small, so that what the host does is all that there is to wait for.
+      // The problem is so small that only the host's time counts.
       const std::size_t first = cases.size();
       add_convolutions(selection, suite, suite, "mb1ic16ih14oc32kh3ph1n\"small convolution\"",
                        forward, {1}, cases);

@@ -1,4 +1,5 @@
-// Suites of cases to measure. Layers are those of layers/, which are embedded in the program.
+// Suites of cases to measure. Their layers are the files of layers/, which are embedded in the
+// program.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,8 @@ namespace kiln::cli::bench {
 inline const std::vector<std::string> suite_names{"paper", "resnet50", "vgg16", "memory",
                                                   "latency"};
 inline const std::vector<std::string> direction_names{"fwd", "dgrad", "wgrad"};
-// strict: FMA units alone; default: an error no worse than theirs; tf32: one pass of TF32. Of f32
-// convolutions; the other types have one mode, "default".
+// Math modes of f32 convolutions. strict: FMA units only; default: no less accurate than these;
+// tf32: one pass of TF32. Other types have only "default".
 inline const std::vector<std::string> math_names{"strict", "default", "tf32"};
 
 struct Case {
@@ -24,16 +25,16 @@ struct Case {
   bool latency = false;  // host time of planning and executing, instead of the device's time
 };
 
-// An empty list stands for the suite's own choice.
+// What to measure. An empty list stands for the suite's own choice.
 struct Selection {
   std::vector<std::string> suites;  // paper, latency and memory, unless there is a file of lines
-  std::vector<std::string> layers;  // part of a layer's name
+  std::vector<std::string> layers;  // parts of layers' names
   std::vector<std::string> directions, types, layouts, maths;
   std::vector<std::int64_t> batches;
   std::string lines_from, lines;  // a file of convolutions and its text: the suite "batch"
 };
 
-// Throws BAD_PARAM with the line's place in the sentence.
+// Throws BAD_PARAM naming the file and line of a problem that cannot be parsed.
 std::vector<Case> cases_of(const Selection& selection);
 
 std::string describe(const Case& item);  // one line, for --list

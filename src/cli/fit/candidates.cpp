@@ -44,7 +44,8 @@ std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
   return found;
 }
 
-// Of all engines' candidates within so much workspace, as choice.cpp takes them.
+// Whether the candidate with the least estimate was measured. All candidates count that choose()
+// considers with `workspace` bytes granted, at the problem's own batch size.
 bool choice_is_measured(const MeasuredProblem& item, const DeviceDescription& device,
                         std::size_t workspace) {
   const Engine* chosen = nullptr;

@@ -1,4 +1,4 @@
-// Measured rows as candidates that the engines have today.
+// Matches measured rows with the candidates that the engines offer today.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace kiln::cli::fit {
 struct MeasuredCandidate {
   Winner name;
   const Engine* engine = nullptr;
-  int kernel = 0;                      // of the engine; with name.parts it tells the candidate
+  int kernel = 0;  // Candidate::kernel; with name.parts it identifies the engine's candidate
   double measured = 0, estimated = 0;  // seconds
 };
 
@@ -20,28 +20,29 @@ struct MeasuredProblem {
   std::string group, line;
   Problem problem;
   std::vector<MeasuredCandidate> candidates{};  // at least one
-  // Whether the candidate was measured that the program chooses today, with the most workspace that
-  // any plan uses or with none.
+  // Whether the candidate with the least estimate of all that the library offers today was
+  // measured: for most_workspace bytes granted, or for none.
   bool choice_measured = false;
-  bool left_out = false;  // of the fit
+  bool left_out = false;  // left out of the fit
 
   bool compares() const { return candidates.size() > 1; }
-  std::size_t best() const;    // measured
-  std::size_t choice() const;  // the least estimate
-  double regret() const;       // what the choice takes more than the best, over the best's time
+  std::size_t best() const;    // index of the candidate with the least measured time
+  std::size_t choice() const;  // index of the candidate with the least estimate
+  double regret() const;       // (time of the choice - time of the best) / time of the best
 };
 
 struct MeasuredSet {
   std::vector<MeasuredProblem> problems;
-  std::vector<MeasuredRow> unmatched;  // rows that are no candidate today, or only by name
+  std::vector<MeasuredRow> unmatched;  // rows of no candidate today, or of one served only by name
 
-  std::vector<MeasuredRow> rows() const;  // all others
+  std::vector<MeasuredRow> rows() const;  // the rows of all candidates
 };
 
-// Of two rows for one candidate the last counts. Throws UsageError for what is no problem.
+// If several rows are for one candidate, the last one counts. Throws UsageError if a row's problem
+// cannot be parsed.
 MeasuredSet candidates_of(const std::vector<MeasuredRow>& rows, const DeviceDescription& device);
 
-// Sets choice_measured anew, by the estimates of the moment.
+// Sets choice_measured according to the current estimates.
 void note_choices(MeasuredSet& set, const DeviceDescription& device);
 
 }  // namespace kiln::cli::fit

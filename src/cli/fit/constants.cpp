@@ -246,7 +246,7 @@ std::vector<std::string> family_names() {
 std::string definition_of(const FittedConstants& constants, const std::string& arch) {
   FittedConstants copy = constants;
   std::string text = cat("constexpr FittedConstants fitted_", arch, "{\n");
-  std::vector<std::string> open;  // structs whose braces are
+  std::vector<std::string> open;  // structs whose braces are open
   const auto indented = [&](const std::string& line) {
     text += std::string(4 * (open.size() + 1), ' ') + line + "\n";
   };
@@ -259,7 +259,7 @@ std::string definition_of(const FittedConstants& constants, const std::string& a
     for (const std::string_view part : split(constant.name, '.')) path.emplace_back(part);
     const std::string field = path.back();
     path.pop_back();
-    const auto begins = [&] {  // whether `path` begins with what is open
+    const auto begins = [&] {  // whether `path` begins with the open structs
       return open.size() <= path.size() && std::equal(open.begin(), open.end(), path.begin());
     };
     while (!begins()) close();

@@ -1,4 +1,4 @@
-// The cost model's constants by name, and the file that the library has them from.
+// The cost model's constants by name, and the text of the file that defines them in the library.
 #pragma once
 
 #include <span>
@@ -15,12 +15,13 @@ struct NamedConstant {
   double& (*of)(FittedConstants& constants);
 };
 
-// All of them, in the order of their declaration.
+// All constants, in the order of their declaration.
 std::span<const NamedConstant> all_constants();
 
 std::vector<std::string> family_names();
 
-// The definition of fitted_ARCH, as engines/cost/fitted_ARCH.inc has it below its head.
+// The definition of fitted_ARCH: the text of engines/cost/fitted_ARCH.inc below its head of
+// comments.
 std::string definition_of(const FittedConstants& constants, const std::string& arch);
 
 }  // namespace kiln::cli::fit

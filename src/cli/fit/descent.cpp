@@ -7,7 +7,7 @@ namespace kiln::cli::fit {
 namespace {
 
 constexpr double first_step = 1.2, least_step = 1.01, most_change = 3;
-constexpr double price = 1e-2;  // of the square of the logarithm of a change, by the function
+constexpr double price = 1e-2;  // of a change: times the square of its logarithm
 constexpr int most_rounds = 40;
 
 }  // namespace
@@ -22,7 +22,7 @@ double descend(std::vector<double>& constants,
     return sum;
   };
   std::vector<double> steps(constants.size(), first_step);
-  double plain = function(constants), changed = 0;  // the function, and what changes cost
+  double plain = function(constants), changed = 0;  // the function, and the price of all changes
   for (int round = 0; round < most_rounds; ++round) {
     for (std::size_t i = 0; i < constants.size(); ++i) {
       if (first[i] == 0 || steps[i] < least_step) continue;
@@ -41,7 +41,8 @@ double descend(std::vector<double>& constants,
         better = true;
         break;
       }
-      // After a step that did not help, its root is tried; where nothing changes, no more.
+      // After a step that did not help, its square root is tried; if the function does not depend
+      // on the constant, no more steps are.
       steps[i] = better ? std::pow(steps[i], 1.5) : matters ? std::sqrt(steps[i]) : 1;
     }
     if (std::ranges::all_of(steps, [](double step) { return step < least_step; })) break;

@@ -1,4 +1,4 @@
-// Makes a function of constants small, without its derivatives.
+// Minimizes a function of constants without derivatives.
 #pragma once
 
 #include <functional>
@@ -6,11 +6,11 @@
 
 namespace kiln::cli::fit {
 
-// Coordinate descent: each constant in turn is multiplied or divided by a step of its own, which
-// grows where that helps and shrinks where it does not, until all steps are below 1%. None gets
-// further than a factor of three from where it began, or changes its sign; those that are 0 stay.
-// What a change gains must outweigh its own size: a constant that the function hardly depends on
-// stays. The least value of the function, with `constants` changed to where it is.
+// Coordinate descent: each constant in turn is multiplied or divided by its own step, which grows
+// if that lowers the function and shrinks if it does not, until all steps are below 1%. A constant
+// stays within a factor of three of its first value, and 0 stays 0. Changes have a price that grows
+// with their size, so a constant that the function hardly depends on stays as it is. Changes
+// `constants`, and returns the function's value there.
 double descend(std::vector<double>& constants,
                const std::function<double(const std::vector<double>&)>& function);
 

@@ -1,5 +1,5 @@
-// kiln fit: how good the cost model's choices are among measured candidates, and constants that
-// make them better.
+// kiln fit: tells how good the cost model's choices among measured candidates are, and fits
+// constants that make them better.
 #include <chrono>
 #include <ctime>
 #include <iostream>

@@ -9,7 +9,7 @@
 namespace kiln::cli::fit {
 namespace {
 
-// Changes the family's constants.
+// Fits the family's constants, and changes them in `constants`.
 FamilyFit fit_family(const std::string& family, FittedConstants& constants, Model& model) {
   const Engines& engines = model.engines_of(family);
   std::vector<const NamedConstant*> which;
@@ -30,7 +30,7 @@ FamilyFit fit_family(const std::string& family, FittedConstants& constants, Mode
   };
   FamilyFit fit{family, loss(values)};
   fit.after = descend(values, loss);
-  // Three digits are more than the measurements tell.
+  // The measurements are not exact enough for more than three digits.
   for (double& value : values) value = std::stod(significant(value, 3));
   constants = with(values);
   return fit;

@@ -1,4 +1,4 @@
-// Constants that make the cost model's choices better among measured candidates.
+// Fits the cost model's constants, so that it chooses better among measured candidates.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@ namespace kiln::cli::fit {
 
 struct FamilyFit {
   std::string family;
-  double before = 0, after = 0;  // the loss
+  double before = 0, after = 0;  // Model::loss() before and after the fit
 };
 
 struct Fitting {
   FittedConstants constants;
-  std::vector<FamilyFit> families{};  // those that have a choice to make
+  std::vector<FamilyFit> families{};  // those with a problem of several candidates
 };
 
-// Fits the constants of families to what is not left out, one family after another. Candidates have
-// estimates by the new constants then.
+// Fits the constants of the families, one after another, to the problems that are not left out.
+// Afterwards the candidates' estimates are those by the new constants.
 Fitting fitted(const FittedConstants& own, Model& model, const std::vector<std::string>& families);
 
-// Gives the candidates of each file estimates by constants that were fitted to all other files.
+// Sets the estimates of each file's candidates by constants that were fitted to all other files.
 void estimate_left_out(const FittedConstants& own, Model& model, MeasuredSet& set,
                        const std::vector<std::string>& families);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<const char*, 5> columns{"problem", "engine", "tile", "parts", "measured_us"};
 
-// The fields of a line; those in quotes may have commas, and quotes written twice.
+// The fields of a line. A field in quotes may contain commas, and quotes that are written twice.
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -49,7 +49,7 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path) {
   const std::string text = read_file(path), group = std::filesystem::path(path).stem().string();
   std::vector<MeasuredRow> rows;
   std::array<std::size_t, columns.size()> places{};
-  std::size_t width = 0, number = 0;  // fields of the head; the line's number
+  std::size_t width = 0, number = 0;  // fields of the head line; number of the current line
   for (std::string_view line : split(text, '\n')) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);

@@ -38,8 +38,8 @@ void estimate_anew(MeasuredProblem& item, const Engines& wanted, const DeviceDes
   }
 }
 
-// The regret where each candidate is chosen the more likely, the nearer its estimate is to the
-// least: a choice by a hair may turn over with the next chip's clock.
+// The expected regret if candidates with estimates near the least one may be chosen too, the nearer
+// the likelier: the order of nearly equal estimates changes with a chip's clock.
 double likely_regret(const MeasuredProblem& item) {
   constexpr double near = 0.02;
   const double least = item.candidates[item.choice()].estimated;

@@ -1,4 +1,4 @@
-// The cost model over measured candidates: how good its choices are with given constants.
+// Evaluates the cost model on measured candidates: how good its choices are with given constants.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace kiln::cli::fit {
 using Engines = std::set<const Engine*>;
 
 struct Quality {
-  int candidates = 0;    // whose estimates count for rms_error
+  int candidates = 0;    // candidates that rms_error covers
   double rms_error = 0;  // of the logarithm of estimate over measurement: 0.1 is about 10%
-  int problems = 0;      // with at least two candidates
-  int close = 0;         // of them, where the choice is within 10% of the best
+  int problems = 0;      // problems with at least two candidates
+  int close = 0;         // those whose choice takes at most 10% longer than the best
   double mean_regret = 0, worst_regret = 0;
 };
 
@@ -25,26 +25,26 @@ class Model {
  public:
   Model(MeasuredSet& set, DeviceDescription device, int threads);
 
-  // The engines whose estimates a family's constants change: found by changing them. An engine that
-  // copies tensors for another one's kernel is in none: the choice of that kernel is remembered, so
-  // its estimates are those of the program's own constants throughout.
+  // The engines whose estimates depend on a family's constants, found by changing the constants.
+  // Engines that copy tensors for another engine's kernel are in no family: the choice of that
+  // kernel is remembered, so their estimates always use the library's own constants.
   const Engines& engines_of(const std::string& family) const { return engines_.at(family); }
 
-  // All whose estimates constants may change.
+  // All engines whose estimates depend on some constant.
   const Engines& engines() const { return all_; }
 
-  // Estimates the candidates of these engines anew, in the problems that are not left out unless
-  // `all`.
+  // Estimates the candidates of these engines by the constants: in all problems, or only in those
+  // that are not left out of the fit.
   void estimate(const FittedConstants& constants, const Engines& engines, bool all = true);
 
-  // Of problems for which `wanted` holds. rms_error counts candidates of these engines, the rest
-  // problems that have one.
+  // The quality of the current estimates over problems for which `wanted` holds. rms_error covers
+  // the candidates of these engines; all else covers the problems with such a candidate.
   Quality quality(const Engines& engines,
                   const std::function<bool(const MeasuredProblem&)>& wanted) const;
 
-  // What a fit makes small, over problems that are not left out and have candidates of these
-  // engines: the mean regret of the choice, where estimates within 2% of the least share the
-  // choice, and half the mean square of the logarithm of estimate over measurement.
+  // The function that a fit minimizes, over problems that are not left out and have candidates of
+  // these engines: the mean regret of the choice, plus half the mean square of the logarithm of
+  // estimate over measurement. Estimates within some 2% of the least share the choice.
   double loss(const Engines& engines) const;
 
  private:

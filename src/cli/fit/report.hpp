@@ -1,4 +1,4 @@
-// What `kiln fit` says of the cost model.
+// The tables that `kiln fit` prints.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace kiln::cli::fit {
 // is longer than 100 columns.
 std::string table_of(const std::string& title, const MeasuredSet& set, const Model& model);
 
-// The same of what is part of the fit, and, if anything is, of what is left out of it.
+// Such a table for the problems of the fit, and another one for those left out, if there are any.
 std::string tables_of(const MeasuredSet& set, const Model& model);
 
-// The problems whose choice takes over 10% longer than the best, the worst first.
+// A list of the problems whose choice takes over 10% longer than the best, the worst first.
 std::string losses_of(const MeasuredSet& set);
 
 }  // namespace kiln::cli::fit

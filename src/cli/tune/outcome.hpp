@@ -1,5 +1,4 @@
-// Results of tuning a problem: predicted beside measured times, and how good the cost model's
-// choices were.
+// Results of tuning: predicted and measured times, and how good the cost model's choices were.
 #pragma once
 
 #include <optional>
@@ -16,19 +15,19 @@ struct Attempt {
   Winner name;
   double predicted = 0;               // microseconds
   std::optional<bench::Times> times;  // measured
-  bool chosen = false;                // by the cost model
-  std::string note;                   // why it was not measured, or what is wrong with it
+  bool chosen = false;                // the cost model's choice
+  std::string note;                   // why it was not measured, or why its result is wrong
 };
 
 struct Outcome {
   std::string problem;
   std::vector<Attempt> attempts;  // the least prediction first
-  std::string failure;            // "" if there is a winner, or but one candidate
-  bool kept = false;              // the winner was written down
+  std::string failure;            // "" if there is a winner, or only one candidate
+  bool kept = false;              // the winner was written to the tuning file
 
   const Attempt* chosen() const;
-  const Attempt* best() const;  // the fastest measured; null if none was
-  // The one to remember: the fastest, or the model's choice if that is as fast within the noise.
+  const Attempt* best() const;  // the fastest one measured; null if none was
+  // The candidate to remember: the fastest, or the model's choice if that is as fast within noise.
   const Attempt* winner() const;
 };
 
@@ -37,7 +36,7 @@ struct Summary {
   int problems = 0, close = 0;
   double percent() const { return problems == 0 ? 100 : 100.0 * close / problems; }
 };
-inline constexpr double close_enough = 1.1;  // of the best's time
+inline constexpr double close_enough = 1.1;  // times the time of the best
 Summary summary_of(std::span<const Outcome> outcomes);
 std::string text_of(const Summary& summary);
 

@@ -1,5 +1,5 @@
-// kiln tune: measures every candidate of given problems, and lets plans take the fastest from then
-// on.
+// kiln tune: measures the candidates of given problems, and remembers the fastest one of each for
+// later plans.
 #include <chrono>
 #include <iostream>
 #include <set>
@@ -57,7 +57,8 @@ std::vector<bench::Case> cases_of(const Options& options) {
   return cases;
 }
 
-// Rewritten after each problem, so that an interrupted run keeps its results.
+// Writes all outcomes. It is called after each problem, so that an interrupted run keeps its
+// results.
 void write_csv(const std::string& path, const std::vector<Outcome>& outcomes) {
   if (path.empty()) return;
   if (const std::string why = write_file(path, csv_text(outcomes)); !why.empty())

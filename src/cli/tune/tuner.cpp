@@ -12,15 +12,17 @@
 namespace kiln::cli::tune {
 namespace {
 
-constexpr std::uint64_t seed = 1;      // of the random data
-constexpr double near_fastest = 1.25;  // by one sample each, that is worth measuring in full
+constexpr std::uint64_t seed = 1;  // of the random data
+// Candidates whose one sample takes at most this many times the least are measured in full.
+constexpr double near_fastest = 1.25;
 
-// One sample is enough for candidates that are far behind; the device has warmed up by then.
+// Settings for one short sample, which is enough for candidates that are far behind. The device is
+// warm by then.
 bench::MeasurementSettings brief(const bench::MeasurementSettings& full) {
   return {1, full.warm_up / 10, full.sample / 2};
 }
 
-// Compiles all candidates, several at a time, into the cache, where the plans find them.
+// Compiles all candidates into the cache, several at a time, where their plans find them.
 void compile(const std::vector<const Option*>& options, const DeviceDescription& device,
              int threads) {
   std::atomic<std::size_t> next{0};

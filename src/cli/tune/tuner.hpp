@@ -9,11 +9,11 @@
 namespace kiln::cli::tune {
 
 struct TuningSettings {
-  bench::MeasurementSettings full;  // for candidates close to the fastest
+  bench::MeasurementSettings full;  // of candidates close to the fastest
   // Candidates predicted to take longer than this many times the least prediction are left out.
   double within = 3;
-  int threads = 1;                     // compilers at a time
-  std::vector<std::string> engines{};  // measured alone; empty: all
+  int threads = 1;                     // compilers that run at once
+  std::vector<std::string> engines{};  // only these are measured; empty: all
   std::size_t workspace = 0;           // bytes that kernels may use
 };
 
@@ -21,9 +21,9 @@ class Tuner {
  public:
   Tuner(std::shared_ptr<Device> device, const TuningSettings& settings);
 
-  // One sample of each candidate, then full measurements of those near the fastest; the winner's
-  // result is compared with the reference, and it is written down. Never throws for a fault of the
-  // problem, which the outcome reports. Throws EXECUTION_FAILED if nothing can be written.
+  // Takes one sample of each candidate, then measures those near the fastest in full. Compares the
+  // winner's result with the reference, and writes its name to the tuning file. Failures of a
+  // problem are in the outcome. Throws EXECUTION_FAILED if the tuning file cannot be written.
   Outcome run(const bench::Case& item);
 
  private:
