@@ -17,7 +17,7 @@ namespace {
 struct Section {
   Elf64_Shdr header;
   std::string_view name;
-  ElfBytes bytes;  // empty for one that takes no place in the file
+  ElfBytes bytes;  // empty if the section has no bytes in the file
 };
 
 std::vector<Section> sections_of(ElfBytes file) {
@@ -37,9 +37,9 @@ std::vector<Section> sections_of(ElfBytes file) {
   return sections;
 }
 
-// The attributes of .nv.info: a byte of format, a byte of attribute, and 16 bits that are the value
-// or, in the sized format, how many bytes follow. Those looked for here are sized, and hold a
-// symbol and a number.
+// An attribute of .nv.info has a byte of format, a byte of attribute, and 16 bits that are its
+// value or, in the sized format, the number of bytes that follow. The attributes read here are
+// sized and hold a symbol and a number.
 constexpr std::uint8_t sized_format = 4;
 enum Attribute : std::uint8_t { frame_size = 0x11, register_count = 0x2f };
 
@@ -75,7 +75,8 @@ KernelResources resources_of(ElfBytes cubin, const std::string& entry) {
   KernelResources out;
   out.code_bytes = static_cast<int>(code->header.sh_size);
   if (const Section* const shared = find(".nv.shared." + entry)) {
-    // From compute capability 9.0 on this includes the kibibyte per block that the system reserves.
+    // From compute capability 9.0 on, this size includes the 1 KiB per block that the system
+    // reserves.
     constexpr int reserved = 1024;
     const bool counted_in = find(".nv.shared.reserved.0") != nullptr;
     out.shared_memory =

@@ -1,5 +1,5 @@
-// Values and texts at a place in an ELF file's bytes, which may be cut short or mean harm: what is
-// not there reads as zeros and empty strings.
+// Reads values and texts from the bytes of an ELF file, which may be truncated or malicious:
+// whatever is beyond the end reads as zeros or empty strings.
 #pragma once
 
 #include <cstddef>

@@ -96,8 +96,8 @@ std::string first_line(const std::string& program, const char* question, std::st
   return "";
 }
 
-// gcc begins its version with the name that it was called by, which depends on the place and not on
-// the build.
+// A compiler's version without its name. gcc's version begins with the name that it was called by,
+// which does not depend on the build.
 std::string without_name(const std::string& version, const std::string& path) {
   const std::string name = fs::path(path).filename().string() + " ";
   return version.starts_with(name) ? "gcc " + version.substr(name.size()) : version;
@@ -118,7 +118,7 @@ std::shared_ptr<const Compiler> search(std::string& why) {
 
 std::vector<std::string> host_compiler_options() {
   std::vector<std::string> options = {
-      // Line numbers for debuggers and sanitizer reports; debug information of variables would make
+      // Line numbers for debuggers and sanitizer reports. Debug information of variables would make
       // compiling a fifth slower.
       "-std=c++20", "-g1", "-fno-var-tracking", "-fPIC", "-shared", "-pipe",
       // Compiling dominates small problems. -O2 takes a sixth longer than -O1 to compile and a
@@ -127,11 +127,11 @@ std::vector<std::string> host_compiler_options() {
       sanitized ? "-O0" : "-O1",
       // A kernel reads floats four at a time, as CUDA C++ allows.
       "-fno-strict-aliasing",
-      // Each multiplication and each addition rounds; the same on every CPU.
+      // Each multiplication and each addition rounds, so that results are the same on every CPU.
       "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
-      // Only the kernel's entry is seen, and the object can be unloaded.
+      // Only the kernel's entry is exported, and the object can be unloaded.
       "-fvisibility=hidden",
-      // `#pragma unroll` and the like are not for this compiler.
+      // No warnings: this compiler does not know `#pragma unroll` and other pragmas of CUDA.
       "-w"};
   if (sanitized)
     options.insert(options.end(), {"-fsanitize=address,undefined", "-fno-sanitize-recover=all",

@@ -1,4 +1,4 @@
-// NVRTC, found without loading it and opened when the first kernel must be compiled.
+// NVRTC. It is found without loading it, and opened when the first kernel has to be compiled.
 #include <dlfcn.h>
 #include <nvrtc.h>
 
@@ -58,8 +58,8 @@ struct Api {
     symbol(cubin_size, "nvrtcGetCUBINSize");
     symbol(cubin, "nvrtcGetCUBIN");
     version(&major, &minor);
-    // NVRTC opens its builtins by bare name at the first compilation. Loaded beforehand from the
-    // folder they share, they are found in an unpacked wheel too, which the loader does not search.
+    // NVRTC opens its builtins by bare name at the first compilation. They are loaded here first,
+    // from NVRTC's own folder, because the loader does not search the folders of Python wheels.
     std::error_code ignored;
     const fs::path builtins =
         fs::canonical(path, ignored)
@@ -69,8 +69,8 @@ struct Api {
   }
 };
 
-// NVRTC has locks of its own, and a child that is forked while a thread of its parent compiles
-// finds them taken for ever.
+// Compilations that are running in this process. NVRTC has locks of its own; in a child that was
+// forked while a thread of its parent compiled, they stay locked.
 struct Compilations {
   int under_way = 0;
   bool locked_for_ever = false;
@@ -106,7 +106,7 @@ struct Program {
     if (handle) api.destroy(&handle);
   }
 
-  // The text that a pair of NVRTC's size and fetch functions gives; sizes count the final 0.
+  // The text from a pair of NVRTC's functions that return its size, with the final 0, and the text.
   std::string text(decltype(Api::ptx_size) size_of, decltype(Api::ptx) fetch) const {
     std::size_t size = 0;
     if (size_of(handle, &size) != NVRTC_SUCCESS || size <= 1) return "";
@@ -134,9 +134,9 @@ class Nvrtc final : public Compiler {
     const Api& nvrtc = api();
     const auto start = std::chrono::steady_clock::now();
     Program program(nvrtc);
-    // Line information holds the text's path, to which NVRTC adds the working directory of a
-    // relative one. The code may not depend on a place, and profilers look for the name alone in
-    // the folders they are told of.
+    // Line information contains the text's path. NVRTC would put the working directory before a
+    // relative one, but the code must not depend on it. Profilers look only for the file's name, in
+    // the folders that they are given.
     const std::string path = "/kiln/" + name;
     check(nvrtc.create(&program.handle, source.c_str(), path.c_str(), 0, nullptr, nullptr),
           "nvrtcCreateProgram");
@@ -144,8 +144,8 @@ class Nvrtc final : public Compiler {
     std::vector<const char*> arguments;
     for (const std::string& option : options)
       if (since_12_9 || option != quick_assembly_option) arguments.push_back(option.c_str());
-    // NVRTC keeps a cache of its own since then. Kiln's is the one that is explained and bounded,
-    // so a compilation here is always a real one.
+    // Since 12.9 NVRTC has a cache of its own. It is not used: Kiln's cache is the documented and
+    // bounded one, so every compilation here is a real one.
     if (since_12_9) arguments.push_back("--no-cache");
     const nvrtcResult result =
         nvrtc.compile(program.handle, static_cast<int>(arguments.size()), arguments.data());
@@ -175,9 +175,9 @@ class Nvrtc final : public Compiler {
       fail(KILN_STATUS_COMPILE_FAILED, call, " failed: ", api().error_string(result));
   }
 
-  // nvrtcVersion tells major.minor alone. The exact build is the linker's build id of the library
-  // and of the builtins beside it, read without loading either; where a vendor stripped those, the
-  // banner of a trivial kernel's PTX names it, at the price of one compilation.
+  // The exact build, because nvrtcVersion() tells only major.minor: the linker's build ids of the
+  // library and of the builtins beside it, read without loading either. If a vendor removed them,
+  // the banner in the PTX of a trivial kernel tells the build, which costs one compilation.
   std::string identify() const {
     std::string id = elf_build_id(path_.string());
     if (id.empty()) {
@@ -187,7 +187,7 @@ class Nvrtc final : public Compiler {
     std::error_code error;
     const fs::path real = fs::canonical(path_, error);
     const std::string release = release_of(real.filename().string(), "libnvrtc.so.");
-    std::set<std::string> builtins;  // in an order that is not the folder's
+    std::set<std::string> builtins;  // sorted, because a folder's order may change
     const fs::directory_iterator folder(real.parent_path(), error);
     if (error)
       fail(KILN_STATUS_NO_COMPILER, "the folder of ", path_.string(),
@@ -203,7 +203,7 @@ class Nvrtc final : public Compiler {
     return cat("nvrtc ", id, builtins.empty() ? "" : "+", join(builtins, "+"));
   }
 
-  // "13.0" of "libnvrtc.so.13.0.88", "13" of "libnvrtc.so.13", "" of any other name.
+  // "13.0" for "libnvrtc.so.13.0.88", "13" for "libnvrtc.so.13", "" for any other name.
   static std::string release_of(const std::string& name, std::string_view prefix) {
     if (!name.starts_with(prefix)) return "";
     const std::string version = name.substr(prefix.size());

@@ -42,7 +42,8 @@ void append(std::vector<fs::path>& to, const std::vector<fs::path>& folders) {
   to.insert(to.end(), folders.begin(), folders.end());
 }
 
-// PyTorch once renamed its copy, to libnvrtc-b51b459d.so.12; the builtins are another library.
+// Whether a file name is that of libnvrtc. Some PyTorch wheels contain it under names such as
+// libnvrtc-b51b459d.so.12. libnvrtc-builtins is another library.
 bool is_nvrtc(const std::string& name) {
   const auto suffix = name.find(".so.");
   if (suffix == std::string::npos || name.starts_with("libnvrtc-builtins")) return false;
@@ -65,8 +66,8 @@ fs::path loaded_library() {
   return found;
 }
 
-// Where the dynamic loader looks on behalf of this binary before it takes its default folders:
-// LD_LIBRARY_PATH, and the run path that binaries have which lie where they were built.
+// The folders that the dynamic loader searches for this binary before its default folders:
+// LD_LIBRARY_PATH, and the run path of binaries that were not installed.
 std::vector<fs::path> loader_folders() {
   Dl_info unused{};
   link_map* self = nullptr;
@@ -88,7 +89,7 @@ std::vector<fs::path> loader_folders() {
 
 // ---- Python -----------------------------------------------------------------------------------
 
-// The site-packages below an environment's root; Debian calls those of the system dist-packages.
+// The site-packages folders below an environment's root. Debian calls the system's dist-packages.
 std::vector<fs::path> sites_below(const fs::path& root) {
   std::vector<fs::path> sites;
   if (root.empty()) return sites;
@@ -103,8 +104,8 @@ std::vector<fs::path> sites_below(const fs::path& root) {
   return sites;
 }
 
-// The root of the environment that a python in its bin/ belongs to. A virtual environment's python
-// is a symbolic link to the system's, so the link itself is what counts.
+// The root of the environment that has `python` in its bin/. A virtual environment's python is a
+// symbolic link to the system's, so links are not resolved.
 fs::path root_of_python(const fs::path& python) {
   return python.is_absolute() ? python.parent_path().parent_path() : fs::path();
 }
@@ -116,8 +117,8 @@ fs::path find_on_path(const std::string& program) {
   return {};
 }
 
-// The python that this process is, as it was called; empty if it is none. One that was called by
-// its bare name is the first of PATH.
+// The path by which this process was started if it is a Python interpreter, else empty. A bare name
+// stands for the first such program on PATH.
 fs::path running_python() {
   std::error_code ignored;
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -128,7 +129,7 @@ fs::path running_python() {
                                                 : fs::absolute(program, ignored);
 }
 
-// The site-packages that Kiln was itself installed into.
+// The site-packages folder that Kiln is installed in.
 std::vector<fs::path> site_around_kiln() {
   Dl_info self{};
   if (dladdr(&here, &self) == 0 || !self.dli_fname) return {};
@@ -139,7 +140,7 @@ std::vector<fs::path> site_around_kiln() {
   return {};
 }
 
-// CUDA 13's wheels lie in nvidia/cu13, those before in a folder for each of their libraries.
+// Appends the folders of NVIDIA's wheels: nvidia/cu13 for CUDA 13, one for each library before.
 void append_wheels(std::vector<fs::path>& to, const std::vector<fs::path>& sites) {
   for (const fs::path& site : sites)
     append(to, {site / "nvidia/cu13/lib", site / "nvidia/cuda_nvrtc/lib"});
@@ -153,7 +154,7 @@ std::vector<fs::path> nvrtc_folders() {
     if (const std::string root = environment(name); !root.empty())
       append(folders, {fs::path(root) / "lib64", fs::path(root) / "lib"});
 
-  // An environment that somebody entered, or that this process runs in.
+  // Environments that were activated, or that this process runs in.
   const std::string conda = environment("CONDA_PREFIX");
   append_wheels(folders, site_around_kiln());
   append_wheels(folders, folders_in(environment("PYTHONPATH")));
@@ -180,8 +181,8 @@ fs::path find_nvrtc_library(std::string& why) {
     why = cat("KILN_NVRTC is ", given, ", which does not exist");
     return {};
   }
-  // NVRTC finds its builtins by their bare name, so that two copies in one process can get each
-  // other's; and the driver is known to take what the loaded one makes.
+  // A loaded copy is preferred: NVRTC finds its builtins by bare name, so two copies in one process
+  // may get each other's, and the driver is known to accept the code of the loaded one.
   if (fs::path loaded = loaded_library(); !loaded.empty()) return loaded;
   const std::vector<fs::path> folders = nvrtc_folders();
   for (const char* const soname : sonames)

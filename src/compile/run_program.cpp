@@ -30,7 +30,7 @@ bool is_executable(const std::string& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// A file in memory, at a number that standard streams and the supervisor's file do not have.
+// A file in memory, with a descriptor number above those of the standard streams and status_file.
 int make_memory_file() {
   const FileDescriptor file(memfd_create("kiln-program-output", MFD_CLOEXEC));
   constexpr int above_those = 10;
@@ -49,15 +49,15 @@ std::string read_whole(int file) {
   }
 }
 
-// The program runs below a shell, which waits for it and writes its exit status into this file of
-// its own. The host's own waiting can take the status of our child away, or the kernel drop it
-// where SIGCHLD is ignored; that of the shell's child nobody can. What the program leaves running
-// has both outputs still, but not this file, and nobody waits for an output to end.
+// The program is the child of a shell, which waits for it and writes its exit status to this
+// descriptor. The status of our own child is not reliable: other code of this process may wait for
+// it, and the kernel drops it if SIGCHLD is ignored; neither affects the shell's child. Processes
+// that the program leaves running keep its outputs open, but nobody waits for the outputs' ends.
 constexpr int status_file = 3;
 constexpr const char* supervisor = "/bin/sh";
 constexpr const char* supervision = "\"$@\" 3>&-; echo $? >&3";
 
-// The child's work before it becomes the supervisor.
+// What the child does before it becomes the supervising shell.
 class ChildActions {
  public:
   ChildActions(const std::string& folder, int output, int status) {
@@ -106,7 +106,8 @@ char** child_environment() {
   return has_callers_privileges() ? environ : privileged;
 }
 
-// How the shell ended where that is not the program's end, "" if nobody knows.
+// Waits for the shell. Returns how it ended, if that is not by itself with status 0; "" otherwise,
+// or if other code of this process has waited for it.
 std::string wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
@@ -115,7 +116,7 @@ std::string wait_for(pid_t child) {
   return WEXITSTATUS(status) == 0 ? "" : cat("exit status ", WEXITSTATUS(status));
 }
 
-// Exit statuses of the shell for programs that it cannot start, or that a signal ends.
+// Exit statuses of a shell for programs that it cannot start, or that a signal ended.
 constexpr int cannot_execute = 126, not_found = 127, first_signal = 128;
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// The absolute path of the executable file that `name` stands for: a path if it has a slash, else
-// the first found on PATH. Empty if there is none.
+// The absolute path of the executable file `name`: a path if it has a slash, else the first such
+// file on PATH. Empty if there is none.
 std::string find_program(const std::string& name);
 
 struct ProgramResult {
@@ -15,14 +15,14 @@ struct ProgramResult {
   bool succeeded = false;      // exited with status 0
   bool out_of_memory = false;  // it was not started because memory is exhausted
   std::string ending;          // "exit status 1", "signal 11", or why it could not be started
-  std::string output;          // standard output and standard error, as they came
+  std::string output;          // standard output and standard error, in the order written
 };
 
-// `arguments[0]` is the program's path; no argument is looked at by a shell. It runs in `folder`,
-// unless that is empty, with an empty standard input, no signal ignored or blocked, and no other
-// descriptor of this process. Returns when the program has ended, even if processes that it started
-// still run. It works whatever the rest of this process does with SIGCHLD and wait(). A process
-// with more than its caller's privileges passes on none of its caller's environment.
+// Runs the program arguments[0], a path; no shell interprets the arguments. The program runs in
+// `folder` unless that is empty, with an empty standard input, no signal ignored or blocked, and no
+// other descriptor of this process. Returns when the program has ended, even if processes that it
+// started still run. It works whatever the rest of this process does with SIGCHLD and wait(). If
+// this process has more privileges than its caller, the program gets none of its environment.
 ProgramResult run_program(const std::vector<std::string>& arguments,
                           const std::string& folder = {});
 

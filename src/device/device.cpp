@@ -8,8 +8,8 @@ std::string architecture_name(int compute_capability) {
   return cat("sm_", compute_capability, compute_capability == 90 ? "a" : "");
 }
 
-// CUDA C++ Programming Guide, "Thread Block Clusters": 8 everywhere, 16 on the large chips, where a
-// kernel must ask for it.
+// From the CUDA C++ Programming Guide, "Thread Block Clusters": 8 on all chips, and 16 on the large
+// ones, where a kernel must opt in.
 int largest_cluster(int compute_capability) {
   if (compute_capability < 90) return 1;
   return compute_capability == 90 || compute_capability == 100 ? 16 : 8;

@@ -1,4 +1,4 @@
-// A place where kernels run: a GPU through the CUDA driver, or the host device.
+// Devices that execute kernels: GPUs through the CUDA driver, and the host device.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 
 namespace kiln {
 
-// The properties of a device that engines may use. Also written from a table for an architecture
-// with no such device present (known_architecture), so that a build machine chooses as the target
-// will.
+// The properties of a device that engines may use. known_architecture() gives those of a chip that
+// is not present, from a table, so that a build machine makes the same choices as the target
+// machine.
 struct DeviceDescription {
   kilnDeviceKind_t kind = KILN_DEVICE_CUDA;
   std::string name;  // "NVIDIA H200"
@@ -34,16 +34,16 @@ struct DeviceDescription {
   int driver_version = 0;  // of the CUDA that the driver brings: 13000 is 13.0; 0 where unknown
 };
 
-// "sm_75" ... "sm_120", with or without the suffix (sm_90 means sm_90a where that exists), which is
-// a well-known chip of that architecture; or a chip by its name, "h100-pcie". Throws BAD_PARAM
-// listing what is known.
+// The description of an architecture, "sm_75" ... "sm_120", with or without its suffix (sm_90 means
+// sm_90a): that of a well-known chip. Or that of a chip by its name, "h100-pcie". Throws BAD_PARAM
+// with a list of the known names.
 DeviceDescription known_architecture(const std::string& arch);
 
-// The most thread blocks of a cluster on a device of a compute capability; 1: it has no clusters.
+// The most thread blocks of a cluster for a compute capability; 1 if it has no clusters.
 int largest_cluster(int compute_capability);
 
-// What to compile for on a device of a compute capability: "sm_80", and "sm_90a" for Hopper, whose
-// own instructions need the suffix.
+// The architecture to compile for, given a compute capability: "sm_80", and "sm_90a" for Hopper,
+// because wgmma and other instructions need the suffix.
 std::string architecture_name(int compute_capability);
 
 struct LaunchShape {
@@ -53,7 +53,7 @@ struct LaunchShape {
   std::uint32_t shared_memory = 0;  // dynamic, bytes
 };
 
-// A kernel loaded on a device. A kernel takes one parameter: a struct of its own, by value.
+// A kernel loaded on a device. A kernel has one parameter: its own struct, passed by value.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -74,14 +74,14 @@ class Device {
   virtual std::unique_ptr<Kernel> load(std::span<const std::byte> binary, const std::string& entry,
                                        std::uint32_t shared_memory) = 0;
 
-  // A tensor map as the device's copy engine reads it, of an address that set_map_address() then
-  // gives, a multiple of 16; `map` is a multiple of tensor_map_alignment. Encoding throws
-  // EXECUTION_FAILED, giving the address as well, and takes no lock.
+  // Encodes a tensor map for the device's copy engine. Its address is set by set_map_address(): a
+  // multiple of 16; `map` points to the encoded map, at a multiple of tensor_map_alignment. Neither
+  // takes a lock. Both throw EXECUTION_FAILED; encode_map() also throws NOT_SUPPORTED.
   virtual void encode_map(const TensorMapSpec& map,
                           std::span<std::byte, tensor_map_bytes> to) const = 0;
   virtual void set_map_address(std::byte* map, void* address) const = 0;
 
-  // For the command line, the samples and the tests; no plan calls them.
+  // Functions for the command line, the samples and the tests. No plan calls them.
 
   // Leaves the device current on the calling thread, as other libraries expect to find it.
   virtual void make_current() = 0;
@@ -89,7 +89,7 @@ class Device {
   virtual void free(void* address) = 0;
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
-  // From memory of the device to memory of the device; asynchronous on a GPU.
+  // Copies between two places of the device's memory; asynchronous on a GPU.
   virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
   virtual void fill(void* device, unsigned char byte, std::size_t bytes) = 0;
   virtual void synchronize(void* stream) = 0;
@@ -97,7 +97,7 @@ class Device {
   virtual double time(void* stream, int count, const std::function<void()>& work) = 0;
 };
 
-// One instance per device and process. Throws NO_DEVICE or BAD_PARAM (ordinal).
+// There is one instance per device and process. Throw NO_DEVICE, or BAD_PARAM for the ordinal.
 std::shared_ptr<Device> open_cuda_device(int ordinal);
 std::shared_ptr<Device> open_host_device();
 std::shared_ptr<Device> open_device(kilnDeviceKind_t kind, int ordinal);

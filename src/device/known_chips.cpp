@@ -1,5 +1,5 @@
-// Chips that ship with the library, so that a machine without a GPU chooses engines and tiles as
-// the target will. Of an architecture the first is the one that its name stands for.
+// A table of known chips, so that a machine without a GPU chooses the same engines and tiles as the
+// target machine. An architecture's name stands for its first chip in the table.
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace kiln {
 namespace {
 
-// Multiprocessors, shared memory and L2 from the vendor's architecture papers and data sheets;
-// shared memory: CUDA C++ Programming Guide, "Compute Capabilities".
+// Multiprocessors and L2 are from the vendor's architecture papers and data sheets, shared memory
+// is from the CUDA C++ Programming Guide, "Compute Capabilities".
 struct KnownChip {
   const char* name;
   int compute_capability;

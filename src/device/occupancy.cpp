@@ -5,7 +5,8 @@
 namespace kiln {
 namespace {
 
-// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+// The most warps and blocks of a multiprocessor, from the CUDA C++ Programming Guide, "Technical
+// Specifications per Compute Capability".
 struct Residency {
   int warps, blocks;
 };
@@ -23,7 +24,8 @@ Residency most_resident(int compute_capability) {
 
 int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
-// Registers are given to warps, 256 at a time, by each of the four quarters of a multiprocessor.
+// How many warps have registers: each of the four quarters of a multiprocessor gives them to warps
+// in units of 256.
 int warps_by_registers(int registers, const DeviceDescription& device) {
   constexpr int warp_threads = 32, unit = 256, quarters = 4;
   const int each = round_up(registers * warp_threads, unit);
@@ -31,7 +33,8 @@ int warps_by_registers(int registers, const DeviceDescription& device) {
                    : device.registers_per_multiprocessor / quarters / each * quarters;
 }
 
-// From compute capability 8.0 on the system reserves one kibibyte per block.
+// Shared memory that a block of `bytes` takes. From compute capability 8.0 on, the system reserves
+// 1 KiB more.
 int shared_memory_taken(int bytes, const DeviceDescription& device) {
   return device.compute_capability >= 80 ? round_up(bytes + 1024, 128) : round_up(bytes, 256);
 }

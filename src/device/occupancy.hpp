@@ -15,12 +15,12 @@ struct BlockNeeds {
 
 struct Occupancy {
   int blocks = 0;          // per multiprocessor
-  int warps = 0;           // in them
-  int most_warps = 0;      // that the multiprocessor can hold at most
-  const char* limit = "";  // what rules out more: "registers", "shared memory", "threads", "blocks"
+  int warps = 0;           // warps of these blocks
+  int most_warps = 0;      // the most warps that a multiprocessor can hold
+  const char* limit = "";  // what limits them: "registers", "shared memory", "threads", "blocks"
 };
 
-// As the driver computes it with the largest carve-out of shared memory.
+// The occupancy that the driver computes with the largest carve-out of shared memory.
 Occupancy occupancy_of(const BlockNeeds& block, const DeviceDescription& device);
 
 }  // namespace kiln

@@ -12,8 +12,8 @@ namespace kiln {
 
 inline constexpr std::size_t tensor_map_bytes = 128, tensor_map_alignment = 64;
 
-// Dimensions are innermost first; the innermost one's elements lie side by side. A copy moves a box
-// of them, and reads zeros outside the tensor. Terms are those of cuTensorMapEncodeTiled and
+// Dimensions are innermost first; the innermost one's elements are contiguous. A copy moves a box
+// of elements, and reads zeros outside the tensor. Terms are those of cuTensorMapEncodeTiled and
 // cuTensorMapEncodeIm2col.
 struct TensorMapSpec {
   enum class Mode : std::uint8_t { tiled, im2col };
@@ -29,13 +29,13 @@ struct TensorMapSpec {
   std::array<std::int64_t, 3> steps{1, 1, 1};    // im2col, {W, H, D}: places from pixel to pixel
   bool swizzled = true;  // rows of the box, of 128, 64 or 32 bytes, have their places permuted
 
-  // Dimensions of space of an im2col map, and how far its corners and the offset of a copy reach:
-  // what the copy engine's bits for each of them hold.
+  // The dimensions of space of an im2col map, and the limits of its corners and of a copy's
+  // offsets: the range of the copy engine's bits for each of them.
   int space() const { return rank - 2; }
   static constexpr std::int64_t most_offset(int space) { return space == 3 ? 31 : 255; }
   static constexpr std::int64_t most_corner(int space) { return most_offset(space) / 2; }
 
-  // Bytes that one copy transfers.
+  // The elements that one copy transfers.
   std::int64_t box_elements() const {
     std::int64_t elements = 1;
     for (int i = 0; i < (mode == Mode::im2col ? 2 : rank); ++i) elements *= box[i];

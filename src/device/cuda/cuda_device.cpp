@@ -16,8 +16,8 @@ using cuda::check;
 using cuda::CurrentContext;
 using cuda::driver;
 
-// While any stream of the process is captured into a CUDA graph, the driver refuses to load a
-// module, and the capture fails, unless the loading thread has relaxed its capture mode.
+// Relaxes the thread's capture mode for a scope. Otherwise, while any stream of the process is
+// captured into a CUDA graph, the driver refuses to load a module, and the capture fails.
 class RelaxedCapture {
  public:
   RelaxedCapture() { exchange(); }
@@ -30,16 +30,17 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// Whether streams that are captured into CUDA graphs take launches that come early
-// (kernel_sources/cuda/step.cuh): from 12.3 on.
+// Whether early (programmatic) launches (kernel_sources/cuda/step.cuh) can be captured into CUDA
+// graphs: from driver 12.3 on.
 bool can_come_early() {
   constexpr int least = 12030;
   int version = 0;
   return driver().cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= least;
 }
 
-// Whether a kernel's file has KILN_BEGINS_STEP: a variable of that name among its module's symbols.
-// The driver is not asked, for its answer that there is none is an error to tools that watch it.
+// Whether a kernel's file has KILN_BEGINS_STEP, which defines a variable of this name. The cubin is
+// searched for the name: if the driver were asked, tools that watch it would report its answer that
+// there is no such variable as an error.
 bool says_that_it_begins_step(std::span<const std::byte> cubin) {
   constexpr std::string_view name = "kiln_begins_step";
   const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
@@ -77,7 +78,7 @@ class CudaKernel final : public Kernel {
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
 
-  // Failures are ignored: at the end of a process the driver may be gone before its modules.
+  // Failures are ignored: at the end of a process, the driver may be gone before its modules.
   ~CudaKernel() override {
     CUcontext ignored;
     if (driver().cuCtxPushCurrent(context_) != CUDA_SUCCESS) return;
@@ -185,7 +186,7 @@ class CudaDevice final : public Device {
     CUdevice device;
     check(driver().cuDeviceGet(&device, ordinal), "cuDeviceGet");
     description_ = describe(device, ordinal);
-    // Retained for the life of the process: plans of any thread may still hold kernels in it.
+    // It is retained until the process ends, because plans of any thread may hold kernels in it.
     check(driver().cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
   }
 

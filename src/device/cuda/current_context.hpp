@@ -1,11 +1,11 @@
-// A CUDA context that a scope works in.
+// Makes a CUDA context current for a scope.
 #pragma once
 
 #include "device/cuda/driver.hpp"
 
 namespace kiln::cuda {
 
-// Makes a context current for a scope; free of cost where the caller's thread has it current.
+// Changes nothing if the context is already current on the calling thread.
 class CurrentContext {
  public:
   explicit CurrentContext(CUcontext context) {

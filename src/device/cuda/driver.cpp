@@ -20,7 +20,7 @@ std::string describe(const Driver& functions, CUresult result) {
   return cat(name ? name : "unknown error", " (", words ? words : "no description", ")");
 }
 
-// "" on success, otherwise why no driver can be used.
+// Opens the driver and finds its functions. Returns "", or the reason why it cannot be used.
 std::string open(Driver& functions) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return "no CUDA driver: libcuda.so.1 is not installed";

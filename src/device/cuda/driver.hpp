@@ -20,7 +20,7 @@ namespace kiln::cuda {
   X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8) X(cuStreamSynchronize)        \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)  \
   X(cuThreadExchangeStreamCaptureMode)
-// Null before 12.0.
+// Functions that drivers before 12.0 do not have; they are null then.
 #define KILN_NEWER_DRIVER_FUNCTIONS(X)                                                             \
   X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuTensorMapReplaceAddress)
 // clang-format on
@@ -32,10 +32,10 @@ struct Driver {
 #undef KILN_DECLARE
 };
 
-// Null where there is no driver or it does not initialize; `why` then says so.
+// The driver; null if there is none or it cannot be initialized, and `why` then tells the reason.
 const Driver* find_driver(std::string& why);
 
-// The driver; throws NO_DEVICE where there is none.
+// The driver. Throws NO_DEVICE if there is none.
 const Driver& driver();
 
 // Throws EXECUTION_FAILED with the driver's name and words for `result`.

@@ -47,7 +47,7 @@ void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to
     if (i < 4) strides[i] = static_cast<cuuint64_t>(spec.strides[i]);
   }
   const CUtensorMapSwizzle swizzle = swizzle_of(spec);
-  // Any address will do until the operand's is known.
+  // The driver requires an address, but the operand's is not known yet.
   constexpr std::uintptr_t some_address = 0x10000;
   void* const address = reinterpret_cast<void*>(some_address);  // NOLINT(performance-no-int-to-ptr)
   const auto rank = static_cast<cuuint32_t>(spec.rank);
@@ -59,7 +59,7 @@ void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to
               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeTiled");
   } else {
-    // Corners are innermost first, whatever cuda.h says.
+    // Corners are innermost first, although cuda.h's comments say otherwise.
     std::array<int, 3> lower{}, upper{};
     for (std::size_t i = 0; i < 3; ++i) {
       lower[i] = static_cast<int>(spec.lower[i]);

@@ -12,7 +12,7 @@ namespace {
 constexpr int poison = 0xff;
 
 std::byte* allocate(std::uint32_t offset, std::uint32_t bytes) {
-  // As well aligned as the offset promises, up to the 1024 bytes of the block's memory itself.
+  // The memory is as aligned as the offset, up to 1024 bytes, the alignment of a block's memory.
   const std::uint32_t alignment = offset % 1024 == 0 ? 1024 : offset & (~offset + 1);
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, bytes) != 0)

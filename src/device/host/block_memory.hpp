@@ -8,16 +8,16 @@
 
 namespace kiln::host {
 
-// Every array has memory of its own, of exactly its size, so that AddressSanitizer sees an overrun
-// of one into the next. Defects of the kernel are thrown as EXECUTION_FAILED.
+// Every array has its own memory of exactly its size, so that AddressSanitizer sees accesses beyond
+// its end. Defects of the kernel are thrown as EXECUTION_FAILED.
 class BlockMemory {
  public:
   explicit BlockMemory(std::uint32_t limit) : limit_(limit) {}
 
-  // A new block begins: every array holds 0xff bytes again, which as a float is not a number.
+  // A new block begins: every array is filled with bytes of 0xff, which are NaN as floats.
   void begin();
 
-  // The block has exited; what it held is void.
+  // The block has exited, and its arrays must no longer be used.
   void end();
 
   // The array of `bytes` at `offset`, the same for every thread that asks.

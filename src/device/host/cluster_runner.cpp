@@ -15,11 +15,11 @@ namespace {
 
 constexpr unsigned warp_threads = 32;
 
-// In the initial-exec model, which needs no memory when a thread first gets here.
+// The initial-exec model allocates no memory on a thread's first access.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Context* current_context = nullptr;
 
-// The turns of a round: forward, backward, and shuffled in several ways. A prime number of orders,
-// so that a loop with two or three barriers meets each of its phases in every order.
+// The orders of threads in a round: forward, backward, and several shuffled ones. Their number is
+// prime, so that a loop with two or three barriers meets each of its phases in every order.
 constexpr std::size_t order_count = 5;
 
 std::vector<std::vector<std::uint32_t>> make_orders(std::size_t threads) {
@@ -185,7 +185,7 @@ bool ClusterRunner::release_warps(Group block) {
     const Group warp =
         block.subspan(first, std::min<std::size_t>(warp_threads, block.size() - first));
     if (all(warp, Wait::warp_shuffle)) {
-      // A lane that the warp does not have offers nothing that could be relied on.
+      // Lanes that the warp does not have offer an arbitrary value, on which no kernel may rely.
       std::array<unsigned long long, warp_threads> offered;
       offered.fill(~0ull);
       std::ranges::transform(warp, offered.begin(), &Thread::value);
@@ -219,7 +219,7 @@ void ClusterRunner::exchange(Group warp) {
   }
 }
 
-// Also takes the shared memory from blocks that have exited while their cluster goes on.
+// Whether all blocks have exited. Also ends the shared memory of blocks that have.
 bool ClusterRunner::all_exited() {
   bool every_block = true;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
@@ -243,7 +243,7 @@ void ClusterRunner::report_deadlock() {
       {Wait::mbarrier, " wait at an mbarrier"},
       {Wait::exited, " have exited"},
   }};
-  // The first block that waits for ever; preferably one that does not merely wait for its cluster.
+  // The first block that waits for ever, preferably one that waits for more than its cluster.
   unsigned block = 0;
   while (all(block_group(block), Wait::exited)) ++block;
   for (unsigned other = block; other < launch_.shape.cluster; ++other) {
@@ -324,7 +324,7 @@ void ClusterRunner::fill_table() {
         fail(KILN_STATUS_EXECUTION_FAILED, "async_copy of ", bytes,
              " bytes with an address that is not a multiple of ", bytes);
       AsyncCopy copy{shared, bytes, thread.open_group, {}};
-      if (valid) std::memcpy(copy.data, global, bytes);  // here, where a bad address is to blame
+      if (valid) std::memcpy(copy.data, global, bytes);  // now, so that a bad address faults here
       std::memset(shared, 0xff, bytes);
       thread.copies.push_back(copy);
     });

@@ -27,22 +27,21 @@ struct Launch {
   unsigned block_threads;  // product of shape.block
 };
 
-// The fibers run one at a time, each until it waits for others or exits. The order in which they
-// get their turn changes from one round to the next, so that a kernel that lacks a barrier, and was
-// right by the luck of one order, is wrong in another. Warps that wait for nothing but their own
-// lanes go on together in some clusters; in others no warp runs while one before it can, which so
-// gets as far ahead as barriers let it.
-// All of it is the same in every process.
+// The fibers run one at a time, each until it waits for others or exits. Their order changes from
+// one round to the next, so that a kernel without a necessary barrier, which happens to be right in
+// one order, is wrong in another. In some clusters, warps advance together. In others, a warp runs
+// only if no warp before it can, so that one warp gets as far ahead as barriers allow. The order
+// is the same in every process.
 class ClusterRunner : private Context {
  public:
-  // `stacks`: at least block_threads * shape.cluster of them.
+  // stacks: at least block_threads * shape.cluster stacks.
   ClusterRunner(const Launch& launch, const FiberStacks& stacks);
 
   // Clusters are numbered along x, then y, then z. Throws EXECUTION_FAILED with the kernel, the
   // block and what is wrong, or ALLOC_FAILED; the runner and its stacks are then of no further use.
   void run(std::uint64_t cluster);
 
-  // Of the calling thread; what kernels ask for.
+  // The context of the calling thread, which kernels ask for.
   static CurrentContext current;
 
  private:
@@ -81,7 +80,7 @@ class ClusterRunner : private Context {
     std::array<unsigned, 3> position;
     Wait wait;
     unsigned source_lane;      // of a shuffle
-    unsigned long long value;  // offered, then received
+    unsigned long long value;  // offered to a shuffle, then received from it
     const void* offered;       // of an exchange
     unsigned offered_bytes;
     std::uint32_t open_group;           // the group of async copies not yet committed
@@ -119,8 +118,8 @@ class ClusterRunner : private Context {
   Group block_group(unsigned block);
   void wait_for(Wait wait);
 
-  // Runs `work` for the running thread; what it throws ends the launch, and the fiber goes no
-  // further. (An exception must not cross the kernel's frames.)
+  // Runs `work` for the running thread. If it throws, the fiber is suspended for good and the
+  // launch fails, because an exception must not cross the kernel's frames.
   template <class Work>
   static auto checked(Context* context, Work work) {
     ClusterRunner& runner = *static_cast<ClusterRunner*>(context);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr unsigned named_barriers = 16;
 
-// As the copy engine takes it: a box within one array, where rows permute by address.
+// Checks what the copy engine requires: the box is within one array and aligned, because the
+// swizzle depends on its address.
 void check_place(const BlockMemory& memory, const void* shared, std::size_t bytes,
                  std::size_t alignment) {
   if (!memory.contains(shared, bytes))

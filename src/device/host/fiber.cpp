@@ -35,8 +35,8 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 
 std::size_t slot_bytes() { return page_bytes() + stack_bytes; }
 
-// AddressSanitizer follows the stack pointer: it must be told of a switch before and after it.
-// `fake_stack` null on leaving: the stack left will not be returned to.
+// AddressSanitizer tracks the stack, so it has to be told about a switch before and after it. A
+// null `fake_stack` before a switch means that nothing returns to the stack that is left.
 void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* stack,
                    [[maybe_unused]] std::size_t bytes) {
 #ifdef KILN_SANITIZE
@@ -71,7 +71,7 @@ FiberStacks::FiberStacks(std::size_t count) : count_(count) {
 
 FiberStacks::~FiberStacks() {
 #ifdef KILN_SANITIZE
-  // Fibers that never returned have left red zones; the addresses may be mapped again.
+  // Fibers that never returned have left red zones, and the addresses may be mapped again.
   __asan_unpoison_memory_region(mapping_, count_ * slot_bytes());
 #endif
   munmap(mapping_, count_ * slot_bytes());
@@ -91,7 +91,7 @@ std::unique_ptr<FiberStacks> FiberStackPool::take(std::size_t at_least) {
       idle->erase(found);
       return stacks;
     }
-    idle->clear();  // too small for what runs now
+    idle->clear();  // too small for this launch
   }
   return std::make_unique<FiberStacks>(at_least);
 }
@@ -99,13 +99,13 @@ std::unique_ptr<FiberStacks> FiberStackPool::take(std::size_t at_least) {
 void FiberStackPool::give_back(std::unique_ptr<FiberStacks> stacks) noexcept {
   try {
     idle_.lock()->push_back(std::move(stacks));
-  } catch (const std::bad_alloc&) {  // the next launch maps others
+  } catch (const std::bad_alloc&) {  // the stacks are unmapped, and the next launch maps new ones
   }
 }
 
 struct Fiber::Entry {
 #if defined(KILN_SANITIZE)
-  // Its frame is never left by a return, so it must leave no poisoned bytes around itself.
+  // The function never returns, so its frame must not have poisoned bytes around it.
   __attribute__((no_sanitize("address")))
 #endif
   static void

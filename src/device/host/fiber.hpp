@@ -10,8 +10,8 @@
 
 namespace kiln::host {
 
-// Stacks of equal size in one mapping, an inaccessible page below each, so that an overflow stops
-// the process instead of spoiling a neighbour.
+// Stacks of equal size in one mapping, with an inaccessible page below each, so that an overflow
+// stops the process instead of overwriting another stack.
 class FiberStacks {
  public:
   explicit FiberStacks(std::size_t count);  // throws ALLOC_FAILED
@@ -27,7 +27,7 @@ class FiberStacks {
   std::size_t count_;
 };
 
-// Stacks kept from one launch to the next; only those whose fibers have all returned are given
+// Keeps stacks from one launch to the next. Only stacks whose fibers have all returned may be given
 // back. Safe to use from several threads at once.
 class FiberStackPool {
  public:
@@ -38,20 +38,20 @@ class FiberStackPool {
   PerProcess<std::vector<std::unique_ptr<FiberStacks>>> idle_{"fiber stacks"};
 };
 
-// Does not own its stack, and stays on one operating-system thread. A fiber that will never be
-// resumed again may be left as it is: nothing on its stack is destroyed, and the stack must not be
-// used for another.
+// A fiber does not own its stack, and stays on one operating-system thread. If it will never be
+// resumed, it may be left suspended: nothing on its stack is destroyed, and the stack must not be
+// used again.
 class Fiber {
  public:
   using Body = void (*)(void* argument);
 
-  // Does not run `body` yet.
+  // Prepares the fiber; the first resume() runs `body`.
   void start(std::span<std::byte> stack, Body body, void* argument);
 
   // Runs the fiber until it suspends itself or its body returns (then it must not be resumed).
   void resume();
 
-  // From within the fiber: back to whoever resumed it.
+  // Called within the fiber: returns to the code that resumed it.
   void suspend();
 
  private:
@@ -60,10 +60,10 @@ class Fiber {
   std::span<std::byte> stack_;
   Body body_ = nullptr;
   void* argument_ = nullptr;
-  void* context_ = nullptr;  // where to go on; the resumer's while the fiber runs
+  void* context_ = nullptr;  // the suspended context: the fiber's, or its resumer's while it runs
 
-  // What AddressSanitizer wants to know at each switch: its own bookkeeping of the fiber's stack,
-  // and where the resumer's stack lies.
+  // AddressSanitizer requires these at each switch: its own data about the fiber's stack, and the
+  // address of the resumer's stack.
   void* fake_stack_ = nullptr;
   const void* resumer_stack_ = nullptr;
   std::size_t resumer_stack_size_ = 0;

@@ -91,7 +91,7 @@ std::uint64_t product(const std::array<std::uint32_t, 3>& sizes) {
   return std::uint64_t{sizes[0]} * sizes[1] * sizes[2];
 }
 
-// Refuses what the driver would refuse.
+// Throws if the driver would refuse the launch.
 void HostKernel::check(const LaunchShape& shape, std::size_t parameter_bytes) const {
   const auto refuse = [&](const auto&... parts) {
     fail(KILN_STATUS_EXECUTION_FAILED, "launch of kernel ", name_, ": ", parts...);
@@ -117,7 +117,7 @@ void HostKernel::check(const LaunchShape& shape, std::size_t parameter_bytes) co
 void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> parameters,
                         void*) const {
   check(shape, parameters.size());
-  // A copy, aligned as the kernel's struct may need it.
+  // A copy with the alignment that the kernel's struct may need.
   struct alignas(tensor_map_alignment) Aligned {
     std::array<std::byte, tensor_map_alignment> bytes;
   };
@@ -134,7 +134,7 @@ void HostKernel::launch(const LaunchShape& shape, std::span<const std::byte> par
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
-  std::uint64_t failed_cluster = clusters;  // the first in number, whichever thread met it first
+  std::uint64_t failed_cluster = clusters;  // the one with the least number, on whichever thread
   std::exception_ptr failure;
 
   const auto work = [&] {

@@ -18,7 +18,8 @@
 namespace kiln::host {
 namespace {
 
-// Sanitizers' reports and debuggers read the file again, for the names and lines of the kernel.
+// Whether the file has to stay readable: sanitizers' reports and debuggers read the names and lines
+// of the kernel from it.
 bool is_read_again() {
 #ifdef KILN_SANITIZE
   return true;
@@ -27,10 +28,10 @@ bool is_read_again() {
 #endif
 }
 
-// A path of the descriptor that no other library had. glibc takes a library of a known name for the
-// one that it has already loaded, and the number is soon another descriptor's. So the folder is
-// spelled otherwise each time: "/." and "/" are the binary digits of a count. (With the process's
-// number, not "self": a debugger finds the file under this name too.)
+// A path of the descriptor that no other library had. glibc takes a library with a known path for
+// one that is already loaded, and descriptor numbers are reused. So each path spells its folder
+// differently: "/." and "/" are the binary digits of a counter. (It has the process's number, not
+// "self", so that a debugger finds the file under this path too.)
 std::string unique_path(int descriptor) {
   static std::atomic<std::uint64_t> count{0};
   std::string path = cat("/proc/", getpid(), "/fd");

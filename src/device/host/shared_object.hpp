@@ -10,13 +10,13 @@ namespace kiln::host {
 
 class SharedObject {
  public:
-  // Throws EXECUTION_FAILED with the loader's own words, or std::bad_alloc.
+  // Loads the image. Throws EXECUTION_FAILED with the loader's message, or std::bad_alloc.
   explicit SharedObject(std::span<const std::byte> image);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;
 
-  // Null if there is none of this name.
+  // The address of a symbol; null if there is none of this name.
   const void* symbol(const std::string& name) const;
 
  private:
@@ -24,7 +24,7 @@ class SharedObject {
   bool open_from_memory(std::span<const std::byte> image, std::string& why);
   bool open_from_file(std::span<const std::byte> image, std::string& why);
 
-  int memory_ = -1;  // what stays open
+  int memory_ = -1;  // the descriptor that stays open, or -1
   void* handle_ = nullptr;
 };
 

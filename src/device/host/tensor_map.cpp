@@ -9,7 +9,7 @@
 namespace kiln::host {
 namespace {
 
-constexpr std::uint32_t made = 0x6b6d6170;  // tells a map from other bytes
+constexpr std::uint32_t made = 0x6b6d6170;  // distinguishes an encoded map from other bytes
 
 struct Encoded {
   std::uint64_t address;
@@ -52,8 +52,8 @@ std::int64_t element_bytes(kilnDataType_t type) {
   }
 }
 
-// Calls line(to, offset): a run of the innermost dimension begins at byte `to` of the box, and lies
-// at byte `offset` of the tensor, or outside it: -1.
+// Calls line(to, offset) for each run of the innermost dimension: it begins at byte `to` of the box
+// and at byte `offset` of the tensor; -1 if it is outside the tensor.
 template <class Line>
 void walk_tiled(const Encoded& map, const BoxPlace& place, const Line& line) {
   std::int64_t lines = 1;
@@ -72,9 +72,9 @@ void walk_tiled(const Encoded& map, const BoxPlace& place, const Line& line) {
   }
 }
 
-// Walks from pixel to pixel by the map's traversal strides. Beyond the last position of a dimension
-// it continues at the first one, a step further along the next dimension, and finally in the next
-// image.
+// The same for an im2col map: walks from pixel to pixel by the map's traversal strides. Beyond the
+// last position of a dimension it continues at the first one, a step further along the next
+// dimension, and finally in the next image.
 template <class Line>
 void walk_im2col(const Encoded& map, const BoxPlace& place, const Line& line) {
   const std::int64_t line_bytes = std::int64_t{map.box[0]} * map.element;
@@ -100,8 +100,8 @@ void walk_im2col(const Encoded& map, const BoxPlace& place, const Line& line) {
   }
 }
 
-// Calls piece(place, offset, bytes) for each 16 bytes of the box: their place in shared memory from
-// the box's first byte on, and how many of them lie in the tensor, at `offset`.
+// Calls piece(place, offset, bytes) for each 16 bytes of the box. place: byte in shared memory,
+// counted from the box's first one; bytes: how many of them are in the tensor, at byte `offset`.
 template <class Piece>
 void walk(const Encoded& map, const BoxPlace& place, const void* shared, const Piece& piece) {
   constexpr std::int64_t step = 16;

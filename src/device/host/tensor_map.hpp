@@ -10,26 +10,28 @@
 
 namespace kiln::host {
 
-// Refuses, as EXECUTION_FAILED, what the driver would refuse.
+// Encodes a map. Throws EXECUTION_FAILED if the driver would refuse it.
 void encode(const TensorMapSpec& spec, std::span<std::byte, tensor_map_bytes> to);
 void set_address(std::byte* map, void* address);
 
-// Where a box begins.
+// The place in the tensor at which a box begins.
 struct BoxPlace {
-  std::span<const int> at;   // a coordinate a dimension
-  const int* tap = nullptr;  // {w, h} or {w, h, d}, which im2col loads add
+  std::span<const int> at;   // a coordinate for each dimension
+  const int* tap = nullptr;  // im2col: offsets {w, h} or {w, h, d} that are added
 };
 
-// Bytes of a map's box. Throws EXECUTION_FAILED where the map is none, or not of a load (or store)
-// of that many coordinates.
+// The bytes of a map's box. Throws EXECUTION_FAILED if the map was not encoded, or if its mode or
+// rank does not fit the copy.
 std::size_t box_bytes(const void* map, const BoxPlace& place, bool im2col);
 
-// What the address of a box in shared memory is a multiple of: permuted rows, of eight.
+// The alignment, in bytes, that a box's address in shared memory must have: with a swizzle, that of
+// its pattern of eight rows.
 std::size_t shared_alignment(const void* map);
 
-// The box's bytes as they will lie at `shared`, whose address the swizzle depends on.
+// Reads a box from the tensor: its bytes in the order that they have at `shared`, because the
+// swizzle depends on the address.
 std::vector<std::byte> read_box(const void* map, const BoxPlace& place, const void* shared);
-// The box at `shared`, to the tensor.
+// Writes the box at `shared` to the tensor.
 void write_box(const void* map, const BoxPlace& place, const void* shared);
 
 }  // namespace kiln::host

@@ -1,5 +1,5 @@
-// Barriers in shared memory that count arrivals and bytes, and the loads that land on them, of one
-// thread block on the host device (kernel_sources/cuda/mbarrier.cuh, bulk_copy.cuh).
+// The mbarriers of one thread block on the host device, which count arrivals and bytes, and the
+// loads that complete on them (kernel_sources/cuda/mbarrier.cuh, bulk_copy.cuh).
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,25 @@
 
 namespace kiln::host {
 
-// Loads land only when a thread waits for their phase, and until then what they write is 0xff
-// bytes. Defects of the kernel are thrown as EXECUTION_FAILED.
+// Loads land only when a thread waits for their phase; until then their destinations hold bytes of
+// 0xff, so that early reads are noticed. Defects of the kernel are thrown as EXECUTION_FAILED.
 class Transactions {
  public:
   // A new block begins.
   void begin() { barriers_.clear(); }
-  // All its threads have exited: nothing may be on its way.
+  // All threads of the block have exited: no load may be in flight.
   void end() const;
 
   void init(void* at, std::uint32_t arrivals);
   void arrive(void* at, std::uint32_t announced_bytes);
-  // `box`: what lands at `shared`.
+  // Starts a load that will write `box` to `shared` and complete on the barrier `at`.
   void load(void* at, void* shared, std::vector<std::byte> box);
 
-  // Whether the phase of that parity has ended. What it waits for lands, if all of it is there.
+  // Whether the phase of this parity has ended. If all its arrivals and bytes have been counted,
+  // its loads land, and it ends.
   bool wait(void* at, std::uint32_t parity);
 
-  // Barriers whose phase lacks bytes, for a report; "" if there are none.
+  // A text about the barriers whose phase lacks bytes, for a report; "" if there are none.
   std::string missing() const;
 
  private:
@@ -36,8 +37,8 @@ class Transactions {
   };
   struct Barrier {
     void* at;
-    std::uint32_t arrivals;  // of a phase
-    std::uint32_t left;      // of the current one
+    std::uint32_t arrivals;  // of every phase
+    std::uint32_t left;      // arrivals that the current phase lacks
     std::uint32_t phase = 0;
     std::uint64_t announced = 0;  // bytes
     std::vector<Load> loads{};
