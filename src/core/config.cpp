@@ -26,7 +26,8 @@ std::string word_of(const char* name, std::span<const char* const> words, const 
   return otherwise;
 }
 
-// XDG base directory specification: relative paths in these variables are to be ignored.
+// The default directory of the cache. By the XDG base directory specification, relative paths in
+// these variables are ignored.
 std::string default_cache_dir() {
   if (std::string dir = environment("KILN_CACHE_DIR"); !dir.empty()) return dir;
   if (std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty() && xdg[0] == '/')

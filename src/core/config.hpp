@@ -1,4 +1,4 @@
-// All environment variables that the library reads; no other file reads any.
+// All environment variables that the library reads. No other file reads any.
 #pragma once
 
 #include <string>
@@ -24,15 +24,15 @@ struct Config {
   std::string cache_mode;       // KILN_CACHE: on, readonly, strict or off; default on
   std::string cache_max_size;   // KILN_CACHE_MAX_SIZE: "4G"; empty: the default
   std::string bundle_path;      // KILN_BUNDLE_PATH: files separated by ':'
-  std::string record_file;      // KILN_RECORD: where each plan made is written; empty: nowhere
-  std::string compile_threads;  // KILN_COMPILE_THREADS; empty: one a CPU
+  std::string record_file;      // KILN_RECORD: file to which each new plan is written; empty: none
+  std::string compile_threads;  // KILN_COMPILE_THREADS; empty: one per CPU
   std::string compile_wait;     // KILN_COMPILE_WAIT: seconds; empty: the default
   std::string nvrtc_path;       // KILN_NVRTC: the libnvrtc file to use; empty: search
   std::string host_cxx;  // KILN_HOST_CXX: the host device's C++ compiler; empty: the one built with
-  // KILN_KERNEL_SOURCE_DIR: kernel files there take the place of the embedded ones; empty: none
+  // KILN_KERNEL_SOURCE_DIR: kernel files there replace the embedded ones; empty: none
   std::string kernel_source_dir;
-  std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: nowhere
-  bool line_info = false;  // KILN_LINEINFO=1: kernels carry the lines of their text
+  std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: none
+  bool line_info = false;  // KILN_LINEINFO=1: kernels have line information
   // One sentence for each variable with an invalid value; the log begins with them.
   std::vector<std::string> complaints;
 };

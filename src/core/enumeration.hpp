@@ -1,4 +1,4 @@
-// The enumerations of kiln.h as tables: the one place that knows what their values are called.
+// The enumerations of kiln.h as tables, which define the names of their values.
 #pragma once
 
 #include <span>
@@ -46,11 +46,12 @@ concept PublicEnum = requires(Enum value) {
   enumeration_of(value);
 };
 
-// Null if the enumeration has no such value.
+// The enumerator with a value or name; null if there is none.
 const Enumerator* find_enumerator(const Enumeration& enumeration, int value);
 const Enumerator* find_enumerator(const Enumeration& enumeration, std::string_view name);
 
-// "field is 100 (KILN_DATA_FLOAT, of kilnDataType_t); expected KILN_TENSOR_NCHW (200) or ..."
+// Throws BAD_PARAM: "field is 100 (KILN_DATA_FLOAT, a kilnDataType_t); expected KILN_TENSOR_NCHW
+// ..."
 [[noreturn]] void refuse_enumerator(const Enumeration& enumeration, std::string_view field,
                                     int value);
 
@@ -62,21 +63,21 @@ void check_enumerator(std::string_view field, Enum value) {
     refuse_enumerator(enumeration, field, static_cast<int>(value));
 }
 
-// "relu"; "?" of a value that the enumeration does not have.
+// "relu"; "?" for a value that the enumeration does not have.
 template <PublicEnum Enum>
 std::string_view name_of(Enum value) {
   const Enumerator* found = find_enumerator(enumeration_of(value), static_cast<int>(value));
   return found != nullptr ? found->name : "?";
 }
 
-// "KILN_ACTIVATION_RELU"; "?" likewise.
+// "KILN_ACTIVATION_RELU"; "?" for a value that the enumeration does not have.
 template <PublicEnum Enum>
 std::string_view identifier_of(Enum value) {
   const Enumerator* found = find_enumerator(enumeration_of(value), static_cast<int>(value));
   return found != nullptr ? found->identifier : "?";
 }
 
-// The value with that name; false, and `value` as it was, if there is none.
+// Sets `value` to the one with this name. Returns false and leaves it unchanged if there is none.
 template <PublicEnum Enum>
 bool parse_name(std::string_view name, Enum& value) {
   const Enumerator* found = find_enumerator(enumeration_of(value), name);

@@ -1,4 +1,4 @@
-// Addresses as people read them.
+// Addresses as text.
 #pragma once
 
 #include <charconv>

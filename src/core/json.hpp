@@ -1,5 +1,5 @@
-// JSON of files that anybody may have written: device descriptions, manifests, provenances of
-// bundles. The only place where the library and the program parse any.
+// Parses JSON from files that anybody may have written: device descriptions, manifests, bundles'
+// provenances. The library and the program parse JSON nowhere else.
 #pragma once
 
 #include <nlohmann/json.hpp>

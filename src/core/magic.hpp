@@ -1,4 +1,4 @@
-// Division by a launch constant as a multiply and a shift.
+// Division by a constant of a launch as a multiplication and a shift.
 //
 // After H. S. Warren, Hacker's Delight (2nd ed.), chapter 10, "Unsigned Division by Divisors >= 1",
 // with the bound on the dividend made explicit: knowing that n <= max_dividend often saves the
@@ -31,7 +31,7 @@ struct MagicDivisor {
 // divisor >= 1. Throws Error(BAD_PARAM) for 0.
 MagicDivisor make_magic(std::uint32_t divisor, std::uint32_t max_dividend = 0xffffffffu);
 
-// The same for 64-bit dividends below 2^63, where rounding the multiplier up always serves:
+// The same for 64-bit dividends below 2^63, for which a rounded-up multiplier is always exact:
 //   multiplier == 0           n >> shift                                  (powers of two)
 //   otherwise                 mulhi64(n, multiplier) >> shift
 struct WideMagicDivisor {

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-// split("a:b:", ':') is {"a", "b", ""}. Not by std::getline, which ends early without an error if
-// memory is exhausted.
+// split("a:b:", ':') is {"a", "b", ""}. std::getline is not used, because it ends early without an
+// error if memory is exhausted.
 inline std::vector<std::string_view> split(std::string_view list, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {

@@ -12,7 +12,7 @@ namespace kiln {
 namespace detail {
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
-// Floating point in the fewest digits that read back as the same value.
+// Appends a number; floating point in the fewest digits that read back as the same value.
 template <class T>
 requires std::is_arithmetic_v<T>
 void append(std::string& out, T value) {

@@ -18,7 +18,7 @@ Activation make_activation(const Activation& activation) {
   const kilnActivationMode_t mode = activation.mode;
   check_enumerator("mode", mode);
   Activation out{mode};
-  if (mode == KILN_ACTIVATION_CLIP) {  // whose bounds may be infinite
+  if (mode == KILN_ACTIVATION_CLIP) {  // its bounds may be infinite
     if (!(activation.coefficient <= activation.coefficient2))
       fail(KILN_STATUS_BAD_PARAM, "coef is ", activation.coefficient, " and coef2 is ",
            activation.coefficient2, "; expected bounds of which coef is at most coef2");

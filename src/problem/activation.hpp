@@ -15,19 +15,20 @@ struct Activation {
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 
-// Throws BAD_PARAM naming mode, coef or coef2. Makes a coefficient 0 that the mode does not have.
+// Checks an activation, and sets coefficients that its mode does not have to 0. Throws BAD_PARAM
+// naming mode, coef or coef2.
 Activation make_activation(const Activation& activation);
 
-// Whether the gradient is a function of y (true), or of x (leaky_relu of a negative slope too,
-// whose y is positive on both sides).
+// Whether the gradient is computed from y; otherwise it needs x, as for leaky_relu with a negative
+// slope, whose y is positive on both sides.
 bool gradient_from_output(const Activation& activation);
 
 int coefficients_of(kilnActivationMode_t mode);  // 0, 1 or 2
-// Coefficients that `kiln` takes without --coef: those of PyTorch's ReLU6, LeakyReLU and ELU, of
-// ONNX's HardSigmoid and Clip, x^2, and x.
+// The coefficients that `kiln` uses without --coef: those of PyTorch's ReLU6, LeakyReLU and ELU,
+// of ONNX's HardSigmoid and Clip, of x^2, and of x.
 Activation default_activation(kilnActivationMode_t mode);
 
-// "--act elu --coef 0.5 ", as problem lines have it.
+// The flags for problem lines: "--act elu --coef 0.5 ".
 std::string print_activation(const Activation& activation);
 
 }  // namespace kiln

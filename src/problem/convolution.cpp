@@ -19,7 +19,7 @@ void check_output_channels(const ConvolutionSpec& spec, const Tensor& w,
   }
 }
 
-// Checks x, w and the convolution against each other; y is not looked at.
+// Checks x, w and the convolution against each other.
 void check_inputs(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                   const ConvolutionNames& names) {
   check_convolution(spec);
@@ -48,14 +48,15 @@ struct Axes {
   Dims x, w, y;
 };
 
-// The three tensors of a problem, in canonical strides, were they dense in `format`.
+// The canonical strides that the three tensors of a problem would have if they were dense in
+// `format`.
 Axes dense_axes(const ConvolutionProblem& problem, kilnTensorFormat_t format) {
   return {format, dense_operand_strides(format, problem.x_dims()),
           dense_operand_strides(format, problem.w_dims()),
           dense_operand_strides(format, problem.y_dims())};
 }
 
-// {N, K, space...}; the tensors' types are not looked at.
+// The sizes of y: {N, K, space...}. The tensors' types are not checked.
 TensorDims output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                        const ConvolutionNames& names) {
   check_inputs(spec, x, w, names);
@@ -75,7 +76,7 @@ TensorDims output_dims(const ConvolutionSpec& spec, const Tensor& x, const Tenso
   return dims;
 }
 
-// The two tensors that are read have one type; the result has it too, or f32 after 16 bits.
+// Checks types: both inputs have one type, and the result has the same or, for 16-bit inputs, f32.
 void check_types(ConvolutionPass pass, const Tensor& x, const Tensor& w, const Tensor& y,
                  const ConvolutionNames& names) {
   struct Named {
@@ -96,7 +97,7 @@ void check_types(ConvolutionPass pass, const Tensor& x, const Tensor& w, const T
   }
 }
 
-// y is the result, the caller's yDesc.
+// Adds a checked epilogue. y: the result, which the caller calls yDesc.
 void add_epilogue(ConvolutionProblem& problem, const EpilogueList& list, const Tensor& y) {
   problem.epilogue = make_epilogue(list);
   if (const Tensor* const z = tensor_of(list, EpilogueOperation::Kind::residual)) {
@@ -275,8 +276,8 @@ ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, cons
   ConvolutionSpec reading = spec;
   const int rank = spec.spatial + 2;
   const bool alike = x.rank == rank && w.rank == rank && y.rank == rank;
-  // An output padding of whole strides, below the dilation: the convolution of y leaves them
-  // unread.
+  // An output padding may be whole strides if it is below the dilation: the convolution of y does
+  // not read these elements.
   for (int i = 0; i < spec.spatial && alike; ++i) {
     const std::int64_t out = output_size(y.dims[i + 2], spec.pad_before[i], spec.pad_after[i],
                                          w.dims[i + 2], spec.stride[i], spec.dilation[i]);

@@ -14,7 +14,7 @@ namespace kiln {
 
 using Spatial = std::array<std::int64_t, 3>;
 
-// What a convolution descriptor holds, outermost dimension first.
+// The fields of a convolution descriptor, outermost dimension first.
 struct ConvolutionSpec {
   int spatial = 0;  // 1, 2 or 3; 0: never set
   Spatial pad_before{}, pad_after{}, stride{1, 1, 1}, dilation{1, 1, 1};
@@ -38,14 +38,14 @@ enum class ConvolutionPass : std::uint8_t { fprop, dgrad, wgrad };
 //   wgrad   dw = alpha * (gradient of sum of dy * s with respect to w) + beta * dw
 // x, w and y below stand for dx, dw and dy as well: they have the same sizes.
 //
-// Always three spatial dimensions (depth, height, width): a problem of fewer has leading ones of
-// size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0, but
-// for the batch's, since a kernel serves every batch size.
+// There are always three spatial dimensions (depth, height, width): those that a problem lacks have
+// size 1, stride 1, pad 0. Equal problems compare equal: strides of dimensions of size 1 are 0. The
+// batch's stride is kept, because a kernel serves every batch size.
 struct ConvolutionProblem {
   enum : int { depth = 0, height = 1, width = 2 };
 
   ConvolutionPass pass = ConvolutionPass::fprop;
-  // Element types of the tensors; z and the bias have the result's. The two that are read have one
+  // Element types of the tensors. The two inputs have one type; z and the bias have the result's
   // type.
   DataType x_type = KILN_DATA_FLOAT, w_type = KILN_DATA_FLOAT, y_type = KILN_DATA_FLOAT;
   int rank = 2;            // the caller's number of spatial dimensions
@@ -54,7 +54,7 @@ struct ConvolutionProblem {
   std::int64_t in_channels = 0;   // C, all groups
   std::int64_t out_channels = 0;  // K, all groups
   Spatial in{}, filter{}, out{};  // D,H,W - T,R,S - O,P,Q
-  Spatial pad{};                  // before; the padding after is what `out` implies
+  Spatial pad{};                  // before; `out` implies the padding after
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION;
   kilnMathMode_t math = KILN_MATH_DEFAULT;  // TF32 only for f32
@@ -67,7 +67,7 @@ struct ConvolutionProblem {
 
   DataType type() const {
     return pass == ConvolutionPass::dgrad ? y_type : x_type;
-  }  // what is read
+  }  // of the inputs
   DataType result_type() const {
     return pass == ConvolutionPass::fprop   ? y_type
            : pass == ConvolutionPass::dgrad ? x_type
@@ -91,8 +91,8 @@ struct ConvolutionProblem {
   friend bool operator==(const ConvolutionProblem&, const ConvolutionProblem&) = default;
 };
 
-// (in + pad_before + pad_after - ((filter-1)*dilation+1)) / stride + 1; may be < 1 if it does not
-// fit.
+// (in + pad_before + pad_after - ((filter-1)*dilation+1)) / stride + 1; below 1 if the filter does
+// not fit.
 std::int64_t output_size(std::int64_t in, std::int64_t pad_before, std::int64_t pad_after,
                          std::int64_t filter, std::int64_t stride, std::int64_t dilation);
 
@@ -121,35 +121,35 @@ TensorDims transposed_output_dims(const ConvolutionSpec& spec, const Tensor& x, 
                                   const std::int64_t* extra);
 
 // Each checks its arguments against each other and makes the canonical value, or throws BAD_PARAM
-// (for an epilogue also NOT_SUPPORTED). A bias has an element a channel of the result, as {1,
-// channels, 1...}. The result of f16 or bf16 tensors may be f32.
+// (for an epilogue also NOT_SUPPORTED). A bias has one element per channel of the result: its sizes
+// are {1, channels, 1...}. The result of f16 or bf16 tensors may be f32.
 ConvolutionProblem make_convolution(const ConvolutionSpec& spec, const Tensor& x, const Tensor& w,
                                     const Tensor& y, const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_dgrad(const ConvolutionSpec& spec, const Tensor& w,
                                           const Tensor& dy, const Tensor& dx,
                                           const ConvolutionNames& names = dgrad_names);
-// y = the transposed convolution of x: a data gradient, y of transposed_output_dims().
+// y = the transposed convolution of x: a data gradient. y has the sizes transposed_output_dims().
 ConvolutionProblem make_convolution_transposed(const ConvolutionSpec& spec, const Tensor& x,
                                                const Tensor& w, const Tensor& y,
                                                const EpilogueList& epilogue = {});
 ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Tensor& x,
                                           const Tensor& dy, const Tensor& dw);
 
-// Any of these passes; the three functions above call it. The result may not overlap itself.
+// Makes the problem of any pass, without an epilogue. The result must not overlap itself.
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names);
 
-// fprop: x, w, y. dgrad: w, dy, dx; both with z and bias, if there are any, before the last.
-// wgrad: x, dy, dw.
+// The operands in the order of an execution. fprop: x, w, y; dgrad: w, dy, dx; both with z and
+// bias, if there are any, before the result. wgrad: x, dy, dw.
 std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 
-// The problem as benchdnn writes it, with what differs from its defaults in front in `kiln conv`'s
-// flags: "--dir dgrad --dt f16 --layout nhwc g1mb128_ic96ih64..."; the reproducer in every log
-// line. Types that differ are written for x, w and y: "--dt f16:f16:f32". A tensor that is not
-// dense in the layout adds its strides, in elements, in the problem's own rank and outermost first,
-// 0 for dimensions of size 1: "--x-strides 9216:96:12:1" (so
-// --w-strides,
-// --y-strides, --z-strides, whatever the pass).
+// The problem in benchdnn's notation, after `kiln conv`'s flags for everything that differs from
+// the defaults: "--dir dgrad --dt f16 --layout nhwc g1mb128_ic96ih64...". Log lines contain it, so
+// that the problem can be reproduced. If types differ, those of x, w and y are written: "--dt
+// f16:f16:f32". A tensor that is not dense in the layout adds its strides in elements, outermost
+// first, one for each dimension of the problem's own rank, 0 for dimensions of size 1: "--x-strides
+// 9216:96:12:1". Its flag is --x-strides, --w-strides, --y-strides or --z-strides in every pass
+// (dx has --x-strides).
 std::string to_line(const ConvolutionProblem& problem);
 
 }  // namespace kiln

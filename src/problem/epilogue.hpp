@@ -1,5 +1,5 @@
-// What a convolution does to its accumulators before it stores them: the caller's list of
-// operations, and the canonical form that kernels have.
+// The operations of a convolution on its accumulators before it stores them: the caller's list, and
+// the canonical form that kernels implement.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ struct EpilogueOperation {
     activation  // act(v)
   };
   Kind kind = Kind::bias;
-  std::optional<Tensor> tensor{};  // the bias; z, or none: beta scales what the output held
+  std::optional<Tensor> tensor{};  // the bias, or z; no z: beta scales the output's previous values
   Activation activation{};
 };
 
-// In the order of execution, beginning with v = alpha * sum. Without a residual, beta * (what the
-// output held) is added first.
+// Operations in the order of execution, beginning with v = alpha * sum. Without a residual, beta *
+// (the output's previous value) is added first.
 using EpilogueList = std::vector<EpilogueOperation>;
 
 inline constexpr std::size_t most_epilogue_operations = 8;
@@ -32,19 +32,19 @@ inline constexpr std::size_t most_epilogue_operations = 8;
 // y = act(alpha * sum + bias + beta * (z or y)), or beta's part after the activation.
 struct ConvolutionEpilogue {
   bool bias = false;           // one element per filter is added
-  bool residual = false;       // beta scales a tensor z of its own instead of what y held
-  bool residual_last = false;  // added after the activation; false where there is none
+  bool residual = false;       // beta scales a separate tensor z instead of y's previous values
+  bool residual_last = false;  // beta's part is added after the activation; false if there is none
   Activation activation;
 
   friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;
 };
 
-// The canonical form of a list. Throws BAD_PARAM if it is too long or an activation is none,
-// NOT_SUPPORTED with the operation's number (from 0) where no kernel does it: two operations of a
-// kind (identities do not count), or a bias after an activation.
+// The canonical form of a list. Throws BAD_PARAM if it is too long or has an invalid activation,
+// and NOT_SUPPORTED with the operation's number (from 0) if no kernel implements it: two operations
+// of one kind (identities do not count), or a bias after an activation.
 ConvolutionEpilogue make_epilogue(const EpilogueList& list);
 
-// The tensor of the list's operation of that kind; null if there is none.
+// The tensor of the list's operation of this kind; null if there is none.
 const Tensor* tensor_of(const EpilogueList& list, EpilogueOperation::Kind kind);
 
 // The list of act(v + beta * (z or y) + bias): z and bias may be null.

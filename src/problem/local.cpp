@@ -15,12 +15,12 @@ struct Names {
   const char *x, *w, *y;
 };
 
-// The two halves of a tensor of weights.
+// A tensor of weights, divided into its outer dimensions and the filter of one pixel.
 struct Weights {
   Tensor filter;  // one pixel's: {K, C per group, space...}
   OuterDims dims{1, 1, 1, 1}, strides{};
   bool per_image = false;
-  int first_pixel = 0;  // of the tensor's sizes, the output's first one
+  int first_pixel = 0;  // index of the output's first size among the tensor's
 
   Weights(const Tensor& w, int spatial) {
     per_image = w.rank == 2 * spatial + 3;
@@ -54,7 +54,7 @@ Weights weights_of(const ConvolutionSpec& spec, const Tensor& w, const char* nam
   return {w, spec.spatial};
 }
 
-// Weights of every pixel of y, and of every image or of all.
+// Checks that there are weights for every pixel of y, and for every image or for all together.
 void check_places(const Weights& weights, const Tensor& w, const char* name, const Tensor& y,
                   const char* y_name, int spatial) {
   if (weights.per_image && w.dims[0] != y.dims[0] && w.dims[0] != 1)
@@ -75,7 +75,7 @@ LocalProblem make(ConvolutionPass pass, const ConvolutionSpec& spec, const Tenso
   LocalProblem problem;
   problem.conv = make_pass(pass, spec, x, weights.filter, y,
                            {names.x, names.w, names.y, weights.first_filter(spec.spatial)});
-  problem.conv.math = KILN_MATH_DEFAULT;  // multiply-adds in the compute type, whichever mode
+  problem.conv.math = KILN_MATH_DEFAULT;  // every mode multiplies and adds in the compute type
   check_places(weights, w, names.w, y, names.y, spec.spatial);
   problem.outer_strides = weights.strides;
   if (weights.dims[0] != problem.conv.batch) problem.outer_strides[0] = 0;
@@ -112,7 +112,7 @@ Tensor tensor_of(const LocalProblem& p, const Dims& dims) {
   return tensor;
 }
 
-// The weights, were they dense in an order of the letters.
+// The weights that would be dense in this order (see local_weights()).
 Weights dense(const LocalProblem& p, const std::string& order) {
   const Tensor w = local_weights(tensor_of(p, p.conv.w_dims()), tensor_of(p, p.conv.y_dims()),
                                  order, "the order");
@@ -201,7 +201,7 @@ Tensor local_weights(const Tensor& filter, const Tensor& y, std::string_view ord
   if (per_image) w.dims[0] = y.dims[0];
   std::copy_n(y.dims.begin() + 2, spatial, w.dims.begin() + pixels);
   std::copy_n(filter.dims.begin(), filter.rank, w.dims.begin() + k);
-  check_tensor(w, "w", true);  // that the strides below do not overflow
+  check_tensor(w, "w", true);  // so that the strides below do not overflow
   std::int64_t stride = 1;
   for (std::size_t letter = order.size(); letter-- > 0;) {
     int first = 0, count = 1;
@@ -243,7 +243,7 @@ std::string to_line(const LocalProblem& problem) {
   const kilnTensorFormat_t layout =
       matches(KILN_TENSOR_NHWC) > matches(KILN_TENSOR_NCHW) ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW;
   conv.w_strides =
-      dense_operand_strides(layout, conv.w_dims());  // so that it tells nothing of them
+      dense_operand_strides(layout, conv.w_dims());  // so that the line has no --w-strides
   return weights_flags(problem, layout) + bias_flags(problem) + to_line(conv);
 }
 

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-// The view of a tensor at the output's places.
+// The view of a tensor at the output's positions.
 PointwiseProblem::View view_of(const Tensor& tensor, const Dims& out) {
   const Operand operand = make_operand("", tensor);
   PointwiseProblem::View view{tensor.type, operand.strides};

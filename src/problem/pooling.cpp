@@ -22,7 +22,7 @@ std::int64_t outputs(const PoolingSpec& spec, int i, std::int64_t in) {
   return up > 1 && (up - 1) * stride >= in + before ? up - 1 : up;
 }
 
-// The problem of x's (dx's) and y's (dy's) shapes, without strides.
+// A problem from the shapes of x (or dx) and y (or dy), without strides.
 PoolingProblem make(const PoolingSpec& spec, const Tensor& x, const char* x_name, const Tensor& y,
                     const char* y_name) {
   check_given(x, x_name);

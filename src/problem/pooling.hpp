@@ -9,29 +9,28 @@
 
 namespace kiln {
 
-// What a pooling descriptor holds, outermost dimension first.
+// The fields of a pooling descriptor, outermost dimension first.
 struct PoolingSpec {
   int spatial = 0;  // 1, 2 or 3; 0: never set
   kilnPoolingMode_t mode = KILN_POOLING_MAX;
   kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;
   Spatial window{1, 1, 1}, pad_before{}, pad_after{}, stride{1, 1, 1}, dilation{1, 1, 1};
-  // Places after the padding after that windows may reach into and no average counts; with `ceil`
-  // as many as the last window needs.
+  // Positions behind the padding that windows may reach into, and that no average counts. With
+  // `ceil` there are as many as the last window needs.
   Spatial overhang{};
   bool ceil = false;  // output sizes are rounded up: kilnSetPoolingCeilMode()
 
   friend bool operator==(const PoolingSpec&, const PoolingSpec&) = default;
 };
 
-// Forward: y[n,c,o] = alpha * pool over taps t of x[n, c, o * stride - pad + t * dilation] + beta
-// y. Backward: dx = alpha * (gradient of that with respect to x, given dy) + beta * dx. Taps
-// outside x: of a maximum, as if they were not there (no tap inside: -infinity); of an average,
-// they count in the divisor (AVERAGE_COUNT_INCLUDE_PADDING, the whole window but for the overhang)
-// or do not (AVERAGE_COUNT_EXCLUDE_PADDING); nothing to count: 0. A maximum's gradient goes to its
-// first maximal tap, in the order depth, height, width; overlapping windows add up in the order of
-// the outputs.
-//
-// Always three spatial dimensions, as ConvolutionProblem has them.
+// Forward: y[n,c,o] = alpha * pool over taps t of x[n, c, o * stride - pad + t * dilation] + beta *
+// y. Backward: dx = alpha * (gradient of that with respect to x, given dy) + beta * dx.
+// A maximum ignores taps outside x; without taps inside it is -infinity. The divisor of an average
+// counts taps outside x (AVERAGE_COUNT_INCLUDE_PADDING; except those in the overhang) or does not
+// (AVERAGE_COUNT_EXCLUDE_PADDING); without taps to count it is 0. A maximum's gradient goes to its
+// first maximal tap in the order depth, height, width. Overlapping windows are added in the order
+// of the outputs.
+// As in ConvolutionProblem, there are always three spatial dimensions.
 struct PoolingProblem {
   DataType type = KILN_DATA_FLOAT;
   bool backward = false;
@@ -41,7 +40,7 @@ struct PoolingProblem {
   kilnPoolingMode_t mode = KILN_POOLING_MAX;
   kilnNanPropagation_t nan = KILN_PROPAGATE_NAN;  // PROPAGATE for averages, which always do
   Spatial in{}, out{}, window{};
-  Spatial pad{};  // before, negative where elements are left unread; after is what `out` implies
+  Spatial pad{};  // before; negative if elements are not read. `out` implies the padding after
   Spatial stride{1, 1, 1}, dilation{1, 1, 1};
   // Positions by which the last window extends beyond the padding that
   // AVERAGE_COUNT_INCLUDE_PADDING counts; 0 for the other modes.
@@ -51,7 +50,7 @@ struct PoolingProblem {
   Dims x_strides{}, y_strides{}, dx_strides{};
 
   std::int64_t extent(int i) const { return (window[i] - 1) * dilation[i] + 1; }
-  // The place after the last tap of the last window: in[i] and less where all lie in x.
+  // The position behind the last tap of the last window; at most in[i] if all taps are inside x.
   std::int64_t end(int i) const { return (out[i] - 1) * stride[i] - pad[i] + extent(i); }
 
   friend bool operator==(const PoolingProblem&, const PoolingProblem&) = default;
@@ -64,16 +63,17 @@ void check_pooling(const PoolingSpec& spec);
 TensorDims pooling_output_dims(const PoolingSpec& spec, const Tensor& x,
                                const char* x_name = "xDesc");
 
-// Check everything against everything and make the canonical value. Throw BAD_PARAM. x is looked
-// at, and may be given, for a maximum alone.
+// Check the arguments against each other and make the canonical value. Throw BAD_PARAM. Backward, x
+// is required for a maximum, and otherwise ignored.
 PoolingProblem make_pooling_forward(const PoolingSpec& spec, const Tensor& x, const Tensor& y);
 PoolingProblem make_pooling_backward(const PoolingSpec& spec, const Tensor& dy, const Tensor* x,
                                      const Tensor& dx);
 
-// Forward: x, y. Backward: of a maximum dy, x, dx; of an average dy, dx.
+// Forward: x, y. Backward: dy, x, dx for a maximum, and dy, dx for an average.
 std::vector<Operand> operands_of(const PoolingProblem& problem);
 
-// What follows `kiln pool`: "--dir bwd --dt f16 --mode avg_exclude mb16ic64_ih112oh56kh3sh2ph0...".
+// The arguments of `kiln pool`: "--dir bwd --dt f16 --mode avg_exclude
+// mb16ic64_ih112oh56kh3sh2...".
 std::string to_line(const PoolingProblem& problem);
 
 }  // namespace kiln

@@ -30,7 +30,8 @@ struct ScalarType {
   }
 };
 
-// Broadcast elements count once: a tensor of stride 0 is read from as many bytes as it has.
+// The bytes of an operand. Elements that are broadcast count once, because only these are in
+// memory.
 double bytes_of(const Operand& operand) {
   double elements = 1;
   for (int i = 0; i < Operand::axes; ++i)

@@ -1,4 +1,4 @@
-// Any operation's problem, and what can be asked of all of them.
+// A problem of any operation, and functions for all of them.
 #pragma once
 
 #include <string>
@@ -20,21 +20,21 @@ using Problem = std::variant<ConvolutionProblem, PoolingProblem, SoftmaxProblem,
 // The operation's command: "conv", "local", "pool", "act", "softmax", "tensor".
 const char* command_of(const Problem& problem);
 
-// Flags and line, as the command takes them.
+// The arguments of the command: flags and line.
 std::string line_of(const Problem& problem);
 
-// Command and line: the problem as the program takes it, and its name in every log line.
+// Command and arguments, as `kiln` takes them. Log lines name problems by this text.
 std::string text_of(const Problem& problem);
 
-// In the order of the execution's operands; the result is the last.
+// The operands in the order of an execution; the last one is the result.
 std::vector<Operand> operands_of(const Problem& problem);
 
-// The type of arithmetic, alpha and beta.
+// The compute type, which alpha and beta have too.
 DataType scalar_type(const Problem& problem);
 
-// The least work of the operation, whatever the kernel: floating-point operations of convolutions
-// and locally connected layers (0 for the others), and the bytes of every operand's elements,
-// counted once (the output twice if it is read).
+// The least work of an operation with any kernel: floating-point operations of convolutions and
+// locally connected layers (0 for other operations), and the bytes of all operands, each counted
+// once (the output twice if it is read).
 struct Work {
   double flops = 0, bytes = 0;
 };

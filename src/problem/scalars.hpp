@@ -1,12 +1,12 @@
-// The caller's scaling factors at execution. Exact in double for either compute type.
+// The caller's scaling factors of an execution. double represents both compute types exactly.
 #pragma once
 
 namespace kiln {
 
 struct Scalars {
-  double alpha = 1;   // of the result; the value that kilnSetTensor sets
-  double beta = 0;    // of what the output held; with 0 it is not read
-  double alpha2 = 1;  // of the second input of a binary operation
+  double alpha = 1;   // scales the result; for kilnSetTensor the value
+  double beta = 0;    // scales the output's previous values; with 0 they are not read
+  double alpha2 = 1;  // scales the second input of a binary operation
 };
 
 }  // namespace kiln

@@ -1,4 +1,4 @@
-#define SPDLOG_NO_THREAD_ID  // as in log.cpp
+#define SPDLOG_NO_THREAD_ID  // see log.cpp
 #include "core/log/log_file.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace kiln::log {
 namespace {
 
-// Without a lock of its own: log.cpp has one.
+// It needs no lock of its own, because log.cpp calls it under one.
 class LogFile : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit LogFile(int descriptor) : descriptor_(descriptor) {}
@@ -33,7 +33,7 @@ class LogFile : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     static_cast<void>(
         cache::write_all(descriptor_, std::as_bytes(std::span(line.data(), line.size()))));
   }
-  void flush_() override {}  // nothing is kept back
+  void flush_() override {}  // nothing is buffered
 
  private:
   int descriptor_;

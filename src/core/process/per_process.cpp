@@ -8,7 +8,7 @@ namespace {
 std::atomic<std::uint64_t> generation{0};
 std::atomic<ProcessState*> first_state{nullptr};
 
-// Registered when the library is loaded, before any thread can ask for a value while another forks.
+// Registered when the library is loaded, so before any thread can use a value while another forks.
 __attribute__((constructor)) void watch_forks() {
   pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
 }

@@ -1,14 +1,14 @@
 // State of the process that outlives main and survives fork.
 //
-// Threads of the library may be at work while the process exits, and while another thread forks.
-// So nothing here is ever destroyed, and a forked child gets each value and each lock anew: those
-// of its parent may be half changed, or held by a thread that the child does not have. Every lock
-// and every value that is made when first asked for is one of these. The compiler's own way, a
-// static variable inside a function, is not used for either: its guard stays locked in a child
-// forked meanwhile, and its destructor runs while threads are at work.
+// Threads of the library may run while the process exits, and while another thread forks. So this
+// state is never destroyed, and a forked child gets new values and locks: those of its parent may
+// be half changed, or held by a thread that the child does not have. All locks and all values that
+// are made on first use are of these classes. Static variables inside functions are not used for
+// them: their guards stay locked in a child that is forked while one is initialized, and their
+// destructors run while threads are at work.
 //
-// The locks and what is made once, by the names they are given (ProcessState::first() lists those
-// in use, and tests/process holds each one while it forks):
+// The names of these locks and values (ProcessState::first() lists those in use, and tests/process
+// holds each one while it forks):
 //   environment (core/config), log level, log (core/log),
 //   abandoned folders (core/temporary_folder), chosen kernels, engines, engines' answers, laid
 //   tiles (engines/), NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/),
@@ -16,7 +16,8 @@
 //   bundles, tuning, kernel sources, recorded plans, compile patience, compile limit,
 //   compile slots, loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback,
 //   cuDNN plans, cuDNN library (cudnn/)
-// A handle's plans, a plan's texts and a cuDNN object's twin own theirs (OwnPerProcess, OwnOnce).
+// A handle's plans, a plan's texts and a cuDNN object's twin have members of OwnPerProcess and
+// OwnOnce instead.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ namespace kiln {
 // A number that differs between a process and its forked children.
 std::uint64_t fork_generation();
 
-// What PerProcess and Once have in common: a name, and a place in the list of those in use.
+// The base of PerProcess and Once: a name, and a place in the list of states in use.
 class ProcessState {
  public:
   ProcessState(const ProcessState&) = delete;
@@ -44,7 +45,7 @@ class ProcessState {
   ProcessState* next() const { return next_; }
   // For tests: takes the lock, as a thread does while it works on the state.
   std::unique_lock<std::mutex> hold() { return hold_(*this); }
-  // For tests: what was made once is to be made again. What it was stays where it is.
+  // For tests: makes the next use make the value again. The old value is not destroyed.
   void forget() {
     if (forget_ != nullptr) forget_(*this);
   }
@@ -65,8 +66,8 @@ class ProcessState {
   std::atomic<bool> listed_{false};
 };
 
-// One T per process with a lock, made on first use. A T that must know what its parent was doing
-// when it forked defines T::of_child(parent's).
+// One T per process with a lock, made on first use. If a child's T depends on its parent's at the
+// time of the fork, T defines of_child(parent's T).
 template <class T>
 class PerProcess : public ProcessState {
  public:
@@ -95,8 +96,7 @@ class PerProcess : public ProcessState {
   Locked lock() { return Locked(slot()); }
 
  protected:
-  // The same for a member of an object that is destroyed. A forked child leaves its parent's value
-  // alone.
+  // Destroys the T of an object that ends. A forked child does not touch its parent's T.
   void destroy() {
     Slot* const slot = slot_.load(std::memory_order_acquire);
     if (slot != nullptr && slot->generation == fork_generation()) delete slot;
@@ -105,7 +105,7 @@ class PerProcess : public ProcessState {
  private:
   struct Slot {
     std::uint64_t generation;
-    Slot* before;  // the parent's, for leak checkers to find
+    Slot* before;  // the parent's slot, which leak checkers then find
     std::mutex mutex{};
     T value;
   };
@@ -131,22 +131,22 @@ class PerProcess : public ProcessState {
 
 struct OnlyLock {};
 
-// A T made when first asked for, by one thread while others wait, and kept for good. If making it
-// throws, the next to ask tries again. A forked child keeps what its parent had made.
+// A T made on first use, by one thread while others wait, and never destroyed. If making it throws,
+// the next caller tries again. A forked child keeps its parent's T.
 template <class T>
 class Once : public PerProcess<OnlyLock> {
  public:
   constexpr explicit Once(const char* name)
       : PerProcess(name, [](ProcessState& state) { static_cast<Once&>(state).made_ = nullptr; }) {}
 
-  // make() gives the T.
+  // The T; make() returns its value.
   template <class Make>
   T& get(const Make& make) {
     return *get_if([&] { return std::make_unique<T>(make()); });
   }
 
-  // make() returns a std::unique_ptr<T>; null means that there is none now, and the next caller
-  // tries again.
+  // The same; make() returns a std::unique_ptr<T>. If it is null, this call returns null, and the
+  // next caller tries again.
   template <class Make>
   T* get_if(const Make& make) {
     if (T* const made = made_.load(std::memory_order_acquire)) return made;
@@ -167,7 +167,7 @@ class Once : public PerProcess<OnlyLock> {
   std::atomic<T*> made_{nullptr};
 };
 
-// The same as members, which end with their owner.
+// The same as members of objects, which end with their owner.
 template <class T>
 class OwnPerProcess : public PerProcess<T> {
  public:

@@ -15,7 +15,7 @@ void end() {
   for (std::atomic<Work>& work : works) {
     try {
       if (const Work now = work.exchange(nullptr)) now();
-    } catch (...) {  // there is nobody left to tell
+    } catch (...) {  // nothing can report a failure any more
     }
   }
 }

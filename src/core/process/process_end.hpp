@@ -1,13 +1,13 @@
-// What the library does when the process ends by exit() or by returning from main. After
-// quick_exit, _exit and abort nothing is done.
+// Work that is done when the process ends by exit() or by returning from main. With quick_exit,
+// _exit and abort it is not done.
 #pragma once
 
 namespace kiln {
 
-// In the order in which they are done, whichever was registered first.
+// The kinds of work, in the order in which they are done, whichever was registered first.
 enum class AtEnd { background_threads, use_log };
 
-// `work` is called once. Throws std::bad_alloc.
+// Registers `work`, which is called once. Throws std::bad_alloc.
 void at_process_end(AtEnd what, void (*work)());
 
 // To be called after opening a library that a background thread goes on to use. Such a library

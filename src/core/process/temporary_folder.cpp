@@ -49,7 +49,7 @@ void remove_abandoned(const std::string& directory) {
   }
 }
 
-// Once per process, because a temporary directory can be large.
+// Removes abandoned folders, once per process, because a temporary directory can be large.
 void remove_abandoned_once(const std::string& directory) {
   static constinit Once<bool> done("abandoned folders");
   done.get([&] {

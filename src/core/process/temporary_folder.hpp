@@ -1,4 +1,4 @@
-// A private folder for files that another program reads or writes.
+// A private temporary folder for files that another program reads or writes.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
-  // The path of the new file. Throws EXECUTION_FAILED.
+  // Writes a file and returns its path. Throws EXECUTION_FAILED.
   std::string write(std::string_view name, std::span<const std::byte> bytes) const;
   std::string write(std::string_view name, std::string_view text) const;
 

@@ -36,7 +36,7 @@ std::vector<NumberedLine> problem_lines(std::string_view text) {
     if (!object) content = without_comment(content);
     if (content.empty()) continue;
     if (content.starts_with("--") && content.find_first_of(" \t") == content.npos) continue;
-    // Blanks in front count in the columns of messages.
+    // Leading blanks are kept, so that columns in messages are right.
     const std::size_t length = start + content.size();
     lines.push_back(
         {number, std::string(content.starts_with("--") ? content : line.substr(0, length))});

@@ -27,7 +27,7 @@ ConvolutionOperands describe_convolution(const ConvolutionLine& line, DataType t
   const auto make_dense = [&](Tensor& tensor, const char* name) {
     tensor.type = type;
     tensor.rank = line.rank + 2;
-    check_tensor(tensor, name, true);  // that the dense strides do not overflow
+    check_tensor(tensor, name, true);  // so that the dense strides do not overflow
     tensor.strides = dense_strides(layout, tensor.rank, tensor.dims);
   };
   make_dense(operands.x, "x");

@@ -1,12 +1,12 @@
-// The letters of problem lines, and the blanks around them: what reading and printing share.
+// The letters of problem lines, and blanks, for parsing and printing.
 #pragma once
 
 #include <string_view>
 
 namespace kiln {
 
-// The six sizes that every spatial dimension has: the first letter of an entry; its second is the
-// dimension's.
+// The six values of every spatial dimension. An entry's first letter names one of them, its second
+// letter the dimension.
 enum Kind : int { in, out, filter, stride, pad, dilation, kinds };
 inline constexpr std::string_view kind_letters = "iokspd";
 inline constexpr std::string_view axis_letters = "dhw";

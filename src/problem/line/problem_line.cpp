@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<const char*, 3> axis_names{"depth", "height", "width"};
 
-// No size of a problem line may be larger. Together with checked products this keeps everything
-// below inside 64 bits.
+// The largest size of a problem line. Together with checked products it keeps all arithmetic here
+// within 64 bits.
 constexpr std::int64_t largest = std::int64_t{1} << 40;
 
 using Value = std::optional<std::int64_t>;
@@ -69,7 +69,7 @@ class Reader {
     slot = value;
   }
 
-  // The slot of the entry that begins here, its key and its least value.
+  // The slot of the entry that begins here. Sets its key and its least value.
   Value& find_slot(Entries& entries, std::string_view& key, std::int64_t& least) const {
     const std::string_view rest = line_.substr(at_);
     const auto begins = [&](std::string_view candidate) {
@@ -114,7 +114,7 @@ class Reader {
     return value;
   }
 
-  // The text here up to the next number or separator, for error messages.
+  // The text from here to the next number or separator, for error messages.
   std::string_view word() const {
     std::size_t end = at_ + 1;
     while (end < line_.size() && end < at_ + 12 && !is_digit(line_[end]) && line_[end] != '_' &&
@@ -128,8 +128,8 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-// A dimension takes part if any of its entries says more than the default; like benchdnn, `pd0` or
-// `sd1` alone do not make a problem three-dimensional.
+// Whether the line has this dimension: if any of its entries differs from the default. As in
+// benchdnn, `pd0` or `sd1` alone do not make a problem three-dimensional.
 bool is_given(const Entries& entries, int axis) {
   const auto at = [&](Kind kind) { return entries.sizes[kind][axis]; };
   return at(in) || at(out) || at(filter) || at(stride).value_or(1) != 1 ||
@@ -147,9 +147,8 @@ std::int64_t checked_product(std::int64_t a, std::int64_t b, const char* what, i
 
 // One spatial dimension of the line from its entries and from the dimension above it.
 //
-// As benchdnn has it, a dimension that gives its input and its filter size stands on its own, and
-// what it leaves out has the default. In any other dimension each value left out is that of the
-// dimension above.
+// As in benchdnn, a dimension whose input and filter sizes are given gets defaults for all other
+// values. In any other dimension, missing values are those of the dimension above.
 class Axis {
  public:
   Axis(const Entries& entries, int axis, const Axis* above) : axis_(axis) {
@@ -170,7 +169,7 @@ class Axis {
 
   std::int64_t operator[](Kind kind) const { return *sizes_[kind]; }
 
-  // The padding after that the output size implies.
+  // The padding behind the input that the output size implies.
   std::int64_t pad_after() const { return implied_padding() - *sizes_[pad]; }
 
  private:
@@ -180,15 +179,14 @@ class Axis {
            1;
   }
 
-  // Both sides together.
+  // The padding of both sides together that the output size implies.
   std::int64_t implied_padding() const {
     return checked_product(*sizes_[out] - 1, *sizes_[stride], "input that the output needs",
                            axis_) -
            *sizes_[in] + extent();
   }
 
-  // A dimension whose given entries all equal those of the dimension above takes the rest from it,
-  // too.
+  // Whether all given entries equal those of the dimension above. Then the others are the same too.
   bool repeats_above() const {
     if (!above_) return false;
     for (Kind kind : {in, filter, stride, dilation}) {
@@ -207,7 +205,7 @@ class Axis {
       return;
     }
     if (sizes_[out]) {
-      // Rounded toward zero, as benchdnn rounds it: of an odd total, the smaller half comes before.
+      // Rounded toward zero, as in benchdnn: the smaller half of an odd total is before the input.
       if (!sizes_[pad]) sizes_[pad] = within(implied_padding() / 2, "padding");
       return;
     }
@@ -243,7 +241,7 @@ class Axis {
   }
 
   int axis_;
-  const Axis* above_ = nullptr;  // what to inherit from, if anything
+  const Axis* above_ = nullptr;  // the dimension above, if there is one
   std::array<Value, kinds> own_, sizes_;
 };
 
@@ -259,7 +257,7 @@ std::int64_t required_channels(const Value& channels, const char* key, const cha
   return *channels;
 }
 
-// The sizes in space, and the name.
+// A line with the sizes in space and the name.
 ConvolutionLine parse_space(const Entries& entries) {
   ConvolutionLine line;
   line.name = entries.name;

@@ -1,4 +1,5 @@
-// Problem lines in oneDNN benchdnn's notation, so that the field's shape files serve unchanged:
+// Problem lines in the notation of oneDNN's benchdnn, so that its shape files can be used
+// unchanged:
 //   g1mb128_ic96ih64iw64_oc128oh56ow56_kh9kw9_sh1sw1_ph0pw0_dh0dw0_n"name"
 #pragma once
 
@@ -10,12 +11,12 @@
 
 namespace kiln {
 
-// What one line says, without layout and type (those are flags beside it).
+// The content of a line. Layout and type are not in it; they are flags.
 struct ConvolutionLine {
   int rank = 2;  // spatial dimensions: 1 with only `w` entries, 3 with `d` entries
   std::int64_t batch = 2, groups = 1, in_channels = 0, out_channels = 0;
   Spatial in{1, 1, 1}, filter{1, 1, 1}, out{1, 1, 1};  // depth, height, width
-  Spatial pad_before{}, pad_after{};                   // the one after is what `out` implies
+  Spatial pad_before{}, pad_after{};                   // `out` implies pad_after
   Spatial stride{1, 1, 1};
   Spatial dilation{1, 1, 1};  // 1 is dense (benchdnn's own 0)
   std::string name;
@@ -23,12 +24,12 @@ struct ConvolutionLine {
   friend bool operator==(const ConvolutionLine&, const ConvolutionLine&) = default;
 };
 
-// Any line that benchdnn takes means here what it means there: a dimension that gives its input and
-// its filter size stands on its own, with defaults for what it leaves out. In any other dimension
-// (benchdnn takes it only if nothing of it is given) each value left out is the higher dimension's.
+// Any line that benchdnn takes has the same meaning here: a dimension whose input and filter sizes
+// are given gets defaults for all other values. In any other dimension (benchdnn takes it only if
+// it has no entry) missing values are those of the dimension above.
 //
-// Throws BAD_PARAM whose sentence names the column (from 1), what stands there and what was
-// expected, or the sizes that do not fit each other.
+// Throws BAD_PARAM naming the column (from 1), the text there and what was expected, or the sizes
+// that do not fit each other.
 ConvolutionLine parse_convolution_line(std::string_view line);
 
 // The line in full, every entry of its rank written; parse(print(x)) == x.
@@ -39,15 +40,15 @@ std::string print_convolution_line(const ConvolutionLine& line);
 ConvolutionLine parse_pooling_line(std::string_view line);
 std::string print_pooling_line(const ConvolutionLine& line);
 
-// What a line's n"..." names: the text after the n, without the quotes around it.
+// The name in a line's n"...": the text after the n, without its quotes.
 std::string unquoted(std::string_view name);
 
 // The line up to a comment: a '#' that begins it or comes after a blank, outside double quotes.
 std::string_view without_comment(std::string_view line);
 
-// The lines of a batch text that are problems, with their line numbers (from 1): blank lines,
-// `#` comments and lines that are one word beginning with `--` (benchdnn's options) are skipped,
-// and comments behind a problem (not a JSON object) left out.
+// The problems of a text of many lines, with their line numbers (from 1). Blank lines, `#` comments
+// and lines of one word that begins with `--` (benchdnn's options) are skipped. Comments behind a
+// problem are removed, unless it is a JSON object.
 struct NumberedLine {
   int number;
   std::string text;
@@ -63,7 +64,7 @@ struct ConvolutionOperands {
 ConvolutionOperands describe_convolution(const ConvolutionLine& line, DataType type,
                                          kilnTensorFormat_t layout, kilnConvolutionMode_t mode);
 
-// The problem that those make.
+// The problem that these tensors make.
 ConvolutionProblem make_convolution(const ConvolutionLine& line, DataType type,
                                     kilnTensorFormat_t layout, kilnConvolutionMode_t mode);
 

@@ -1,6 +1,6 @@
-// Problem lines of dimension-wise operations, as benchdnn writes them: a shape an operand,
-// "16x64x112x112:1x64x1x1", or one for all, and perhaps a name, "16x64_n"mine""; and the flags in
-// front that tell the operands apart.
+// Problem lines of operations on shapes, in benchdnn's notation: a shape for each operand,
+// "16x64x112x112:1x64x1x1", or one for all, and optionally a name, "16x64_n"mine"". Flags before
+// the line give types, layouts and strides.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct ShapeLine {
   std::string name;
 };
 
-// One to `most` shapes of 1 to KILN_DIM_MAX sizes each. Throws BAD_PARAM whose sentence names the
-// column (from 1), what stands there and what was expected.
+// Parses 1 to `most` shapes of 1 to KILN_DIM_MAX sizes each. Throws BAD_PARAM naming the column
+// (from 1), the text there and what was expected.
 ShapeLine parse_shape_line(std::string_view line, std::size_t most);
 
-// The shapes of operands of `rank` dimensions of space; one alone if all have it.
+// Prints the shapes of operands with `rank` dimensions of space; only one if all are the same.
 std::string print_shapes(const std::vector<Operand>& operands, int rank);
 
-// "--dt f16 --layout nhwc --x-strides 1:2:3:4 ", each only where it differs from f32, from nchw,
-// from dense; types and layouts that differ between operands as "f32:f16" and "nchw:nhwc".
+// Prints "--dt f16 --layout nhwc --x-strides 1:2:3:4 ", each only if it differs from f32, nchw and
+// dense strides; types and layouts that differ between operands as "f32:f16" and "nchw:nhwc".
 std::string print_operand_flags(const std::vector<Operand>& operands, int rank);
 
 }  // namespace kiln

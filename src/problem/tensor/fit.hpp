@@ -1,4 +1,4 @@
-// Checks that every operation makes of its tensors before it makes a problem of them.
+// Checks of tensors and descriptors that operations share.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-// A descriptor's field[index] from `least` to `most`. Throws BAD_PARAM.
+// Checks that a descriptor's field[index] is from `least` to `most`. Throws BAD_PARAM.
 inline constexpr std::int64_t most_of_field = std::numeric_limits<std::int32_t>::max();
 void check_field(const char* field, int index, std::int64_t value, std::int64_t least,
                  std::int64_t most = most_of_field);
@@ -23,7 +23,7 @@ void check_given(const Tensor& tensor, const char* name, Role role = Role::tenso
 // BAD_PARAM.
 void check_space(const Tensor& tensor, const char* name, int spatial, const char* descriptor_name);
 
-// Check that type, rank or sizes are those of `other`. Throw BAD_PARAM.
+// Check that the type, or rank and sizes, equal those of `other`. Throw BAD_PARAM.
 void check_same_type(const Tensor& tensor, const char* name, const Tensor& other,
                      const char* other_name);
 void check_same_sizes(const Tensor& tensor, const char* name, const Tensor& other,

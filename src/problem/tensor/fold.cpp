@@ -7,15 +7,15 @@
 namespace kiln {
 namespace {
 
-// One dimension of all tensors.
+// A dimension of all tensors, or several that were joined.
 struct Joint {
   std::int64_t size = 1;
-  bool batch = false;                 // the batch is part of it
+  bool batch = false;                 // it contains the batch
   std::vector<std::int64_t> strides;  // of each tensor
   std::vector<bool> present;          // false: broadcast, the tensor's own size is 1
 
-  // Whether `inner` and this dimension are contiguous to each other in every tensor, so that they
-  // can be one.
+  // Whether this dimension continues `inner` without a gap in every tensor, so that they can be
+  // joined.
   bool continues(const Joint& inner) const {
     if (present != inner.present) return false;
     for (std::size_t t = 0; t < strides.size(); ++t)
@@ -65,7 +65,8 @@ std::vector<Tensor> folded(const std::vector<Tensor>& tensors, std::size_t leadi
   for (int i = 0; i < kept; ++i) dims.push_back(dimension(tensors, leading, i));
   for (const Joint& joint : joined(tensors, leading, kept)) dims.push_back(joint);
   if (dims.size() > operand_rank && fold == Fold::any) {
-    // The kernel's batch need not be the caller's, but an empty batch stays empty.
+    // The kernel's batch may be another dimension than the caller's, but an empty batch stays
+    // empty.
     dims = joined(tensors, leading, 0);
     const auto batch =
         std::find_if(dims.begin(), dims.end(), [](const Joint& joint) { return joint.batch; });

@@ -1,4 +1,4 @@
-// One tensor that an operation reads or writes, as memory: sizes and strides, outermost first.
+// A tensor that an operation reads or writes: sizes and strides, outermost first.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 
 namespace kiln {
 
-// Of weights that differ from one output pixel to the next: the image and the pixel's depth, height
-// and width, outside of what a filter has.
+// The outer dimensions of weights that differ from one output pixel to the next: image, and the
+// pixel's depth, height and width.
 inline constexpr int outer_rank = 4;
 using OuterDims = std::array<std::int64_t, outer_rank>;
 
 struct Operand {
-  const char* name = "";  // as kiln.h has it: "x", "dy"
+  const char* name = "";  // as in kiln.h: "x", "dy"
   DataType type = KILN_DATA_FLOAT;
   Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
   bool written = false;    // the result: the last operand of an operation, and the only one written
-  bool in_place = false;  // an input that the result may be, where both are of one type and strides
-  OuterDims outer_dims{1, 1, 1, 1}, outer_strides{};  // of size 1 in all tensors but such weights
+  bool in_place = false;   // the result may be this input if both have the same type and strides
+  OuterDims outer_dims{1, 1, 1, 1}, outer_strides{};  // sizes are 1 except for such weights
 
   // All axes, outermost first: the outer ones, then those of dims.
   static constexpr int axes = outer_rank + operand_rank;
@@ -31,12 +31,12 @@ struct Operand {
   std::int64_t stride(int axis) const {
     return axis < outer_rank ? outer_strides[axis] : strides[axis - outer_rank];
   }
-  // The first axis that the tensor has: that of dims, unless it holds such weights.
+  // The first axis of the tensor: that of dims, unless it has outer dimensions.
   int first_axis() const { return outer_dims == OuterDims{1, 1, 1, 1} ? outer_rank : 0; }
 
   std::int64_t count() const;  // of elements
   std::int64_t span() const;   // elements of memory from the first to the last one addressed
-  std::int64_t offset(std::int64_t index) const;      // of the element numbered densely
+  std::int64_t offset(std::int64_t index) const;      // of element `index`, counted densely
   std::string coordinates(std::int64_t index) const;  // of that element: "0,3,0,7,9"
 
   // Whether every element of the span belongs to the tensor, broadcast or not.
@@ -49,12 +49,12 @@ struct Operand {
   std::vector<bool> members() const;
 };
 
-// A tensor of at most five dimensions in five: missing ones of space come before the others, of
-// size 1. Strides of dimensions of fewer than two elements become 0, since nothing but 0 is ever
-// multiplied by them; the batch's stays, for the kernel of one image is the kernel of many.
+// Makes a tensor of at most five dimensions one of five: missing dimensions of space have size 1
+// and come before the others. Strides of dimensions of fewer than two elements become 0, because
+// they have no effect; the batch's stride stays, because a kernel serves every batch size.
 Operand make_operand(const char* name, const Tensor& tensor, bool written = false);
 
-// The dense strides of five sizes in a format, with those of dimensions of one element 0 likewise.
+// The dense strides of five sizes in a format; those of dimensions of one element are 0 as well.
 Dims dense_operand_strides(kilnTensorFormat_t format, const Dims& dims);
 
 }  // namespace kiln

@@ -14,10 +14,10 @@ struct Axis {
   std::int64_t size, stride;
 };
 
-// Looks for two different index tuples of one address: for a vector v, not all zero, with
-// |v[i]| < size[i] and sum of v[i] * stride[i] == 0. Axes are taken from the largest stride down;
-// an axis tries only those v that the axes below it can still bring back to zero, which for nested
-// strides is v == 0 alone.
+// Looks for two different elements with one address: for a vector v, not all zero, with |v[i]| <
+// size[i] and sum of v[i] * stride[i] == 0. Axes are tried from the largest stride down. For an
+// axis, only those v are tried that the axes below it can still bring back to zero; for nested
+// strides that is only v == 0.
 class CollisionSearch {
  public:
   // Strides above 0.
@@ -59,14 +59,14 @@ class CollisionSearch {
 }  // namespace
 
 void check_tensor(const Tensor& tensor, const char* name, bool first_may_be_zero) {
-  if (size_of(tensor.type) == 0)  // no text is made of what is right
+  if (size_of(tensor.type) == 0)  // texts for messages are made only for errors
     refuse_enumerator(enumeration_of(tensor.type), cat(name, ": dataType"), tensor.type);
   if (tensor.rank < 1 || tensor.rank > KILN_DIM_MAX) {
     fail(KILN_STATUS_BAD_PARAM, name, ": nbDims is ", tensor.rank, "; expected 1 to ",
          KILN_DIM_MAX);
   }
-  // All in bytes. The product of the sizes is bounded as well as the last offset: broadcast
-  // dimensions do not show in the latter.
+  // In bytes. The product of the sizes is bounded as well as the last offset, which does not depend
+  // on broadcast dimensions.
   const std::int64_t element = static_cast<std::int64_t>(size_of(tensor.type));
   std::int64_t product = element, span = element;
   for (int i = 0; i < tensor.rank; ++i) {
