@@ -60,8 +60,8 @@ Decoded decode(std::span<const std::byte> file) {
   const auto hashed = file.first(file.size() - digest_bytes);
   if (!std::ranges::equal(hash128(hashed), file.last(digest_bytes))) return {{}, "wrong checksum"};
 
-  // A count is never trusted with an allocation: each element costs at least its two lengths, and
-  // the reader fails where the bytes end.
+  // No memory is allocated according to a count in the file. Each element takes at least the bytes
+  // of its two lengths, and the reader fails at the end of the file.
   EntryView view;
   ByteReader body(hashed.subspan(header_bytes));
   for (std::uint64_t n = body.integer(); n != 0 && !body.failed(); --n) {

@@ -6,8 +6,8 @@
 //   number of sections, then name and bytes of each
 //   XXH3-128 of everything before it
 //
-// The file stands alone: the full key is inside, so a hit is proved by comparison and the file can
-// be copied, listed and explained without any index.
+// The file is self-contained: it has the full key, so hits are verified by comparison, and the file
+// can be copied and listed without an index.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline constexpr std::uint64_t max_entry_bytes = std::uint64_t{64} << 20;
 
 std::vector<std::byte> encode(const Key& key, const Entry& entry);
 
-// An entry where it lies in the bytes of its file; copies nothing.
+// A view of an entry in the bytes of its file.
 struct EntryView {
   struct FieldView {
     std::string_view name, value;
@@ -47,15 +47,15 @@ struct Decoded {
 };
 Decoded decode(std::span<const std::byte> file);
 
-// What of the key the entry has otherwise: "field 'options'", "producer"; "" if the entry is the
-// key's. A key of any producer differs from none.
+// The part of the key that is different in the entry: "field 'options'", "producer"; "" if the
+// entry is the key's. A key of any producer matches every producer.
 std::string difference(const Key& key, const EntryView& entry);
 
 Entry copy_sections(const EntryView& view);
 std::vector<Field> copy_content(const EntryView& view);
 
-// The file's size according to its first bytes: 0 if they do not begin an entry that `decode` could
-// accept, `undecided` if they are too few to tell.
+// The file's size according to its first bytes: 0 if they are not the beginning of an entry that
+// `decode` could accept, `undecided` if they are too few to tell.
 inline constexpr std::uint64_t undecided = ~std::uint64_t{0};
 std::uint64_t announced_size(std::span<const std::byte> beginning);
 

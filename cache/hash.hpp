@@ -1,7 +1,7 @@
 // XXH3, in its canonical (big-endian) form: the same digits on every machine.
 //
-// Not a cryptographic hash: the full key is kept in each entry and compared on each hit, and nobody
-// but the user can write the directory.
+// A cryptographic hash is not needed: each entry contains the full key, which is compared on each
+// hit, and only the user can write to the directory.
 #pragma once
 
 #include <array>

@@ -12,11 +12,11 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-// Content, never places or times: no path, user, clock, locale or device ordinal belongs in a key.
+// A key depends on no path, user, clock, locale or device ordinal.
 //
-// `content` fields name the kernel (source text, options, architecture); `producer` names the exact
-// compiler build. The two are hashed apart, so that a machine without the compiler can still find
-// the kernel by its content alone. An empty producer means "any".
+// The `content` fields describe the kernel (source text, options, architecture); `producer` names
+// the exact compiler build. They are hashed separately, so that a machine without the compiler can
+// find the kernel by its content. An empty producer means any producer.
 class Key {
  public:
   Key(std::vector<Field> content, std::string producer);
@@ -25,7 +25,7 @@ class Key {
   const std::string& producer() const { return producer_; }
   const std::string& content_hash() const { return content_hash_; }    // 32 hex digits
   const std::string& producer_hash() const { return producer_hash_; }  // 16 hex digits; "" for any
-  std::string text() const;  // content_hash[-producer_hash], what people are shown
+  std::string text() const;  // content_hash[-producer_hash], for people
 
  private:
   std::vector<Field> content_;

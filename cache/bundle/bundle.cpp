@@ -34,7 +34,7 @@ struct Bundle::Page {
   bool sound = true;
 };
 
-// The file, opened and examined when something must be read.
+// Opens and examines the file when something has to be read.
 class Bundle::Reader {
  public:
   explicit Reader(const Bundle& bundle) : bundle_(bundle) {}
@@ -43,7 +43,7 @@ class Bundle::Reader {
     if (!file_) open();
     return why_.empty() ? file_->read(offset, size) : std::vector<std::byte>();
   }
-  // The end of a sentence after a failed read.
+  // The reason of a failed read: the end of a sentence.
   std::string why() const { return why_.empty() ? error_text(file_->error()) : why_; }
 
  private:
@@ -93,7 +93,7 @@ std::unique_ptr<const Bundle> Bundle::open(const std::string& path, std::string&
     return nullptr;
   }
   std::unique_ptr<const Bundle> bundle(new Bundle(path, layout, trusted));
-  // The pages that lie whole in the tail.
+  // Keep the pages that are entirely in the tail.
   const std::uint64_t before = begin - std::min(begin, layout.index_at);
   for (std::uint64_t i = (before + bundle_page_bytes - 1) / bundle_page_bytes; i < layout.pages;
        ++i)
@@ -117,7 +117,7 @@ const Bundle::Page* Bundle::page(std::uint64_t number, Reader& reader) const {
   if (const Page* known = pages_[number].load()) return known;
   const std::vector<std::byte> bytes =
       reader.read(layout_.index_at + number * bundle_page_bytes, bundle_page_bytes);
-  if (bytes.size() != bundle_page_bytes) return nullptr;  // try again another time
+  if (bytes.size() != bundle_page_bytes) return nullptr;  // the next lookup tries again
   keep(number, bytes);
   return pages_[number].load();
 }
@@ -125,7 +125,8 @@ const Bundle::Page* Bundle::page(std::uint64_t number, Reader& reader) const {
 Lookup Bundle::get(const Key& key, bool* other) const {
   Reader reader(*this);
   Lookup best = missed(Miss::absent, "");
-  std::uint64_t unread = layout_.file_bytes;  // entries do not overlap
+  // Entries do not overlap, so together they have at most the bytes of the file.
+  std::uint64_t unread = layout_.file_bytes;
   const std::uint64_t first = first_page(key.content_hash(), layout_.pages);
   for (std::uint64_t i = 0; i < layout_.pages; ++i) {
     const Page* const found = page((first + i) % layout_.pages, reader);

@@ -1,21 +1,22 @@
-// A bundle: many entries in one read-only file, for machines that are to find kernels and not to
-// make them.
+// A bundle: many entries in one read-only file, for machines that should find kernels instead of
+// compiling them.
 //
 //   header       64 bytes: magic "KILNBNDL", version, zeros
-//   entries      each as its own file would be (entry_format.hpp), back to back
-//   provenance   text (JSON) of whoever made the bundle
+//   entries      each in the format of its own file (entry_format.hpp), back to back
+//   provenance   text (JSON) by the maker of the bundle
 //   index        a hash table in pages of 4 KiB, each with a checksum: content hash, producer hash,
 //                offset, size
-//   trailer      128 bytes: where all that lies, the file's size, checksums, magic "KILNDONE"
+//   trailer      128 bytes: the offsets of these parts, the file's size, checksums, magic
+//   "KILNDONE"
 //
-// The trailer is the mark of completeness: a file without one, or of another size than it says, is
-// no bundle. Opening reads the last 64 KiB at most, however large the bundle; the index of a small
-// one is among them. Nothing is mapped, and no descriptor is kept: a lookup that misses costs no
-// system call once its page is known, one that hits costs open, fstat, pread and close.
+// The trailer marks a complete file: a file without one, or of another size than it states, is not
+// a bundle. Opening reads at most the last 64 KiB of any bundle, which contain the index of a small
+// one. Nothing is mapped, and no descriptor is kept: a miss costs no system call once its page is
+// known, a hit costs open, fstat, pread and close.
 //
-// A bundle is machine code that will be executed, so it is trusted like a shared library: it is
-// taken from the effective user and from root, and from nobody whom everybody may write for. No
-// size that it states is believed beyond what the file has and any bundle needs.
+// A bundle is machine code that will be executed, so it is trusted like a shared library: its owner
+// must be the effective user or root (or `trusted`, see open()), and not everybody may write to it.
+// Sizes in the file are checked against the file's size and the limits of bundle_format.hpp.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +37,7 @@
 
 namespace kiln::cache {
 
-// Where the parts of a bundle lie.
+// The offsets and sizes of a bundle's parts.
 struct BundleLayout {
   std::uint64_t file_bytes = 0, entries = 0, index_at = 0, pages = 0, provenance_at = 0,
                 provenance_bytes = 0;
@@ -48,14 +49,13 @@ struct BundleRecord {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// Safe to use from any number of threads at once, across fork() too. A file that is replaced while
-// it is open here (by rename) is examined again and noticed as misses: whoever wants the new one
-// opens it anew.
+// Safe to use from any number of threads at once, and across fork(). If the file is replaced (by
+// rename) while the bundle is open, its lookups miss; the new file needs another open().
 class Bundle {
  public:
-  // Null, and a sentence's end in `why` ("is not complete"), if there is no sound bundle: no
-  // regular file, one that everybody may write to, one without its trailer, one of an owner other
-  // than the effective user, root and `trusted`: -1 for nobody else.
+  // The bundle; null if there is no sound one, and `why` is then the end of a sentence ("is not
+  // complete"): no regular file, a file that everybody may write to, one without a trailer, or one
+  // of another owner than the effective user, root and `trusted` (-1: nobody else).
   static std::unique_ptr<const Bundle> open(const std::string& path, std::string& why,
                                             uid_t trusted = nobody_else);
   static constexpr uid_t nobody_else = static_cast<uid_t>(-1);
@@ -67,13 +67,13 @@ class Bundle {
   std::uint64_t entries() const { return layout_.entries; }
   std::uint64_t bytes() const { return layout_.file_bytes; }
 
-  // The full key is compared. A key of any producer finds any entry of its content. `other`, if not
-  // null, is set where an entry of this content is there, but of another producer. Throws
-  // std::bad_alloc.
+  // Looks an entry up, comparing the full key. A key of any producer finds any entry of its
+  // content. `other`, if not null, becomes true if there is an entry of this content, but of
+  // another producer. Throws std::bad_alloc.
   Lookup get(const Key& key, bool* other = nullptr) const;
 
-  // For looking at a bundle, each with the file opened anew. `flaw` is "" if all is well. Never
-  // more records than the file has room for.
+  // For inspecting a bundle. Each call opens the file again, and sets `flaw` to "" if it is sound.
+  // There are never more records than the file has room for.
   std::vector<BundleRecord> records(std::string& flaw) const;  // in order of the hashes
   // The bytes of one entry, which decode() takes; empty if they cannot be read.
   std::vector<std::byte> entry(const BundleRecord& record) const;
@@ -90,22 +90,24 @@ class Bundle {
   std::string path_;
   BundleLayout layout_;
   uid_t trusted_;
-  // Read when first needed and then kept; whoever comes second keeps the first one's.
+  // Pages are read when first needed and then kept. If two threads read a page, the first one's is
+  // kept.
   std::unique_ptr<std::atomic<const Page*>[]> pages_;
 };
 
-// Writes a bundle: a private file that appears under its name when it is complete.
+// Writes a bundle into a temporary file, which gets its name when it is complete.
 class BundleWriter {
  public:
   explicit BundleWriter(std::string path);
-  ~BundleWriter();  // what was not finished is removed
+  ~BundleWriter();  // removes an unfinished file
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
-  // The bytes of an entry's file; one that is already there is passed over. False if they are no
-  // sound entry, or if writing failed.
+  // Adds the bytes of an entry's file, unless the bundle has this entry already. Returns false if
+  // they are not a sound entry, or if writing failed.
   bool add(std::span<const std::byte> entry);
-  // "" or why there is no bundle. Readable by everybody whom the umask allows.
+  // Completes the bundle. Returns "", or the reason why there is no bundle. The umask decides who
+  // may read it.
   std::string finish(std::string_view provenance);
 
   std::uint64_t entries() const { return records_.size(); }

@@ -76,7 +76,7 @@ bool decode_trailer(std::span<const std::byte> bytes, std::uint64_t file_bytes,
                                 &layout.pages, &layout.provenance_at, &layout.provenance_bytes})
     *number = reader.integer();
   std::ranges::copy(reader.raw(sizeof(Digest)), layout.provenance_digest.begin());
-  // A right checksum does not make the values sensible: no offset below may exceed the file.
+  // Values may be wrong although the checksum is right, so offsets are checked against the file.
   const std::uint64_t most = file_bytes;
   return layout.file_bytes == file_bytes && layout.pages > 0 && layout.pages <= most_bundle_pages &&
          layout.provenance_bytes <= most_provenance_bytes &&

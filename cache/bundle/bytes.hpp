@@ -1,5 +1,5 @@
-// Little-endian integers and length-prefixed strings: what keys are hashed over and entries are
-// written in. Every string carries its length, so no two lists of strings give the same bytes.
+// Little-endian integers and length-prefixed strings, the format of entries and of the bytes that
+// keys are hashed over. Lengths precede strings, so no two lists of strings give the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what ByteWriter wrote. Running off the end is remembered and yields zeros and empty
-// strings, so that a caller may read a whole record and ask once.
+// Reads the bytes of ByteWriter. Beyond the end it yields zeros and empty strings and remembers the
+// failure, so that a caller can read a whole record and check once.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -23,7 +23,7 @@ struct Candidate {
 
 struct Survey {
   std::vector<Candidate> entries;
-  std::uint64_t bytes = 0;  // of unfinished entries as well
+  std::uint64_t bytes = 0;  // includes unfinished entries
 };
 
 Survey survey(OpenDirectory& top, const Uses& uses) {
@@ -36,7 +36,7 @@ Survey survey(OpenDirectory& top, const Uses& uses) {
       EntryName name;
       const bool is_entry = parse_entry_name(file, name);
       if (!is_entry && !is_temporary_name(file)) continue;
-      if (!shard.status(file, status)) continue;  // it vanished: freed space
+      if (!shard.status(file, status)) continue;  // it was removed meanwhile
       const auto bytes = static_cast<std::uint64_t>(status.st_size);
       found.bytes += bytes;
       if (!is_entry) continue;
@@ -46,7 +46,7 @@ Survey survey(OpenDirectory& top, const Uses& uses) {
   return found;
 }
 
-// The total as its file has it: the number and its hash, so that a torn write is recognized.
+// The content of the total's file: the number and its hash, so that an incomplete write is noticed.
 std::vector<std::byte> encode_total(std::uint64_t total) {
   ByteWriter file;
   file.integer(total);
@@ -90,7 +90,7 @@ Pruned prune(const std::string& version_path, std::uint64_t target, std::int64_t
       result.bytes += entry.bytes;
     } else if (shard && shard.status(entry.file, still)) {
       continue;  // the system refuses to remove it
-    }            // else somebody else removed it
+    }            // otherwise another process has removed it
     result.bytes_left -= entry.bytes;
     --result.entries_left;
     uses.last.erase(entry.file.substr(0, entry.file.find('.')));

@@ -1,5 +1,5 @@
-// The size that a cache may have: a running total that every writer adds its entry to before it
-// writes it, and eviction of the least recently used when the total is over.
+// Limits the cache's size: every writer adds its entry's size to a running total before it writes
+// the entry, and evicts the least recently used entries if the total exceeds the limit.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,26 +12,27 @@
 
 namespace kiln::cache {
 
-// In seconds since the epoch: the latest of publication, access time (which most file systems keep
-// to a day, at no cost to anybody) and what the use log says.
+// An entry's last use in seconds since the epoch: the latest of its publication, its access time
+// (which most file systems keep to within a day) and its use in the log.
 std::int64_t last_use(const struct stat& status, const EntryName& name, const Uses& uses);
 
 struct Pruned {
   std::uint64_t entries = 0, bytes = 0;            // removed
-  std::uint64_t entries_left = 0, bytes_left = 0;  // unfinished ones count as bytes
+  std::uint64_t entries_left = 0, bytes_left = 0;  // bytes_left includes unfinished entries
 };
 
 // Removes the least recently used entries until at most `target` bytes are left, then those last
 // used before `unused_since` (seconds since the epoch; 0: none), orphans and abandoned locks.
 Pruned prune(const std::string& version_path, std::uint64_t target, std::int64_t unused_since = 0);
 
-// Makes room for `bytes` more below `limit`: adds them to the total in the file "size", and evicts
-// down to nine tenths of the limit where that would be over it, so that most publications cost no
-// look through the directory. The total errs upwards alone (an entry written over counts twice, one
-// that failed counts too) until the next eviction counts what there is; entries that other writers
-// are at work on then are not seen, which is why the limit may be passed by one entry a writer.
+// Makes room for `bytes` more below `limit`: adds them to the total in the file "size", and if that
+// exceeds the limit, evicts down to nine tenths of it, so that most publications need not list the
+// directory. The total may be too large (an entry that is replaced counts twice, and failed ones
+// count as well) until the next eviction counts the files. That does not see entries that other
+// writers are about to write, so the limit may be exceeded by one entry per writer.
 //
-// The lock on the file saves work: whoever cannot have it in two seconds evicts without.
+// The lock on the file only avoids duplicate work: without it after two seconds, a writer evicts
+// nonetheless.
 Pruned make_room(const std::string& version_path, std::uint64_t bytes, std::uint64_t limit);
 
 }  // namespace kiln::cache

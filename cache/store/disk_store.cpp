@@ -18,8 +18,9 @@ namespace {
 
 Lookup missed(Miss miss, std::string detail) { return {std::nullopt, miss, std::move(detail)}; }
 
-// A file that vanished (evicted, cleared, replaced on a network file system) is freed space; what
-// is no regular file in an entry's place is a bad entry, and publishing replaces it.
+// The kind of miss for an error. A file that vanished (evicted, cleared, or replaced on a network
+// file system) is absent. A link or other special file in an entry's place is a corrupt entry,
+// which publishing replaces.
 Miss miss_of(int error) {
   switch (error) {
     case ENOENT:
@@ -75,7 +76,7 @@ std::string version_path(const std::string& directory) {
   return directory + "/" + std::string(version_directory);
 }
 
-// Nothing below throws unless memory is exhausted; `otherwise` is returned then.
+// Does the work. It throws only if memory is exhausted, and then `otherwise` is returned.
 template <class Result, class Work>
 Result guarded(Result otherwise, Work work) {
   try {
@@ -174,15 +175,15 @@ std::string DiskStore::shard_path(const EntryName& name) const {
 
 Lookup DiskStore::get(const Key& key) const {
   Lookup lookup = find(key);
-  // The folder that was examined may have been replaced by another user's.
+  // The folder may have been replaced by another user's since it was examined.
   if (!lookup.entry && usable() && !examine_folders() && !usable())
     lookup = missed(Miss::disabled, why_unusable());
   count(lookup.miss);
   return lookup;
 }
 
-// A hit does not examine the folders, which would cost system calls: the entry's own file tells who
-// wrote it.
+// A hit does not examine the folders, which would cost system calls, because the owner and mode of
+// the entry's own file are checked.
 Lookup DiskStore::find(const Key& key) const {
   if (!usable() || (!sound_.load() && !examine_folders()))
     return usable() ? missed(Miss::absent, "") : missed(Miss::disabled, why_unusable());
@@ -213,7 +214,7 @@ Lookup DiskStore::find_newest(const Key& key, const EntryName& wanted) const {
   }
   std::sort(candidates.rbegin(), candidates.rend());
 
-  Lookup best = missed(Miss::absent, "");  // of the misses, the newest file's
+  Lookup best = missed(Miss::absent, "");  // the miss of the newest file
   for (const Candidate& candidate : candidates) {
     EntryName name;
     parse_entry_name(std::get<std::string>(candidate), name);
@@ -253,7 +254,7 @@ std::string DiskStore::publish(const Key& key, const Entry& entry) {
 
   const EntryName name = entry_name(key, hash_digits_);
   const std::string shard = shard_path(name);
-  // A place that is not there is made, and made again if somebody clears the cache meanwhile.
+  // A missing folder is made, and made again if another process clears the cache meanwhile.
   int error = ENOENT;
   for (int attempt = 0; attempt < 3 && (error == ENOENT || error == ESTALE); ++attempt) {
     if (attempt > 0 || !examine_folders()) {

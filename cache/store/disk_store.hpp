@@ -49,7 +49,7 @@ struct Listing {
   std::string path, content_hash, producer_hash;
   std::uint64_t bytes = 0;
   std::int64_t modified = 0;  // seconds since the epoch
-  std::int64_t used = 0;      // likewise, for the last time, as far as is known
+  std::int64_t used = 0;      // last known use, in seconds since the epoch
 };
 
 struct Counters {
@@ -57,16 +57,17 @@ struct Counters {
                 publish_failures = 0, evicted = 0, evicted_bytes = 0;
 };
 
-// Safe to use from any number of threads and processes at once, across fork() too: between calls it
-// holds no descriptor and at no time a lock.
+// Safe to use from any number of threads and processes at once, and across fork(): it never holds a
+// lock, and no descriptor between calls.
 class DiskStore {
  public:
-  // `directory` may be empty (no place for a cache), absent (made when first written), or unusable
-  // (another user's, writable by others, a link, or one with such a version folder inside): the
-  // store is then disabled, says so once through `warn`, and every lookup misses. It is examined
-  // again after each miss and before each write: it may be another one by then. Never throws.
+  // `directory` may be empty (there is no cache) or absent (it is made by the first write). It is
+  // unusable if it is another user's, writable by others, or a link, or if its version folder is.
+  // The store is then disabled, warns once through `warn`, and every lookup misses. The directory
+  // is examined again after each miss and before each write, because it may have been replaced.
+  // Never throws.
   //
-  // `hash_digits` below 32 shortens the hashes in file names: a test's way to make keys collide.
+  // `hash_digits` below 32 shortens the hashes in file names, so that tests can make keys collide.
   using Warn = std::function<void(std::string_view)>;
   DiskStore(std::string directory, Warn warn, int hash_digits = content_hash_digits);
   ~DiskStore();
@@ -82,34 +83,37 @@ class DiskStore {
   bool usable() const { return refusal_.load() == nullptr; }
   std::string why_unusable() const;
 
-  // A hit costs open, fstat, read, close: no lock, no write. An entry that another user can have
-  // written is none, and the full key is compared. A key of any producer finds the newest sound
-  // entry of its content, for the price of a look through a shard. Throws std::bad_alloc: want of
-  // memory is no miss, which would be compiled for, or in strict mode refused.
+  // Looks an entry up. A hit costs open, fstat, read and close, without a lock or a write. Entries
+  // that another user can have written are ignored, and the full key is compared. For a key of any
+  // producer, the newest sound entry of its content is found by listing a shard. Throws
+  // std::bad_alloc: exhausted memory must not count as a miss, which starts a compilation or, in
+  // strict mode, fails.
   Lookup get(const Key& key) const;
 
-  // Publishes by rename of a complete private file. False, and one warning a store, if the system
-  // refuses or the key names no producer: a cache that cannot be written is slower, never wrong.
+  // Publishes an entry by renaming a complete temporary file. Returns false, with one warning for
+  // each store, if the system refuses or the key has no producer: a cache that cannot be written
+  // is slower, but not wrong.
   bool put(const Key& key, const Entry& entry);
 
-  // Path of the FileLock that the process which makes the entry of `key` holds meanwhile; "" if
-  // there is no directory.
+  // The path of the FileLock that a process holds while it makes the entry of `key`; "" if there is
+  // no directory.
   std::string lock_path(const Key& key);
 
-  // Removes entries, those unused for longest first, until `target` bytes are left, and those last
-  // used before `unused_since`.
+  // Removes the least recently used entries until at most `target` bytes are left, then those last
+  // used before `unused_since` (seconds since the epoch; 0: none).
   Pruned prune(std::uint64_t target, std::int64_t unused_since = 0);
 
-  // Writes down when the entries found were used, and what the process counted ("disk=3 ...").
-  // Publishing does it as well; a process that only reads calls it once, at its end.
+  // Records the last uses of the entries that were found, and the process's counters ("disk=3
+  // ..."). Publishing records uses as well; the end of the process calls this once.
   void flush(std::string_view counts);
   Uses uses() const;
 
   std::vector<Listing> list() const;  // in order of path
-  // A listed entry with the key it carries (null: not wanted). Not counted.
+  // Reads a listed entry and, unless null, the content and producer of its key. Not counted.
   Lookup read(const Listing& listing, std::vector<Field>* content, std::string* producer) const;
-  // Removes every entry, unfinished ones too; how many finished ones. A writer at work meanwhile
-  // publishes all the same. What is not recognizably the cache's stays, and links are not followed.
+  // Removes all entries, also unfinished ones, and returns the number of finished ones. Processes
+  // that are writing meanwhile still publish their entries. Files whose names are not the cache's
+  // stay, and links are not followed.
   std::uint64_t clear();
   Counters counters() const;
 
@@ -124,8 +128,9 @@ class DiskStore {
   Lookup find(const Key& key) const;
   Lookup find_newest(const Key& key, const EntryName& name) const;
   Lookup find_named(const Key& key, const EntryName& name) const;
-  std::string publish(const Key& key, const Entry& entry);  // empty, or why not
-  std::string make_place(const EntryName& name);            // for an entry; empty, or why not
+  // Both return "", or the reason of a failure. make_place() makes the folders of an entry.
+  std::string publish(const Key& key, const Entry& entry);
+  std::string make_place(const EntryName& name);
   void add_to(Pruned pruned);
 
   std::string directory_;

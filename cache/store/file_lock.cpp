@@ -14,8 +14,8 @@
 namespace kiln::cache {
 namespace {
 
-// Locks of the open file, not of the process: they exclude threads too, and a forked child's copy
-// of the descriptor neither holds on to one that was let go nor drops one by closing.
+// Locks of the open file description, not of the process. They exclude other threads too, and a
+// forked child's copy of the descriptor neither keeps a released lock nor releases one by closing.
 int set_lock(int descriptor, short kind) {
   struct flock lock {};
   lock.l_type = kind;

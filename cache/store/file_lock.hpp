@@ -1,6 +1,7 @@
-// A lock on a file, between threads and processes of a node (and of others, where the file system
-// knows locks). It only ever saves work: everyone waits for a bounded time and then goes on
-// without. The system lets go of a killed holder's; a stopped one costs the others their patience.
+// A lock on a file, between threads and processes of a node (and of other nodes, if the file system
+// supports locks). It only avoids duplicate work: everyone waits for a bounded time and then
+// continues without it. The system releases the lock of a killed process; if the holder is merely
+// stopped, others wait for their whole bounded time.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@ namespace kiln::cache {
 
 class FileLock {
  public:
-  // Opens the file, made if need be; waits for nothing.
+  // Opens the file, and creates it if necessary. Does not wait.
   explicit FileLock(std::string path);
   ~FileLock();  // releases the lock, even if a forked child still has the descriptor
   FileLock(const FileLock&) = delete;
@@ -22,17 +23,17 @@ class FileLock {
   enum class Turn {
     mine,
     others,
-    none  // no lock can be had: read-only, or a file system without locks
+    none  // there can be no lock: the file system is read-only or has no locks
   };
   Turn ask();
-  bool wait(std::chrono::milliseconds patience);  // true: this object holds the lock
+  bool wait(std::chrono::milliseconds patience);  // true if this object then holds the lock
 
   bool held() const { return held_; }
 
-  void remove();  // the file, which others may wait on: they then look again and find the work done
+  void remove();  // removes the file; those that wait for it look again, and find the work done
 
-  std::vector<std::byte> read(std::size_t most) const;   // from the beginning; empty if it fails
-  void write(std::span<const std::byte> content) const;  // over the beginning
+  std::vector<std::byte> read(std::size_t most) const;   // from offset 0; empty if it fails
+  void write(std::span<const std::byte> content) const;  // at offset 0
 
  private:
   std::string path_;

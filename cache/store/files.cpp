@@ -18,11 +18,12 @@
 namespace kiln::cache {
 namespace {
 
-// Enough for a kernel with its source, PTX and log. Of larger files no more is read until these
-// bytes have told that it is an entry.
+// The first read of an entry's file, enough for a kernel with its source, PTX and log. The rest of
+// larger files is read only if these bytes are the beginning of an entry.
 constexpr std::size_t first_read_bytes = std::size_t{1} << 20;
 
-// A writer needs milliseconds; an hour also covers clocks of hosts that differ.
+// The age of abandoned temporary files. A writer needs milliseconds; an hour also covers different
+// clocks of hosts.
 constexpr std::time_t orphan_seconds = 3600;
 
 template <class Call>
@@ -74,8 +75,8 @@ int write_new_file(const std::string& path, std::span<const std::byte> bytes, Ac
   // otherwise another process fails to read the entry, which is a miss.
   if (access == Access::owner) static_cast<void>(::fchmod(file.get(), mode));
   if (const int error = write_all(file.get(), bytes)) return error;
-  // Quotas and network file systems may say only here that the bytes did not arrive. EINTR counts
-  // as such: the descriptor is gone, and whether the data are there is not known.
+  // Quotas and network file systems may report lost bytes only here. EINTR counts as an error too:
+  // the descriptor is closed, but it is not known whether the data were written.
   return file.close();
 }
 
@@ -148,8 +149,8 @@ FileBytes read_entry_file(const std::string& path, uid_t owner) {
   return file;
 }
 
-// No fsync: it would cost every publisher milliseconds to guard against a power cut, after which
-// the checksum finds a torn or empty file anyway, and the kernel is compiled again.
+// There is no fsync, which would cost every publisher milliseconds. After a power cut the checksum
+// finds an incomplete file, and the kernel is compiled again.
 int publish_file(const std::string& directory, const std::string& name,
                  std::span<const std::byte> bytes, Access access) {
   const std::string temporary = directory + "/" + temporary_name();
@@ -186,7 +187,7 @@ int open_or_create(const std::string& path, int flags) {
   descriptor =
       retried([&] { return ::open(path.c_str(), flags | careful | O_CREAT | O_EXCL, 0600); });
   if (descriptor >= 0) static_cast<void>(::fchmod(descriptor, 0600));
-  if (descriptor < 0 && errno == EEXIST)  // somebody was faster
+  if (descriptor < 0 && errno == EEXIST)  // another process was faster
     descriptor = retried([&] { return ::open(path.c_str(), flags | careful); });
   return descriptor;
 }
@@ -201,8 +202,8 @@ int append_to_file(const std::string& path, std::span<const std::byte> bytes, st
   const auto written = retried([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
   if (written < 0) return errno;
   if (static_cast<std::size_t>(written) == bytes.size()) return 0;
-  // Half a line would corrupt the next one, so it is taken back unless another process has already
-  // appended to it.
+  // An incomplete line would corrupt the next one, so it is removed unless another process has
+  // already appended to it.
   if (::fstat(file.get(), &after) == 0 && after.st_size == before.st_size + written)
     static_cast<void>(::ftruncate(file.get(), before.st_size));
   return ENOSPC;

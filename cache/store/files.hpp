@@ -1,5 +1,5 @@
-// The system calls of the cache: reading an entry, publishing one, looking through a directory, and
-// the private directory itself. Errors are errno values, 0 for success.
+// The system calls of the cache: reading and publishing entries, appending to files and listing
+// directories. Errors are errno values, 0 for success.
 #pragma once
 
 #include <dirent.h>
@@ -22,22 +22,22 @@ struct FileBytes {
   std::unique_ptr<std::byte[]> data;
   std::size_t size = 0;
   int error = 0;
-  std::string refusal;  // a sentence's end: why it was not read, though it is there
+  std::string refusal;  // the end of a sentence: why an existing file was not read
 
   std::span<const std::byte> bytes() const { return {data.get(), size}; }
 };
 
-// An entry: open, fstat, one read, close if it is of less than a mebibyte. Never waits, never
-// follows a link (ELOOP). Refused are what is no regular file, what is larger than any entry, and
-// what others than `owner` can have written. Stops reading where the header says that this is no
-// entry, or one of another size than the file's.
+// Reads an entry, for less than 1 MiB with open, fstat, one read and close. Never blocks, and never
+// follows a link (ELOOP). Refuses files that are not regular, are larger than any entry, or that
+// users other than `owner` can have written. Stops reading if the header is not that of an entry,
+// or of one of another size than the file's.
 FileBytes read_entry_file(const std::string& path, uid_t owner);
 
-// No writer here lets a signal reach the program (quiet_writes.hpp).
+// Writes all bytes. Like all writers here, it lets no signal reach the program (quiet_writes.hpp).
 int write_all(int descriptor, std::span<const std::byte> bytes);
 
-// Makes `bytes` appear as directory/name in one step: written to a file beside it, then renamed.
-// Nothing is left behind on failure.
+// Publishes `bytes` as directory/name in one step: writes them to a temporary file beside it, and
+// renames that. On failure it leaves no file behind.
 enum class Access {
   owner,    // mode 0600 whatever the umask
   by_umask  // readable by whomever the umask allows
@@ -45,7 +45,7 @@ enum class Access {
 int publish_file(const std::string& directory, const std::string& name,
                  std::span<const std::byte> bytes, Access access = Access::owner);
 
-// A file open for reading at any place; links are followed.
+// A file that is open for reading at any offset. Links are followed.
 class FileReader {
  public:
   explicit FileReader(const std::string& path);
@@ -55,8 +55,8 @@ class FileReader {
 
   int error() const { return error_; }  // the last one
   bool status(struct stat& status) const;
-  // Fails if there are fewer bytes. `size` bytes are allocated, so the caller must have compared it
-  // with the file's size.
+  // Reads `size` bytes; fails if there are fewer. They are allocated first, so the caller has to
+  // compare `size` with the file's size before.
   std::vector<std::byte> read(std::uint64_t offset, std::uint64_t size) const;
 
  private:
@@ -64,19 +64,20 @@ class FileReader {
   mutable int error_ = 0;
 };
 
-// At most `most` bytes of a file, under the same conditions.
+// Reads at most the first `most` bytes of a regular file. Links are not followed (ELOOP).
 FileBytes read_whole_file(const std::string& path, std::size_t most);
 
-// Appends in one write to a file, made (0600) if need be; what arrives only in part is taken back,
-// as ENOSPC. `size`, if not null, gets the file's size before that.
+// Appends to a file in one write, and creates it (mode 0600) if necessary. If only a part was
+// written, it is removed again, and the error is ENOSPC. `size`, if not null, gets the file's size
+// before.
 int append_to_file(const std::string& path, std::span<const std::byte> bytes,
                    std::uint64_t* size = nullptr);
 
-// Opens for reading and writing what is no link, made (0600 whatever the umask) if need be. The
-// descriptor, or -1.
+// Opens a file for reading and writing, and creates it (mode 0600 whatever the umask) if necessary.
+// Links are not followed. Returns the descriptor, or -1.
 int open_or_create(const std::string& path, int flags);
 
-// A directory open for looking through it. A link is not followed.
+// A directory that is open for listing. Links are not followed.
 class OpenDirectory {
  public:
   explicit OpenDirectory(const std::string& path);
@@ -86,9 +87,9 @@ class OpenDirectory {
   int error() const { return error_; }  // why it is not open
 
   std::vector<std::string> names();                                 // sorted; without "." and ".."
-  bool status(const std::string& name, struct stat& status) const;  // of a link: the link's own
-  bool remove(const std::string& name);                             // a file or a link
-  bool remove_directory(const std::string& name);                   // an empty one
+  bool status(const std::string& name, struct stat& status) const;  // does not follow a link
+  bool remove(const std::string& name);                             // removes a file or a link
+  bool remove_directory(const std::string& name);                   // removes an empty directory
 
  private:
   OpenDirectory(int at, const char* path);
@@ -101,7 +102,7 @@ class OpenDirectory {
   int error_ = 0;
 };
 
-// `visit(shard, name)` for every shard of the cache, in order; `top` is the versioned directory.
+// Calls visit(shard, name) for every shard of the cache, in order. top: the versioned directory.
 template <class Visit>
 void for_each_shard(OpenDirectory& top, Visit visit) {
   if (!top) return;

@@ -65,9 +65,9 @@ bool is_shard_name(std::string_view directory) {
 std::string temporary_name() {
   std::uint64_t token = 0;
   if (getrandom(&token, sizeof token, GRND_NONBLOCK) != sizeof token) {
-    // Without random numbers (early in a boot, or in a jail): the clock and a counter distinguish
-    // the threads of a process, the process number distinguishes processes, and O_EXCL catches what
-    // is left.
+    // There may be no random numbers (early in a boot, or in a jail). Then the clock and a counter
+    // distinguish threads of a process, and the process number distinguishes processes. If a name
+    // is taken nonetheless, O_EXCL finds it.
     static std::atomic<std::uint64_t> count{0};
     const auto now = std::chrono::system_clock::now().time_since_epoch().count();
     token = static_cast<std::uint64_t>(now) * 0x9e3779b97f4a7c15u + count++;

@@ -1,10 +1,11 @@
-// Where things lie below the cache's directory, and which names are ours:
+// The files in the cache's directory, and their names:
 //
 //   v1/ab/abcdef...-0123....kiln   an entry: content hash, producer hash; its shard is "ab"
 //   v1/ab/tmp-4711-89ab...         an entry being written by process 4711
-//   v1/ab/lock-abcdef...-0123...   held by whoever is making that entry
-//   v1/size                        the total that writers keep, v1/uses when entries were last used
-//   tuning, tuning.lock            not the cache's own: what `kiln tune` found (plan/tuning.hpp)
+//   v1/ab/lock-abcdef...-0123...   the lock of the process that makes this entry
+//   v1/size                        the total size that writers keep
+//   v1/uses                        when entries were last used
+//   tuning, tuning.lock            results of `kiln tune` (plan/tuning.hpp), not the cache's own
 #pragma once
 
 #include <string>
@@ -27,8 +28,8 @@ struct EntryName {
   std::string lock() const { return "lock-" + stem(); }
 };
 
-// Only the first `hash_digits` digits of both hashes count, the rest are zeros: a test's way to
-// make keys collide.
+// The name of a key's entry. Only the first hash_digits digits of both hashes are kept, the others
+// become zeros, so that tests can make keys collide.
 EntryName entry_name(const Key& key, int hash_digits);
 
 bool parse_entry_name(std::string_view file, EntryName& name);
@@ -36,7 +37,7 @@ bool is_temporary_name(std::string_view file);
 bool is_lock_name(std::string_view file);
 bool is_shard_name(std::string_view directory);
 
-// Unlike any other process's or thread's, on this machine and on those that share the directory.
+// A name that no other process or thread has, on this machine or on those that share the directory.
 std::string temporary_name();
 
 }  // namespace kiln::cache

@@ -1,14 +1,14 @@
-// Writing in somebody else's process: a write that fails is an error here, never a signal there.
+// Lets writes fail with an error instead of a signal, which could end the host program.
 #pragma once
 
 #include <csignal>
 
 namespace kiln::cache {
 
-// While one is alive, this thread's writes fail with EFBIG and EPIPE and nothing else. The system
-// would also send SIGXFSZ (over the file-size limit) or SIGPIPE (nobody reads) to the thread, which
-// ends a host program that has no handler. Here both are blocked, and what arrives meanwhile is
-// taken away; one that was pending before stays.
+// While such an object exists, failed writes of this thread only return EFBIG or EPIPE. Otherwise
+// the system would also send SIGXFSZ (over the file-size limit) or SIGPIPE (nobody reads), which
+// end a program without a handler. Both are blocked, and signals that arrive meanwhile are
+// discarded; a signal that was pending before stays pending.
 class QuietWrites {
  public:
   QuietWrites();

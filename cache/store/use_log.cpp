@@ -13,8 +13,8 @@
 namespace kiln::cache {
 namespace {
 
-// A process that finds more kernels than this on disk forgets the rest; a file larger than that is
-// written anew, each entry once.
+// A process notes the uses of at most this many kernels. A larger file is rewritten with each entry
+// once.
 constexpr int most_notes = 8192;
 constexpr std::uint64_t largest_file = std::uint64_t{4} << 20;
 
