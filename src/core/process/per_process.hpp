@@ -7,11 +7,11 @@
 // them: their guards stay locked in a child that is forked while one is initialized, and their
 // destructors run while threads are at work.
 //
-// The names of these locks and values (ProcessState::first() lists those in use, and tests/process
-// holds each one while it forks):
-//   environment (core/config), log level, log (core/log),
-//   abandoned folders (core/temporary_folder), chosen kernels, engines, engines' answers, laid
-//   tiles (engines/), NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/),
+// The names of these locks and values. ProcessState::first() lists those in use; tests/process
+// looks each one up here, so no line may end within a name, and holds it while it forks.
+//   environment (core/config), log level, log (core/log), abandoned folders
+//   (core/temporary_folder), chosen kernels, engines, engines' answers, laid tiles (engines/),
+//   NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/),
 //   CUDA driver, CUDA devices, host device, fiber stacks (device/), KILN_CACHE, kernel cache,
 //   bundles, tuning, kernel sources, recorded plans, compile patience, compile limit,
 //   compile slots, loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback,
