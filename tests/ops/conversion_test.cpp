@@ -18,13 +18,14 @@ Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format) {
   return out;
 }
 
-// The nearest number of a type, ties to even; beyond the largest one by half a unit, infinity.
+// The nearest number of a type, ties to even. From half a unit beyond the largest number on, it is
+// infinity.
 double nearest(DataType type, double value) {
   return reference::within(type, reference::round_to_format(value, reference::format_of(type)));
 }
 
-// Numbers of `from` on, halfway between and just beside numbers of `to`, over its whole range and a
-// little beyond, both signs; and NaN and the infinities.
+// Numbers of `from` that are numbers of `to`, halfway between two of them, and just beside both,
+// over the whole range of `to` and a little beyond, with both signs; and NaN and the infinities.
 std::vector<double> arguments(DataType from, DataType to) {
   const reference::Format format = reference::format_of(to), own = reference::format_of(from);
   const int top = std::ilogb(reference::largest_of(to)) + 2;

@@ -1,4 +1,4 @@
-// Problems whose kernels are compiled, or read, but not run.
+// Problems for tests that compile or read their kernels but do not execute them.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,12 @@ using namespace kiln;
 struct Case {
   Problem problem;
   std::string arch;
-  std::optional<Option> option{};  // else what is chosen
+  std::optional<Option> option{};  // none: the cost model's choice
 };
 
-// Of every operation something in one type and layout: a convolution's passes at the four widths of
-// a tile, padded, so that bounds are checked; and all else.
+// Problems in one type and layout: forward convolutions, with passes also their gradients and all
+// other operations. Convolutions have padding, so that bounds are checked, and numbers of filters
+// for four widths of tiles.
 inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool passes) {
   std::vector<Problem> out;
   for (const char* line :
@@ -62,7 +63,7 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
       dense_strides(layout == KILN_TENSOR_NCHW ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW, 4, x.dims);
   out.emplace_back(make_pooling_forward(pool, x, y));
   out.emplace_back(make_pooling_backward(pool, y, &x, x));
-  // A divisor for each window: the last ones reach over the padding.
+  // The last windows extend beyond the padding, so divisors differ between windows.
   pool.mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
   pool.ceil = true;
   Tensor averages = x;
@@ -82,8 +83,8 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
   return out;
 }
 
-// Layers that every tile is a candidate for, of many channels and of few: each kernel once, in
-// whatever parts.
+// The kernels of layers that together have every tile as a candidate, with many channels and with
+// few. Each kernel occurs once, with any split count.
 inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
                                     const std::string& arch) {
   std::vector<Case> out;

@@ -1,6 +1,6 @@
-// The kernels of the lists' problems (in the quick tier one of each engine) and a third of all
-// engines' tiles (all with KILN_TEST_FULL=1) compile for every architecture, and ptxas reports no
-// spill in the main tiles beyond the few listed below.
+// Compiles, for every architecture, the kernels of the lists' problems (in the quick tier one of
+// each engine) and a third of all engines' tiles (all with KILN_TEST_FULL=1). Checks that ptxas
+// reports no spills except for the kernels in may_spill.
 #include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -41,7 +41,7 @@ std::vector<Case> cases() {
   int turn = 0;
   for (const char* arch : {"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"})
     for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF, KILN_DATA_BFLOAT16})
-      // Everything on the chip that is measured; elsewhere layouts and types take turns.
+      // sm_90a, which is measured, gets all combinations; on others, layouts and types take turns.
       for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
         const bool measured = std::string(arch) == "sm_90a";
         if (!measured && turn++ % 3 != 0) continue;
@@ -59,10 +59,11 @@ std::vector<Case> cases() {
   return out;
 }
 
-// Matrix products and depthwise sums whose registers are bounded, so that two blocks or three
-// warpgroups fit on a multiprocessor, spill a few words on some chips, which most main loops read
-// again once in hundreds of instructions or not at all; most words, 24, tf32's data gradient by
-// halo_nhwc_mma's 128x128, whose loop of 400 instructions reads 13. Nothing else spills.
+// Some matrix products and depthwise sums have limited registers, so that two blocks or three
+// warpgroups fit on a multiprocessor. They spill a few words on some chips; most main loops read
+// these once in hundreds of instructions or not at all. The most words, 24, are those of the data
+// gradient in TF32 by halo_nhwc_mma's 128x128, whose loop of 400 instructions reads 13. No other
+// kernel may spill.
 constexpr int most_spilled = 96;  // bytes
 
 constexpr std::string_view may_spill[] = {
@@ -114,7 +115,7 @@ std::string log_of(const std::string& source, const std::string& name,
   return {reinterpret_cast<const char*>(log.data()), log.size()};
 }
 
-// "", or the fault. `where` begins every message.
+// Compiles a kernel. Returns "", or the fault, which begins with `where`.
 std::string compile(const KernelSpec& spec, const std::string& arch, const std::string& where,
                     const Compiler& nvrtc) {
   std::vector<std::string> options = nvrtc_options(arch, spec.quick_assembly);
@@ -142,7 +143,7 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
   }
 }
 
-// The identifiers of a kernel's text but for what is generated of it, which comes first.
+// The identifiers of a kernel's text, without its generated part, which comes first.
 std::set<std::string, std::less<>> identifiers(const std::string& source) {
   std::set<std::string, std::less<>> out;
   for (std::size_t at = source.find("// ---- "); at < source.size();) {
@@ -164,7 +165,7 @@ std::set<std::string, std::less<>> identifiers(const std::string& source) {
   return out;
 }
 
-// Names of constants, without what a macro takes.
+// The name of a constant, without a macro's parameters.
 std::string_view name_of(const Constant& constant) {
   return std::string_view(constant.name).substr(0, constant.name.find('('));
 }
@@ -173,10 +174,10 @@ std::string_view name_of(const Constant& constant) {
 
 BOOST_AUTO_TEST_SUITE(kernel_compile)
 
-// A constant that is generated and that no kernel file names is left from something that is gone.
+// A generated constant that no kernel file names is a remnant of removed code.
 BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
   std::set<std::string, std::less<>> generated, read;
-  std::map<std::string, int> kernels;  // of a file
+  std::map<std::string, int> kernels;  // the number of kernels that were read, by file
   constexpr int most = 2;
   const auto add = [&](const Step& step) {
     if (kernels[step.kernel.file]++ >= most) return;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
       for (const Case& item : every_tile(type, layout, "sm_90a")) add(item.option->choice.proposal);
     }
   const auto is_read = [&](const std::string& name) {
-    const std::size_t pasted = name.find("_STRIDE_");  // behind a tensor's name, by a macro
+    const std::size_t pasted = name.find("_STRIDE_");  // a macro puts the tensor's name before it
     return read.contains(name) || read.contains(name + "_MUL") ||
            (pasted < name.size() && read.contains(name.substr(pasted)));
   };

@@ -58,7 +58,7 @@ std::vector<std::string> engines_of(const Problem& problem) {
   return names;
 }
 
-// Integers small enough that every sum is exact in f16 and bf16 too.
+// Checks integers that are so small that all sums are exact, in f16 and bf16 too.
 void check_exactly(const Layer& layer, const Scalars& scalars = {}) {
   OperationCase item(problem_of(layer));
   item.scalars = scalars;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(batches_of_all_sizes) {
       }
 }
 
-// Of no images dw is 0, and the gradient of what is scaled by beta stays.
+// Without images, dw is beta times its previous value, and 0 with beta 0.
 BOOST_AUTO_TEST_CASE(filter_gradient_of_an_empty_batch) {
   const Layer layer{ConvolutionPass::wgrad, "mb0ic5ih6oc7kh3"};
   check_exactly(layer);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(bias_of_each_element_or_channel) {
             {.alpha = 2, .beta = -1});
 }
 
-// Addresses that are multiples of an element's size and no more: promised, and refused where not.
+// Operands that are only aligned to their elements, which the problem announces.
 BOOST_AUTO_TEST_CASE(alignment_of_an_element) {
   for (const ConvolutionPass pass : passes)
     for (const char* order : {"pkct", "ptck"})

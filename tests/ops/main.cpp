@@ -5,7 +5,7 @@
 
 #include "ops/conv/forward_case.hpp"
 
-// A GPU test without a GPU is skipped, not failed: CTest is told to read 77 that way.
+// Without a GPU, tests for GPUs are skipped: CTest takes the exit status 77 as that.
 boost::unit_test::test_suite* init_unit_test_suite(int, char**) {
   boost::unit_test::framework::master_test_suite().p_name.value = "kiln operations";
   std::string why;

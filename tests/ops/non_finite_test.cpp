@@ -1,6 +1,6 @@
-// NaN and infinities through every engine, pass and layout: where a product has one, the output has
-// what the reference has, and nothing else changes. A NaN is planted whose bits are an infinity's
-// but for the last one, too, which is one if f32 is cut to 11 bits.
+// NaN and infinities in the operands of every engine, pass and layout: outputs whose products have
+// one are those of the reference, and no other output changes. One planted NaN differs from an
+// infinity only in the last bit, so it becomes an infinity if f32 is cut to 11 bits.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -16,13 +16,13 @@ using namespace test;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// One of them for each of four images, rows or channels.
+// The value for image, row or channel `number`: one of four by turns.
 double planted(std::int64_t number) {
   const double values[] = {least_nan(), std::nan(""), infinity, -infinity};
   return values[number % 4];
 }
 
-// Every engine takes one of these, in which sizes are padded, odd, strided, grouped.
+// Problems with padding, odd sizes, strides and groups, such that every engine takes one of them.
 constexpr const char* lines[] = {"mb4ic16ih9iw10oc24kh3ph1", "mb4ic3ih13iw12oc24kh5ph2",
                                  "mb4ic24ih9iw10oc3kh3ph1",  "g2mb4ic32ih9iw10oc48kh3ph1sh2sw2",
                                  "g8mb4ic8ih9iw10oc8kh3ph1", "g8mb4ic32ih9iw10oc32kh3ph1"};
@@ -30,8 +30,8 @@ constexpr Arithmetic all_arithmetics[] = {with_f64[0], with_f64[1],
                                           with_f64[2], with_f64[3],
                                           with_f64[4], {KILN_DATA_FLOAT, KILN_MATH_STRICT}};
 
-// Into `tensor`, along one axis (0 or 1) the four values by turns: one in the middle of each slice,
-// or one in its first corner and the next in its last.
+// Puts the four values into `tensor`, by turns along one axis (0 or 1): one into the middle of each
+// slice, or with `border` one into its first corner and the next one into its last.
 void plant(HostTensor& tensor, int axis, bool border) {
   const Dims& dims = tensor.operand.dims;
   const auto put = [&](std::int64_t slice, double value, const auto& place_along) {
@@ -54,7 +54,7 @@ void plant(HostTensor& tensor, int axis, bool border) {
   }
 }
 
-// The axis along which slices of an operand meet different outputs.
+// The axis along which slices of an operand contribute to different outputs.
 int axis_of(ConvolutionPass pass, std::string_view operand) {
   if (pass == ConvolutionPass::wgrad) return 1;  // a channel of x, a filter of dy
   return operand == "w" && pass == ConvolutionPass::dgrad ? 1 : 0;
@@ -66,13 +66,13 @@ bool skips_nothing(const std::string& engine) {
          engine == "wgrad_implicit_gemm_fma";
 }
 
-// Whether a kernel reads a NaN whose upper 19 bits are an infinity's as that infinity: in TF32,
-// unless its sums are checked (src/engines/conv/tile/checked_sums.hpp).
+// Whether a kernel reads a NaN whose upper 19 bits are those of an infinity as that infinity. In
+// TF32 it does, unless it checks its sums (src/engines/conv/tile/checked_sums.hpp).
 bool reads_least_nan_as_infinity(const Option& option, const Arithmetic& arithmetic) {
   if (arithmetic.math != KILN_MATH_TF32) return false;
   bool tensor_cores = false, checked = false;
   for (const Constant& constant : option.choice.proposal.kernel.constants) {
-    tensor_cores |= constant.name == "PROMOTE";  // which sums of other kernels never are
+    tensor_cores |= constant.name == "PROMOTE";  // only these kernels promote sums
     checked |= constant.name == "CHECKED" && std::get<bool>(constant.value);
   }
   return tensor_cores && !checked;
@@ -85,7 +85,7 @@ OperationCase with_infinity_for_least_nan(OperationCase item) {
   return item;
 }
 
-// Neither operand is zero anywhere.
+// A case of integers in which no element of the operands is zero.
 OperationCase whole_numbers(const ConvolutionProblem& problem) {
   OperationCase item = integers_of(problem, 5);
   for (int i = 0; i < 2; ++i)
@@ -103,7 +103,7 @@ struct Cases {
   }
 };
 
-// Runs `cases`; what is expected is what `of` has.
+// Runs the items of `cases` and compares the results with those that `of` expects.
 void check_engine(const Cases& cases, const Cases& of, const Option& option) {
   for (std::size_t i = 0; i < cases.items.size(); ++i) {
     const HostTensor got = run_proposal(cases.items[i], option.choice.proposal);
@@ -115,8 +115,8 @@ void check_engine(const Cases& cases, const Cases& of, const Option& option) {
   }
 }
 
-// Operand by operand, in the middle and at the borders; then both at once, scaled and added to what
-// was there.
+// Cases with values in the middle and at the borders of each operand, and one with values in both,
+// whose result is scaled and added to its previous content.
 std::vector<OperationCase> cases_of(const ConvolutionProblem& problem) {
   std::vector<OperationCase> items;
   for (int operand = 0; operand < 2; ++operand)
@@ -136,8 +136,8 @@ std::vector<OperationCase> cases_of(const ConvolutionProblem& problem) {
   return items;
 }
 
-// Each engine once per pass and layout, with its kernel also at a split count above one; `share`:
-// the host device runs one in that many.
+// Checks each engine once per pass and layout, and its kernel also at a split count above one.
+// share: the host device runs one case in this many.
 void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned share = 1) {
   kiln_test::ShareOfCases taken = share_of_cases(share);
   std::set<std::string> engines, cutting, keeping;
@@ -147,7 +147,7 @@ void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned sha
       std::set<std::string> seen;
       for (const char* line : lines) {
         const ConvolutionProblem problem = problem_in(line, arithmetic, layout, pass);
-        std::optional<Cases> cases, cut;  // cut: as 11 bits have them
+        std::optional<Cases> cases, cut;  // cut: with operands cut to 11 bits
         std::set<std::string> here;
         for (const Option& option : one_of_each(problem, true, [&](const Option& each) {
                return seen.count(each.name.engine) == 0;
@@ -186,7 +186,8 @@ BOOST_AUTO_TEST_CASE(f16) { check(all_arithmetics[2], has_warpgroups() ? 17 : 12
 BOOST_AUTO_TEST_CASE(bf16) { check(all_arithmetics[3], has_warpgroups() ? 17 : 12, 4); }
 BOOST_AUTO_TEST_CASE(f64) { check(all_arithmetics[4], 8, 3); }
 
-// Cut to 11 bits, an element keeps its exponent; of a subnormal one all below 2^-136 may be lost.
+// An element that is cut to 11 bits keeps its exponent. A subnormal one may lose all bits below
+// 2^-136.
 BOOST_AUTO_TEST_CASE(subnormal_numbers_in_tf32) {
   for (const int power : {-126, -130, -134, -140})
     for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {

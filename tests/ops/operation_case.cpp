@@ -19,7 +19,7 @@ HostTensor OperationCase::run_plan(const FinalizeOptions& options) const {
   const std::shared_ptr<Device> on = device();
   Plan plan(on, problem);
   plan.finalize(options);
-  // Poisoned: NaN in every type.
+  // The workspace is filled with bytes that are NaN in every type.
   const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
   const Workspace workspace{lent.address(), plan.workspace_bytes()};
   const auto execute = [&] {
@@ -32,7 +32,7 @@ HostTensor OperationCase::run_plan(const FinalizeOptions& options) const {
   return out;
 }
 
-// All that decides the result: each kernel (its key is hashed from its text, its options and the
+// Everything that decides the result: each kernel (the hash of its key covers text, options and
 // compiler), its launch, and the data.
 kiln_test::Question OperationCase::question_of(const Plan& plan) const {
   kiln_test::Question question;

@@ -1,5 +1,5 @@
-// Operations on tensors that lie where a kernel might not expect them: at addresses aligned to
-// nothing but an element, or with elements more than 2^31 apart.
+// Runs operations on tensors at unusual addresses: aligned only to their elements, or with elements
+// that are more than 2^31 apart.
 #pragma once
 
 #include "operation_case.hpp"
@@ -29,8 +29,8 @@ inline HostTensor run_shifted(const OperationCase& item, std::size_t shift,
   return out;
 }
 
-// The elements of `item`, whose tensors are dense, in the places that `wide` gives them. The
-// address space of its tensors is taken, but only a few pages of it are touched.
+// Runs the problem `wide` with the elements of `item`, whose tensors are dense. The whole address
+// space of the tensors of `wide` is reserved, but only a few pages are touched.
 inline HostTensor run_wide(const OperationCase& item, const Problem& wide,
                            const std::string& engine = {}) {
   const std::shared_ptr<Device> on = device();

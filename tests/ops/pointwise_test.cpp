@@ -1,4 +1,5 @@
-// Pointwise operations: every operation, type and layout; broadcasting; in place; special values.
+// Pointwise operations: every operation, type and layout; broadcasts, execution in place, special
+// values.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -48,7 +49,7 @@ BOOST_AUTO_TEST_CASE(transforms_between_all_types_and_layouts) {
       }
 }
 
-// Planes large enough for tiles in shared memory, whole and ragged.
+// Planes that are large enough for tiles in shared memory, with and without partial tiles.
 BOOST_AUTO_TEST_CASE(transposes) {
   for (DataType type : all_types)
     for (const TensorDims& dims :
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(activations) {
       }
 }
 
-// dx by the kernels against differences of y by the kernels.
+// dx of the kernels against difference quotients of y of the kernels.
 BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   const Tensor t = dense(KILN_DATA_DOUBLE, {2, 3, 4, 5});
   constexpr double step = 1e-6;
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   }
 }
 
-// The output is an input: every thread reads before it writes.
+// The output may be an input, because every thread reads before it writes.
 BOOST_AUTO_TEST_CASE(in_place) {
   const std::shared_ptr<Device> on = device();
   for (DataType type : all_types)
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(in_place) {
     }
 }
 
-// Operands aligned to no more than an element.
+// Operands that are only aligned to their elements.
 BOOST_AUTO_TEST_CASE(any_alignment) {
   const std::shared_ptr<Device> on = device();
   for (DataType type : all_types)
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(an_empty_batch_is_legal) {
   }
 }
 
-// A batch size makes no new kernel.
+// Another batch size needs no new kernel.
 BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
   std::vector<EngineRefusal> refusals;
   const DeviceDescription& on = device()->description();

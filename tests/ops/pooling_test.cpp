@@ -22,7 +22,7 @@ PoolingSpec random_spec(RandomProblems& random, int spatial, kilnPoolingMode_t m
     const std::int64_t extent = (spec.window[i] - 1) * spec.dilation[i] + 1;
     spec.pad_before[i] = random.among(0, extent - 1);
     spec.pad_after[i] = random.among(0, extent - 1);
-    // Now and then windows that lie in the padding altogether, or elements left unread.
+    // Some cases have windows entirely in the padding, or elements that no window reads.
     if (random.among(0, 3) == 0) spec.pad_before[i] = random.among(-2, 2 * extent + 1);
     if (random.among(0, 3) == 0) spec.pad_after[i] = random.among(-5, 2 * extent + 1);
   }
@@ -79,14 +79,14 @@ BOOST_AUTO_TEST_CASE(random_problems) {
     OperationCase item(forward ? Problem(make_pooling_forward(spec, x, y))
                                : Problem(make_pooling_backward(spec, y, &x, dx)));
     item.scalars = random.scalars();
-    // Few different values: many ties.
+    // There are few different values, so that windows have several maxima.
     item.fill_integers(random.seed(), 2);
     BOOST_TEST(check(item) == "");
     BOOST_TEST(check(item, "pooling") == "");
   }
 }
 
-// More than a tile of dx in every direction.
+// dx has several tiles in every direction.
 BOOST_AUTO_TEST_CASE(gradients_of_several_tiles) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (kilnPoolingMode_t mode : modes)
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(global_pooling) {
       }
 }
 
-// Channels by themselves, in pairs of planes with one left over, and side by side.
+// Single channels, pairs of planes with one left over, and contiguous channels.
 BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (kilnPoolingMode_t mode : modes)
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
           forward.fill_integers(1, 2);
           for (std::int64_t i : {0, 1, 9, 10, 100, 200, 201}) forward["x"].at(i) = std::nan("");
           forward["x"].at(300) = HUGE_VAL;
-          // All of a window's taps: the least number there is, some of them beside NaN.
+          // All taps of some windows are -infinity, the least value, some of them beside NaN.
           for (std::int64_t i : {30, 31, 32, 39, 40, 41, 48, 49, 50})
             forward["x"].at(i) = -HUGE_VAL;
           forward["x"].at(39) = std::nan("");
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
         }
 }
 
-// -0 and 0 are one maximum, which the first of them has.
+// -0 and 0 are equal, so the first of them is the maximum.
 BOOST_AUTO_TEST_CASE(zeros_of_either_sign) {
   for (DataType type : all_types)
     for (std::int64_t channels : {3, 8})
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(zeros_of_either_sign) {
       }
 }
 
-// One element, a window of two taps around it: neither lies in x.
+// x has one element, and neither of a window's two taps around it is in x.
 BOOST_AUTO_TEST_CASE(windows_without_taps) {
   for (kilnPoolingMode_t mode : modes) {
     PoolingSpec spec = square(mode, 2, 1, 1);
@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(windows_without_taps) {
   }
 }
 
-// Padding of more than a window on every side, and whole strides left unread, in both kernels of
-// the gradient; windows in the padding hand on nothing.
+// Padding larger than a window on every side, and negative padding, which leaves elements unread,
+// in both kernels of the gradient. Windows in the padding contribute nothing.
 BOOST_AUTO_TEST_CASE(wide_padding_and_elements_unread) {
   for (kilnPoolingMode_t mode : modes)
     for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})

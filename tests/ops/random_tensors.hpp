@@ -1,5 +1,5 @@
-// Random small tensors, dense in either layout, permuted, or with gaps, for tests of whole families
-// of problems.
+// Random small tensors, dense in either layout, permuted, or with gaps, for tests of many problems
+// of an operation.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,8 @@ class RandomProblems {
     return dims;
   }
 
-  // Dense NCHW or NHWC as a rule, else any order of dimensions, with gaps or without.
+  // A tensor in dense NCHW or NHWC in most cases, otherwise with any order of dimensions, with or
+  // without gaps.
   Tensor tensor(DataType type, int rank, const TensorDims& dims) {
     Tensor out;
     out.type = type;
@@ -54,7 +55,7 @@ class RandomProblems {
     return out;
   }
 
-  // beta 0 half of the time.
+  // Scalars; in half of the cases beta is 0.
   Scalars scalars() {
     Scalars out;
     out.alpha = coin() ? 1 : -0.75;

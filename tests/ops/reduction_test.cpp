@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(any_dimensions) {
   }
 }
 
-// Every one of the 16 choices of what is reduced, exactly: sums of small integers.
+// All 16 choices of the reduced dimensions, with small integers, whose sums are exact.
 BOOST_AUTO_TEST_CASE(every_choice_of_dimensions) {
   for (kilnTensorFormat_t layout : layouts)
     for (int choice = 0; choice < 16; ++choice) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_choice_of_dimensions) {
     }
 }
 
-// Broadcast inputs: an element counts as often as it is met.
+// An element of a broadcast input counts as often as it is addressed.
 BOOST_AUTO_TEST_CASE(strides_of_zero) {
   for (int axis = 0; axis < 4; ++axis)
     for (kilnReduceTensorOp_t op : operations) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(strides_of_zero) {
     }
 }
 
-// From one term to tens of thousands, along memory and across it.
+// Sums of one term to tens of thousands, along the contiguous dimension and across it.
 BOOST_AUTO_TEST_CASE(any_number_of_terms) {
   for (kilnTensorFormat_t layout : layouts)
     for (std::int64_t width : {1, 2, 3, 4, 7, 8, 31, 33, 64, 100, 257, 1000, 4096, 40001})
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_terms) {
       }
 }
 
-// Long enough for clusters of blocks to share.
+// Sums that are long enough for the blocks of a cluster to share them.
 BOOST_AUTO_TEST_CASE(bias_gradients) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (DataType type : all_types)
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(bias_gradients) {
         }
 }
 
-// A running sum in f32 would stop at 2^24; and beside it each 1 would be lost.
+// A single running sum in f32 would lose small terms: beside 2^24, 1 has no effect.
 BOOST_AUTO_TEST_CASE(small_terms_are_not_lost) {
   OperationCase item(make_reduction(KILN_REDUCE_SUM, dense(KILN_DATA_FLOAT, {1, 1, 1, 1 << 18}),
                                     dense(KILN_DATA_FLOAT, {1, 1, 1, 1})));
@@ -130,9 +130,9 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
   }
 }
 
-// Blocks that leave partial sums in the workspace, and the step that adds them up.
+// Blocks write partial sums to the workspace, and a second step adds them up.
 BOOST_AUTO_TEST_CASE(two_steps) {
-  DeviceDescription large = device()->description();  // so large that one result is too few
+  DeviceDescription large = device()->description();  // so large that few results do not fill it
   large.multiprocessors = 132;
   large.largest_cluster = 1;
   const ReductionEngine engine;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(two_steps) {
         item.fill_uniform(static_cast<unsigned>(type));
         try_all(std::move(item));
       }
-  // Channels of several pixels at a time.
+  // Rows of a block that hold the channels of several pixels.
   for (DataType type : all_types)
     for (std::int64_t channels : {12, 40}) {
       OperationCase item(make_reduction(KILN_REDUCE_SUM,
@@ -192,8 +192,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         }
 }
 
-// The norm neither overflows nor underflows because squares do: elements of every size, alone and
-// beside each other, different in each channel.
+// The norm does not overflow or underflow if only the squares do. Elements have all magnitudes,
+// alone and beside each other, different in each channel.
 BOOST_AUTO_TEST_CASE(norms_of_any_size) {
   for (DataType type : all_types) {
     const bool narrow = type == KILN_DATA_HALF, wide = type == KILN_DATA_DOUBLE;
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(norms_of_any_size) {
                                   : 1e-25;
     const double least = std::ldexp(1.0, wide ? -1070 : narrow ? -23 : -130);
     for (kilnTensorFormat_t layout : layouts)
-      for (std::int64_t width : {4, 4099}) {  // a row of one thread's, and one that blocks share
+      for (std::int64_t width : {4, 4099}) {  // rows of one thread, and rows that blocks share
         OperationCase item(make_reduction(KILN_REDUCE_NORM2, dense(type, {1, 8, 1, width}, layout),
                                           dense(type, {1, 8, 1, 1}, layout)));
         const double sizes[8][2] = {{large, large}, {small, small}, {large, small}, {least, least},
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(norms_of_any_size) {
           for (std::int64_t i = 0; i < width; ++i)
             a.at(c * width + i) = reference::round_to_format(
                 sizes[c][i % 2] * (i % 3 == 0 ? -1 : 1), reference::format_of(type));
-        if (narrow && width > 4) item.scalars.alpha = 0x1p-8;  // else beyond f16
+        if (narrow && width > 4) item.scalars.alpha = 0x1p-8;  // so that f16 can represent it
         BOOST_TEST(check(item) == "");
       }
   }
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(the_sum_of_nothing_is_zero) {
     item.fill_uniform(1);
     BOOST_TEST(check(item) == "");
   }
-  // No results: nothing to write.
+  // Without results there is nothing to write.
   OperationCase none(make_reduction(KILN_REDUCE_MAX, dense(KILN_DATA_FLOAT, {0, 3, 8, 9}),
                                     dense(KILN_DATA_FLOAT, {0, 3, 1, 1})));
   BOOST_TEST(proposal_of(none.problem).launch.empty);

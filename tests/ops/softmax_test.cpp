@@ -67,15 +67,15 @@ BOOST_AUTO_TEST_CASE(every_kind) {
         OperationCase backward = backward_case(x, y, z, algorithm, mode);
         backward.scalars = random.scalars();
         backward.fill_uniform(random.seed(), -1, 1);
-        // The first engine leaves rows that registers do not hold to the second.
+        // The first engine refuses rows that do not fit into registers, which the second takes.
         const char* const engine = turn % 2 == 0 ? "" : "softmax_online";
         BOOST_TEST(check(forward, engine) == "");
         BOOST_TEST(check(backward, engine) == "");
       }
 }
 
-// From one element to some tens of thousands, along memory and across it: threads, warps, blocks
-// and clusters that share a row.
+// Rows of one element to some tens of thousands, along the contiguous dimension and across it: a
+// row is computed by a thread, a warp, a block or a cluster.
 BOOST_AUTO_TEST_CASE(rows_of_any_length) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(rows_of_any_length) {
       }
 }
 
-// Rows that a cluster shares, within what its shared memory keeps and beyond.
+// Rows that a cluster shares, some of which do not fit into its shared memory.
 BOOST_AUTO_TEST_CASE(rows_of_a_whole_image) {
   for (const TensorDims& dims :
        {TensorDims{2, 40, 32, 33}, TensorDims{1, 1000, 30, 31}, TensorDims{3, 7, 41, 43}}) {
@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(rows_of_a_whole_image) {
   }
 }
 
-// Rows of which shared memory keeps a part, by one block a multiprocessor and by two.
+// Rows of which only a part fits into shared memory, with one block per multiprocessor and with
+// two.
 BOOST_AUTO_TEST_CASE(rows_kept_in_part) {
   DeviceDescription small = device()->description();
   small.multiprocessors = 2;
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(rows_add_up_to_one) {
   }
 }
 
-// softmax(x + c) = softmax(x): small integers and their sums are exact, and so are the differences.
+// softmax(x + c) = softmax(x). The test has small integers, whose sums and differences are exact.
 BOOST_AUTO_TEST_CASE(a_shift_changes_nothing) {
   for (const char* engine : both_engines) {
     const Tensor t = dense(KILN_DATA_FLOAT, {2, 21, 3, 4});
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(finite_for_every_finite_input) {
           const double value = got.values[i];
           if (algorithm != KILN_SOFTMAX_LOG) {
             BOOST_TEST((value >= 0 && value <= 1));
-          } else {  // a logarithm of -2 most is below the type's range
+          } else {  // the logarithm is -2 most, which is below the type's range
             BOOST_TEST((value <= 0 && (std::isfinite(value) || item["x"].values[i] == -most)));
           }
         }
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
     }
 }
 
-// The gradient of sum(dy * softmax(x)) with respect to x, by differences.
+// The gradient of sum(dy * softmax(x)) with respect to x against difference quotients.
 BOOST_AUTO_TEST_CASE(gradients_are_differences) {
   constexpr double step = 1e-6;
   const Tensor t = dense(KILN_DATA_DOUBLE, {2, 5, 2, 3});
@@ -282,7 +283,7 @@ BOOST_AUTO_TEST_CASE(memory_aligned_to_elements_alone) {
         backward.scalars.beta = 0.5;
         backward.fill_uniform(6);
         BOOST_TEST(backward.fault(run_shifted(backward, 1, engine)) == "");
-        // Aligned or not, the same operations in the same order.
+        // The alignment does not change the order of operations, so results have the same bits.
         BOOST_TEST(difference(run_shifted(forward, 1, engine), forward.run_plan(engine)) == "");
       }
 }
@@ -316,7 +317,7 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
   }
 }
 
-// A difference beyond the largest number: its logarithm is -infinity, and nothing is NaN.
+// Differences beyond the type's largest number: the logarithm is -infinity, and no result is NaN.
 BOOST_AUTO_TEST_CASE(differences_beyond_the_type) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE})
     for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_LOG})

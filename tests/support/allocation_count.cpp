@@ -1,6 +1,6 @@
 #include "support/allocation_count.hpp"
 
-#include <cstddef>  // and with it __GLIBC__
+#include <cstddef>  // also defines __GLIBC__
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -24,7 +24,7 @@ const bool counts_allocations = KILN_TEST_COUNTS;
 long allocation_count() { return count; }
 }  // namespace test
 
-// These stand before the C library's own for the whole process; operator new ends in malloc.
+// These replace the C library's functions in the whole process. operator new calls malloc.
 #if KILN_TEST_COUNTS
 
 extern "C" {

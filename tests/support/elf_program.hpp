@@ -1,4 +1,4 @@
-// A small ELF file of 64 bits with what `kiln doctor` looks for, and nothing that could be run.
+// A small 64-bit ELF file with the parts that `kiln doctor` reads. It cannot be executed.
 #pragma once
 
 #include <elf.h>
@@ -27,7 +27,7 @@ void append(std::string& bytes, const Value& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Appends a text and its zero byte to a table; its place there.
+// Appends a text and its zero byte to a table. Returns its offset.
 inline Elf64_Word add_text(std::string& table, const std::string& text) {
   const auto place = static_cast<Elf64_Word>(table.size());
   table += text;

@@ -1,15 +1,15 @@
-// A library to preload: makes the n-th system call on a folder fail, transfer less than it was
-// asked to, or be the process's last one. Counted are calls of the C library that name a path in
-// KILN_FAULT_FOLDER, and those on descriptors opened by them.
+// A library to preload. It makes the n-th system call on a folder fail, transfer fewer bytes than
+// requested, or end the process. It counts calls of the C library with a path in KILN_FAULT_FOLDER,
+// and calls with descriptors that these opened.
 //
 //   KILN_FAULT_FOLDER   the folder
-//   KILN_FAULT_LOG      gets a line for each call counted: its name
-//   KILN_FAULT_AT       which call, from 0
+//   KILN_FAULT_LOG      a file that gets the name of each counted call as a line
+//   KILN_FAULT_AT       the number of the call, from 0
 //   KILN_FAULT_ERROR    the errno value that it fails with; or
 //   KILN_FAULT_BYTES    the most bytes that it transfers, if it is a read or a write; or
-//   KILN_FAULT_KILL     1: SIGKILL in place of it
-//   KILN_FAULT_ONWARDS  1: that call and all that follow
-//   KILN_FAULT_CLOCK    seconds that the clock is off by
+//   KILN_FAULT_KILL     1: SIGKILL instead of the call
+//   KILN_FAULT_ONWARDS  1: this call and all later ones
+//   KILN_FAULT_CLOCK    seconds that are added to the clock
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ void note(const char* call) {
   syscall(SYS_close, file);
 }
 
-// Counts a call. Whether it is to fail, with errno set.
+// Counts a call. Returns whether it has to fail, and sets errno then.
 bool fails(const char* call, std::size_t* bytes = nullptr) {
   const int before = errno, at = number("KILN_FAULT_AT", -1), index = calls++;
   note(call);
@@ -118,7 +118,7 @@ int openat(int at, const char* path, int flags, ...) {
   return fails("openat") ? -1 : watch(NEXT(openat)(at, path, flags, mode));
 }
 
-// The descriptor is gone even if close fails.
+// The descriptor is closed even if close fails.
 int close(int descriptor) {
   const bool mine = ours(descriptor);
   if (mine) watched[descriptor] = false;

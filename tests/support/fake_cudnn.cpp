@@ -1,7 +1,6 @@
-// A library that passes for cuDNN where there is none, as kiln bench sees it. Its forward
-// convolution has three algorithms: 0 without workspace, 1 with 4,096 bytes that it writes to, and
-// 4 that claims none and fails when it is executed. Each writes its number plus 1 to y's first
-// element.
+// A library that replaces cuDNN for tests of kiln bench. Its forward convolution has three
+// algorithms: 0 has no workspace, 1 has 4,096 bytes and writes to them, and 4 has none and fails
+// when it is executed. Each writes its number plus 1 to y's first element.
 #include <cstddef>
 #include <cstring>
 

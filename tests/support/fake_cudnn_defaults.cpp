@@ -1,4 +1,4 @@
-// Every function of cuDNN that kiln bench calls, refusing. fake_cudnn.cpp replaces some of them.
+// All functions of cuDNN that kiln bench calls. They return an error; fake_cudnn.cpp replaces some.
 #include "cli/bench/cudnn_api.hpp"
 
 using kiln::cli::bench::cudnn::Descriptor;

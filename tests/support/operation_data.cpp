@@ -13,14 +13,14 @@ namespace test {
 
 namespace {
 
-// The element that `value` stands for.
+// The element of a type that `value` stands for.
 template <class Element>
 Element element_of(double value) {
   if (std::bit_cast<std::uint64_t>(value) != std::bit_cast<std::uint64_t>(least_nan()))
     return reference::from_double<Element>(value);
   auto element = reference::from_double<Element>(std::numeric_limits<double>::infinity());
   auto bytes = std::bit_cast<std::array<unsigned char, sizeof(Element)>>(element);
-  ++bytes[0];  // of the lowest byte, which is the first one
+  ++bytes[0];  // the lowest byte comes first
   return std::bit_cast<Element>(bytes);
 }
 
@@ -116,7 +116,7 @@ HostTensor OperationData::values_of(const std::vector<reference::Expected>& elem
 std::string OperationData::fault(const HostTensor& got) const {
   const std::vector<reference::Expected> elements = expected_elements();
   const auto format = reference::format_of(got.operand.type);
-  HostTensor gaps = got;  // what is left of it when the elements are taken out
+  HostTensor gaps = got;  // the gaps between elements, after these are replaced
   double worst = 1;
   std::string text;
   for (std::size_t i = 0; i < elements.size(); ++i) {

@@ -1,4 +1,5 @@
-// What the test programs include most, compiled once. Test files still include what they use.
+// The headers that test programs include most, compiled once. Test files still include all headers
+// that they use.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where a list of problems lies: with the layers that `kiln bench` carries, or with the tests' own.
+// Paths of lists of problems: in the folder of `kiln bench`'s layers, or in that of the tests.
 #pragma once
 
 #include <filesystem>

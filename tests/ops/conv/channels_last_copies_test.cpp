@@ -1,5 +1,5 @@
-// Channels-first convolutions by way of copies with channels last: planes that begin anywhere,
-// chunks of images, what a stride leaves, filters in either order.
+// Channels-first convolutions that are computed on channels-last copies: planes with any alignment,
+// chunks of images, pixels that a stride skips, filters in either layout.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16,
   return problem_in(line, arithmetic, KILN_TENSOR_NCHW, pass);
 }
 
-// All passes; every second one scales and adds to what there was.
+// Checks all passes. Every second result is scaled and added to its previous content.
 void check_all(std::initializer_list<Layer> layers) {
   std::size_t turn = 0;
   for (const Layer& layer : layers)
@@ -39,8 +39,8 @@ void check_all(std::initializer_list<Layer> layers) {
 
 BOOST_AUTO_TEST_SUITE(channels_last_copies)
 
-// Planes of 7 x 7, 13 x 13 and the like, of which every eighth begins at 16 bytes; channels and
-// pixels that end within a tile of copies; chunks of which the last ones have fewer images.
+// Odd planes such as 7 x 7 and 13 x 13, of which only every eighth begins at a multiple of 16
+// bytes; channels and pixels that end within a tile of copies; last chunks with fewer images.
 BOOST_AUTO_TEST_CASE(planes_and_chunks) {
   if (!has_warpgroups()) return;
   check_all({{"mb5ic72ih7oc136kh3ph1", 460 << 10},
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(lines_and_volumes) {
              {"mb2ic16id5ih6iw7oc24kd3kh3kw3pd1ph1pw1", 90 << 10}});
 }
 
-// A stride of a filter of one tap leaves pixels that are not copied; others' are.
+// If the filter has one tap, pixels that the stride skips are not copied; otherwise all are.
 BOOST_AUTO_TEST_CASE(strides_and_dilation) {
   if (!has_warpgroups()) return;
   check_all({{"mb3ic72ih14oc40kh1sh2", 90 << 10},
@@ -72,13 +72,13 @@ BOOST_AUTO_TEST_CASE(groups) {
   check_all({{"g2mb3ic64ih9oc128kh3ph1", 500 << 10}, {"g24mb3ic24ih9oc24kh3ph1", 30 << 10}});
 }
 
-// Channels in no multiple of 16 bytes, as images have.
+// Channels that are no multiple of 16 bytes, such as those of images.
 BOOST_AUTO_TEST_CASE(few_channels) {
   if (!has_warpgroups()) return;
   check_all({{"mb3ic3ih25oc32kh3ph1sh2", 100 << 10}, {"mb2ic24ih12oc5kh1", 40 << 10}});
 }
 
-// Bias, activation, and a residual of its own or what the output held.
+// Bias, activation, and a separate residual or the output's previous content.
 BOOST_AUTO_TEST_CASE(epilogue) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : in_turns)
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(epilogue) {
     }
 }
 
-// What is not a number goes where it is read, and nowhere else.
+// NaN and infinities reach the outputs that read them, and no others.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : {f16, tf32}) {
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   }
 }
 
-// Random numbers against sums in double precision: those of filter gradients are of several chunks.
+// Random numbers against sums in double precision. Sums of filter gradients have several chunks.
 BOOST_AUTO_TEST_CASE(random_numbers) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : in_turns)
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
     }
 }
 
-// What is granted decides: nothing, too little, a part, all.
+// The workspace that is granted decides: none, too little, some, and the most that is used.
 BOOST_AUTO_TEST_CASE(workspace) {
   if (!has_warpgroups()) return;
   const ConvolutionProblem problem = nchw("mb64ic64ih56oc64kh3ph1");

@@ -1,5 +1,5 @@
-// Semantics of a forward convolution: strides of any kind, alpha and beta, NaN and infinities,
-// offsets beyond 32 bits, the same bits every time.
+// Semantics of forward convolutions: strides of any kind, alpha and beta, NaN and infinities,
+// alignment, accuracy, and equal bits in every execution.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <limits>
@@ -17,8 +17,8 @@ void check_exact(const ForwardCase& item, const std::string& what, const std::st
   BOOST_TEST(fault.empty(), what << ": " << fault);
 }
 
-// A window of a larger tensor in the same order of dimensions: every dimension but the innermost
-// leaves a gap of `gap` elements.
+// Changes dense strides to those of a window of a larger tensor with the same order of dimensions:
+// every stride except the innermost one is `gap` elements more than its dense value.
 void widen(Dims& strides, const Dims& sizes, std::int64_t gap) {
   std::array<int, 5> order{0, 1, 2, 3, 4};
   std::stable_sort(order.begin(), order.end(),
@@ -52,10 +52,10 @@ BOOST_AUTO_TEST_CASE(mixed_layouts_and_gaps) {
 BOOST_AUTO_TEST_CASE(broadcast_inputs) {
   for (const char* engine : {"implicit_gemm_fma", "direct"}) {
     ConvolutionProblem problem = problem_of("mb3ic6ih7iw9oc8kh3ph1");
-    problem.x_strides[0] = 0;  // one image for all
+    problem.x_strides[0] = 0;  // all images are the same memory
     check_exact(ForwardCase(problem), "batch", engine);
     problem = problem_of("mb3ic6ih7iw9oc8kh3ph1");
-    problem.x_strides[1] = 0;  // one plane for all channels
+    problem.x_strides[1] = 0;  // all channels are the same memory
     check_exact(ForwardCase(problem), "channels", engine);
     problem = problem_of("mb3ic6ih7iw9oc8kh3ph1");
     problem.w_strides[1] = problem.w_strides[3] = 0;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(alpha_and_beta) {
       }
 }
 
-// y is NaN before: with beta 0 none may survive, with beta 1 all must.
+// y is NaN before the execution: with beta 0 no NaN may remain, with beta 1 all must.
 BOOST_AUTO_TEST_CASE(beta_zero_does_not_read_y) {
   for (const char* engine : {"implicit_gemm_fma", "direct"}) {
     ForwardCase item(problem_of("mb2ic5ih6iw7oc9kh3ph1"));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
     ForwardCase item(problem_of("mb2ic3ih8iw8oc5kh3ph0"));
     item["x"].at(20) = std::nan("");
     item["x"].at(100) = std::numeric_limits<double>::infinity();
-    // No zero weight: infinity times zero would be NaN, in the reference as well.
+    // No weight is zero, because infinity times zero would be NaN, in the reference as well.
     for (double& weight : item["w"].values) weight = weight == 0 ? 1 : weight;
     check_exact(item, "NaN and infinity", engine);
   }
@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_on_tensor_cores) {
       }
 }
 
-// A convolution with operands aligned only to their elements takes another kernel; a plan that did
-// not announce that alignment refuses such an operand.
+// A convolution with operands that are only aligned to their elements has another kernel. A plan
+// for aligned operands refuses such an operand.
 BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
     ConvolutionProblem problem = problem_of("mb2ic32ih8iw8oc32kh3ph1", type, KILN_TENSOR_NHWC);
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(operands_aligned_to_an_element) {
   }
 }
 
-// A bias, an activation, a residual of other strides; and old contents, of odd planes and of
-// phases: results are stored one by one.
+// A bias, an activation and a residual with other strides. Also beta times the previous output with
+// odd planes and with phases, whose results are stored one by one.
 BOOST_AUTO_TEST_CASE(epilogues_of_matrix_products) {
   constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
   const auto check = [](const OperationCase& item, const char* engine) {
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(epilogues_of_matrix_products) {
       }
 }
 
-// Phases of a strided data gradient that take turns: whole turns and part of one.
+// Phases of a strided data gradient that take turns, with whole turns and a partial one.
 BOOST_AUTO_TEST_CASE(phases_in_turns) {
   for (const char* engine : {"implicit_gemm_fma", "implicit_gemm_mma"})
     for (const Arithmetic& arithmetic : {arithmetics[1], arithmetics[2]})
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
     }
 }
 
-// Every tile, with a split count of one and more: the same sums.
+// Every tile has the same sums with a split count of one and with larger ones.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   const std::shared_ptr<Device> on = device();
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
     }
 }
 
-// Rounding differs between orders of summation, so equal bits mean an equal order.
+// Rounding depends on the order of summation, so equal bits show that the order is the same.
 BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
   const std::shared_ptr<Device> on = device();
   for (const char* line :

@@ -1,4 +1,4 @@
-// The halo engines, and the arithmetics of each.
+// The halo engines, each with its layout and the arithmetics that it supports.
 #pragma once
 
 #include "engines/conv/halo/halo_nchw.hpp"
@@ -19,7 +19,7 @@ struct EngineOfLayout {
     if (types == ANY) return arithmetic.type != KILN_DATA_DOUBLE;
     return types == WITH_F64 || f32;
   }
-  // Those that it is for.
+  // The arithmetics that the engine supports.
   std::vector<Arithmetic> all_arithmetics() const {
     std::vector<Arithmetic> all;
     for (const Arithmetic& arithmetic : with_f64)
@@ -33,7 +33,7 @@ inline const HaloNchwMmaEngine planar;
 inline const HaloNhwcWgmmaSwapEngine channels_last_by_warpgroups;
 inline const HaloNchwWgmmaSwapEngine planar_by_warpgroups;
 
-// Those that the device has.
+// The engines that the device supports.
 inline std::vector<EngineOfLayout> all_engines() {
   std::vector<EngineOfLayout> all = {{&channels_last, KILN_TENSOR_NHWC},
                                      {&planar, KILN_TENSOR_NCHW, EngineOfLayout::WITH_F64}};

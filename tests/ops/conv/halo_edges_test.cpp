@@ -17,10 +17,10 @@ void check_exact(const OperationCase& item, const EngineOfLayout& engine) {
 
 BOOST_AUTO_TEST_SUITE(halo_edges)
 
-// Sizes that are multiples of nothing, padding as large as the filter, strides, dilations, groups,
-// rows of taps that no pixel of a tile meets, filters of one row and of one column, tiles over
-// several images and images over several strips, and a gradient of a single pixel, which begins at
-// the second tap.
+// Sizes that no tile divides, padding as large as the filter, strides, dilations, groups, rows of
+// taps that are outside the source for all pixels of a tile, filters of one row and of one column,
+// tiles of several images and images of several strips, and a gradient of a single pixel, whose
+// first tap inside the source is the second one.
 BOOST_AUTO_TEST_CASE(edges) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   int turn = 0, checked = 0;
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           std::vector<EngineRefusal> refusals;
           try {
             choose(problem, device()->description(), {.only_engine = engine.name()}, refusals);
-          } catch (const Error&) {  // phases of a stride, one tap, channels not in vectors
+          } catch (const Error&) {  // refused: several phases, one tap, channels not in vectors
             continue;
           }
           ++checked;
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(edges) {
   BOOST_TEST(checked >= 55);
 }
 
-// Sums long enough to be promoted, through local memory.
+// Sums so long that they are promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : engine.all_arithmetics())

@@ -1,5 +1,5 @@
-// The halo engine by wgmma in NCHW: every tile shape and split count, warpgroups side by side along
-// the pixels, lines and strips that end within a tile, groups of taps.
+// The halo engine with wgmma in NCHW: every tile shape and split count, warpgroups that share a
+// tile's pixels, lines and strips that end within a tile, groups of taps.
 #include "engines/conv/halo/halo_nchw_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -25,14 +25,14 @@ void check_exact(const OperationCase& item) { check_integers(item, engine.name()
 
 BOOST_AUTO_TEST_SUITE(halo_nchw_wgmma)
 
-// Parts of all groups of taps, a half, a fifth and an eighth, some of which begin in the middle of
-// a chunk of channels, and some of which are empty.
+// Split counts of one, two, five and eight. Some parts begin in the middle of a chunk of channels,
+// and some are empty.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   if (!has_warpgroups()) return;
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (const Arithmetic& arithmetic : arithmetics)
     for (const ConvolutionPass pass : passes) {
-      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // takes the same paths as f16
       const ConvolutionProblem problem = nchw("mb2ic70ih11iw10oc72kh3ph1", arithmetic, pass);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     }
 }
 
-// Images of several strips and several tiles of a strip, the last of which end beyond the image;
-// rows of taps that no pixel of a tile meets.
+// Images of several strips and strips of several tiles, the last of which end beyond the image;
+// rows of taps that are outside the source for all pixels of a tile.
 BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   if (!has_warpgroups()) return;
   const int checked = check_strips(engine,
@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   BOOST_TEST(checked >= 16);
 }
 
-// Sizes that are multiples of nothing; padding smaller than the filter, as large, larger, on one
-// side; dilations, groups, flipped filters; odd numbers of channels; images of two pixels; rows
+// Sizes that no tile divides; padding smaller than the filter, as large, larger, and on one side
+// only; dilations, groups, flipped filters; odd numbers of channels; images of two pixels; rows
 // longer than a tile; filters of two taps, one row and one column.
 BOOST_AUTO_TEST_CASE(edges) {
   if (!has_warpgroups()) return;
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(strides) {
   }
 }
 
-// Sums long enough to be promoted, through local memory.
+// Sums so long that they are promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : arithmetics) {
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   }
 }
 
-// 3xTF32: numbers with a lo part times numbers without one, and the other way round, cut and
-// rounded. The sums are exact.
+// 3xTF32: numbers with a lo part times numbers without one, and vice versa, with hi parts that are
+// cut off and that are rounded. The sums are exact.
 BOOST_AUTO_TEST_CASE(rests_of_either_operand) {
   if (!has_warpgroups()) return;
   constexpr int with_rest = (1 << 12) - 1;
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(rests_of_either_operand) {
       }
 }
 
-// Sums that are promoted every 16 products and every 64, of operands rounded and cut off.
+// Sums that are promoted every 16 and every 64 products, of operands that are rounded and cut off.
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
   if (!has_warpgroups()) return;
   for (const SquareForward& of :

@@ -1,5 +1,5 @@
-// The halo engine by wgmma in NHWC: every tile shape and split count, lines whose rows and images
-// end within a tile, rings of halos of few taps, and pixels that belong to no output.
+// The halo engine with wgmma in NHWC: every tile shape and split count, lines whose rows and images
+// end within a tile, many halos in flight for few taps, and places that are no output pixels.
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -25,14 +25,14 @@ void check_exact(const OperationCase& item) { check_integers(item, engine.name()
 
 BOOST_AUTO_TEST_SUITE(halo_nhwc_wgmma)
 
-// Parts of 41, 21, 9 and 6 steps, which begin in the middle of a chunk of channels, and of rows of
+// Parts of 41, 21, 9 and 6 steps, which begin in the middle of a chunk of channels and of a row of
 // taps.
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   if (!has_warpgroups()) return;
   kiln_test::ShareOfCases share = share_of_cases();
   for (const Arithmetic& arithmetic : whole)
     for (const ConvolutionPass pass : passes) {
-      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
+      if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // takes the same paths as f16
       if (arithmetic.type == KILN_DATA_FLOAT && pass == ConvolutionPass::fprop) continue;
       const ConvolutionProblem problem = nhwc("mb2ic136ih9iw10oc72kh3ph1", arithmetic, pass);
       const OperationCase item = integers_of(problem);
@@ -43,7 +43,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       BOOST_TEST(tiles.size() >= 12);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
         const HaloWgmmaTile& tile = tiles[i];
-        // The filter's layouts: in place, transposed or not, and in words.
+        // The filter is read in place, transposed, or copied in words. Data gradients of f32 and of
+        // 16 bits share the tiles between them.
         const bool words = arithmetic.type == KILN_DATA_FLOAT;
         if (pass == ConvolutionPass::dgrad && i % 2 != (words ? 1 : 0)) continue;
         for (const int parts : {1, 2, 5, 8}) {
@@ -56,8 +57,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     }
 }
 
-// Images of several strips and several tiles of a strip, the last of which end beyond the image;
-// rows of taps that no pixel of a tile meets.
+// Images of several strips and strips of several tiles, the last of which end beyond the image;
+// rows of taps that are outside the source for all pixels of a tile.
 BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   if (!has_warpgroups()) return;
   const int checked = check_strips(engine,
@@ -67,9 +68,9 @@ BOOST_AUTO_TEST_CASE(strips_of_an_image) {
   BOOST_TEST(checked >= 15);
 }
 
-// Sizes that are multiples of nothing; padding smaller than the filter, as large, larger, on one
-// side; dilations, groups, flipped filters; images of one pixel; rows longer than a tile; filters
-// of one tap, two, one row and one column, whose halos follow each other in rings of up to seven.
+// Sizes that no tile divides; padding smaller than the filter, as large, larger, and on one side
+// only; dilations, groups, flipped filters; images of one pixel; rows longer than a tile; filters
+// of one tap, two taps, one row and one column, which have up to seven halos in flight.
 BOOST_AUTO_TEST_CASE(edges) {
   if (!has_warpgroups()) return;
   int turn = 0;
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(strides) {
   }
 }
 
-// Sums long enough to be promoted, through local memory.
+// Sums so long that they are promoted, through local memory.
 BOOST_AUTO_TEST_CASE(long_sums) {
   if (!has_warpgroups()) return;
   for (const Arithmetic& arithmetic : whole) {

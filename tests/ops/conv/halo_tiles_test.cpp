@@ -13,7 +13,7 @@ bool has_clusters() {
   return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
 }
 
-// The tile, by one block and by clusters.
+// Checks the tile with a split count of one and with larger ones.
 void check_tile(const HaloMmaEngine& halo, const HaloMmaTile& tile, const OperationCase& item,
                 const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
                 std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
@@ -51,8 +51,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     }
 }
 
-// Tiles whose accumulators do not fit into shared memory together, as on chips that have less of
-// it.
+// Tiles whose accumulators do not fit into shared memory together, as on chips with less of it.
 BOOST_AUTO_TEST_CASE(sums_line_by_line) {
   kiln_test::ShareOfCases share = share_of_cases();
   DeviceDescription small = device()->description();
@@ -80,7 +79,7 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
     }
 }
 
-// Halos so large that only one fits: each waits until the one before is done.
+// Halos so large that only one fits: loading the next one has to wait for the products of this one.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   kiln_test::ShareOfCases share = share_of_cases();
   const HaloMmaEngine& halo = channels_last;

@@ -1,6 +1,6 @@
-// 3xTF32 where scaled sums overflow although the result does not: they are computed again by their
-// definition (kernel_sources/conv/mma/scaled_sums.cuh), in every engine and with every split of the
-// reduction. Operands that are not finite: non_finite_test.cpp.
+// 3xTF32 with scaled sums that overflow although the result does not. Every engine computes them
+// again by their definition (kernel_sources/conv/mma/scaled_sums.cuh), with every split of the
+// reduction. non_finite_test.cpp tests operands that are not finite.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -23,7 +23,7 @@ bool is_in_three_products(const Option& option) {
 
 BOOST_AUTO_TEST_SUITE(lost_sums)
 
-// Numbers whose products are f32 numbers, but overflow when they are scaled.
+// Numbers whose products are within f32's range, but overflow when they are scaled.
 BOOST_AUTO_TEST_CASE(large_numbers) {
   constexpr Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
   kiln_test::ShareOfCases share = share_of_cases(1);

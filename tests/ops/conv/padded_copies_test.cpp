@@ -1,5 +1,5 @@
-// Channels in no multiple of 16 bytes by way of copies that have more of them: either layout, all
-// passes, chunks of images, and what is not a number beside the padding.
+// Convolutions whose channels are no multiple of 16 bytes, computed on padded copies: either
+// layout, all passes, chunks of images, and NaN and infinities beside the padding.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,8 @@ using namespace test;
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NHWC, KILN_TENSOR_NCHW};
 
-// Budgets leave room for some of the images of 16 bits, and for no more than one or two of f32.
+// Problems with a budget of workspace that has room for some images of 16 bits, and for only one or
+// two of f32.
 constexpr Layer layers[] = {
     {"mb5ic9ih7oc21kh3ph1", 24 << 10},
     {"mb3ic45ih13oc17kh3ph1", 120 << 10},
@@ -32,7 +33,7 @@ constexpr Layer layers[] = {
 
 BOOST_AUTO_TEST_SUITE(padded_copies)
 
-// Every second case scales and adds to what there was.
+// In every second case the result is scaled and added to its previous content.
 BOOST_AUTO_TEST_CASE(layers_and_chunks) {
   if (!has_warpgroups()) return;
   kiln_test::ShareOfCases share = share_of_cases();
@@ -52,7 +53,7 @@ BOOST_AUTO_TEST_CASE(layers_and_chunks) {
         }
 }
 
-// x first and y last, and the other way round.
+// x with channels first and y with channels last, and vice versa.
 BOOST_AUTO_TEST_CASE(either_layout_of_either_tensor) {
   if (!has_warpgroups()) return;
   for (const ConvolutionPass pass : all_passes)
@@ -66,8 +67,8 @@ BOOST_AUTO_TEST_CASE(either_layout_of_either_tensor) {
     }
 }
 
-// The copy of a bias has zeros for channels that the result does not have; one for all is read as
-// it lies.
+// The copy of a bias has zeros for padded channels. A bias with one element for all channels is not
+// copied.
 BOOST_AUTO_TEST_CASE(epilogue) {
   if (!has_warpgroups()) return;
   kiln_test::ShareOfCases share = share_of_cases(1);
@@ -84,7 +85,8 @@ BOOST_AUTO_TEST_CASE(epilogue) {
       }
 }
 
-// Channels that the copies alone have meet each other alone: 0 * 0, whatever is beside them.
+// Padded channels of one operand are multiplied only by padded channels of the other, so they add
+// 0 * 0, whatever the other channels contain.
 BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   if (!has_warpgroups()) return;
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -104,7 +106,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
       }
 }
 
-// Random numbers against sums in double precision; a dw of 16 bits is the sum of several chunks.
+// Random numbers against sums in double precision. dw of 16 bits is the sum of several chunks.
 BOOST_AUTO_TEST_CASE(random_numbers) {
   if (!has_warpgroups()) return;
   kiln_test::ShareOfCases share = share_of_cases(1);
@@ -117,7 +119,7 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
     }
 }
 
-// A plan takes it where workspace is granted, as it is faster.
+// If workspace is granted, a plan chooses the copies, because they are faster.
 BOOST_AUTO_TEST_CASE(chosen_by_estimate) {
   const auto chosen = [](const char* line, ConvolutionPass pass, std::size_t workspace) {
     std::vector<EngineRefusal> refusals;
@@ -144,7 +146,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal == nullptr ? std::string() : refusal->reason;
   };
   const ConvolutionProblem problem = problem_in("mb4ic9ih7oc13kh3ph1", f16, KILN_TENSOR_NHWC);
-  // 16 filters of 9 taps of 16 channels, and 49 pixels of 16 and 16 channels.
+  // 16 filters of 9 taps of 16 channels, and 49 pixels with 16 channels each of x and y.
   constexpr std::size_t needed = 2 * (16 * 9 * 16 + 49 * 32), margins = 4 * 256;
   BOOST_TEST(reason(problem, needed + margins) == "");
   BOOST_TEST(reason(problem, needed + margins - 1) ==
@@ -155,7 +157,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(apart, most_workspace) ==
              "the channels of all pixels of x do not lie side by side, as channels-last layout has "
              "them");
-  // Groups are not padded, and neither are channels that few-channel engines take.
+  // Groups are not padded, and neither are few channels, which other engines take.
   for (const char* line : {"g2mb4ic18ih7oc26kh3ph1", "mb4ic3ih7oc5kh3ph1"})
     BOOST_TEST(reason(problem_in(line, f16, KILN_TENSOR_NHWC), most_workspace) ==
                "the channels of x are contiguous already, and none are to be padded to a multiple "

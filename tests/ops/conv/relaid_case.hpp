@@ -1,5 +1,5 @@
-// Convolutions by way of copies with channels last, in so little workspace that chunks are few
-// images.
+// Convolutions that are computed on channels-last copies, with so little workspace that a chunk has
+// few images.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -28,8 +28,8 @@ struct Layer {
   std::size_t budget;
 };
 
-// By copies in so many bytes, which leave room for a few images; with results as they lie too,
-// where that can be.
+// Checks a problem with a budget of workspace, in bytes, that has room for a few images: with
+// copied results and, if possible, with results that are stored directly.
 inline void check_copies(const OperationCase& item, std::size_t budget, bool exact = true) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
   int taken = 0;

@@ -1,5 +1,5 @@
-// Kernels for every shape: right, and to the bit what the kernel of the shape with the same tile
-// computes; one serves all shapes, several at the same time.
+// Stand-ins (kernels for every shape): their results are right and have the same bits as those of
+// the kernel for the shape with the same tile. One kernel serves all shapes, also at the same time.
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <thread>
@@ -36,7 +36,7 @@ std::vector<Candidate> candidates_of(const Engine& engine, const Problem& proble
   return std::get<std::vector<Candidate>>(std::move(answer));
 }
 
-// The candidate's results, against the reference and against the same one of the other engine.
+// Compares a candidate's result with the reference and with that of the other engine's candidate.
 void check_bits(const Engine& engine, const Engine& exact, const OperationCase& item,
                 const Candidate& candidate) {
   const DeviceDescription& on = device()->description();
@@ -62,7 +62,7 @@ std::vector<KernelSpec> kernels_of(const Proposal& proposal) {
   return kernels;
 }
 
-// Of each shape's kernels for every shape those that another shape has not.
+// The number of different kernels that all these shapes have together.
 template <class Lines>
 std::size_t kernels_of(const Engine& engine, const Arithmetic& arithmetic, ConvolutionPass pass,
                        kilnTensorFormat_t layout, const Lines& lines) {
@@ -80,8 +80,8 @@ std::size_t kernels_of(const Engine& engine, const Arithmetic& arithmetic, Convo
 
 BOOST_AUTO_TEST_SUITE(stand_ins)
 
-// One kernel a pass, whatever the sizes, strides, groups and layout; in data gradients one for each
-// range of numbers of phases.
+// There is one kernel for each pass, whatever the sizes, strides, groups and layout; for data
+// gradients there is one for each range of numbers of phases.
 BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
   constexpr const char* lines[] = {"mb2ic5ih9oc7kh3ph1", "g3mb1ic6ih8iw12oc9kh3kw1sh2dh1",
                                    "mb3ic4iw17oc3kw5pw2", "mb1ic3id4ih5oc2kd2kh3ph1"};
@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
   BOOST_TEST(kernels_of(wgrad_direct, f32, ConvolutionPass::wgrad, KILN_TENSOR_NHWC, lines) == 1);
 }
 
-// A bias or none is one kernel; strides of any number of phases up to the most.
+// One kernel serves problems with and without a bias. Strides have any number of phases up to the
+// limit.
 BOOST_AUTO_TEST_CASE(direct_epilogues_and_phases) {
   OperationCase fused(fused_in("mb2ic5ih9oc7kh3ph1", f32, KILN_TENSOR_NHWC, KILN_TENSOR_NCHW));
   fused.fill_uniform(5);
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(dense_serves_every_shape) {
   check_bits(dense, exact, fused, candidates_of(dense, fused.problem).front());
 }
 
-// Data gradients in TF32, behind a step that turns the filter.
+// Data gradients in TF32, whose first step transposes the filter.
 BOOST_AUTO_TEST_CASE(dense_turns_filters) {
   if (!has_warpgroups()) return;
   const DenseNhwcWgmmaEngine exact;
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(dense_turns_filters) {
   BOOST_TEST(kernels_of(dense, tf32, ConvolutionPass::dgrad, KILN_TENSOR_NHWC, lines) == 2);
 }
 
-// A sum longer than the tensor cores take at a time.
+// Sums so long that they are promoted.
 BOOST_AUTO_TEST_CASE(dense_long_sums) {
   if (!has_warpgroups()) return;
   const OperationCase item =
@@ -191,8 +192,8 @@ BOOST_AUTO_TEST_CASE(wgrad_dense_serves_every_shape) {
   }
 }
 
-// Any layout, groups, strides and dilation; f32 in three products; a bias. These walk taps in
-// another order than kernels of one phase, so bits are their own.
+// Any layout, groups, strides and dilation; 3xTF32; a bias. These kernels visit taps in another
+// order than kernels of one phase, so results may have other bits.
 BOOST_AUTO_TEST_CASE(gemm_serves_every_shape) {
   std::size_t turn = 0;
   constexpr const char* lines[] = {"mb3ic33ih9iw11oc20kh3ph1", "g2mb2ic34ih12oc48kh3sh2ph1",
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(gemm_serves_every_shape) {
       ++turn;
       const auto answer = engine.candidates(item.problem, device()->description());
       const auto* const candidates = std::get_if<std::vector<Candidate>>(&answer);
-      if (candidates == nullptr) continue;  // few rows or products
+      if (candidates == nullptr) continue;  // refused: few rows or products
       const Candidate& candidate = (*candidates)[turn % candidates->size()];
       const std::string fault = item.fault(
           run_proposal(item, engine.make(item.problem, device()->description(), candidate)));
@@ -226,8 +227,8 @@ BOOST_AUTO_TEST_CASE(gemm_serves_every_shape) {
   BOOST_TEST(kernels_of(wgrad_gemm, f16, ConvolutionPass::wgrad, KILN_TENSOR_NCHW, lines) == 1);
 }
 
-// Plans of two shapes have the same loaded kernel, which nothing compiles again, and run at the
-// same time from two threads.
+// Plans of two shapes share a loaded kernel, which is compiled once, and execute it at the same
+// time from two threads.
 BOOST_AUTO_TEST_CASE(one_kernel_at_once) {
   const OperationCase items[] = {
       integers_of(problem_in("mb2ic5ih9oc7kh3ph1", f32, KILN_TENSOR_NCHW)),
@@ -259,7 +260,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_at_once) {
   for (const std::string& fault : faults) BOOST_TEST(fault.empty(), fault);
 }
 
-// Whatever a stand-in needs of a plain problem is among the kernels that are compiled ahead.
+// The kernels of stand-ins for plain problems are among those that are compiled ahead.
 BOOST_AUTO_TEST_CASE(kernels_ahead) {
   const DeviceDescription target = known_architecture("h100");
   const std::vector<KernelSpec> kernels = stand_in_kernels(target);

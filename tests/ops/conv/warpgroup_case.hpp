@@ -1,4 +1,4 @@
-// Shared by the suites of the wgmma engines.
+// Checks that the suites of the wgmma engines share.
 #pragma once
 
 #include <cmath>
@@ -10,11 +10,11 @@
 
 namespace test {
 
-// All but the first, which is 3xTF32.
+// All arithmetics except the first one, 3xTF32.
 inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subspan(1);
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-// One tile with that split count, against `want`.
+// Checks a tile at a split count against the result `want`.
 inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile, int parts,
                        const OperationCase& item, const HostTensor& want) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
@@ -24,7 +24,7 @@ inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile,
                                 << ", " << describe(tile) << ", " << parts << " parts: " << fault);
 }
 
-// Every other tile of strips, of each line both ways. Returns how many.
+// Checks every second tile with strips, in both passes of each line. Returns the number of tiles.
 inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<const char*> lines,
                         kilnTensorFormat_t layout, std::span<const Arithmetic> all) {
   int turn = 0, checked = 0;
@@ -46,8 +46,8 @@ inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<con
   return checked;
 }
 
-// A residual of other strides, an odd number of filters, beta times the output's old content.
-// elements: operands are aligned only to their elements.
+// Checks a residual with other strides, an odd number of filters, and beta times the previous
+// output. elements: operands are only aligned to their elements.
 inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout, bool elements,
                             std::span<const Arithmetic> all) {
   for (const Arithmetic& arithmetic : all)
@@ -67,8 +67,8 @@ inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t la
     }
 }
 
-// A NaN reaches exactly the outputs that read it: not those beyond the end of a row or of an image,
-// whose padding the next one shares.
+// Checks that a NaN reaches exactly the outputs that read it, and not those of the next row or
+// image, which shares padding with the one before.
 inline void check_nan_and_infinity(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout,
                                    std::initializer_list<const char*> lines,
                                    std::span<const Arithmetic> all) {

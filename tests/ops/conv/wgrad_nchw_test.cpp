@@ -1,6 +1,6 @@
-// The engines of filter gradients whose x lies as lines, planar or of few channels side by side:
-// every shape and every split, bands that fill their stages and bands that do not, and what lies
-// beside them.
+// The engines of filter gradients that copy x as lines, from NCHW or from few contiguous channels:
+// every shape and split count, bands that fill their stages and bands that do not, and values
+// beside the bands.
 #include "engines/conv/wgrad/wgrad_nchw.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,7 @@ ConvolutionProblem planar_problem(const char* line, const Arithmetic& arithmetic
   return problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::wgrad, mode);
 }
 
-// x and dy each in a layout of its own.
+// A problem whose x and dy have different layouts.
 ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
                                  kilnTensorFormat_t x_layout, kilnTensorFormat_t dy_layout) {
   const auto in = [&](kilnTensorFormat_t layout) {
@@ -38,7 +38,7 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
 const WgradNchwMmaEngine on_warps;
 const WgradNchwWgmmaSwapEngine on_warpgroups;
 
-// Those that the device has, of a type.
+// The engines that the device supports for a type.
 std::vector<const WgradNchwMmaEngine*> engines_of(DataType type) {
   std::vector<const WgradNchwMmaEngine*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   }
 }
 
-// The same of filters side by side in dy, and of x's channels; parts without a band.
+// The same for few contiguous channels of x and contiguous filters of dy; some parts have no band.
 BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
   kiln_test::ShareOfCases share = share_of_cases();
   const DeviceDescription& description = device()->description();
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
   }
 }
 
-// Channels and strides that are multiples of nothing; taps of one column, which a dilation cannot
-// part; one channel, whose pixels lie side by side anyway; x and dy that lie differently.
+// Odd channels and strides; filters of one column, for which a dilation of columns has no effect;
+// one channel, whose pixels are contiguous in either layout; x and dy with different layouts.
 BOOST_AUTO_TEST_CASE(few_channels_side_by_side) {
   int turn = 0;
   constexpr kilnTensorFormat_t nchw = KILN_TENSOR_NCHW, nhwc = KILN_TENSOR_NHWC;
@@ -131,10 +131,10 @@ BOOST_AUTO_TEST_CASE(few_channels_side_by_side) {
       check_exact(integers_of(mixed_problem(line, in_turn(turn++), x, dy)));
 }
 
-// Rows of odd lengths, whose last word is half a pixel's; bands that end before or behind the
-// image; strips; strides with and without columns between the taps; dilations whose taps are all
-// even; groups; images of four pixels; filters of one tap and of one row; columns that no tile
-// divides.
+// Rows of odd lengths, whose last word holds only one pixel; bands that end before or behind the
+// end of the image; strips; strides with and without columns between taps; dilations whose taps are
+// all at even columns; groups; images of four pixels; filters of one tap and of one row; numbers of
+// columns that no tile divides.
 BOOST_AUTO_TEST_CASE(edges) {
   kiln_test::ShareOfCases share = share_of_cases();
   int turn = 0;
@@ -164,7 +164,8 @@ BOOST_AUTO_TEST_CASE(edges) {
           check_exact(integers_of(planar_problem(line, in_turn(turn), mode)));
 }
 
-// Of dy each width of copies; operands that are aligned to an element take single ones.
+// Copies of dy of every width. Operands that are only aligned to their elements are copied one by
+// one.
 BOOST_AUTO_TEST_CASE(copies_of_every_width) {
   std::set<int> widths;
   for (const char* line : {"mb2ic8ih10iw10oc16kh3ph0", "mb2ic8ih8iw8oc16kh3ph0",
@@ -188,8 +189,9 @@ BOOST_AUTO_TEST_CASE(long_sums) {
     check_exact(integers_of(planar_problem("mb4ic2ih48iw48oc16kh3ph1", arithmetic)));
 }
 
-// An infinity meets the rests of numbers that have none, and in all types what fills up the stages:
-// rows of half words, and x below and beside all taps, which the stride leaves out.
+// An infinity is multiplied by lo parts that are zero and, in all types, by the padding of stages:
+// half words at the ends of rows, and elements of x below and beside all taps, which the stride
+// skips.
 BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
   for (const char* line : {"mb2ic16ih8iw8oc24kh3ph0", "mb2ic16ih9iw9oc24kh3ph0",
                            "mb2ic16ih10iw9oc24kh3ph0sh3sw3", "mb3ic6ih14iw11oc24kh2kw3ph0sh2sw1"})

@@ -23,9 +23,8 @@ Tensor dense(const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCH
   return out;
 }
 
-// Every tensor in turn, with the elements of one dimension (batch, channels, rows) far apart, by
-// each engine. An engine may refuse some of them; it takes at least `least`, and so many it does
-// right.
+// Checks each engine with each tensor in turn having the elements of one dimension (batch,
+// channels, rows) far apart. An engine may refuse some cases, but has to compute at least `least`.
 void check(const Make& make, const Tensors& tensors, const std::vector<std::string>& engines,
            int least) {
   OperationCase item(make(tensors));

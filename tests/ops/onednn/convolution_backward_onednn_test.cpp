@@ -52,8 +52,8 @@ ParameterGradients parameter_gradients(const ConvolutionLine& line, std::vector<
   return out;
 }
 
-// oneDNN counts a filter's channels of the transposed convolution the other way about: the same
-// memory with two dimensions exchanged.
+// For the transposed convolution, oneDNN exchanges a filter's input and output channels: the memory
+// is the same, with two dimensions exchanged.
 std::vector<float> transposed(const ConvolutionLine& line, std::vector<float> w,
                               std::vector<float> x) {
   using Primitive = dnnl::deconvolution_forward;

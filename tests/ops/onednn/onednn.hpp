@@ -1,5 +1,5 @@
-// oneDNN as an implementation that shares nothing with the reference: versions 2.6 and 3, whose
-// ways of describing a primitive differ.
+// Calls oneDNN, an implementation that shares no code with the reference. Versions 2.6 and 3
+// describe primitives differently; both are supported.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -30,7 +30,7 @@ inline void execute(const dnnl::primitive& primitive,
   stream.wait();
 }
 
-// oneDNN 3 describes a primitive in one step, 2 in two.
+// oneDNN 3 describes a primitive in one step, oneDNN 2 in two.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc describe_forward(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -49,7 +49,7 @@ typename Primitive::primitive_desc describe_backward(const Forward& forward,
 #endif
 }
 
-// An f32 tensor as it lies.
+// The description of an f32 tensor with its strides.
 inline Memory::desc layout(const kiln::Tensor& tensor) {
   return {Memory::dims(tensor.dims.begin(), tensor.dims.begin() + tensor.rank),
           Memory::data_type::f32,
@@ -91,8 +91,9 @@ inline std::size_t elements(const kiln::Tensor& tensor) {
   return static_cast<std::size_t>(kiln::span_elements(tensor));
 }
 
-// Every element of oneDNN's result, in memory as the problem's result is, within `times` what the
-// reference allows a kernel in f32, and `more` beside; inputs in the order of operands_of(problem).
+// Checks that every element of oneDNN's result has an error of at most `times` the bound that the
+// reference has for a kernel in f32, plus `more`. The result has the problem's strides; inputs are
+// in the order of operands_of(problem).
 inline void compare(const kiln::Problem& problem, std::vector<const void*> inputs,
                     const std::vector<float>& got, double times = 1, double more = 0) {
   const kiln::Operand result = operands_of(problem).back();
@@ -104,7 +105,7 @@ inline void compare(const kiln::Problem& problem, std::vector<const void*> input
   std::string where;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const double have = got[static_cast<std::size_t>(result.offset(indices[i]))];
-    if (have == expected[i].value) continue;  // infinities too
+    if (have == expected[i].value) continue;  // also for infinities, which have no bound
     const double bound =
         times * (expected[i].allowed + 0x1p-24 * std::fabs(expected[i].value)) + more + 1e-300;
     const double share = std::fabs(have - expected[i].value) / bound;

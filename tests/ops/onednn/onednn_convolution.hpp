@@ -1,5 +1,5 @@
-// Convolutions of problem lines as oneDNN knows them: dense tensors in the order N, C, space;
-// filters g, K/g, C/g, space.
+// The convolutions of problem lines for oneDNN: dense tensors in the order N, C, space; filters in
+// the order g, K/g, C/g, space.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ inline dnnl::convolution_forward::primitive_desc describe_fprop(const kiln::Conv
       space(line, line.pad_after));
 }
 
-// Dense filters with every tap mirrored in space.
+// Dense filters whose taps are mirrored in space.
 inline std::vector<float> flipped(const kiln::ConvolutionLine& line, const std::vector<float>& w) {
   const std::int64_t taps = line.filter[0] * line.filter[1] * line.filter[2];
   std::vector<float> out(w);
@@ -57,7 +57,7 @@ inline std::vector<float> flipped(const kiln::ConvolutionLine& line, const std::
   return out;
 }
 
-// The same elements in the order that an operand's strides give them.
+// The elements, given densely, in memory with an operand's strides.
 inline std::vector<float> rearranged(const std::vector<float>& values,
                                      const kiln::Operand& operand) {
   std::vector<float> out(values.size());
@@ -66,8 +66,9 @@ inline std::vector<float> rearranged(const std::vector<float>& values,
   return out;
 }
 
-// oneDNN knows no negative padding. Up to stride - 1 elements after the last one read make no
-// difference, so that many may be added to the padding.
+// oneDNN supports no negative padding. Up to stride - 1 elements behind the last one that is read
+// have no effect, so the padding may be made larger by as many. Returns false if oneDNN cannot
+// compute the line nonetheless.
 inline bool make_known_to_onednn(kiln::ConvolutionLine& line) {
   for (int i = 0; i < 3; ++i) {
     if (line.pad_after[i] < 0)

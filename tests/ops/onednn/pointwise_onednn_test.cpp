@@ -21,10 +21,10 @@ struct Eltwise {
 #if DNNL_VERSION_MAJOR >= 3
 constexpr float sixth = 1.0f / 6, half = 0.5f, one = 1;
 #else
-constexpr float sixth = 0, half = 0, one = 0;  // are not arguments yet
+constexpr float sixth = 0, half = 0, one = 0;  // this version has no such arguments
 #endif
 
-// All that oneDNN has; in the order of kilnActivationMode_t.
+// All activations that oneDNN has, in the order of kilnActivationMode_t.
 const Eltwise eltwise[] = {
     {KILN_ACTIVATION_IDENTITY, dnnl::algorithm::eltwise_linear, 1, 0},
     {KILN_ACTIVATION_SIGMOID, dnnl::algorithm::eltwise_logistic},
@@ -51,7 +51,7 @@ const Eltwise eltwise[] = {
     {KILN_ACTIVATION_LINEAR, dnnl::algorithm::eltwise_linear, 0.5f, -2, 0.5, -2},
 };
 
-// oneDNN 3 names the result's layout as well.
+// oneDNN 3 also needs the result's layout.
 dnnl::eltwise_forward::primitive_desc describe(const Eltwise& e, const Memory::desc& desc) {
 #if DNNL_VERSION_MAJOR >= 3
   return onednn::describe_forward<dnnl::eltwise_forward>(dnnl::prop_kind::forward_training,
@@ -100,8 +100,8 @@ TensorDims sizes(onednn::Random& random, int rank) {
 
 BOOST_AUTO_TEST_SUITE(pointwise_onednn)
 
-// oneDNN's own approximations of exp, erf and tanh in f32 are good to some 1e-6; a wrong formula
-// differs in the first digits.
+// oneDNN's approximations of exp, erf and tanh in f32 have errors of some 1e-6. A wrong formula
+// would differ in the first digits.
 BOOST_AUTO_TEST_CASE(activations_and_gradients) {
   onednn::Random random(8);
   for (const Eltwise& e : eltwise) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(activations_and_gradients) {
                       {{DNNL_ARG_SRC, wrap(desc, x)},
                        {DNNL_ARG_DIFF_DST, wrap(desc, dy)},
                        {DNNL_ARG_DIFF_SRC, wrap(desc, dx)}});
-      // Kiln's gradient is a function of y for some; oneDNN's here always of x.
+      // Some of Kiln's gradients are functions of y; oneDNN's are always of x here.
       const bool from_y = gradient_from_output(activation);
       compare(make_activation_backward(activation, t, "saved", t, t),
               {from_y ? y.data() : x.data(), dy.data()}, dx, 4, 1e-5);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(binary_operations) {
   }
 }
 
-// A reorder is a transform of alpha 1: bits for bits.
+// oneDNN's reorder is a transform with alpha 1, so the bits are equal.
 BOOST_AUTO_TEST_CASE(transforms) {
   onednn::Random random(10);
   for (int turn = 0; turn < 60; ++turn) {

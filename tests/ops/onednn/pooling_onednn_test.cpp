@@ -18,7 +18,7 @@ using onednn::wrap;
 using Forward = dnnl::pooling_forward;
 using Backward = dnnl::pooling_backward;
 #else
-using Forward = dnnl::pooling_v2_forward;  // the one with dilation
+using Forward = dnnl::pooling_v2_forward;  // only v2 has dilation
 using Backward = dnnl::pooling_v2_backward;
 #endif
 
@@ -34,7 +34,7 @@ dnnl::algorithm algorithm_of(kilnPoolingMode_t mode) {
 
 struct PoolingCase {
   PoolingSpec spec;
-  bool wide = false, unread = false;  // padding of a window and more; input left unread
+  bool wide = false, unread = false;  // padding of at least a window; elements that are not read
   Tensor x, y;
 
   Memory::dims space(const Spatial& sizes, std::int64_t offset = 0) const {
@@ -57,7 +57,8 @@ struct PoolingCase {
   }
 };
 
-// False if it does not fit, or if a window's taps lie on both sides of x alone.
+// Draws a random case. False if the window does not fit, or if a window may have taps before and
+// behind x but none inside.
 bool draw(onednn::Random& random, kilnPoolingMode_t mode, PoolingCase& item) {
   PoolingSpec& spec = item.spec;
   spec = {};
@@ -73,17 +74,17 @@ bool draw(onednn::Random& random, kilnPoolingMode_t mode, PoolingCase& item) {
     spec.pad_after[i] = random.among(0, reach);
     spec.stride[i] = random.among(1, 3);
     dims[i + 2] = random.among(1, 11);
-    // Padding of a window and more; oneDNN refuses it where it would divide by 0.
+    // Padding of a window and more. oneDNN refuses it if it would divide by 0.
     if (mode != KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING && random.among(0, 3) == 0) {
       spec.pad_before[i] = random.among(0, reach + 4);
       spec.pad_after[i] = random.among(0, reach + 4);
       item.wide = true;
     }
-    // Input left unread by a stride and more.
+    // Elements at the end of the input that are not read.
     if (random.among(0, 3) == 0) spec.pad_after[i] = -random.among(0, 7), item.unread = true;
     const std::int64_t room = dims[i + 2] + spec.pad_before[i] + spec.pad_after[i] - reach - 1;
     if (room < 0 || dims[i + 2] < spec.dilation[i]) return false;
-    // oneDNN wants the padding after to be what the output reads.
+    // oneDNN requires that the output reads all of the padding behind the input.
     spec.pad_after[i] -= room % spec.stride[i];
   }
   item.x = random.tensor(spec.spatial + 2, dims);
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(random_problems) {
       continue;
     try {
       item.forward();
-    } catch (const dnnl::error&) {  // some versions take none of these
+    } catch (const dnnl::error&) {  // some versions refuse such padding
       BOOST_TEST((item.wide || item.unread));
       continue;
     }
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(random_problems) {
     onednn::execute(Forward(forward), {{DNNL_ARG_SRC, wrap(layout(item.x), x)},
                                        {DNNL_ARG_DST, wrap(layout(item.y), y)},
                                        {DNNL_ARG_WORKSPACE, workspace}});
-    // The maximum of nothing, which oneDNN has as the least finite value.
+    // For a window without taps inside x, oneDNN's maximum is the least finite value.
     for (float& value : y)
       if (value == std::numeric_limits<float>::lowest()) value = -HUGE_VALF;
     compare(make_pooling_forward(item.spec, item.x, item.y), {x.data()}, y, 2);

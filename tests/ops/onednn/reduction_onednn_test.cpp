@@ -15,11 +15,11 @@ dnnl::algorithm algorithm_of(kilnReduceTensorOp_t op) {
     case KILN_REDUCE_MAX: return dnnl::algorithm::reduction_max;
     case KILN_REDUCE_MIN: return dnnl::algorithm::reduction_min;
     case KILN_REDUCE_MUL: return dnnl::algorithm::reduction_mul;
-    default: return dnnl::algorithm::reduction_norm_lp_sum;  // with p and nothing added
+    default: return dnnl::algorithm::reduction_norm_lp_sum;  // with p = 1 or 2, and eps = 0
   }
 }
 
-// All that oneDNN has.
+// All reductions that oneDNN has.
 constexpr kilnReduceTensorOp_t operations[] = {
     KILN_REDUCE_SUM, KILN_REDUCE_MEAN,  KILN_REDUCE_MAX,  KILN_REDUCE_MIN,
     KILN_REDUCE_MUL, KILN_REDUCE_NORM1, KILN_REDUCE_NORM2};
@@ -41,13 +41,13 @@ BOOST_AUTO_TEST_CASE(random_problems) {
       count *= static_cast<std::size_t>(a.dims[i]);
       results *= static_cast<std::size_t>(c.dims[i]);
     }
-    if (a.dims == c.dims) continue;  // oneDNN wants something to reduce
+    if (a.dims == c.dims) continue;  // oneDNN requires a dimension to reduce
     a.strides = dense_strides(KILN_TENSOR_NCHW, a.rank, a.dims);
     c.strides = dense_strides(KILN_TENSOR_NCHW, c.rank, c.dims);
     const kilnReduceTensorOp_t op = operations[compared++ % std::size(operations)];
     const float power = op == KILN_REDUCE_NORM1 ? 1 : 2;
     std::vector<float> from = random.values(count), to(results);
-    // The power of the norm, and what is added to it.
+    // The last two arguments are the power of the norm, and eps, which is added to it.
     const auto description = onednn::describe_forward<dnnl::reduction>(algorithm_of(op), layout(a),
                                                                        layout(c), power, 0.0f);
     onednn::execute(dnnl::reduction(description),

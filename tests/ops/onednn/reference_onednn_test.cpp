@@ -1,5 +1,5 @@
-// The double-precision reference against an implementation that shares nothing with it: oneDNN's
-// f32 convolution, on the problem lists' small problems and on random ones.
+// The double-precision reference against oneDNN's f32 convolution, an implementation that shares no
+// code with it, on the small problems of the lists and on random ones.
 #define BOOST_TEST_MODULE reference_onednn
 #include <fstream>
 #include <sstream>
@@ -24,7 +24,7 @@ std::vector<float> onednn_forward(const ConvolutionLine& line, std::vector<float
   return y;
 }
 
-// Both modes and both layouts of one line; at most `samples` outputs of each, evenly spread.
+// Compares both modes and both layouts of a line, at most `samples` evenly spread outputs of each.
 void compare(const ConvolutionLine& line, onednn::Random& random, std::int64_t samples = 1 << 30) {
   const std::vector<float> x = random.values(onednn::count(onednn::x_layout(line)));
   const std::vector<float> w = random.values(onednn::count(onednn::w_layout(line)));
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(random_problems) {
   for (int i = 0; i < 150; ++i) compare(onednn::random_line(random), random);
 }
 
-// The paper's layers at a batch of two: sums of thousands of terms.
+// The paper's layers with two images, whose sums have thousands of terms.
 BOOST_AUTO_TEST_CASE(the_papers_layers) {
   std::ostringstream text;
   text << std::ifstream(KILN_LAYERS "/paper.txt").rdbuf();

@@ -9,7 +9,7 @@ using onednn::cpu;
 using onednn::execute;
 using onednn::Memory;
 
-// {N, C, inner}: softmax over an image takes it as one pixel of C * inner channels.
+// {N, C, inner}. For softmax over an image, an image is one pixel of C * inner channels.
 Memory::desc layout(std::int64_t n, std::int64_t c, std::int64_t inner) {
   return {{n, c, inner}, Memory::data_type::f32, Memory::dims{c * inner, inner, 1}};
 }
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(random_problems) {
     const Memory::desc desc =
         instance ? layout(t.dims[0], t.dims[1] * inner, 1) : layout(t.dims[0], t.dims[1], inner);
 
-    // oneDNN's vectorized logarithm errs by more than the compiler's own.
+    // oneDNN's vectorized logarithm is less accurate than the compiler's.
     std::vector<float> x = random.values(static_cast<std::size_t>(count), -6, 6), y(x.size()),
                        dx(x.size());
     forward(log, desc, x.data(), y.data());
