@@ -1,4 +1,4 @@
-// Accesses of shared memory, by the set of words that each bank gives.
+// Wavefronts of shared memory, compared with the set of words that each bank gives.
 #include "engines/conv/tile/banks.hpp"
 
 #include <algorithm>

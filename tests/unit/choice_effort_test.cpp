@@ -1,4 +1,4 @@
-// What a choice costs the host, counted.
+// The work of a choice on the host, counted.
 #include <boost/test/unit_test.hpp>
 
 #include "device/device.hpp"
@@ -10,8 +10,8 @@ using namespace kiln;
 
 BOOST_AUTO_TEST_SUITE(choice_effort)
 
-// Every engine is asked once at a batch size, those of
-// copies with channels last too, whatever the number of chunks, and what loses is not made.
+// Every engine is asked once for each batch size, also for channels-last copies with any number of
+// chunks, and proposals are made only of candidates that win.
 BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
   const DeviceDescription device = known_architecture("h200");
   int of_copies = 0;
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
   BOOST_TEST(of_copies >= 10);
 }
 
-// As many bytes as it was estimated with are what a choice by way of copies needs.
+// A proposal with copies needs as many bytes of workspace as its estimate said.
 BOOST_AUTO_TEST_CASE(proposals_need_the_workspace_of_their_candidates) {
   const DeviceDescription device = known_architecture("h200");
   int some = 0;

@@ -1,4 +1,4 @@
-// From a problem to the text the compiler gets.
+// The text that the compiler gets for a problem.
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(constants_and_divisors_stand_in_the_text) {
 }
 
 BOOST_AUTO_TEST_CASE(a_new_batch_size_is_the_same_kernel) {
-  // A range of batches has one (engines/choice.hpp).
+  // All batch sizes of a range have the same kernel (engines/choice.hpp).
   for (const auto& [less, more] : {std::pair{"mb13", "mb24"}, std::pair{"mb97", "mb4096"}}) {
     const Proposal few = propose(std::string(less) + "ic64ih14oc128kh3ph1");
     const Proposal many = propose(std::string(more) + "ic64ih14oc128kh3ph1");

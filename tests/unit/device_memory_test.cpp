@@ -33,7 +33,7 @@ std::string bare(const std::string& text) {
 // __managed__ ones of a module, and static ones of a function, unless they are constants.
 std::vector<std::string> lasting_variables(const std::string& text) {
   static const std::regex attribute(R"(\b(__align__|alignas|__attribute__)\s*\([^)]*\))");
-  // From such a word to what tells a variable from a function, which has a "(".
+  // From such a word to the character that distinguishes a variable from a function, which has "(".
   static const std::regex declaration(
       R"(\b(__device__|__managed__|device_inline|static)\b[^;{}()=\[]*[;{(=\[])");
   static const std::regex constant(R"(\b(const|constexpr|__constant__)\b)");

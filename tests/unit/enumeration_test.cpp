@@ -1,4 +1,4 @@
-// The tables of enumerations against the headers, and what they are for.
+// The tables of enumerations against the headers, and the functions that use them.
 #include "core/enumeration.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -17,7 +17,7 @@ using namespace test;
 
 namespace {
 
-// Each enumeration of the headers by its type, with its values by identifier.
+// The enumerations of the headers by type, each with its values by identifier.
 std::map<std::string, std::map<std::string, int>> declared() {
   std::stringstream text;
   for (const auto& entry : std::filesystem::directory_iterator(KILN_HEADERS))
@@ -34,7 +34,7 @@ std::map<std::string, std::map<std::string, int>> declared() {
   return out;
 }
 
-// Enumerations are distinct to C++, which takes none for another.
+// Whether none of these enumerations converts to another one.
 template <class... Enums>
 constexpr bool none_converts() {
   const auto one = []<class From>(From*) {

@@ -1,4 +1,4 @@
-// The phases of a data gradient, tap by tap.
+// The phases of a data gradient, compared with the definition tap by tap.
 #include "engines/conv/gather.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -37,7 +37,7 @@ ConvolutionProblem problem_of(const Line& line) {
   return make_convolution_dgrad(spec, w, y, x);
 }
 
-// By trying every position with every tap.
+// All meetings, found by trying every position with every tap.
 std::set<Meeting> by_definition(const Line& line) {
   std::set<Meeting> all;
   for (std::int64_t h = 0; h < line.in; ++h)
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(phases_visit_every_tap_that_exists_once) {
   }
 }
 
-// Of pixels side by side, by trying every tap.
+// The live taps of neighbouring pixels, compared with a trial of every tap.
 BOOST_AUTO_TEST_CASE(live_taps_are_those_inside_the_source_for_some_pixel) {
   std::mt19937 random(6);
   const auto draw = [&](std::int64_t low, std::int64_t high) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(live_taps_are_those_inside_the_source_for_some_pixel) {
   }
 }
 
-// Sizes for which an iteration over all taps or phases would take for ever, or all memory.
+// Sizes for which a loop over all taps or phases would take too long, or too much memory.
 BOOST_AUTO_TEST_CASE(large_strides_and_filters_are_quick_or_refused) {
   const std::int64_t large = 2147483647;
   const auto phases = [](const Line& line) { return make_gather(problem_of(line)).phases.size(); };

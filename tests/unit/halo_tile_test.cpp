@@ -1,4 +1,5 @@
-// What the pixels of a halo tile read of the source, by going through all tiles.
+// The rows and taps of the source that a halo tile's pixels read, compared with a walk over all
+// tiles.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -16,15 +17,15 @@ struct Met {
   double live_rows = 0, live_columns = 0;
 };
 
-// Tiles of n pixels, one behind the other in the strips of all images.
+// Walks over the tiles of n pixels that follow each other in the strips of all images.
 Met meet_all(const HaloMmaTile& tile, const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t n = tile.shape.n, pixels = phase.pixels[1] * tile.strip;
   Met met;
   std::int64_t tiles = 0, live = 0;
-  // After so many tiles they begin again at the beginning of an image.
+  // The loop ends when a tile begins at the beginning of an image again.
   for (std::int64_t first = 0; tiles == 0 || first % pixels != 0; first += n, ++tiles) {
-    const auto row = [&](std::int64_t pixel) {  // of the source, images one below the other
+    const auto row = [&](std::int64_t pixel) {  // source row, with images one below the other
       return pixel / pixels * tile.image_rows + pixel % pixels / tile.strip * gather.stride[1];
     };
     const std::int64_t last = first + n - 1;

@@ -1,4 +1,4 @@
-// The key of a kernel within one process: what it depends on, and what it does not.
+// What the key of a kernel depends on within a process, and what it does not depend on.
 #include <boost/test/unit_test.hpp>
 #include <locale>
 #include <set>
@@ -21,7 +21,7 @@ std::string key_on(const DeviceDescription& device) {
   return key_of(choose(problem, device, {}, refusals).kernel, device.kind, device.arch).text();
 }
 
-// Digits in groups of two, numbers that no compiler reads.
+// A locale that separates groups of two digits, so that no compiler could read its numbers.
 struct Grouped : std::numpunct<char> {
   char do_thousands_sep() const override { return '.'; }
   char do_decimal_point() const override { return ','; }

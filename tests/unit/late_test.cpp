@@ -1,4 +1,4 @@
-// Constants that come with the launch: what the text says of them, where their values lie, and
+// Late constants, whose values come with the launch: their text, the places of their values, and
 // quotients by late divisors.
 #include "codegen/late.hpp"
 
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_stays_known) {
   }
 }
 
-// As common/late.cuh divides: by powers of two, their neighbours and anything, of dividends around
-// multiples and at either end.
+// The division of common/late.cuh. Divisors are powers of two, their neighbours and random numbers;
+// dividends are near multiples and at both ends of the range.
 BOOST_AUTO_TEST_CASE(quotients) {
   std::mt19937_64 random(3);
   for (int turn = 0; turn < 4000; ++turn) {

@@ -1,5 +1,5 @@
-// Division by a launch constant: proven for every divisor up to 2^16 on every dividend where a
-// wrong quotient would show first, and on random 32-bit pairs.
+// Division by a constant of a launch: for every divisor up to 2^16 at all dividends at which a
+// wrong quotient would appear first, and for random pairs of 32 bits.
 #include "core/magic.hpp"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ bool exact(const MagicDivisor& magic, std::uint32_t n) {
   return magic.divide(n) == n / magic.divisor;
 }
 
-// floor(n m / 2^p) and floor(n / d) are both staircases; the first can leave the second only next
-// to a step. The steps next to 0 and to the largest dividend bound the error of all in between,
-// since the error n (m d - 2^p) / (d 2^p) grows with n.
+// Checks the dividends around the first and last steps. floor(n m / 2^p) and floor(n / d) are step
+// functions that can differ only next to a step. The error n (m d - 2^p) / (d 2^p) grows with n, so
+// if the last steps are exact, those before are too.
 bool exact_at_boundaries(const MagicDivisor& magic, std::uint32_t max_dividend) {
   const std::uint32_t d = magic.divisor;
   const std::uint32_t last_step = max_dividend - max_dividend % d;

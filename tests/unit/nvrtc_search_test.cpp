@@ -1,4 +1,4 @@
-// Where NVRTC is looked for, in which order, and how its release is told.
+// The folders that are searched for NVRTC, their order, and the release of the library.
 #include "compile/nvrtc_search.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A scratch folder, and variables of the environment that get their values back.
+// A scratch folder, and environment variables whose values are restored.
 struct Scratch {
   fs::path root;
   std::vector<std::pair<std::string, std::string>> before;
@@ -38,7 +38,7 @@ struct Scratch {
     before.emplace_back(name, old ? old : "");
     setenv(name.c_str(), value.c_str(), 1);
   }
-  // An environment of Python below `name`; where its wheels put NVRTC.
+  // Makes a Python environment below `name`. Returns the folder in which its wheels put NVRTC.
   fs::path environment(const std::string& name, const std::string& python) const {
     const fs::path folder = root / name / "lib" / python / "site-packages/nvidia/cu13/lib";
     fs::create_directories(folder);

@@ -1,5 +1,5 @@
-// Plan::execute, with a device of the test's own: what it hands to the kernel, and that handing it
-// over allocates nothing.
+// Plan::execute with a test device: the parameters that it passes to the kernel, and that it
+// allocates nothing.
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -41,7 +41,7 @@ class RecordingKernel : public Kernel {
   Launch& last_;
 };
 
-// Compiles as the host device does, and runs nothing.
+// Has kernels of the host device, but records launches instead of executing them.
 class RecordingDevice : public Device {
  public:
   Launch last;
@@ -104,7 +104,7 @@ bool is_not_cached(const Error& error) { return error.status() == KILN_STATUS_NO
 
 const FinalizeOptions cached{.caching = Caching::cached};
 
-// Of a kernel that nobody has: the distance between images is chance.
+// A problem whose kernel is in no cache, because the stride of its batch is random.
 ConvolutionProblem new_kernel() {
   static std::random_device random;
   ConvolutionProblem problem = pointwise(2);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(every_hole_is_filled_and_all_else_is_as_the_engine_left_it)
       case LaunchSpec::Hole::workspace: BOOST_ERROR("no workspace was granted");
     }
   }
-  // y twice: what beta scales, and what is written.
+  // y is passed twice: beta scales one, and the other is written.
   BOOST_TEST(uses == (std::array<int, 3>{1, 1, 2}), boost::test_tools::per_element());
   BOOST_TEST(alphas == 1);
   BOOST_TEST(betas == 1);
@@ -167,13 +167,13 @@ BOOST_AUTO_TEST_CASE(execution_allocates_nothing) {
   BOOST_TEST(after - before == 0);
   BOOST_TEST(device->last.count == 1000);
 
-  // The instrument sees what an error's sentence takes.
+  // The counter works: it sees the allocations of an error's message.
   const long before_error = test::allocation_count();
   BOOST_CHECK_THROW(plan.execute(std::array<void*, 3>{}, {}, nullptr), Error);
   BOOST_TEST((!test::counts_allocations || test::allocation_count() > before_error));
 }
 
-// Two kernels that hand sums on in memory that the caller lends.
+// Two kernels, the second of which adds up the first one's sums in the caller's workspace.
 BOOST_AUTO_TEST_CASE(steps_and_workspace) {
   const auto large = std::make_shared<RecordingDevice>(132);
   const Problem sum = make_reduction(KILN_REDUCE_SUM, dense(64, 64, 64, 64), dense(1, 1, 1, 1));
@@ -242,7 +242,8 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused_before_the_launch) {
   BOOST_TEST(device->last.count == 0);
 }
 
-// What a stand-in accepts, the kernel that takes over accepts as well.
+// A stand-in's plan also requires what the kernel that will replace it requires, so that both
+// accept the same operands and workspace.
 BOOST_AUTO_TEST_CASE(a_plan_can_ask_for_what_another_one_asks_for) {
   Plan plan = finalized(2);
   Proposal other;
@@ -260,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_plan_can_ask_for_what_another_one_asks_for) {
   BOOST_TEST(device->last.count == 0);
   plan.execute(operands, {}, nullptr, {}, {lent.data(), 32});
   BOOST_TEST(device->last.count == 1);
-  plan.ask_also(Proposal());  // nothing less
+  plan.ask_also(Proposal());  // a proposal that requires less has no effect
   BOOST_TEST(plan.alignment() == 16u);
   BOOST_TEST(plan.workspace_bytes() == 32u);
 }
@@ -276,7 +277,7 @@ BOOST_AUTO_TEST_CASE(from_caches_alone) {
   plan.finalize(cached);
   BOOST_TEST((plan.origin() == KILN_KERNEL_MEMORY));
   if (cache_mode() != CacheMode::on) return;
-  const auto other = std::make_shared<RecordingDevice>();  // which has loaded nothing
+  const auto other = std::make_shared<RecordingDevice>();  // has loaded no kernel yet
   for (const kilnKernelOrigin_t origin : {KILN_KERNEL_DISK, KILN_KERNEL_MEMORY}) {
     Plan again(other, problem);
     again.finalize(cached);

@@ -1,4 +1,4 @@
-// Python's two tables of activations, of kiln.torch and of kiln.arrays, against the library's own.
+// The tables of activations in kiln.torch and kiln.arrays against the library's own.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 struct Entry {
   int number;
-  double coefficient;  // where none is given; 0: it has none
+  double coefficient;  // the default; 0 if the activation has none
   bool operator==(const Entry&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Entry& entry) {
@@ -54,8 +54,8 @@ Table table_of(const std::string& path) {
 BOOST_AUTO_TEST_SUITE(python_activations)
 
 BOOST_AUTO_TEST_CASE(tables_have_the_numbers_and_defaults_of_the_library) {
-  // Those that Python takes from NumPy or PyTorch: no layer of a network is named for them, or they
-  // take two coefficients.
+  // Activations that the tables do not have, because NumPy and PyTorch have them as functions
+  // rather than layers, or because they have two coefficients.
   const std::set<std::string> left_out{"abs", "exp",          "log",  "sqrt",  "square",
                                        "pow", "hard_sigmoid", "clip", "linear"};
   Table expected;

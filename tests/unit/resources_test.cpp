@@ -1,4 +1,4 @@
-// What a cubin says of its kernel, and how many of its blocks a multiprocessor holds.
+// A kernel's resources according to its cubin, and how many of its blocks a multiprocessor holds.
 #include <boost/test/unit_test.hpp>
 
 #include "compile/compiler.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace kiln;
 
-// One kernel that shares 400 bytes, and one that has more to keep than registers to keep it in.
+// One kernel has 400 bytes of shared memory, and one needs more registers than there are.
 constexpr const char* source = R"(
 extern "C" __global__ void shares(float* p) {
   __shared__ float s[100];
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(of_a_cubin) {
       BOOST_TEST(spills.local_memory > 0);
       BOOST_TEST(spills.registers <= 64);
       BOOST_CHECK_THROW(resources_of(compiled.binary, "absent"), Error);
-      // Cut short anywhere, it is refused or read to its end.
+      // A cubin that is truncated anywhere is refused or read without a fault.
       const std::size_t step = compiled.binary.size() / 200 + 1;
       for (std::size_t size = 0; size < compiled.binary.size(); size += step) try {
           resources_of(std::span(compiled.binary).first(size), "shares");
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(of_a_cubin) {
   }
 }
 
-// By hand from the CUDA C++ Programming Guide's table of technical specifications.
+// Expected values are computed by hand from the CUDA C++ Programming Guide's table of technical
+// specifications.
 BOOST_AUTO_TEST_CASE(occupancy) {
   check({256, 32, 0}, "sm_90a", 8, "threads");
   check({256, 33, 0}, "sm_90a", 6, "registers");   // 40 x 32 = 1280: 12 warps a quarter, 48
@@ -82,10 +83,10 @@ BOOST_AUTO_TEST_CASE(occupancy) {
   check({32, 16, 0}, "sm_86", 16, "blocks");
   check({32, 16, 0}, "sm_89", 24, "blocks");
   check({65, 16, 0}, "sm_75", 10, "threads");
-  check({128, 32, 48 * 1024}, "sm_90a", 4, "shared memory");   // 49 KiB each of 228
-  check({128, 32, 227 * 1024}, "sm_90a", 1, "shared memory");  // all there is
+  check({128, 32, 48 * 1024}, "sm_90a", 4, "shared memory");   // a block takes 49 KiB of 228
+  check({128, 32, 227 * 1024}, "sm_90a", 1, "shared memory");  // a block takes all
   check({128, 32, 48 * 1024}, "sm_86", 2, "shared memory");
-  check({128, 32, 32 * 1024}, "sm_75", 2, "shared memory");  // nothing is kept of it there
+  check({128, 32, 32 * 1024}, "sm_75", 2, "shared memory");  // the system reserves nothing there
   check({256, 0, 0}, "sm_80", 8, "threads");
 }
 

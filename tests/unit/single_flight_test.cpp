@@ -1,4 +1,5 @@
-// The table of what is made once and kept: how much it keeps, and what it does when making fails.
+// SingleFlight, the table of values that are made once and kept: how many it keeps, and what
+// happens if making a value fails.
 #include "plan/single_flight.hpp"
 
 #include <atomic>
@@ -13,11 +14,11 @@ namespace {
 
 using namespace kiln;
 
-// Each is static, because what belongs to the process is never destroyed (per_process.hpp): one on
-// the stack would leak its table.
+// Tables are static, because state of the process is never destroyed (per_process.hpp): on the
+// stack, they would leak.
 using Numbers = SingleFlight<int, int, std::hash<int>>;
 
-// What key has, made now if it is not there.
+// The value of a key, which is made if the table does not have it.
 Numbers::Result square(Numbers& numbers, int key) {
   return numbers.get(key, [&] { return std::make_shared<const int>(key * key); });
 }
@@ -26,7 +27,7 @@ Numbers::Result square(Numbers& numbers, int key) {
 
 BOOST_AUTO_TEST_SUITE(single_flight)
 
-// So a process that meets shape after shape keeps the last ones it used, and no more.
+// A process that uses ever new shapes keeps only the last ones.
 BOOST_AUTO_TEST_CASE(the_least_recently_used_is_forgotten) {
   static constinit Numbers numbers("numbers", 3);
   for (const int key : {1, 2, 3}) BOOST_TEST(square(numbers, key).made);

@@ -1,4 +1,4 @@
-// What runs while the chosen kernel compiles.
+// Stand-ins, which execute while the chosen kernel is being compiled.
 #include "engines/stand_in.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ ConvolutionOperands operands_of_line(const char* line, DataType type) {
 
 BOOST_AUTO_TEST_SUITE(stand_ins)
 
-// Whatever is granted, and whichever engine was named.
+// There is a stand-in for any granted workspace and any named engine.
 BOOST_AUTO_TEST_CASE(every_convolution_has_one) {
   for (const char* arch : {"sm_75", "h100"})
     for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF})

@@ -1,4 +1,4 @@
-// The host compiler: what it says of itself, and how it fails.
+// The host compiler: its description, and its failures.
 #include "compile/host_compiler.hpp"
 
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// A folder of the test's own, which is also where the compiler puts its temporary files.
+// A folder for one test, in which the compiler puts its temporary files as well.
 struct OwnTemporaryFolder {
   OwnTemporaryFolder() {
     if (const char* before = std::getenv("TMPDIR")) before_ = before;
@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(a_compiler_that_vanishes_is_reported, OwnTemporaryFolder
   std::string why;
   const auto compiler = find_host_compiler_among({&vanishing, 1}, why);
   BOOST_REQUIRE_MESSAGE(compiler, why);
-  // It ends well, but has written nothing.
+  // A compiler that exits with status 0 but has written no file.
   BOOST_CHECK_EXCEPTION(compiler->compile("", "test.cu", {}), Error, [](const Error& error) {
     return error.status() == KILN_STATUS_COMPILE_FAILED;
   });

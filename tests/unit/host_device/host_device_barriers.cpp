@@ -1,5 +1,5 @@
-// The host device's barriers, shuffles and clusters: each planted defect must show, and its
-// corrected twin must pass.
+// The host device's barriers, shuffles and clusters: each planted defect must give a wrong result
+// or an error, and the same kernel without the defect must be right.
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
@@ -22,7 +22,7 @@ std::vector<int> iota(std::size_t count, int first = 0) {
   return values;
 }
 
-// Each of 4 turns, a thread passes its value to the one DISTANCE before it, around the block.
+// In each of 4 turns, a thread passes its value to the one DISTANCE before it, around the block.
 constexpr std::string_view rotation = R"(
 KILN_KERNEL(test, 256, 1, Params, p) {
   int* ring = shared_array<int, 256>(0);
@@ -68,17 +68,17 @@ LaunchShape one_block(std::uint32_t threads, std::uint32_t shared_memory = 0) {
 
 BOOST_AUTO_TEST_SUITE(host_device_barriers)
 
-// Forwards and backwards, and from a warp's neighbour as from the block's other end: no single
-// order of the threads is right by luck for all of these.
+// Forward and backward, to the neighbour in the warp and to the other end of the block: no single
+// order of threads is accidentally right for all of these.
 BOOST_DATA_TEST_CASE(a_missing_barrier_is_a_wrong_result, data::make({1, -1, 32, 97}), distance) {
   BOOST_TEST(rotate(distance, true, true) == rotated(distance), boost::test_tools::per_element());
   BOOST_CHECK(rotate(distance, false, true) != rotated(distance));
   BOOST_CHECK(rotate(distance, true, false) != rotated(distance));
 }
 
-// Two stages by turns, as kernels of matrix products have them: each thread writes the next one,
-// shuffles within its warp, and reads what other warps wrote. Warps that wait for each other at
-// every shuffle would never be seen to lack the barrier.
+// Two stages are used by turns, as in kernels of matrix products: each thread writes to the next
+// stage, shuffles within its warp, and reads values of other warps. If warps waited for each other
+// at every shuffle, the missing barrier would have no effect.
 BOOST_AUTO_TEST_CASE(a_missing_barrier_between_warps_that_shuffle_is_a_wrong_result) {
   constexpr std::string_view body = R"(
 KILN_KERNEL(test, 128, 1, Params, p) {
@@ -200,7 +200,7 @@ KILN_KERNEL(test, 256, 1, Params, p) {
   BOOST_TEST(out == std::vector<int>(256, 63), boost::test_tools::per_element());
 }
 
-// Block r of a cluster of 4 reads what block r + 1 wrote.
+// Block r of a cluster of 4 reads the values of block r + 1.
 constexpr std::string_view exchange = R"(
 KILN_KERNEL(test, 64, 1, Params, p) {
   int* mine = shared_array<int, 64>(16);

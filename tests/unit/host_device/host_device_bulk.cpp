@@ -1,5 +1,5 @@
-// The host device's copy engine: boxes land where and as a GPU's would have them, and what lacks a
-// wait, a byte or an order is wrong.
+// The host device's copy engine: boxes have the same places and swizzle as on a GPU, and a kernel
+// that lacks a wait, a byte or an ordering gives a wrong result or an error.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 using Element = std::uint16_t;
 constexpr Element poison = 0xffff;
 
-// What the kernel of these tests may have wrong.
+// Defects of the kernel of these tests.
 enum Defect : int {
   none,
   no_wait,
@@ -38,7 +38,7 @@ struct MapParams {
   int defect;
 };
 
-// A load of a box, whose bytes go to p.out as they lie in shared memory; then a store of the box.
+// Loads a box, copies its bytes from shared memory to p.out, then stores the box.
 constexpr std::string_view copies = R"(
 #include "target/bulk_copy.cuh"
 #include "target/warpgroup.cuh"
@@ -158,7 +158,7 @@ Copied run(const Kernel& kernel, const Case& item, Defect defect = none) {
   return copied;
 }
 
-// A matrix of 40 rows of 72, and boxes of 64 x 24, or of shorter lines.
+// A matrix of 40 rows of 72 elements, and boxes of 24 rows of `line` elements.
 Case matrix_case(int column, int row, int line = 64) {
   Case item;
   item.from.rank = 2;
@@ -171,7 +171,7 @@ Case matrix_case(int column, int row, int line = 64) {
   return item;
 }
 
-// Images {C 72, W 5, H 4, N 3}; a filter of 3 wide, 2 high, padded by 1, in steps of 2 and 1.
+// Images {C 72, W 5, H 4, N 3}; a filter of width 3 and height 2, padding 1, strides 2 and 1.
 Case image_case() {
   Case item;
   item.from.mode = TensorMapSpec::Mode::im2col;
@@ -191,8 +191,7 @@ Case image_case() {
   return item;
 }
 
-// Volumes {C 72, W 4, H 3, D 3, N 2}; a filter of 2 x 2 x 2, padded by 1 before, in steps of 1, 2
-// and 1.
+// Volumes {C 72, W 4, H 3, D 3, N 2}; a filter of 2 x 2 x 2, padding 1 before, strides 1, 2 and 1.
 Case volume_case() {
   Case item;
   item.from.mode = TensorMapSpec::Mode::im2col;
@@ -241,7 +240,7 @@ BOOST_AUTO_TEST_CASE(im2col_walks_rows_and_images) {
   const Copied copied = run(*kernel, item);
   BOOST_TEST(copied.failure == "");
   std::vector<Element> expected, stored(item.elements, 0);
-  // Load: places w = -1, 1, 3 of rows h = -1 to 3. The first is (1, 0) of image 1.
+  // The load visits positions w = -1, 1, 3 of rows h = -1 to 3, beginning at (1, 0) of image 1.
   int w = 1, h = 0, n = 1;
   for (int pixel = 0; pixel < 40; ++pixel) {
     for (int j = 0; j < 64; ++j) {
@@ -255,7 +254,8 @@ BOOST_AUTO_TEST_CASE(im2col_walks_rows_and_images) {
     if (h > 3) h = -1, ++n;
   }
   BOOST_TEST(copied.box == expected, boost::test_tools::per_element());
-  // Store: 40 pixels one after the other, from the same place on; what has no place is dropped.
+  // The store writes 40 consecutive pixels from the same position on. Pixels beyond the end are
+  // dropped.
   for (std::size_t pixel = 0, at = 20 + 1; pixel < 40 && at < 60; ++pixel, ++at)
     for (std::size_t j = 0; j < 64; ++j) stored[at * 72 + 8 + j] = expected[pixel * 64 + j];
   BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
@@ -267,7 +267,8 @@ BOOST_AUTO_TEST_CASE(im2col_walks_planes) {
   const Copied copied = run(*kernel, item);
   BOOST_TEST(copied.failure == "");
   std::vector<Element> expected, stored(item.elements, 0);
-  // Load: places w = -1 to 2 of rows h = -1, 1 of planes d = -1 to 1. The first is (2, -1, 0).
+  // The load visits positions w = -1 to 2 of rows h = -1, 1 of planes d = -1 to 1, beginning at
+  // (2, -1, 0).
   int w = 2, h = -1, d = 0, n = 0;
   for (int pixel = 0; pixel < 40; ++pixel) {
     for (int j = 0; j < 64; ++j) {
@@ -281,8 +282,8 @@ BOOST_AUTO_TEST_CASE(im2col_walks_planes) {
     if (d > 1) d = -1, ++n;
   }
   BOOST_TEST(copied.box == expected, boost::test_tools::per_element());
-  // The store has a place of its own, above the first row: the walk goes on from there, to rows and
-  // planes inside.
+  // The store begins at another position, above the first row, and continues to rows and planes
+  // inside.
   int at_w = 2, at_h = -1, at_d = 0, at_n = 0;
   for (std::size_t pixel = 0; pixel < 40; ++pixel) {
     if (at_h >= 0 && at_n < 2)
@@ -296,7 +297,7 @@ BOOST_AUTO_TEST_CASE(im2col_walks_planes) {
   BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
 }
 
-// {C 72, W 4, H 3, D 3, N 2} as boxes of 64 x 3 x 2 x 2 x 1.
+// A tensor {C 72, W 4, H 3, D 3, N 2} in boxes of 64 x 3 x 2 x 2 x 1.
 BOOST_AUTO_TEST_CASE(tiled_boxes_of_five_dimensions) {
   const auto kernel = copying_kernel(5, false);
   Case item = volume_case();
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(tiled_boxes_of_five_dimensions) {
   BOOST_TEST(copied.stored == stored, boost::test_tools::per_element());
 }
 
-// What the bits of an instruction do not hold.
+// Offsets beyond the bits of the instruction are errors.
 BOOST_AUTO_TEST_CASE(offsets_of_im2col_copies) {
   const auto failure = [](Case item, int offset) {
     item.tap[1] = offset;

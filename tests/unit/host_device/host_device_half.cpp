@@ -1,5 +1,5 @@
-// Conversions of the 16-bit types on the host device, against an independent way: values in double,
-// and a search of the two neighbours.
+// Conversions of the 16-bit types on the host device, against an independent computation: values in
+// double, and a search for the two neighbours.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -48,8 +48,8 @@ double value_of(const Format& format, unsigned bits) {
                        : sign * std::ldexp(1 + scaled, exponent - bias);
 }
 
-// To nearest, ties to even: among all finite magnitudes, the nearer of the two around |v|; past
-// the last one, as if the next binade went on.
+// Rounds to nearest, ties to even: takes the nearer one of the two magnitudes around |v|. Behind
+// the last finite magnitude, infinity counts as the next one.
 unsigned nearest(const Format& format, float v, const std::vector<double>& magnitudes) {
   if (std::isnan(v)) return 0x7fff;
   const unsigned sign = std::signbit(v) ? 0x8000u : 0u;
@@ -102,14 +102,14 @@ BOOST_AUTO_TEST_CASE(all_values_widen_exactly_and_come_back) {
 BOOST_AUTO_TEST_CASE(narrowing_rounds_to_the_nearest_ties_to_even) {
   for (const Format& format : formats) {
     BOOST_TEST_CONTEXT(format.name) {
-      // Magnitudes by their bits, and the value that infinity's bits would have if it were finite:
-      // from halfway to it on, rounding gives infinity.
+      // All magnitudes in order of their bits, and the value that the bits of infinity would have
+      // if they were finite: from halfway to it on, rounding gives infinity.
       const unsigned infinity = ((1u << format.exponent_bits) - 1) << format.significand_bits;
       std::vector<double> magnitudes;
       for (unsigned bits = 0; bits < infinity; ++bits) magnitudes.push_back(value_of(format, bits));
       magnitudes.push_back(std::ldexp(1.0, 1 << (format.exponent_bits - 1)));
 
-      // Every midpoint and its neighbours, both signs; random bits; the ends of the range.
+      // Every midpoint and its neighbours with both signs, random bits, and the ends of the range.
       std::vector<float> values = {0.0f,
                                    -0.0f,
                                    1e-45f,

@@ -1,5 +1,5 @@
-// The host device's memory: shared arrays, asynchronous copies, and what the sanitizers see. Each
-// planted defect must show, and its corrected twin must pass.
+// The host device's memory: shared arrays, asynchronous copies, and errors that the sanitizers
+// find. Each planted defect must be found, and the same kernel without the defect must be right.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ LaunchShape blocks_of(std::uint32_t threads, std::uint32_t blocks, std::uint32_t
   return shape;
 }
 
-// The error output of `work`, done in a child process that dies of it; "" if it does not.
+// The error output of `work` in a child process that dies of it; "" if it does not die.
 template <class Work>
 std::string death_of(Work work) {
   int ends[2];
@@ -67,7 +67,7 @@ boost::test_tools::assertion_result only_sanitized(boost::unit_test::test_unit_i
   return result;
 }
 
-// Two stages in flight: tile i is added up while tile i + 1 is on its way.
+// Two stages in flight: tile i is added up while tile i + 1 is being copied.
 constexpr std::string_view pipeline = R"(
 KILN_KERNEL(test, 64, 1, Params, p) {
   float* stages = shared_array<float, 2 * 256>(0);
@@ -104,9 +104,9 @@ BOOST_AUTO_TEST_SUITE(host_device_memory)
 
 BOOST_AUTO_TEST_CASE(an_async_copy_lands_only_when_waited_for) {
   BOOST_TEST(pipeline_sum(0) == 500500.0f);
-  BOOST_TEST(std::isnan(pipeline_sum(1)));  // never committed
-  BOOST_TEST(std::isnan(pipeline_sum(2)));  // never waited for
-  BOOST_TEST(std::isnan(pipeline_sum(3)));  // waited for one group too few
+  BOOST_TEST(std::isnan(pipeline_sum(1)));  // copies are not committed
+  BOOST_TEST(std::isnan(pipeline_sum(2)));  // copies are not waited for
+  BOOST_TEST(std::isnan(pipeline_sum(3)));  // one group too few is waited for
   BOOST_TEST(std::isnan(pipeline_sum(4)));  // the next copy starts while the stage is read
 }
 

@@ -1,4 +1,4 @@
-// Kernels written inside a test, run on the host device.
+// Runs kernels whose text is in a test on the host device.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ inline Compiled compile_for_host(std::string_view text) {
                            host_compiler_options());
 }
 
-// The wrappers, and the parameters that all kernels of these tests take.
+// The beginning of each kernel's text: includes, and the parameters that all these kernels have.
 inline constexpr std::string_view kernel_prelude = R"(
 constexpr bool CLUSTERED = true;
 #include "target/kernel.cuh"
@@ -52,8 +52,8 @@ struct Params {
   std::int64_t count = 0;
 };
 
-// A kernel named `test`. `constants` stand in front of `body`, which is the text of the kernel with
-// its KILN_KERNEL line.
+// Compiles a kernel named `test`. Its text is `constants` and then `body`, which has its
+// KILN_KERNEL line.
 inline std::unique_ptr<Kernel> load_kernel(std::string_view constants, std::string_view body,
                                            std::uint32_t shared_memory = 0) {
   const Compiled compiled = compile_for_host(cat(kernel_prelude, constants, "\n", body));
@@ -64,7 +64,7 @@ inline void launch(const Kernel& kernel, const LaunchShape& shape, const Params&
   kernel.launch(shape, std::as_bytes(std::span(&params, 1)), nullptr);
 }
 
-// Device memory of exactly its elements.
+// Device memory of exactly the size of its elements.
 template <class T>
 class Buffer {
  public:
@@ -92,7 +92,7 @@ class Buffer {
   std::size_t count_;
 };
 
-// What `kernel` writes: `outputs` elements, from `in`.
+// The `outputs` elements that `kernel` writes when it reads `in`.
 template <class Out, class In>
 std::vector<Out> run_kernel(const Kernel& kernel, const LaunchShape& shape,
                             const std::vector<In>& in, std::size_t outputs) {
@@ -102,7 +102,7 @@ std::vector<Out> run_kernel(const Kernel& kernel, const LaunchShape& shape,
   return output.read();
 }
 
-// The sentence that a launch fails with; "" if it does not fail.
+// The message of a failed launch; "" if it does not fail.
 inline std::string failure_of(const Kernel& kernel, const LaunchShape& shape,
                               const Params& params = {}) {
   try {

@@ -1,5 +1,5 @@
-// The host device's warpgroup products of matrices that bulk copies have left in shared memory,
-// either way round, from any row on.
+// The host device's warpgroup products of swizzled matrices, which bulk copies have written to
+// shared memory: both operands' orders, beginning at any row.
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
@@ -8,9 +8,10 @@
 namespace kiln::test {
 namespace {
 
-// left: 64 rows of 16 steps, right: 16 columns; both from `in`, f32 of small integers, each in a
-// matrix of rows of LINE bytes of elements of 16 bits, which begins SHIFT rows on: LEFT_BY_STEPS
-// rows are steps of the reduction, in blocks of as many rows of the matrix as a line has elements.
+// left has 64 rows of 16 steps, right 16 columns. Both are small integers from `in` (f32). Each is
+// in a matrix of 16-bit elements whose rows have LINE bytes, and begins at row SHIFT. With
+// LEFT_BY_STEPS, the matrix's rows are steps of the reduction, in blocks of as many rows as a line
+// has elements.
 constexpr std::string_view product = R"(
 #define WGMMA_COLUMNS "16"
 #define WGMMA_SUMS(l) ""

@@ -1,5 +1,5 @@
-// The host device's products of warpgroups: right where everything is waited for, and no numbers
-// where something is missing that a GPU needs.
+// The host device's warpgroup products: right if the kernel waits for everything, and NaN if it
+// lacks something that a GPU needs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
@@ -89,7 +89,7 @@ KILN_KERNEL(test, 32, 1, Params, p) {
           sums.part[tile][0][i];
 })";
 
-// No defect: the first product takes the sums' place.
+// Not a defect: the first product replaces the sums.
 constexpr int replacing = 7;
 
 std::vector<float> sums_of_two_tiles(int defect) {
@@ -121,7 +121,7 @@ std::vector<float> sums_with(int defect, bool in_place) {
 
 BOOST_AUTO_TEST_SUITE(host_device_warpgroup)
 
-// To what the sums were, or, the first of them, in its place.
+// Both products are added to the previous sums, or the first one replaces these.
 BOOST_AUTO_TEST_CASE(two_products_are_added_up) {
   for (const bool replaces : {false, true}) {
     std::vector<float> expected;

@@ -1,4 +1,4 @@
-// Host kernels as loaded libraries: each its own, and none at the price of a descriptor.
+// Loaded host kernels: each is a library of its own, and none keeps a descriptor open.
 #include "device/host/shared_object.hpp"
 
 #include <sys/resource.h>
@@ -41,8 +41,8 @@ int answer(const SharedObject& object) {
 
 BOOST_AUTO_TEST_SUITE(shared_object)
 
-// The loader takes a library of a known name for one that it has. Descriptors' numbers come again
-// and again; these libraries, each with a variable of its own, must not.
+// The loader takes a library with a known path for one that it has loaded, and descriptor numbers
+// are reused. Each of these libraries has a variable of its own, so they must not be confused.
 BOOST_AUTO_TEST_CASE(many_are_loaded_and_no_descriptor_is_held) {
   const std::vector<std::byte> images[] = {library_that_answers(1000), library_that_answers(2000)};
 #ifndef KILN_SANITIZE
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(many_are_loaded_and_no_descriptor_is_held) {
   for (int round = 0; round < 2; ++round)
     for (std::size_t i = 0; i < objects.size(); ++i)
       BOOST_TEST(answer(*objects[i]) == (i % 2 == 0 ? 1000 : 2000) + round);
-  // Some go, others take their places.
+  // Some are replaced by others.
   for (std::size_t i = 0; i < objects.size(); i += 3)
     objects[i] = std::make_unique<SharedObject>(images[0]);
   for (std::size_t i = 0; i < objects.size(); i += 3) BOOST_TEST(answer(*objects[i]) == 1000);

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_difference_is_equal) {
   Tensor w = tensor(4, {8, 4, 1, 1}), x = tensor(4, {1, 4, 5, 6});
   const Tensor y = tensor(4, {1, 8, 5, 6});
   const auto problem = make_convolution(spec(2), x, w, y);
-  w.strides[2] = 12345;  // of a filter one tap high
+  w.strides[2] = 12345;  // has no effect, because the filter is one tap high
   BOOST_TEST((make_convolution(spec(2), x, w, y) == problem));
   x.strides[1] = 31;
   BOOST_TEST(!(make_convolution(spec(2), x, w, y) == problem));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_difference_is_equal) {
   other.stride = {2, 1, 1};
   other.pad_after = {-1, 0, 0};
   const auto shorter = make_convolution(other, tensor(4, {1, 4, 5, 6}), w, tensor(4, {1, 8, 2, 6}));
-  other.pad_after = {-2, 0, 0};  // as many rows of output
+  other.pad_after = {-2, 0, 0};  // gives the same number of output rows
   BOOST_TEST(
       (make_convolution(other, tensor(4, {1, 4, 5, 6}), w, tensor(4, {1, 8, 2, 6})) == shorter));
 }

@@ -1,4 +1,4 @@
-// Tensors of many dimensions as ones of few: the same elements at the same addresses.
+// Folding tensors of many dimensions: they keep the same elements at the same addresses.
 #include "problem/tensor/fold.hpp"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ Tensor dense(const Sizes& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
 
 Sizes first(const TensorDims& values, int rank) { return {values.begin(), values.begin() + rank}; }
 
-// What an operation sees: of every element of `full`, where each tensor has it (broadcast tensors
-// where their size is 1), and the place along the first `kept` dimensions. Sorted.
+// For every element of `full`: its offset in each tensor (tensors are broadcast where their size is
+// 1), and its position along the first `kept` dimensions. Sorted.
 std::vector<Sizes> elements(const std::vector<Tensor>& tensors, const Tensor& full, int kept) {
   std::vector<Sizes> out;
   std::int64_t count = 1;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(broadcast_and_empty_tensors) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_left_is_told_and_refused) {
-  // Every dimension in another order: nothing joins.
+  // The tensors have different orders of dimensions, so none can be joined.
   const Tensor x = dense({2, 3, 2, 3, 2, 3}),
                y = tensor_of({2, 3, 2, 3, 2, 3}, {1, 2, 6, 12, 36, 72});
   BOOST_TEST(fault_of([&] {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_is_told_and_refused) {
              }) ==
              "the tensors have 6 dimensions, of which 6 are left once those that lie side by side "
              "in every tensor are joined; expected at most 5");
-  // A batch of one leaves its place to another dimension, but not where it has to stay.
+  // Another dimension takes the place of a batch of one, unless the batch has to stay apart.
   const Tensor x1 = dense({1, 3, 2, 3, 2, 3}),
                y1 = tensor_of({1, 3, 2, 3, 2, 3}, {1, 1, 3, 6, 18, 36});
   BOOST_TEST(folded({x1, y1}, 1, Fold::any)[0].rank == 5);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(elements_stay_where_they_are) {
     const int rank = draw(6, KILN_DIM_MAX);
     Sizes dims;
     for (int i = 0; i < rank; ++i) dims.push_back(draw(1, i % 3 + 1));
-    // Each tensor in an order that differs in few places, with gaps at times; inputs broadcast.
+    // The tensors' orders of dimensions differ little. Some have gaps, and inputs are broadcast.
     std::vector<Tensor> tensors;
     std::vector<int> order(static_cast<std::size_t>(rank));
     std::iota(order.begin(), order.end(), 0);

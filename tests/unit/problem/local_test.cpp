@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(weights_of_all_images) {
   BOOST_TEST(operands[1].contiguous());
   BOOST_TEST(operands[1].offset(216 * 8 + 5) == 216 * 8 + 5);
   BOOST_TEST(operands[1].coordinates(216 * 8 + 5) == "0,0,1,1,0,0,0,1,2");
-  // As its one image's own, or as one for all.
+  // With one image, its own weights and shared weights are the same.
   const Tensor one = tensor(7, {1, 5, 7, 4, 6, 3, 3});
   BOOST_TEST((make_local(spec_of(), x, one, nullptr, y) == problem));
 }

@@ -1,4 +1,4 @@
-// Tensors as memory: which of them have gaps, and which lie alike.
+// Operands in memory: which have gaps, and which have the same places.
 #include "problem/tensor/operand.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -11,7 +11,7 @@ using test::tensor;
 
 namespace {
 
-// By looking at every element of the span.
+// Whether the operand has gaps, found by visiting every element of its span.
 bool has_gaps(const Operand& operand) {
   std::vector<bool> seen(static_cast<std::size_t>(operand.span()));
   for (std::int64_t i = 0; i < operand.count(); ++i)
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(contiguous_tensors_have_no_gaps) {
   BOOST_TEST(contiguous({60, 20, 5, 1}));
   BOOST_TEST(contiguous({60, 1, 15, 3}));
   BOOST_TEST(contiguous({1, 2, 6, 24}));
-  BOOST_TEST(contiguous({0, 20, 5, 1}));  // one image for all
+  BOOST_TEST(contiguous({0, 20, 5, 1}));  // all images are the same memory
   BOOST_TEST(contiguous({0, 0, 0, 0}));
   BOOST_TEST(!contiguous({61, 20, 5, 1}));
   BOOST_TEST(!contiguous({60, 20, 5, 0}));
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(contiguous_agrees_with_enumeration) {
     Tensor t = tensor(3, {draw(1, 4), draw(1, 4), draw(1, 4)});
     t.strides = {draw(0, 16), draw(0, 4), draw(0, 4)};
     const Operand operand = make_operand("", t);
-    // Never said of a tensor with gaps; of one that overlaps itself it need not be said.
+    // A tensor with gaps is never contiguous. One that overlaps itself may be either.
     if (!operand.contiguous()) continue;
     ++contiguous;
     BOOST_TEST_REQUIRE(!has_gaps(operand));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(the_same_places) {
   BOOST_TEST(!same(tensor(4, {1, 3, 4, 5}, KILN_TENSOR_NCHW, KILN_DATA_HALF)));
   BOOST_TEST(!same(tensor(4, {1, 3, 4, 1})));
   Tensor other = t;
-  other.strides[0] = 1000;  // of the one image there is
+  other.strides[0] = 1000;  // has no effect, because there is one image
   BOOST_TEST(same(other));
   other.strides[1] = 0;
   BOOST_TEST(!same(other));

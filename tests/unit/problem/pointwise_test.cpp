@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(broadcast_inputs_have_strides_of_0) {
   BOOST_TEST((problem.views[0].strides == Dims{0, 5, 0, 0, 1}));
   BOOST_TEST((problem.output().strides == Dims{60, 1, 0, 15, 3}));
   BOOST_TEST(problem.inputs() == 1u);
-  // Whether by sizes of 1 or by strides of 0 makes no difference.
+  // Broadcasting by sizes of 1 and by strides of 0 gives the same problem.
   Tensor by_strides = tensor(4, {2, 3, 4, 5});
   by_strides.strides = {0, 5, 0, 1};
   BOOST_TEST((make_add(by_strides, tensor(4, {2, 3, 4, 5}, KILN_TENSOR_NHWC)) == problem));

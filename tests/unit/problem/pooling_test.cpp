@@ -48,16 +48,16 @@ BOOST_AUTO_TEST_CASE(output_sizes_round_down) {
   };
   BOOST_TEST(out(112, line_spec(3, 0, 0, 2, 1)) == 55);
   BOOST_TEST(out(112, line_spec(3, 0, 1, 2, 1)) == 56);
-  BOOST_TEST(out(7, line_spec(7, 0, 0, 1, 1)) == 1);  // global
-  BOOST_TEST(out(7, line_spec(3, 2, 2, 1, 1)) == 9);  // more than the input
-  BOOST_TEST(out(9, line_spec(3, 0, 0, 1, 4)) == 1);  // extent 9
+  BOOST_TEST(out(7, line_spec(7, 0, 0, 1, 1)) == 1);  // global pooling
+  BOOST_TEST(out(7, line_spec(3, 2, 2, 1, 1)) == 9);  // more outputs than inputs
+  BOOST_TEST(out(9, line_spec(3, 0, 0, 1, 4)) == 1);  // the window's extent is 9
   BOOST_TEST(out(9, line_spec(3, 8, 8, 1, 4)) == 17);
-  BOOST_TEST(out(5, line_spec(2, 0, 0, 100, 1)) == 1);  // a stride that leaves the rest out
+  BOOST_TEST(out(5, line_spec(2, 0, 0, 100, 1)) == 1);  // the stride skips the rest
   BOOST_TEST((pooling_output_dims(spec(), tensor(4, {0, 3, 9, 8})) == TensorDims{0, 3, 5, 8}));
 }
 
-// As PyTorch's pooling_output_shape() has them: rounded up, unless the last window would begin past
-// the input and the padding before it.
+// The sizes of PyTorch's pooling_output_shape(): rounded up, unless the last window would begin
+// behind the input and the padding before it.
 BOOST_AUTO_TEST_CASE(output_sizes_of_ceil_mode) {
   const auto out = [](std::int64_t in, PoolingSpec pooling) {
     pooling.ceil = true;
@@ -65,15 +65,15 @@ BOOST_AUTO_TEST_CASE(output_sizes_of_ceil_mode) {
   };
   BOOST_TEST(out(112, line_spec(3, 0, 0, 2, 1)) == 56);  // ResNet's pool
   BOOST_TEST(out(4, line_spec(3, 1, 1, 2, 1)) == 3);
-  BOOST_TEST(out(5, line_spec(1, 0, 0, 3, 1)) == 2);   // the third would begin at 6
-  BOOST_TEST(out(5, line_spec(2, 1, 1, 3, 1)) == 2);   // the third would begin at 5
-  BOOST_TEST(out(4, line_spec(2, 1, 1, 5, 1)) == 1);   // would begin in the padding after
+  BOOST_TEST(out(5, line_spec(1, 0, 0, 3, 1)) == 2);   // a third window would begin at 6
+  BOOST_TEST(out(5, line_spec(2, 1, 1, 3, 1)) == 2);   // a third window would begin at 5
+  BOOST_TEST(out(4, line_spec(2, 1, 1, 5, 1)) == 1);   // a second one, in the padding behind x
   BOOST_TEST(out(2, line_spec(3, 0, 0, 2, 1)) == 1);   // wider than x, and rounded up to fit
-  BOOST_TEST(out(12, line_spec(2, 0, 0, 2, 1)) == 6);  // nothing to round
+  BOOST_TEST(out(12, line_spec(2, 0, 0, 2, 1)) == 6);  // exact without rounding
 }
 
-// What the last windows reach beyond the counted padding is part of the problem of an average that
-// counts padding, and of no other.
+// The overhang, by which the last windows extend beyond the counted padding, is a part of the
+// problem only for averages that count padding.
 BOOST_AUTO_TEST_CASE(overhangs) {
   const Tensor x = tensor(4, {2, 3, 4, 7}), y = tensor(4, {2, 3, 3, 4});
   PoolingSpec average = spec(KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(overhangs) {
   BOOST_TEST((make_pooling_forward(average, x, narrow).overhang == Spatial{}));
   average.mode = KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
   average.ceil = false;
-  average.pad_after[0] = 2;  // counted: another problem
+  average.pad_after[0] = 2;  // the padding is counted, so the problem is another one
   BOOST_TEST((make_pooling_forward(average, x, narrow).overhang == Spatial{}));
   BOOST_TEST(fault_of([&] { make_pooling_forward(average, x, y); }) ==
              "yDesc has sizes 2x3x3x4; the pooling of xDesc gives 2x3x3x3");
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(padding_of_windows_and_elements_unread) {
     return pooling_output_dims(pooling, tensor(3, {2, 5, in}))[2];
   };
   BOOST_TEST(out(5, line_spec(2, 4, 3, 1, 1)) == 11);   // 5 + 7 - 2 + 1
-  BOOST_TEST(out(10, line_spec(2, 0, -4, 2, 1)) == 3);  // four elements unread
+  BOOST_TEST(out(10, line_spec(2, 0, -4, 2, 1)) == 3);  // four elements are not read
   BOOST_TEST(out(10, line_spec(2, -3, 0, 2, 1)) == 3);
   PoolingSpec none = line_spec(2, 0, -9, 1, 1);
   BOOST_TEST(fault_of([&] { out(10, none); }).starts_with("window[0] is 2 with dilation 1"));
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_difference_is_equal) {
   const Tensor x = tensor(4, {2, 3, 9, 8}), y = tensor(4, {2, 3, 5, 8});
   PoolingSpec average = spec(KILN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING);
   const PoolingProblem problem = make_pooling_forward(average, x, y);
-  average.nan = KILN_NOT_PROPAGATE_NAN;  // averages always do
+  average.nan = KILN_NOT_PROPAGATE_NAN;  // has no effect, because averages always propagate NaN
   BOOST_TEST((make_pooling_forward(average, x, y) == problem));
   BOOST_TEST(
       (make_pooling_backward(average, y, nullptr, x) == make_pooling_backward(average, y, &x, x)));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_difference_is_equal) {
   ignoring.nan = KILN_NOT_PROPAGATE_NAN;
   BOOST_TEST(!(make_pooling_forward(ignoring, x, y) == make_pooling_forward(spec(), x, y)));
   PoolingSpec wider = spec();
-  wider.pad_after[0] = 1;  // as many rows of output
+  wider.pad_after[0] = 1;  // gives the same number of output rows
   BOOST_TEST((make_pooling_forward(wider, x, y) == make_pooling_forward(spec(), x, y)));
 }
 

@@ -14,7 +14,7 @@ using kiln::Spatial;
 
 namespace {
 
-// The sentence with which a line is refused; "" if it is not.
+// The message with which a line is refused; "" if it is not.
 std::string refusal(std::string_view line) {
   try {
     parse_convolution_line(line);
@@ -25,7 +25,7 @@ std::string refusal(std::string_view line) {
   return "";
 }
 
-// The canonical form of what a line says.
+// The canonical form of a line.
 std::string full(std::string_view line) {
   return print_convolution_line(parse_convolution_line(line));
 }
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(rank_follows_from_the_entries) {
   BOOST_TEST(parse_convolution_line("ic3ih8oc4kh3").rank == 2);
   BOOST_TEST(full("ic3id8oc4kd3") ==
              "g1mb2_ic3id8ih8iw8_oc4od6oh6ow6_kd3kh3kw3_sd1sh1sw1_pd0ph0pw0_dd0dh0dw0");
-  // Entries that say no more than the default do not add a dimension.
+  // Entries that equal the default do not add a dimension.
   BOOST_TEST(full("ic3iw8oc4kw3sh1ph0dh0") == full("ic3iw8oc4kw3"));
   BOOST_TEST(parse_convolution_line("ic3ih8oc4kh3sd1pd0dd0").rank == 2);
 }
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(values_come_from_the_dimension_above) {
   BOOST_TEST(full("ic3ih8iw8oc4oh8kh3") == full("ic3ih8oc4oh8kh3"));
 }
 
-// As in benchdnn, and so in the field's files.
+// benchdnn and its shape files have the same rule.
 BOOST_AUTO_TEST_CASE(a_dimension_with_input_and_filter_stands_on_its_own) {
   BOOST_TEST(full("ic16oc16_ih15oh7kh6sh2ph3_iw10ow10kw3") ==
              "g1mb2_ic16ih15iw10_oc16oh7ow10_kh6kw3_sh2sw1_ph3pw1_dh0dw0");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_missing_output_is_computed_with_the_padding_on_both_sides
   const ConvolutionLine line = parse_convolution_line("ic3ih9iw10oc4kh3kw4sh2sw2ph1pw2");
   BOOST_TEST((line.out == Spatial{1, 5, 6}));  // (10 + 4 - 4) / 2 + 1
   BOOST_TEST((line.pad_after == Spatial{0, 1, 2}));
-  // (10 + 2 - 3) / 2 + 1 = 5 leaves one element of the padding after unread.
+  // (10 + 2 - 3) / 2 + 1 = 5: one element of the padding behind the input is not read.
   const ConvolutionLine rounded = parse_convolution_line("ic3ih10oc4kh3sh2ph1");
   BOOST_TEST(rounded.out[1] == 5);
   BOOST_TEST(rounded.pad_after[1] == 0);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_missing_padding_follows_from_the_output) {
   const ConvolutionLine even = parse_convolution_line("ic3ih8oc4oh8kh3");
   BOOST_TEST(even.pad_before[1] == 1);
   BOOST_TEST(even.pad_after[1] == 1);
-  // An odd total: the smaller half before.
+  // The smaller half of an odd total is before the input.
   const ConvolutionLine odd = parse_convolution_line("ic3ih8oc4oh8kh4");
   BOOST_TEST(odd.pad_before[1] == 1);
   BOOST_TEST(odd.pad_after[1] == 2);
@@ -123,7 +123,8 @@ BOOST_AUTO_TEST_CASE(a_missing_padding_follows_from_the_output) {
   const ConvolutionLine strided = parse_convolution_line("ic3ih8oc4oh5kh3sh2dh1");
   BOOST_TEST(strided.pad_before[1] == 2);
   BOOST_TEST(strided.pad_after[1] == 3);
-  // A smaller output than the input gives: rows never read. C++ rounds -3 / 2 to -1.
+  // The output is smaller than the input allows, so some rows are not read. C++ rounds -3 / 2 to
+  // -1.
   const ConvolutionLine cropped = parse_convolution_line("ic3ih8oc4oh3kh3");
   BOOST_TEST(cropped.pad_before[1] == -1);
   BOOST_TEST(cropped.pad_after[1] == -2);
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(typos_are_named_with_their_column) {
     BOOST_TEST_INFO(line << " gives: " << refusal(line));
     BOOST_TEST(refusal(line).starts_with(expected));
   }
-  BOOST_TEST(refusal("ic3ih8oc4kh3_ih8") == "");  // the same twice is no contradiction
+  BOOST_TEST(refusal("ic3ih8oc4kh3_ih8") == "");  // repeating an entry is no contradiction
 }
 
 BOOST_AUTO_TEST_CASE(what_is_missing_is_named) {
@@ -246,10 +247,10 @@ BOOST_AUTO_TEST_CASE(makes_the_problem) {
   BOOST_TEST((nhwc.x_strides == std::array<std::int64_t, 5>{120, 1, 0, 20, 4}));
 }
 
-// Every line of the lists is legal, survives printing, and is the line that its problem prints.
+// Every line of the lists is legal, is the same after printing, and is the line of its problem.
 BOOST_AUTO_TEST_CASE(the_problem_lists) {
   int small = 0;
-  // The lists of convolutions without flags of their own.
+  // The lists of convolutions whose lines have no flags.
   for (const std::string name : {"small.txt", "paper.txt", "alexnet.txt", "resnet50.txt"}) {
     std::ostringstream text;
     text << std::ifstream(problem_list_path(name)).rdbuf();

@@ -1,4 +1,4 @@
-// What the tests of problems share.
+// Shared by the tests of problems.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline kiln::Tensor tensor(int rank, const kiln::TensorDims& dims,
   return out;
 }
 
-// The sentence of what make() throws.
+// The message of the error that make() throws.
 template <class Make>
 std::string fault_of(const Make& make) {
   try {
@@ -30,14 +30,14 @@ std::string fault_of(const Make& make) {
   return "no fault";
 }
 
-// What a message expects where a value of the enumeration is wanted.
+// The part of a message that lists the expected values of an enumeration.
 template <class Enum>
 std::string expected() {
   const std::string fault = fault_of([] { kiln::check_enumerator("x", static_cast<Enum>(-1)); });
   return fault.substr(fault.find("expected ") + 9);
 }
 
-// "dy x dx!": the operands' names, the result marked.
+// "dy x dx!": the operands' names, with a mark at the result.
 inline std::string names_of(const std::vector<kiln::Operand>& operands) {
   std::string text;
   for (const kiln::Operand& operand : operands)

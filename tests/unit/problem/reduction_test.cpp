@@ -14,7 +14,7 @@ using test::tensor;
 
 namespace {
 
-// What a sum of a dense tensor over all but its channels is made of.
+// The axes of the sum of a dense tensor over all dimensions except the channels.
 Combining bias_combining(const TensorDims& dims, kilnTensorFormat_t format) {
   const ReductionProblem problem =
       make_bias_gradient(tensor(4, dims, format), tensor(4, {1, dims[1], 1, 1}));
@@ -84,12 +84,12 @@ BOOST_AUTO_TEST_CASE(axes_that_kernels_combine) {
   const Combining nchw = bias_combining({4, 6, 9, 8}, KILN_TENSOR_NCHW);
   BOOST_TEST(nchw.inner_combined);
   BOOST_TEST(nchw.vector == 4);
-  BOOST_TEST(nchw.combined.size() == 1u);  // height and width are one walk
+  BOOST_TEST(nchw.combined.size() == 1u);  // height and width are joined
   BOOST_TEST(nchw.combined_vectors() == 18);
   BOOST_TEST(nchw.kept_vectors() == 6);
   const Combining nhwc = bias_combining({4, 6, 9, 8}, KILN_TENSOR_NHWC);
   BOOST_TEST(!nhwc.inner_combined);
-  BOOST_TEST(nhwc.vector == 2);  // of 6 channels
+  BOOST_TEST(nhwc.vector == 2);  // 6 channels are no multiple of 4
   BOOST_TEST(nhwc.combined_vectors() == 72);
   BOOST_TEST(nhwc.kept_vectors() == 3);
   BOOST_TEST(bias_combining({4, 6, 7, 7}, KILN_TENSOR_NCHW).vector == 1);

@@ -1,4 +1,4 @@
-// Problem lines of dimension-wise operations: shapes, and the flags that tell operands apart.
+// Problem lines of operations on shapes, and their flags for types, layouts and strides.
 #include "problem/line/shape_line.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(flags_only_of_what_is_not_usual) {
   BOOST_TEST(flags(plain, nhwc) == "--layout nchw:nhwc ");
   BOOST_TEST(flags(gaps, plain) == "--x-strides 100:30:7:1 ");
   BOOST_TEST(flags(half, gaps) == "--dt f16:f32 --y-strides 100:30:7:1 ");
-  // Dense either way: the layout of the others.
+  // A tensor that is dense in both layouts gets the layout of the others.
   BOOST_TEST(flags(tensor(4, {2, 3, 1, 1}), nhwc) == "--layout nhwc ");
 }
 

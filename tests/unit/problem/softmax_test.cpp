@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(fewer_dimensions_become_three) {
 BOOST_AUTO_TEST_CASE(equal_problems_compare_equal) {
   Tensor t = tensor(4, {2, 6, 1, 7});
   const SoftmaxProblem problem = forward(t, t);
-  t.strides[2] = 1234;  // of a dimension of one element
+  t.strides[2] = 1234;  // has no effect, because the dimension has one element
   BOOST_TEST((forward(t, t) == problem));
   BOOST_TEST(
       !(make_softmax_forward(KILN_SOFTMAX_FAST, KILN_SOFTMAX_MODE_CHANNEL, t, t) == problem));

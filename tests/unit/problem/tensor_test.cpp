@@ -1,4 +1,4 @@
-// Shapes in memory: dense strides, spans, and whether a tensor overlaps itself.
+// Tensors: dense strides, spans, and whether a tensor overlaps itself.
 #include "problem/tensor/tensor.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ Tensor tensor(int rank, const TensorDims& dims, const TensorDims& strides) {
   return out;
 }
 
-// By looking at every element.
+// Whether the tensor overlaps itself, found by visiting every element.
 bool overlaps_by_enumeration(const Tensor& t) {
   std::set<std::int64_t> seen;
   TensorDims index{};
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(overlap_of_large_tensors_is_quick) {
   const auto start = std::chrono::steady_clock::now();
   BOOST_TEST(!overlaps_itself(tensor(5, {big, big, 8, 8, 8}, {big * 512, 512, 64, 8, 1})));
   BOOST_TEST(overlaps_itself(tensor(5, {big, big, 8, 8, 8}, {big * 511, 512, 64, 8, 1})));
-  // So many combinations that the search gives up: counts as overlapping.
+  // There are so many combinations that the search gives up, so the tensor counts as overlapping.
   BOOST_TEST(overlaps_itself(
       tensor(5, {big, big, big, big, big},
              {1000003 * big, 1000033 * big, 1000037 * big, 1000039 * big, 1000081 * big})));
