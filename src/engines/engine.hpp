@@ -72,7 +72,7 @@ class OneKernelEngine : public Engine {
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 
-// All engines. Where estimates are equal, the first one of an operation wins.
+// All engines. If estimates are equal, the first engine of an operation wins.
 std::span<const Engine* const> engines();
 
 }  // namespace kiln

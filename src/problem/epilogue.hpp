@@ -33,7 +33,7 @@ inline constexpr std::size_t most_epilogue_operations = 8;
 struct ConvolutionEpilogue {
   bool bias = false;           // one element per filter is added
   bool residual = false;       // beta scales a separate tensor z instead of y's previous values
-  bool residual_last = false;  // beta's part is added after the activation; false if there is none
+  bool residual_last = false;  // beta's part follows the activation; false without an activation
   Activation activation;
 
   friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;

@@ -27,7 +27,7 @@ struct PoolingSpec {
 // y. Backward: dx = alpha * (gradient of that with respect to x, given dy) + beta * dx.
 // A maximum ignores taps outside x; without taps inside it is -infinity. The divisor of an average
 // counts taps outside x (AVERAGE_COUNT_INCLUDE_PADDING; except those in the overhang) or does not
-// (AVERAGE_COUNT_EXCLUDE_PADDING); without taps to count it is 0. A maximum's gradient goes to its
+// (AVERAGE_COUNT_EXCLUDE_PADDING); the average of no taps is 0. A maximum's gradient goes to its
 // first maximal tap in the order depth, height, width. Overlapping windows are added in the order
 // of the outputs.
 // As in ConvolutionProblem, there are always three spatial dimensions.

@@ -1,5 +1,5 @@
-// What the engines of locally connected layers share: the constants that say where elements lie,
-// and the launch.
+// Shared by the engines of locally connected layers: the constants for the offsets of elements, and
+// the launch.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ KernelSpec local_kernel(const std::string& name, const LocalProblem& problem);
 LaunchSpec local_launch(const LocalProblem& problem, std::int64_t blocks, std::int64_t threads,
                         std::uint32_t shared_memory);
 
-// Seconds of a launch with so many thread instructions, which moves `waste` times the necessary
-// bytes.
+// The estimated seconds of a launch, from its threads' instructions and from the bytes that it
+// moves: `waste` times the necessary ones.
 double local_seconds(const Problem& problem, double instructions, double waste,
                      const DeviceDescription& device);
 

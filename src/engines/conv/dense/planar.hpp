@@ -21,7 +21,7 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
 std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
                                  const DeviceDescription& device);
 
-// As dense_lines(), for the filter.
+// The same as dense_lines(), for the filter.
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
 
 // The boxes that a tile copies of each operand.

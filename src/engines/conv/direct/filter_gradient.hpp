@@ -62,7 +62,7 @@ Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
                                   const FilterGradientTiles& tiles, KernelSpec spec, int cluster,
                                   int groups);
 
-// What one engine makes of a problem that it takes.
+// An engine's plan for a problem that it takes.
 struct FilterGradientAnswer {
   FilterGradientTiles tiles;
   // Estimated time of the first step, in seconds; it refers to the arguments of ask().

@@ -19,7 +19,7 @@ constexpr std::int64_t most_sums = 72, most_row = 48;
 constexpr std::int64_t block_threads = 256, most_runs = 128, resident = 2, vector_bytes = 16;
 
 struct Tile {
-  std::int64_t run = 8;                   // pixels of a thread, side by side
+  std::int64_t run = 8;                   // contiguous pixels of a thread
   std::int64_t filter_rows = 0;           // rows of the filter of a block
   std::int64_t runs = 0, p = 0;           // runs in a tile's row, and rows of a tile
   std::int64_t units = 1;                 // tiles that a block computes at a time

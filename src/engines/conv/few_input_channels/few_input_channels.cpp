@@ -153,7 +153,7 @@ std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
     const double products = static_cast<double>(tile.fragments()) * fragment,
                  stores = shape.m * shape.n / 32.0 * store_clocks;
     const auto bands = static_cast<double>(tile.bands);
-    // What loses without its copies need not be asked whether it fits.
+    // A band whose estimate is too large even without its copies is not examined further.
     if (best && bands * (products + stores) >= best_clocks) continue;
     if (!fits(tile, device)) continue;
     const double clocks =

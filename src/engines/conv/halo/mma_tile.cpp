@@ -84,8 +84,8 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
 std::int64_t HaloMmaTile::pitch() const { return fragments_pitch(shape.chunk_steps, element); }
 
 std::int64_t HaloMmaTile::halo_bytes() const {
-  // Where words are copied one by one (NCHW): planes of one word of channels, each 8 banks after
-  // the one before.
+  // If words are copied one by one (NCHW), there is a plane for each word of channels, and each
+  // plane begins 8 banks after the one before.
   const std::int64_t plane = (halo_pixels() + 23) / 32 * 32 + 8;
   return shape.columns_left && scalar_copies() ? 32 * shape.chunk_steps * plane
                                                : halo_pixels() * pitch();
@@ -102,8 +102,8 @@ std::int64_t HaloMmaTile::filter_bytes() const {
 }
 
 std::uint32_t HaloMmaTile::shared_memory(bool rows_inner) const {
-  // With wgmma, lo parts of the current stage have memory of their own; with single taps, those of
-  // three stages.
+  // With wgmma, lo parts have their own memory: for the current stage, or for three stages if a
+  // stage has one tap.
   const int lo_parts = !shape.columns_left || !shape.split ? 0 : scalar_copies() ? 1 : 3;
   const int filters = shape.stages + lo_parts;
   const std::int64_t operands =
@@ -135,7 +135,7 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
   tile.filter_rows_inner = !tile.scalar_copies() && gather.w_channel != 1 && gather.channels > 1;
   tile.image_rows =
       (phase.pixels[1] - 1) * gather.stride[1] + (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
-  // How many chunks beyond the current one the loads ahead reach into.
+  // ahead: taps that are loaded ahead; ring: halos that the chunks of all these taps need.
   const int ahead = (shape.stages - 1) * tap_group;
   const int ring = 1 + static_cast<int>(ceil_div(ahead, taps));
 

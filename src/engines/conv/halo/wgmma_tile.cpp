@@ -126,8 +126,9 @@ std::optional<HaloWgmmaTile> lay_line_tile(const HaloWgmmaShape& shape, const Ga
     return std::nullopt;
   constexpr std::int64_t most_pixels = 1 << 14;
   if (tile.halo_pixels > most_pixels) return std::nullopt;
-  // How many chunks beyond the current one the loads ahead reach into; the products of the step
-  // before last may still be reading the halo that would be overwritten.
+  // ahead: taps that are loaded ahead, which may belong to several later chunks with a halo each.
+  // Without scalar copies there is one more, because the products of the step before last may still
+  // read the halo that would be overwritten.
   const std::int64_t ahead =
       tile.scalar_copies() ? (shape.stages - 1) * std::int64_t{tap_group} : shape.stages;
   tile.halo_stages = 1 + static_cast<int>(ceil_div(ahead, phase.tap_count()));

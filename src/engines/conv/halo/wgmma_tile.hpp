@@ -18,7 +18,7 @@ struct HaloWgmmaShape {
   int chunk_steps = 0;  // fragments (32 bytes of channels) in a step
   int stages = 0;       // stages of the filter in shared memory
   int min_blocks = 1;   // blocks that share a multiprocessor
-  int strips = 0;       // strips of eight pixels, side by side; 0: a run of the line of all pixels
+  int strips = 0;       // adjacent strips of 8 columns; 0: a run of the line of all pixels
   int groups_n = 1;     // groups of warpgroups that share the places
   bool split = false;   // 3xTF32: operands are hi and lo parts
 

@@ -24,8 +24,8 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
       move.out_first = before.first;
       move.out_images = before.images;
     }
-    // beta scales z if there is one, else the previous results. These are copied to the workspace
-    // by the block that copies the same tile's results out, so no other block overwrites them.
+    // beta scales z if there is one, else the previous results. A tile of these is copied to the
+    // workspace by the block that has copied the tile's last results out, which they overwrite.
     if (!result || !problem.inner.epilogue.residual) {
       move.in_first = next.first;
       move.in_images = next.images;

@@ -127,7 +127,7 @@ std::int64_t place_of(const SourceLines& lines, const Gather& gather, std::int64
          shift % gather.stride[2] * lines.line + lines.place(element);
 }
 
-// A warp reads 4 contiguous words of pixels of so many columns at once: 8. f64 words take two
+// The columns of dw whose pixels a warp reads at once, 4 contiguous words each. f64 words take two
 // banks, so there half a warp does.
 std::int64_t columns_at_once(const SourceLines& lines) { return 32 / lines.word_bytes(); }
 

@@ -1,4 +1,4 @@
-// The tiles of the NCHW filter gradient, and how their stages lie on a problem
+// The tiles of the NCHW filter gradient, and how their stages are laid on a problem
 // (kernel_sources/conv/wgrad/band.cuh).
 #pragma once
 

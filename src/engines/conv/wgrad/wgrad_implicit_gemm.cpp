@@ -114,7 +114,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   work.type = problem.type();
   work.results = static_cast<double>(operands_of(problem).back().count());
   work.bounds = true;                     // at least the last pixels need bounds checks
-  work.stores = ResultStores::scattered;  // columns of dw lie as in the filter
+  work.stores = ResultStores::scattered;  // columns of dw may have any layout
   work.bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
   std::optional<Refusal> first_refusal;
