@@ -110,8 +110,8 @@ struct WgmmaConstants {
   double start_clocks;           // of a launch, besides what every launch costs
   // Kernels that gather elements one by one. Clocks of an element, a step and a group of steps;
   // before the first group, and for each of its elements of a thread; for 32 results. warps_share:
-  // how much longer gathering or storing takes with fewer than eight warps. products_share: a
-  // step's products relative to a single product (3xTF32 has three).
+  // how gathering or storing depends on the number of warps, relative to eight warps.
+  // products_share: a step's products relative to a single product (3xTF32 has three).
   struct Gathering {
     double element_clocks, element_warps_share, step_clocks, group_clocks, first_clocks,
         first_element_clocks, result_clocks, result_warps_share, products_share;
