@@ -8,6 +8,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/choice.hpp"
+#include "engines/conv/dense/filter_gradient_layout.hpp"
 #include "engines/conv/dense/geometry.hpp"
 #include "engines/conv/dense/gradient_definition.hpp"
 #include "engines/conv/dense/planar.hpp"
@@ -104,25 +105,10 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return dense_stride_refusal("dy", problem.type(), gather.out_strides);
 }
 
-// Whether threads can store two channels of dw at once.
-bool in_pairs(const Gather& gather) {
-  const auto even = [](std::int64_t stride) { return stride % 2 == 0; };
-  return gather.w_channel == 1 && even(gather.w_row) &&
-         std::all_of(gather.w_tap.begin(), gather.w_tap.end(), even) &&
-         even(gather.phases.front().w_first);
-}
-
-// Whether the taps of a channel of dw are nearer to each other than its channels.
-bool taps_side_by_side(const Gather& gather) {
-  const Gather::Phase& phase = gather.phases.front();
-  for (std::size_t i = 0; i < 3; ++i)
-    if (phase.taps[i] > 1 && gather.w_tap[i] < gather.w_channel) return true;
-  return false;
-}
-
 struct Parts {
   int cluster, groups;
 };
+
 // Whether TMA can store a persistent tile's results: dw has the operands' 16-bit type and strides
 // that a map can have.
 bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
