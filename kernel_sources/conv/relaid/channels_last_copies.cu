@@ -14,28 +14,34 @@ KILN_BEGINS_STEP;
 struct Planes {
   device_inline static void out(const ChannelsLastCopy& copy, u32 number, double beta,
                                 bits_t* memory) {
-    const Tile tile(copy, number);
+    const Tile tile(copy, number, copy.out_pixels, 0);
     if (tile.image >= copy.out_images) return;
     read_channels(tile, beta, memory);
     block_barrier();
     write_rows(tile, memory);
   }
   device_inline static void ask(const ChannelsLastCopy& copy, u32 number, bits_t* memory) {
-    const Tile tile(copy, number);
+    const Tile tile = incoming(copy, number);
     if (tile.image >= copy.in_images || tile.image >= copy.images_there) return;
+    if (tile.begin() >= tile.end()) return;
     if (copy.walk == WALK_PICKED)
       read_picked(tile, memory);
     else
       read_rows(tile, memory);
   }
   device_inline static void in(const ChannelsLastCopy& copy, u32 number, const bits_t* memory) {
-    const Tile tile(copy, number);
+    const Tile tile = incoming(copy, number);
     if (tile.image < copy.in_images) write_channels(tile, memory);
+  }
+
+ private:
+  device_inline static Tile incoming(const ChannelsLastCopy& copy, u32 number) {
+    return Tile(copy, number, copy.in_pixels, copy.in_before);
   }
 };
 struct Rows {
   device_inline static void out(const ChannelsLastCopy& copy, u32 number, double, bits_t* memory) {
-    const RowsTile tile(copy, number, copy.out_images, copy.out_images);
+    const RowsTile tile(copy, number, copy.out_pixels, 0, copy.out_pixels);
     read_units(tile, memory);
     async_commit();
     async_wait<0>();
@@ -43,10 +49,15 @@ struct Rows {
     write_elements(tile, memory);
   }
   device_inline static void ask(const ChannelsLastCopy& copy, u32 number, bits_t* memory) {
-    read_elements(RowsTile(copy, number, copy.in_images, copy.images_there), memory);
+    read_elements(incoming(copy, number), memory);
   }
   device_inline static void in(const ChannelsLastCopy& copy, u32 number, const bits_t* memory) {
-    write_units(RowsTile(copy, number, copy.in_images, copy.images_there), memory);
+    write_units(incoming(copy, number), memory);
+  }
+
+ private:
+  device_inline static RowsTile incoming(const ChannelsLastCopy& copy, u32 number) {
+    return RowsTile(copy, number, copy.in_pixels, copy.in_before, copy.in_there);
   }
 };
 

@@ -11,7 +11,8 @@ enum PixelWalk : unsigned { WALK_ALIKE, WALK_PICKED, WALK_SPREAD, WALK_ROWS };
 // A tensor of the caller and its copy in the workspace, [image][pixel][channel]. The copy may have
 // more channels and images than the tensor: these come in as zeros and do not go out. A launch
 // first moves the copy's contents out to out_images of the caller's images, then brings in_images
-// others in.
+// others in. The copy may also be of some rows of one image: `in` and `out` are then those rows,
+// and rows of padding come in as zeros.
 struct ChannelsLastCopy {
   void* out;
   const void* in;
@@ -21,7 +22,9 @@ struct ChannelsLastCopy {
   unsigned out_images, in_images;
   unsigned in_with_beta;                 // bring images in only if beta is not 0
   unsigned images_there;                 // how many of in_images the caller has
-  unsigned channels, pixels;             // channels of the caller's; pixels to walk of an image
+  unsigned channels;                     // of the caller's
+  unsigned out_pixels, in_pixels;        // to walk of an image; with WALK_ROWS, of all images
+  unsigned in_before, in_there;          // of in_pixels: first zeros, then the caller's, then zeros
   unsigned last_channels;                // of the copy; with WALK_ROWS, 16-byte multiples
   unsigned last_pixels;                  // pixels of an image of the copy
   unsigned tile_log;                     // a tile has 2^tile_log pixels
@@ -32,6 +35,7 @@ struct ChannelsLastCopy {
   unsigned picked_width, picked_height;  // size of the copy's planes
   unsigned stride[3];                    // depth, height, width
   unsigned tiles;                        // tiles of all images
+  unsigned unused;                       // no byte is left undefined
 };
 
 struct ChannelsLastParams {
@@ -42,4 +46,4 @@ struct ChannelsLastParams {
 
 enum : int { CHANNELS_LAST_TILES = 2 };  // tiles of a block
 
-static_assert(sizeof(ChannelsLastCopy) == 136, "host and device must agree");
+static_assert(sizeof(ChannelsLastCopy) == 152, "host and device must agree");

@@ -14,18 +14,21 @@ struct Tile {
   int pixels_log;  // a whole tile has 2^pixels_log pixels
   u32 image;
   int channel, pixel;               // the tile's first
+  int origin;                       // the tile's first pixel in the caller's tensor; may be below 0
   int channels, pixels;             // those that exist
   int row_units, pitch, unit_mask;  // units that a row may touch, to the next row; XOR mask
   u32 unit_factor;                  // for a unit's number n: n / row_units == n * unit_factor >> 20
 
-  device_inline Tile(const ChannelsLastCopy& of, u32 block)
+  // Of the `walked` pixels of an image, the caller's tensor lacks the first `before`.
+  device_inline Tile(const ChannelsLastCopy& of, u32 block, u32 walked, u32 before)
       : copy(of), pixels_log(static_cast<int>(of.tile_log)) {
     const u32 next = block / of.pixel_tiles;
     image = next / of.channel_tiles;
     pixel = static_cast<int>((block - next * of.pixel_tiles) << pixels_log);
     channel = static_cast<int>((next - image * of.channel_tiles) * (TILE >> pixels_log));
     channels = smaller(static_cast<int>(of.channels) - channel, TILE >> pixels_log);
-    pixels = smaller(static_cast<int>(of.pixels) - pixel, 1 << pixels_log);
+    pixels = smaller(static_cast<int>(walked) - pixel, 1 << pixels_log);
+    origin = pixel - static_cast<int>(before);
     row_units = (1 << pixels_log) / VECTOR + 1;
     unit_mask = row_units < 5 ? 3 : 7;
     pitch = (row_units + unit_mask) & ~unit_mask;
@@ -35,7 +38,7 @@ struct Tile {
   // The offset, in elements, of a row's first pixel in the caller's tensor.
   device_inline i64 row_at(int row) const {
     return image * copy.image + (channel + row) * copy.channel +
-           (copy.walk == WALK_PICKED ? 0 : pixel);
+           (copy.walk == WALK_PICKED ? 0 : origin);
   }
   device_inline int unit_at(int row, int unit) const {
     return row * pitch + (unit ^ (row / VECTOR & unit_mask));
@@ -72,6 +75,15 @@ struct Tile {
   }
   // Whether every pixel of the copy begins at a multiple of 16 bytes.
   device_inline bool whole_channels() const { return copy.last_channels % VECTOR == 0; }
+  // The first of the tile's pixels that come in from the caller's tensor, and the first after
+  // these.
+  device_inline int begin() const { return origin < 0 ? -origin : 0; }
+  device_inline int end() const {
+    return smaller(static_cast<int>(copy.in_there) - origin, pixels);
+  }
+  device_inline bool comes_in(int number) const {
+    return static_cast<u32>(origin + number) < copy.in_there;
+  }
   // How many of the tile's channels the caller's tensor has; the copy's other channels are zeros.
   device_inline int channels_there() const { return image < copy.images_there ? channels : 0; }
 };
@@ -129,7 +141,8 @@ struct UnitPlace {
 };
 
 // Starts to load rows of pixels, which keep their alignment in shared memory. A unit that reaches
-// past the tensor's end is read element by element.
+// past the tensor's end is read element by element. A unit without pixels of the tensor is left
+// out: it may be outside of the caller's memory.
 device_inline void read_rows(const Tile& tile, bits_t* shared) {
   const bits_t* const in = static_cast<const bits_t*>(tile.copy.in);
 #pragma unroll
@@ -137,14 +150,14 @@ device_inline void read_rows(const Tile& tile, bits_t* shared) {
     const UnitPlace place(tile, i);
     const i64 row = tile.row_at(place.row);
     const int first = place.unit * VECTOR - shift_of(in + row);
-    const bool exists = place.exists && first < tile.pixels,
+    const bool exists = place.exists && first < tile.end() && first + VECTOR > tile.begin(),
                whole = row + first + VECTOR <= tile.copy.in_span;
     bits_t* const to = shared + (exists ? tile.unit_at(place.row, place.unit) : 0) * VECTOR;
     async_copy_if<16>(exists && whole, to, in + row + first, true);
     if (exists && !whole)
 #pragma unroll 1
-      for (int j = first < 0 ? -first : 0; j < VECTOR && first + j < tile.pixels; ++j)
-        to[j] = in[row + first + j];
+      for (int j = 0; j < VECTOR; ++j)
+        if (first + j < tile.pixels && tile.comes_in(first + j)) to[j] = in[row + first + j];
   }
 }
 
@@ -169,12 +182,13 @@ device_inline void read_picked(const Tile& tile, bits_t* shared) {
 device_inline void write_channels(const Tile& tile, const bits_t* shared) {
   const Shifts shifts(tile, tile.copy.in);
   const bool whole = tile.whole_channels();
-  const int there = tile.channels_there();
+  const int all = tile.channels_there();
 #pragma unroll 1
   for (int i = 0; i < VECTORS; ++i) {
     const VectorPlace place(tile, i);
     const int to = place.exists(tile) ? tile.in_copy(place.pixel) : -1;
     if (to < 0) continue;
+    const int there = tile.comes_in(place.pixel) ? all : 0;
     bits_t* const last = tile.last_at(to, place.row);
     const auto at = [&](int j) { return place.at(tile, shifts, j); };
     if (whole) {

@@ -11,21 +11,30 @@ struct RowsTile {
   const ChannelsLastCopy& copy;
   int row_units;        // units of a row of the copy
   int unit, units;      // of the copy: the tile's first, and how many exist
-  int first, elements;  // of the tensor: the same
+  int before;           // rows of the copy before the tensor's
+  int all;              // elements of the tensor
+  int first, elements;  // of the tensor: the tile's
 
-  // The copy has `images` images. The tensor has the first `there` of them; the others are zeros.
-  device_inline RowsTile(const ChannelsLastCopy& of, u32 number, u32 images, u32 there)
-      : copy(of), row_units(static_cast<int>(of.last_channels) / VECTOR) {
+  // The copy has `rows` rows, of which the tensor lacks the first `rows_before`, has `there`, and
+  // lacks the others.
+  device_inline RowsTile(const ChannelsLastCopy& of, u32 number, u32 rows, u32 rows_before,
+                         u32 there)
+      : copy(of),
+        row_units(static_cast<int>(of.last_channels) / VECTOR),
+        before(static_cast<int>(rows_before)),
+        all(static_cast<int>(there * of.channels)) {
     unit = static_cast<int>(number) * UNITS;
-    units = smaller(static_cast<int>(images * of.pixels) * row_units - unit, UNITS);
-    const int all = static_cast<int>((images < there ? images : there) * of.pixels * of.channels);
-    first = smaller(element_at(unit), all);
-    elements = units > 0 ? smaller(element_at(unit + units), all) - first : 0;
+    units = smaller(static_cast<int>(rows) * row_units - unit, UNITS);
+    first = element_at(unit);
+    elements = units > 0 ? element_at(unit + units) - first : 0;
   }
-  // The index of the tensor's element at which unit `number` of the copy begins.
+  // The index of the tensor's element at which unit `number` of the copy begins. It is the same for
+  // both ends of a unit in a row that the tensor lacks.
   device_inline int element_at(int number) const {
     const int row = number / row_units, channels = static_cast<int>(copy.channels);
-    return row * channels + smaller((number - row * row_units) * VECTOR, channels);
+    const int element =
+        (row - before) * channels + smaller((number - row * row_units) * VECTOR, channels);
+    return element < 0 ? 0 : smaller(element, all);
   }
   device_inline bits_t* last() const { return static_cast<bits_t*>(copy.last) + unit * VECTOR; }
 };

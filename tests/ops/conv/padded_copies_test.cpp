@@ -146,11 +146,12 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     return refusal == nullptr ? std::string() : refusal->reason;
   };
   const ConvolutionProblem problem = problem_in("mb4ic9ih7oc13kh3ph1", f16, KILN_TENSOR_NHWC);
-  // 16 filters of 9 taps of 16 channels, and 49 pixels with 16 channels each of x and y.
-  constexpr std::size_t needed = 2 * (16 * 9 * 16 + 49 * 32), margins = 4 * 256;
+  // 16 filters of 9 taps of 16 channels, and rows of 7 pixels with 16 channels: three of x, one of
+  // y.
+  constexpr std::size_t needed = 2 * (16 * 9 * 16 + 4 * 7 * 16), margins = 4 * 256;
   BOOST_TEST(reason(problem, needed + margins) == "");
   BOOST_TEST(reason(problem, needed + margins - 1) ==
-             cat("what is copied of a filter and of one image has ", needed,
+             cat("what is copied of a filter and of 1 row of an image has ", needed,
                  " bytes; expected at most the workspace, ", needed + margins - 1));
   ConvolutionProblem apart = problem;
   apart.x_strides[4] = 16;

@@ -1,5 +1,5 @@
 // Convolutions that are computed on channels-last copies, with so little workspace that a chunk has
-// few images.
+// few images, or part of one.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -54,6 +54,40 @@ inline void check_copies(const OperationCase& item, std::size_t budget, bool exa
                                   << 1 + proposal.then.size() << " steps: " << fault);
   }
   BOOST_TEST(taken > 0, text_of(item.problem) << ": " << reasons);
+}
+
+// Checks a problem with the least workspace, to an eighth, that the copies take, and `more` eighths
+// of it, so that images are cut. Returns the names of the tiles of the proposals that cut them, a
+// line each.
+inline std::string check_parts(const OperationCase& item, std::size_t more = 0, bool exact = true) {
+  const auto& problem = std::get<ConvolutionProblem>(item.problem);
+  std::string tiles;
+  for (const auto& [copy_results, copy_dy] :
+       {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
+    if (problem.pass != ConvolutionPass::wgrad && !copy_dy) continue;
+    std::size_t budget = 2048;
+    const auto propose = [&] {
+      return engine_for(problem).propose(
+          problem, device()->description(),
+          {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
+    };
+    while (budget < most_workspace && std::holds_alternative<Refusal>(propose()))
+      budget += budget / 8;
+    budget += more * (budget / 8);
+    const auto answer = propose();
+    if (std::holds_alternative<Refusal>(answer)) continue;
+    const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+    if (proposal.kernel.tile.find("at a time") == std::string::npos) continue;
+    tiles += proposal.kernel.tile + "\n";
+    BOOST_TEST(proposal.workspace <= budget);
+    const HostTensor got = run_proposal(item, proposal);
+    const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
+    BOOST_TEST(fault.empty(), text_of(item.problem)
+                                  << ", " << proposal.kernel.tile << ", "
+                                  << 1 + proposal.then.size() << " steps: " << fault);
+    if (!exact) BOOST_TEST(run_proposal(item, proposal).values == got.values);
+  }
+  return tiles;
 }
 
 }  // namespace test

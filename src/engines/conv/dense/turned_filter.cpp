@@ -38,7 +38,7 @@ bool is_line(const ConvolutionProblem& problem) {
 }
 
 std::array<RelaidMove, 1> moves_of(const RelaidTensor& filter) {
-  return {RelaidMove{.tensor = &filter, .in_images = 1}};
+  return {RelaidMove{.tensor = &filter, .in = whole_images(filter, 1)}};
 }
 
 }  // namespace

@@ -20,22 +20,18 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
     const bool source = tensor.role == RelaidTensor::Role::source,
                result = tensor.role == RelaidTensor::Role::result;
     RelaidMove move{.tensor = &tensor};
-    if (result) {
-      move.out_first = before.first;
-      move.out_images = before.images;
-    }
+    if (result) move.out = problem.range(tensor, before);
     // beta scales z if there is one, else the previous results. A tile of these is copied to the
     // workspace by the block that has copied the tile's last results out, which they overwrite.
     if (!result || !problem.inner.epilogue.residual) {
-      move.in_first = next.first;
-      move.in_images = next.images;
+      move.in = problem.range(tensor, next);
       move.beta_only = !source;
     }
-    if (move.in_images + move.out_images > 0) moves.push_back(move);
+    if (move.in.images + move.out.images > 0) moves.push_back(move);
   }
   if (first)
     for (const RelaidTensor& tensor : problem.once)
-      moves.push_back({.tensor = &tensor, .in_images = tensor.copied_images});
+      moves.push_back({.tensor = &tensor, .in = whole_images(tensor, tensor.copied_images)});
   return moves;
 }
 
@@ -61,17 +57,18 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
     if (with_steps) steps.push_back(copies_step(moves, "channels_last_copies", tile));
     made.seconds += copies_seconds(moves, device);
   };
-  InnerChoices inner(problem.inner, terms.budget - layout.workspace, device);
+  InnerChoices inner(problem.inner, problem.cut, terms.budget - layout.workspace, device);
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
-    const std::int64_t images = chunk_of(layout, i).images;
+    const RelaidChunk chunk = chunk_of(layout, i);
     if (with_steps && i == 0)
-      tile = relaid_tile(problem, copied_of(problem), inner.proposal(images), terms.budget);
+      tile = relaid_tile(problem, layout, copied_of(problem), inner.proposal(chunk), terms.budget);
     copy(i);
-    made.seconds += inner.seconds(images);
-    own = std::max(own, inner.workspace(images));
-    if (with_steps) append_relaid(steps, inner.proposal(images), places_of(problem, layout, i));
+    made.seconds += inner.seconds(chunk);
+    own = std::max(own, inner.workspace(chunk));
+    if (with_steps) append_relaid(steps, inner.proposal(chunk), places_of(problem, layout, i));
   }
   copy(layout.chunks);
+  made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
   return made;
@@ -129,17 +126,16 @@ std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
   auto answer = relaid_gather(problem, device, terms.copy_results);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
-  const auto least = least_chunks(relaid, 0, terms.budget);
-  if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
+  const auto divisions = divisions_of(relaid, 0, terms.budget);
+  if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
   std::optional<Made> best;
-  std::int64_t best_chunks = 0;
-  for (const std::int64_t chunks :
-       numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
-    Made made = in_chunks(relaid, lay_copies(relaid, 0, chunks), terms, device, false);
-    if (!best || made.seconds < best->seconds) best = std::move(made), best_chunks = chunks;
+  RelaidDivision best_division;
+  for (const RelaidDivision& division : std::get<std::vector<RelaidDivision>>(divisions)) {
+    Made made = in_chunks(relaid, lay_copies(relaid, 0, division), terms, device, false);
+    if (!best || made.seconds < best->seconds) best = std::move(made), best_division = division;
   }
   if (extent == Extent::estimate) return std::move(*best);
-  return in_chunks(relaid, lay_copies(relaid, 0, best_chunks), terms, device, true);
+  return in_chunks(relaid, lay_copies(relaid, 0, best_division), terms, device, true);
 }
 
 }  // namespace kiln

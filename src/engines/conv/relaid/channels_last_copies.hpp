@@ -1,7 +1,8 @@
 // Engines for channels-first tensors, and for tensors whose channels take no multiple of 16 bytes.
-// They copy the tensors into the workspace with channels last, padded to such a multiple. The batch
-// is cut into chunks whose copies fit into the workspace, so that the L2 cache still holds a copy
-// when it is read. The engine with the best estimate for the copies computes each chunk.
+// They copy the tensors into the workspace with channels last, padded to such a multiple. The
+// batch, and images that do not fit, are cut into chunks whose copies fit into the workspace, so
+// that the L2 cache still holds a copy when it is read. The engine with the best estimate for the
+// copies computes each chunk.
 #pragma once
 
 #include <cstddef>

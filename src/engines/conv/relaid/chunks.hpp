@@ -1,5 +1,5 @@
-// Cuts a batch into chunks of images: how many there are, where their copies are in the workspace,
-// and what the engine of the copies does with a chunk.
+// Cuts a batch into chunks of images, or of parts of images: how many there are, where their copies
+// are in the workspace, and what the engine of the copies does with a chunk.
 #pragma once
 
 #include <cstddef>
@@ -16,57 +16,67 @@
 
 namespace kiln {
 
+struct RelaidDivision {
+  std::int64_t chunks = 0;  // whole images; they differ by at most one image
+  std::int64_t part = 0;  // rows of a chunk, or 0 for whole images; the last of an image has fewer
+};
 struct RelaidLayout {
-  std::int64_t batch = 0, chunks = 0;  // chunks differ by at most one image
-  std::size_t workspace = 0;           // byte at which the inner proposal's own workspace begins
+  RelaidDivision division;
+  std::int64_t batch = 0, rows = 0;  // rows: of an image
+  std::int64_t chunks = 0;
+  std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
 };
-// The fewest chunks whose copies fit into `budget` bytes of workspace together with `sums` bytes of
-// sums.
-std::variant<std::int64_t, Refusal> least_chunks(const RelaidProblem& problem, std::size_t sums,
-                                                 std::size_t budget);
-// The numbers of chunks that are estimated. More chunks than the fewest may fill the chip more
-// evenly, and leave more workspace to the inner proposal.
-std::vector<std::int64_t> numbers_of_chunks(std::int64_t least, std::int64_t batch);
+// The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
+// workspace together with `sums` bytes of sums. More chunks than the fewest may fill the chip more
+// evenly, and leave more workspace to the inner proposal. Images are cut only if chunks have one.
+std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProblem& problem,
+                                                                std::size_t sums,
+                                                                std::size_t budget);
 // Places the sums and then the copies in the workspace: sets RelaidTensor::first.
-RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, std::int64_t chunks);
+RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, const RelaidDivision& division);
 
-struct RelaidChunk {
-  std::int64_t first = 0, images = 0;
-};
-// Chunk `number`; an empty one if the number is -1 or the number of chunks.
+// By what factor the estimate of all chunks is raised. On an H200, chunks of large images took 1.05
+// to 1.4 times their estimates, and parts of images have not been measured. Without it, they would
+// take layers from engines that are about as fast.
+inline double margin_of(const RelaidLayout& layout) { return layout.division.part > 0 ? 1.15 : 1; }
+
+// Chunk `number`; an empty one if the number is -1 or the number of chunks. The first one is the
+// largest, the last one the smallest.
 RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
 
-// The choices of engines for the copies of a chunk, by its number of images. Chunks have at most
-// two different numbers of images; each is estimated once.
+// The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
+// sizes; each is estimated once.
 class InnerChoices {
  public:
-  // problem: that of the copies; workspace: bytes that the engines may use.
-  InnerChoices(const ConvolutionProblem& problem, std::size_t workspace,
+  // problem: that of the copies, all images; workspace: bytes that the engines may use.
+  InnerChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
                const DeviceDescription& device)
-      : problem_(problem), workspace_(workspace), device_(device) {}
+      : problem_(problem), cut_(cut), workspace_(workspace), device_(device) {}
 
-  double seconds(std::int64_t images) { return estimate(images).seconds; }
-  std::size_t workspace(std::int64_t images) { return estimate(images).workspace; }
-  Proposal proposal(std::int64_t images);
+  double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
+  std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
+  Proposal proposal(const RelaidChunk& chunk);
 
  private:
   struct Inner {
-    std::int64_t images;
+    std::int64_t images, rows;
     ChoiceEstimate estimate;
   };
-  const ChoiceEstimate& estimate(std::int64_t images);
+  const ChoiceEstimate& estimate(const RelaidChunk& chunk);
   Terms terms() const;
 
   ConvolutionProblem problem_;
+  RelaidCut cut_;
   std::size_t workspace_;
   const DeviceDescription& device_;
   std::vector<Inner> known_{};
 };
 
-// The description of a candidate's tile: which tensors are copied, and the kernel that computes the
-// copies.
-std::string relaid_tile(const RelaidProblem& problem, const std::vector<const char*>& copied,
-                        const Proposal& inner, std::size_t budget);
+// The description of a candidate's tile: which tensors are copied, how many rows of an image at a
+// time if it is cut, and the kernel that computes the copies.
+std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout,
+                        const std::vector<const char*>& copied, const Proposal& inner,
+                        std::size_t budget);
 
 // The places of the operands of chunk `number`, in the order of operands_of(problem.inner).
 RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,

@@ -19,6 +19,28 @@ constexpr int least_tile_log = 4, most_tile_log = 9;
 
 std::int64_t count(const Spatial& pixels) { return pixels[0] * pixels[1] * pixels[2]; }
 
+// A range's pixels. Those of the copy are `before` zeros, `there` of the tensor's, and zeros.
+struct PixelRun {
+  std::int64_t first;          // pixel of the caller's image at which the range begins
+  std::int64_t before, there;  // pixels of the copy, or of the caller's image if these are walked
+  std::int64_t pixels;         // to walk of an image
+};
+PixelRun run_of(const RelaidTensor& tensor, const RelaidRange& range) {
+  const std::size_t cut = tensor.cut;
+  std::int64_t row = 1, plane_row = 1;  // pixels of a row of the copy, of the tensor
+  for (std::size_t i = cut + 1; i < 3; ++i) row *= tensor.copied[i], plane_row *= tensor.plane[i];
+  const std::int64_t begin = std::max<std::int64_t>(range.row, 0),
+                     end = std::min(range.row + range.rows, tensor.copied[cut]),
+                     first = begin * tensor.stride[cut] * plane_row;
+  if (tensor.pixels == RelaidTensor::Pixels::spread) {
+    const std::int64_t pixels =
+        std::min(end * tensor.stride[cut], tensor.plane[cut]) * plane_row - first;
+    return {first, 0, pixels, pixels};
+  }
+  return {first, std::min(begin - range.row, range.rows) * row,
+          std::max<std::int64_t>(end - begin, 0) * row, range.rows * row};
+}
+
 // The logarithm of the pixels of a tile of `tile` elements. A tile has no more pixels than needed,
 // but at least so many that its other dimension has no more channels than there are.
 int tile_log(std::int64_t pixels, std::int64_t channels, std::int64_t tile) {
@@ -34,14 +56,14 @@ unsigned number(std::int64_t value) { return static_cast<unsigned>(value); }
 
 // Sets the tiles, pixels x channels, of a tensor whose channels' pixels are contiguous.
 void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
-  const bool spread = tensor.pixels == RelaidTensor::Pixels::spread;
-  copy.pixels = number(count(spread ? tensor.plane : tensor.copied));
-  copy.walk = spread                                          ? WALK_SPREAD
-              : tensor.pixels == RelaidTensor::Pixels::picked ? WALK_PICKED
-                                                              : WALK_ALIKE;
-  const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(size_of(tensor.type));
-  copy.tile_log = number(tile_log(copy.pixels, tensor.channels, tile));
-  copy.pixel_tiles = number(ceil_div(std::int64_t{copy.pixels}, std::int64_t{1} << copy.tile_log));
+  using Pixels = RelaidTensor::Pixels;
+  copy.walk = tensor.pixels == Pixels::spread   ? WALK_SPREAD
+              : tensor.pixels == Pixels::picked ? WALK_PICKED
+                                                : WALK_ALIKE;
+  const std::int64_t tile = tile_bytes / static_cast<std::int64_t>(size_of(tensor.type)),
+                     pixels = std::max(copy.out_pixels, copy.in_pixels);
+  copy.tile_log = number(tile_log(pixels, tensor.channels, tile));
+  copy.pixel_tiles = number(ceil_div(pixels, std::int64_t{1} << copy.tile_log));
   copy.channel_tiles = number(ceil_div(tensor.channels, tile >> copy.tile_log));
   copy.tiles = copy.pixel_tiles * copy.channel_tiles * std::max(copy.out_images, copy.in_images);
   copy.plane_width = number(tensor.plane[2]);
@@ -56,17 +78,24 @@ void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
 void set_rows(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
   const auto element = static_cast<std::int64_t>(size_of(tensor.type));
   copy.walk = WALK_ROWS;
-  copy.pixels = copy.last_pixels;
+  copy.out_pixels *= copy.out_images;
+  copy.in_pixels *= copy.in_images;
+  copy.in_there *= copy.images_there;
   if (tensor.copied_channels * element % unit_bytes != 0) {
-    copy.channels *= copy.pixels * number(tensor.images);
-    copy.last_channels *= copy.pixels * number(tensor.copied_images);
-    copy.pixels = copy.images_there = 1;
-    copy.in_images = std::min(copy.in_images, 1u);
-    copy.out_images = std::min(copy.out_images, 1u);
+    copy.channels *= copy.last_pixels * number(tensor.images);
+    copy.last_channels *= copy.last_pixels * number(tensor.copied_images);
+    copy.out_pixels = std::min(copy.out_pixels, 1u);
+    copy.in_pixels = copy.in_there = std::min(copy.in_pixels, 1u);
   }
   const std::int64_t bytes =
-      element * copy.last_channels * copy.pixels * std::max(copy.out_images, copy.in_images);
+      element * copy.last_channels * std::max(copy.out_pixels, copy.in_pixels);
   copy.tiles = number(ceil_div(bytes, tile_bytes));
+}
+
+// The element of the caller's tensor at which a range begins, or its first row that the tensor has.
+std::int64_t first_element(const RelaidTensor& tensor, const RelaidRange& range) {
+  const std::int64_t pixel = tensor.order == RelaidTensor::Order::rows ? tensor.channels : 1;
+  return range.first * tensor.image_stride + run_of(tensor, range).first * pixel;
 }
 
 ChannelsLastCopy copy_of(const RelaidMove& move) {
@@ -74,10 +103,15 @@ ChannelsLastCopy copy_of(const RelaidMove& move) {
   ChannelsLastCopy copy{};
   copy.image = tensor.image_stride;
   copy.channel = tensor.channel_stride;
-  copy.in_span = tensor.span - move.in_first * tensor.image_stride;
-  copy.out_images = number(move.out_images);
-  copy.in_images = number(move.in_images);
-  copy.images_there = number(std::min(move.in_images, tensor.images - move.in_first));
+  const PixelRun out = run_of(tensor, move.out), in = run_of(tensor, move.in);
+  copy.in_span = tensor.span - first_element(tensor, move.in);
+  copy.out_images = number(move.out.images);
+  copy.in_images = number(move.in.images);
+  copy.images_there = number(std::min(move.in.images, tensor.images - move.in.first));
+  copy.out_pixels = number(out.pixels);
+  copy.in_pixels = number(in.pixels);
+  copy.in_before = number(in.before);
+  copy.in_there = number(in.there);
   copy.in_with_beta = move.beta_only ? 1 : 0;
   copy.channels = number(tensor.channels);
   copy.last_channels = number(tensor.copied_channels);
@@ -100,8 +134,11 @@ void put_first(LaunchSpec& launch, std::size_t offset, std::int64_t first) {
 
 }  // namespace
 
-std::size_t RelaidTensor::image_bytes() const {
-  return static_cast<std::size_t>(copied_channels * count(copied)) * size_of(type);
+std::size_t RelaidTensor::row_bytes() const {
+  std::int64_t elements = copied_channels;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (i != cut) elements *= copied[i];
+  return static_cast<std::size_t>(elements) * size_of(type);
 }
 
 Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
@@ -137,9 +174,11 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
       launch.patches.push_back({hole, tensor.operand, static_cast<std::uint16_t>(offset)});
       put_first(launch, offset, first);
     };
-    const std::int64_t image = tensor.image_stride * static_cast<std::int64_t>(size_of(type));
-    add(Hole::operand, offsetof(ChannelsLastCopy, out), moves[i].out_first * image);
-    add(Hole::operand, offsetof(ChannelsLastCopy, in), moves[i].in_first * image);
+    const auto element = static_cast<std::int64_t>(size_of(type));
+    add(Hole::operand, offsetof(ChannelsLastCopy, out),
+        first_element(tensor, moves[i].out) * element);
+    add(Hole::operand, offsetof(ChannelsLastCopy, in),
+        first_element(tensor, moves[i].in) * element);
     add(Hole::workspace, offsetof(ChannelsLastCopy, last), static_cast<std::int64_t>(tensor.first));
   }
   launch.patches.push_back({Hole::beta, 0, offsetof(ChannelsLastParams, beta)});
@@ -153,19 +192,16 @@ double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription
   double memory = 0, copies = 0;
   for (const RelaidMove& move : moves) {
     const RelaidTensor& tensor = *move.tensor;
-    const double copied = static_cast<double>(tensor.image_bytes());
-    const double there =
-        copied * static_cast<double>(tensor.channels) / static_cast<double>(tensor.copied_channels);
-    const auto plane =
-        static_cast<double>(count(tensor.plane)) / static_cast<double>(count(tensor.copied));
+    const auto pixel =
+        static_cast<double>(tensor.channels) * static_cast<double>(size_of(tensor.type));
     if (!move.beta_only) {
-      const auto images = static_cast<double>(move.in_images);
       // Memory is read in whole sectors, so pixels of a row that are not picked are read as well.
-      memory += images * there * static_cast<double>(tensor.stride[2]);
-      copies += images * copied;
+      memory += pixel * static_cast<double>(move.in.images * run_of(tensor, move.in).there *
+                                            tensor.stride[2]);
+      copies += static_cast<double>(move.in.bytes(tensor));
     }
-    memory += static_cast<double>(move.out_images) * there * plane;
-    copies += static_cast<double>(move.out_images) * copied;
+    memory += pixel * static_cast<double>(move.out.images * run_of(tensor, move.out).pixels);
+    copies += static_cast<double>(move.out.bytes(tensor));
   }
   const double rate = rates_of(device).memory;
   return clocks_to_seconds(0, 0, device) + ramp +

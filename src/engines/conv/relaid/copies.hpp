@@ -34,23 +34,41 @@ struct RelaidTensor {
   std::int64_t images = 0, channels = 0;
   std::int64_t copied_images = 0, copied_channels = 0;  // of the copy, with zeros as padding
   std::int64_t image_stride = 0, channel_stride = 0;    // of the caller's tensor, in elements
+  Spatial row_strides{};                                // of D, H, W of the same, in elements
   std::int64_t span = 0;                                // of the caller's tensor, in elements
   Pixels pixels = Pixels::all;
   Spatial plane{1, 1, 1};   // {D, H, W} of the caller's tensor
   Spatial copied{1, 1, 1};  // {D, H, W} of the copy
   Spatial stride{1, 1, 1};  // pixels of the plane from one pixel of the copy to the next
+  std::size_t cut = 0;      // dimension along which an image may be cut into rows
   std::size_t first = 0;    // byte of the workspace at which the copy begins
 
-  std::size_t image_bytes() const;  // of one image of the copy
+  std::size_t row_bytes() const;  // of one row of an image of the copy
+  std::size_t image_bytes() const { return row_bytes() * static_cast<std::size_t>(copied[cut]); }
   std::size_t bytes() const { return image_bytes() * static_cast<std::size_t>(copied_images); }
 };
 
-// What one launch does with a tensor: it copies images of the copy out to the caller's tensor, then
-// others from there into the copy. With beta_only it copies them in only if beta is not 0.
+// Images of a tensor, or rows of one image.
+struct RelaidRange {
+  std::int64_t first = 0, images = 0;
+  // Rows of the copy along RelaidTensor::cut: all of them, or of one image a range that may begin
+  // before row 0 and end after the last row. Rows that the tensor lacks are zeros in the copy.
+  std::int64_t row = 0, rows = 0;
+
+  std::size_t bytes(const RelaidTensor& tensor) const {  // of the copy
+    return tensor.row_bytes() * static_cast<std::size_t>(images * rows);
+  }
+};
+// Whole images of a tensor, or of its copy, which may have more.
+inline RelaidRange whole_images(const RelaidTensor& tensor, std::int64_t images) {
+  return {.images = images, .rows = tensor.copied[tensor.cut]};
+}
+
+// What one launch does with a tensor: it copies a range of the copy out to the caller's tensor,
+// then another one from there into the copy. With beta_only it copies it in only if beta is not 0.
 struct RelaidMove {
   const RelaidTensor* tensor;
-  std::int64_t out_first = 0, out_images = 0;
-  std::int64_t in_first = 0, in_images = 0;
+  RelaidRange out{}, in{};
   bool beta_only = false;
 };
 

@@ -80,6 +80,7 @@ RelaidTensor relaid_tensor(const ConvolutionProblem& problem, const std::vector<
   if (is_filter(operand)) tensor.copied_images = padded_channels(problem, tensor.images);
   tensor.image_stride = operand.strides[0];
   tensor.channel_stride = operand.strides[1];
+  tensor.row_strides = {operand.strides[2], operand.strides[3], operand.strides[4]};
   tensor.span = operand.span();
   tensor.plane = tensor.copied = space_of(operand.dims);
   return tensor;

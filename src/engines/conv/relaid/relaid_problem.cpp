@@ -160,11 +160,16 @@ void add_bias(RelaidProblem& out, const std::vector<Operand>& operands,
   out.inner.bias_stride = 1;
 }
 
+void add_cut(RelaidProblem& out) {
+  out.cut = cut_of(out.inner, out.tensors, out.as_they_lie);
+  for (RelaidTensor& tensor : out.tensors) tensor.cut = out.cut.dim;
+}
+
 }  // namespace
 
-std::size_t RelaidProblem::image_bytes() const {
+std::size_t RelaidProblem::bytes(const RelaidChunk& chunk) const {
   std::size_t bytes = 0;
-  for (const RelaidTensor& tensor : tensors) bytes += tensor.image_bytes();
+  for (const RelaidTensor& tensor : tensors) bytes += range(tensor, chunk).bytes(tensor);
   return bytes;
 }
 
@@ -199,6 +204,7 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
       return Refusal{std::move(reason)};
   }
   if (copy_results && !has_choice) return Refusal{"results have their channels last"};
+  add_cut(out);
   return out;
 }
 
@@ -222,6 +228,7 @@ std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& prob
     if (std::string reason = leave(out, tensor, operands[tensor.operand]); !reason.empty())
       return Refusal{std::move(reason)};
   }
+  add_cut(out);
   if (!out.padded || sums) return out;
   const RelaidTensor dw = relaid_tensor(problem, operands, "dw");
   if (std::string reason = copy_refusal(operands[dw.operand], dw); !reason.empty())

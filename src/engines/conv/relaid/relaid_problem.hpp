@@ -9,6 +9,7 @@
 
 #include "device/device.hpp"
 #include "engines/conv/relaid/copies.hpp"
+#include "engines/conv/relaid/cut.hpp"
 #include "engines/engine.hpp"
 #include "problem/convolution.hpp"
 
@@ -17,11 +18,15 @@ namespace kiln {
 struct RelaidProblem {
   ConvolutionProblem inner;               // of the copies, with all images
   std::vector<RelaidTensor> once;         // copied once: a filter, its gradient, a bias
-  std::vector<RelaidTensor> tensors;      // copied for each chunk of images
-  std::vector<RelaidTensor> as_they_lie;  // not copied, but offset for each chunk of images
+  std::vector<RelaidTensor> tensors;      // copied for each chunk
+  std::vector<RelaidTensor> as_they_lie;  // not copied, but offset for each chunk
   bool padded = false;                    // copies have more channels than the tensors
+  RelaidCut cut;                          // of images into parts
 
-  std::size_t image_bytes() const;  // of one image in all copies
+  RelaidRange range(const RelaidTensor& tensor, const RelaidChunk& chunk) const {
+    return range_of(inner, cut, tensor, chunk);
+  }
+  std::size_t bytes(const RelaidChunk& chunk) const;  // of all copies of a chunk
 };
 
 // Forward propagation and data gradients. If the filter has one tap, pixels that the stride skips

@@ -86,10 +86,10 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayou
   const RelaidChunk chunk = chunk_of(layout, number);
   std::vector<RelaidMove> moves;
   for (const RelaidTensor& tensor : problem.tensors)
-    moves.push_back({.tensor = &tensor, .in_first = chunk.first, .in_images = chunk.images});
+    moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
   if (number == 0)
     for (const RelaidTensor& dw : problem.once)
-      moves.push_back({.tensor = &dw, .in_images = dw.images, .beta_only = true});
+      moves.push_back({.tensor = &dw, .in = whole_images(dw, dw.images), .beta_only = true});
   return moves;
 }
 
@@ -97,7 +97,7 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayou
 std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
   std::vector<RelaidMove> moves;
   for (const RelaidTensor& dw : problem.once)
-    moves.push_back({.tensor = &dw, .out_images = dw.images});
+    moves.push_back({.tensor = &dw, .out = whole_images(dw, dw.images)});
   return moves;
 }
 
@@ -111,10 +111,11 @@ void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidM
 
 // Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
 // step scales and stores them; otherwise they add to dw or to its padded copy.
-Made in_chunks(RelaidProblem& relaid, std::int64_t chunks, const std::optional<Choice>& finish,
-               std::size_t budget, const DeviceDescription& device, bool with_steps) {
+Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
+               const std::optional<Choice>& finish, std::size_t budget,
+               const DeviceDescription& device, bool with_steps) {
   const bool sums = finish.has_value();
-  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, chunks);
+  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
   ConvolutionProblem inner_problem = relaid.inner;
   if (sums) {
     inner_problem.w_type = KILN_DATA_FLOAT;
@@ -124,14 +125,15 @@ Made in_chunks(RelaidProblem& relaid, std::int64_t chunks, const std::optional<C
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
   std::string tile;
-  InnerChoices inner(inner_problem, budget - layout.workspace, device);
-  for (std::int64_t i = 0; i < chunks; ++i) {
-    const std::int64_t images = chunk_of(layout, i).images;
-    made.seconds += inner.seconds(images);
-    own = std::max(own, inner.workspace(images));
+  InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device);
+  for (std::int64_t i = 0; i < layout.chunks; ++i) {
+    const RelaidChunk chunk = chunk_of(layout, i);
+    made.seconds += inner.seconds(chunk);
+    own = std::max(own, inner.workspace(chunk));
     Proposal proposal;
-    if (with_steps) proposal = inner.proposal(images);
-    if (with_steps && i == 0) tile = relaid_tile(relaid, copied_of(relaid, sums), proposal, budget);
+    if (with_steps) proposal = inner.proposal(chunk);
+    if (with_steps && i == 0)
+      tile = relaid_tile(relaid, layout, copied_of(relaid, sums), proposal, budget);
     append_copies(made, steps, moves_of(relaid, layout, i), tile, device);
     if (!with_steps) continue;
     std::vector<Step> products;
@@ -147,6 +149,7 @@ Made in_chunks(RelaidProblem& relaid, std::int64_t chunks, const std::optional<C
     if (with_steps) append_finish(steps, *finish);
   }
   append_copies(made, steps, results_of(relaid), tile, device);
+  made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
   return made;
@@ -160,45 +163,51 @@ const WgradDenseNhwcWgmmaEngine& dense_engine() {
 
 // Chunks that the dense engine computes. Its blocks' sums stay in the workspace from chunk to
 // chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
-// no tile's sums fit into the workspace.
-std::optional<Made> in_continued_chunks(RelaidProblem& relaid, std::int64_t chunks,
+// no tile's sums fit into the workspace, or if the last chunk is too small for as many blocks.
+std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
                                         std::size_t budget, const DeviceDescription& device,
                                         bool with_steps) {
   const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
-  const RelaidLayout layout = lay_copies(relaid, 0, chunks);
-  ConvolutionProblem part = relaid.inner;
-  part.batch = chunk_of(layout, 0).images;
-  const auto answer = ask_once(engine, part, device);
+  const RelaidLayout layout = lay_copies(relaid, 0, division);
+  const auto part = [&](std::int64_t number) {
+    return part_of(relaid.inner, relaid.cut, chunk_of(layout, number));
+  };
+  const ConvolutionProblem first = part(0), last = part(layout.chunks - 1);
+  // A block of the first chunk has at least four steps, and one of the last has to have one.
+  if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels() ||
+      ask_once(engine, last, device)->estimates.empty())
+    return std::nullopt;
+  const auto answer = ask_once(engine, first, device);
   const Estimate* best = nullptr;
   for (const Estimate& each : answer->estimates)
     if (each.workspace > 0 && each.workspace <= budget - layout.workspace &&
         (best == nullptr || each.seconds < best->seconds))
       best = &each;
   if (best == nullptr) return std::nullopt;
-  const WgradDenseTile& tile = engine.tiles(part)[static_cast<std::size_t>(best->kernel / 2)];
-  const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, part, 1));
+  const WgradDenseTile& tile = engine.tiles(first)[static_cast<std::size_t>(best->kernel / 2)];
+  const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, first, 1));
 
   const double second = dense_wgrad_second_seconds(groups, static_cast<double>(best->workspace));
 
   Made made;
   std::vector<Step> steps;
   std::string name;
-  for (std::int64_t i = 0; i < chunks; ++i) {
-    part.batch = chunk_of(layout, i).images;
+  for (std::int64_t i = 0; i < layout.chunks; ++i) {
     made.seconds += best->seconds - second;
     Proposal products;
-    if (with_steps) products = engine.propose(tile, part, device, best->parts, groups);
+    if (with_steps) products = engine.propose(tile, part(i), device, best->parts, groups);
     if (with_steps && i == 0)
-      name =
-          relaid_tile(relaid, copied_of(relaid, false), products, budget) + ", sums of all images";
+      name = relaid_tile(relaid, layout, copied_of(relaid, false), products, budget) +
+             ", sums of all images";
     append_copies(made, steps, moves_of(relaid, layout, i), name, device);
     if (!with_steps) continue;
     if (i > 0) continue_sums(products);
-    if (i + 1 < chunks) products.then.clear();
+    if (i + 1 < layout.chunks) products.then.clear();
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
   made.seconds += second;
   append_copies(made, steps, results_of(relaid), name, device);
+  made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + best->workspace;
   return made;
@@ -228,32 +237,32 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
   auto answer = relaid_wgrad(problem, device, terms.copy_dy, sums);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
-  const auto least = least_chunks(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
-  if (const auto* refusal = std::get_if<Refusal>(&least)) return *refusal;
+  const auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
+  if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
   std::optional<Choice> finish;
   if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
   std::optional<Made> best;
-  std::int64_t best_chunks = 0;
+  RelaidDivision best_division;
   bool best_continued = false;
-  const auto in = [&](std::int64_t chunks, bool continued, bool with_steps) -> std::optional<Made> {
-    if (continued) return in_continued_chunks(relaid, chunks, terms.budget, device, with_steps);
-    return in_chunks(relaid, chunks, finish, terms.budget, device, with_steps);
+  const auto in = [&](const RelaidDivision& division, bool continued,
+                      bool with_steps) -> std::optional<Made> {
+    if (continued) return in_continued_chunks(relaid, division, terms.budget, device, with_steps);
+    return in_chunks(relaid, division, finish, terms.budget, device, with_steps);
   };
-  const auto add = [&](std::int64_t chunks, bool continued) {
-    auto made = in(chunks, continued, false);
+  const auto add = [&](const RelaidDivision& division, bool continued) {
+    auto made = in(division, continued, false);
     if (made && (!best || made->seconds < best->seconds))
-      best = std::move(made), best_chunks = chunks, best_continued = continued;
+      best = std::move(made), best_division = division, best_continued = continued;
   };
-  for (const std::int64_t chunks :
-       numbers_of_chunks(std::get<std::int64_t>(least), problem.batch)) {
+  for (const RelaidDivision& division : std::get<std::vector<RelaidDivision>>(divisions)) {
     // Sums of several chunks must not be rounded to 16 bits after each.
-    if (sums || chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(chunks, false);
-    if (!sums) add(chunks, true);
+    if (sums || division.chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(division, false);
+    if (!sums) add(division, true);
   }
   if (!best)
     return Refusal{"sums of several chunks of images that are neither f32 nor of the dense engine"};
   if (extent == Extent::estimate) return std::move(*best);
-  return std::move(*in(best_chunks, best_continued, true));
+  return std::move(*in(best_division, best_continued, true));
 }
 
 }  // namespace kiln
