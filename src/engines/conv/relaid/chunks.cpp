@@ -64,7 +64,8 @@ std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProb
   const std::int64_t most = most_rows(problem, rest);
   if (most > 0) {
     const std::int64_t least = ceil_div(cut.rows, most);
-    for (const std::int64_t parts : {least, least + 1, least + least / 2, even_parts(cut, least)})
+    // Few sizes: all engines estimate each of them.
+    for (const std::int64_t parts : {least, even_parts(cut, least + 1)})
       if (const std::int64_t part = round_up(ceil_div(cut.rows, parts), cut.granule);
           part < cut.rows)
         add({.part = part});
