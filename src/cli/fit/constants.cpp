@@ -156,6 +156,8 @@ constexpr NamedConstant all[] = {
     KILN_CONSTANT(dense, large_filter_line_clocks),
     KILN_CONSTANT(dense, large_filter_bytes),
     KILN_CONSTANT(dense, first_clocks),
+    KILN_CONSTANT(dense, pixel_words_clocks),
+    KILN_CONSTANT(dense, pixel_words_least_rows),
     KILN_CONSTANT(dense, slab_clocks),
     KILN_CONSTANT(dense, half_lines_share),
     KILN_CONSTANT(dense, access_clocks),

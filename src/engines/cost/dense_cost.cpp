@@ -40,12 +40,16 @@ double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
   const double step_channels = 64 * work.line_bytes / 128.0;
   constexpr double slab = 64.0 * 64;
   const double sums = static_cast<double>(work.pixels) * work.rows;
+  const double multiplied_rows =
+      work.pixels_in_words ? std::max<double>(work.rows, fitted.pixel_words_least_rows) : work.rows;
+  const double words_clocks =
+      work.pixels_in_words ? work.pixels / 64.0 / work.warpgroups * fitted.pixel_words_clocks : 0;
   const double filter_line_clocks = work.filter_bytes < fitted.large_filter_bytes
                                         ? fitted.shared_line_clocks
                                         : fitted.large_filter_line_clocks;
   const double step =
-      fitted.step_clocks +
-      std::max(sums * step_channels / products_a_clock * fitted.step_share,
+      fitted.step_clocks + words_clocks +
+      std::max(work.pixels * multiplied_rows * step_channels / products_a_clock * fitted.step_share,
                work.pixels * fitted.own_line_clocks + work.rows * filter_line_clocks);
   const double access_clocks =
       work.phases.size() > 1 ? fitted.phase_access_clocks : fitted.access_clocks;

@@ -17,8 +17,9 @@ struct DenseWork {
   int pixels = 0, rows = 0;  // of a tile
   int warpgroups = 0;        // warpgroups that multiply
   int line_bytes = 128;
-  bool half_lines = false;  // results are stored in lines of 64 bytes
-  int store_bytes = 0;      // bytes that a thread stores at a time; 0: the copy engine stores
+  bool pixels_in_words = false;  // pixels go through registers
+  bool half_lines = false;       // results are stored in lines of 64 bytes
+  int store_bytes = 0;           // bytes that a thread stores at a time; 0: the copy engine stores
   std::vector<Phase> phases{};
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each

@@ -129,7 +129,11 @@ struct DenseConstants {
   // if all load the same row, and the latter if all such rows are more than large_filter_bytes. (A
   // row of 32 bytes takes as long as one of 128.)
   double own_line_clocks, shared_line_clocks, large_filter_line_clocks, large_filter_bytes;
-  double first_clocks;      // the first operands of a block
+  double first_clocks;  // the first operands of a block
+  // Pixels that go through registers on their way to the products (channels-first f32): clocks of a
+  // step besides, for each 64 pixels of a warpgroup, and the rows below which products of such
+  // pixels take no less time.
+  double pixel_words_clocks, pixel_words_least_rows;
   double slab_clocks;       // for a warpgroup to store 64 rows of 64 pixels
   double half_lines_share;  // the same in lines of 64 bytes, relative to lines of 128
   // Results that threads store: clocks of an access of a warp, of which each store takes two, with

@@ -117,6 +117,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.pixels = tile.pixels();
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
+  work.pixels_in_words = planar && size_of(problem.type()) == 4;
   work.half_lines =
       planar && tile.line_pixels(size_of(problem.type())) < planar_line(problem.type());
   work.store_bytes = static_cast<int>(planar ? 0 : dense_store_pixels(problem, gather)) *
@@ -147,11 +148,6 @@ Registers registers_of(const DenseTile& tile) {
 std::string describe(const DenseTile& tile) {
   return cat(tile.rows(), "x", tile.pixels(),
              tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(), " threads");
-}
-
-std::string DenseNchwWgmmaEngine::only_by_name(const Problem& problem) const {
-  if (size_of(std::get<ConvolutionProblem>(problem).type()) == 2) return {};
-  return "its products of f32, in TF32, have run on no GPU yet";
 }
 
 std::span<const DenseTile> DenseWgmmaEngine::tiles() const {

@@ -68,7 +68,6 @@ class DenseNchwWgmmaEngine final : public DenseWgmmaEngine {
  public:
   DenseNchwWgmmaEngine() : DenseWgmmaEngine(true) {}
   const char* name() const override { return "dense_nchw_wgmma"; }
-  std::string only_by_name(const Problem& problem) const override;
 };
 
 }  // namespace kiln
