@@ -26,8 +26,10 @@ def main() -> int:
     parser.add_argument("--csv", default="figures.csv", help="where figures go")
     parser.add_argument("--networks", default="", help="some of the figures' networks, separated by ','; small: also without a GPU")
     parser.add_argument(
-        "--modes", default="amp,f32,f64,tf32", help="some of amp, f32, f64, tf32, variants (of the policy measure)"
+        "--modes", default="amp,f32,f64,tf32", help="some of amp, f32, f64, tf32, variants (of the policy measure);\n"
+        "amp-nchw, tf32-nhwc and so on: training in the other layout"
     )
+    parser.add_argument("--batch", type=int, help="training alone, with so many images")
     parser.add_argument("--skip", type=int, default=0, help="so many of the figures' cases at the beginning")
     parser.add_argument("--first", type=int, default=1000, help="after those, only so many of them")
     parser.add_argument("--compile-ahead", action="store_true", help="compile for all figures before the first")

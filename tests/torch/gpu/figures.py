@@ -11,7 +11,7 @@ import statistics
 import time
 
 import torch
-from networks import NETWORKS, Training, prepare
+from networks import NETWORKS, Training, parts_of, prepare
 
 import kiln.torch
 
@@ -97,19 +97,19 @@ def inference_of(name, mode, batch):
     model.eval()
 
     def run():
-        with torch.no_grad(), torch.autocast(x.device.type, torch.float16, enabled=mode == "amp"):
+        with torch.no_grad(), torch.autocast(x.device.type, torch.float16, enabled=parts_of(mode)[0] == "amp"):
             return model(x)
 
     return run, batch
 
 
-def training_of(name, mode, _=None):
-    model, x = prepare(name, mode)
+def training_of(name, mode, batch=None):
+    model, x = prepare(name, mode, batch)
     return Training(model, x, mode).step, x.shape[0]
 
 
-def train(name, mode):
-    step, images = training_of(name, mode)
+def train(name, mode, batch=None):
+    step, images = training_of(name, mode, batch)
     enter("native")
     for _ in range(3):
         step()
@@ -219,6 +219,10 @@ def cases(arguments):
     for mode in [m for m in ("f32", "tf32") if m in modes]:
         out += [(train, n, mode, None) for n in rest if (n, mode) != ("r3d_18", "f32")]
         out += [(infer, n, mode, batch) for n in small(names) for batch in (1, 32)]
+    for mode in [m for m in modes if "-" in m]:
+        out += [(train, n, mode, None) for n in some]
+    if arguments.batch:
+        out = [(train, n, mode, arguments.batch) for function, n, mode, _ in out if function is train]
     return out[arguments.skip : arguments.skip + arguments.first]
 
 

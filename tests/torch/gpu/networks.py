@@ -86,9 +86,15 @@ SMALL = {"small": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def parts_of(mode):
+    """The arithmetic and the layout of "amp", f16 under autocast with channels last; of "tf32", "f32" (no TF32) and
+    "f64", with channels first; or of either with the other layout, such as "amp-nchw"."""
+    arithmetic, _, layout = mode.partition("-")
+    return arithmetic, layout or ("nhwc" if arithmetic == "amp" else "nchw")
+
+
 def set_mode(mode):
-    """amp: f16 under autocast, channels last; tf32; f32: no TF32; f64."""
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = mode in ("tf32", "amp")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = parts_of(mode)[0] in ("tf32", "amp")
 
 
 def prepare(name, mode, batch=None):
@@ -97,10 +103,11 @@ def prepare(name, mode, batch=None):
     torch.manual_seed(0)
     model = without_dropout(make()).to(DEVICE)
     x = torch.randn(batch or usual, *sizes, device=DEVICE)
-    if mode == "amp":
+    arithmetic, layout = parts_of(mode)
+    if layout == "nhwc":
         last = torch.channels_last_3d if len(sizes) == 4 else torch.channels_last
         model, x = model.to(memory_format=last), x.to(memory_format=last)
-    if mode == "f64":
+    if arithmetic == "f64":
         model, x = model.double(), x.double()
     return model, x
 
@@ -109,7 +116,7 @@ class Training:
     """Steps of SGD on one batch, towards a fixed target."""
 
     def __init__(self, model, x, mode):
-        self.model, self.x, self.amp = model.train(), x, mode == "amp"
+        self.model, self.x, self.amp = model.train(), x, parts_of(mode)[0] == "amp"
         self.optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
         self.scaler = torch.amp.GradScaler(DEVICE, enabled=self.amp)
         self.target = None
