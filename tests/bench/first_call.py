@@ -317,7 +317,7 @@ def write(path, rows):
         return
     date = datetime.date.today().isoformat()
     with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(dict(row, date=date) for row in rows)
 

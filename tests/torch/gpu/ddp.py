@@ -288,7 +288,7 @@ def tabulate(folder):
         results[mode, int(batch), int(gpus)] = json.loads(path.read_text())
     failures, base = [], {}
     with open(folder / "ddp.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for (mode, _, gpus), result in sorted(results.items()):
             for row in rows_of(result, mode, gpus, base):

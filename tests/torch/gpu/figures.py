@@ -258,7 +258,7 @@ def main(arguments):
     torch.backends.cudnn.benchmark = True
     deadline = time.time() + arguments.seconds
     with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         chosen = cases(arguments)
         if arguments.compile_ahead:
