@@ -15,6 +15,7 @@
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
+#include "engines/conv/grouped/grouped_halo_nhwc_mma.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
@@ -23,7 +24,9 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/relaid/channels_first_copies.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
+#include "engines/conv/relaid/patches.hpp"
 #include "engines/conv/stand_in/stand_in_dense.hpp"
 #include "engines/conv/stand_in/stand_in_direct.hpp"
 #include "engines/conv/stand_in/stand_in_gemm.hpp"
@@ -63,22 +66,23 @@ std::span<const Engine* const> engines() {
   return all.get(
       make_engines<
           DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, ChannelsLastCopiesEngine,
-          DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine,
-          HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
-          FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
-          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
-          ImplicitGemmFmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
+          ChannelsFirstCopiesEngine, PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine,
+          HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
+          HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine,
+          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
+          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
+          GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
           DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
           StandInDenseEngine, StandInGemmEngine, StandInDirectEngine, DirectEngine,
           WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
           WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
           WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
-          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, StandInWgradDenseEngine,
-          StandInWgradGemmEngine, StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine,
-          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine,
-          PoolingEngine, SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine,
-          ReductionEngine>);
+          WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine, WgradNhwcMmaEngine,
+          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
+          WgradImplicitGemmFmaEngine, StandInWgradDenseEngine, StandInWgradGemmEngine,
+          StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
+          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
+          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -140,8 +140,10 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
            {"g32mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1", "g8mb8ic64ih28oc64kh3ph1",
             "g4mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh7ph3sh2"}) {
         const ConvolutionOperands groups = operands(line);
-        add(make_convolution(groups.spec, groups.x, groups.w, groups.y), "grouped_nhwc_mma");
-        add(make_convolution_dgrad(groups.spec, groups.w, groups.y, groups.x), "grouped_nhwc_mma");
+        for (const char* engine : {"grouped_nhwc_mma", "grouped_halo_nhwc_mma"}) {
+          add(make_convolution(groups.spec, groups.x, groups.w, groups.y), engine);
+          add(make_convolution_dgrad(groups.spec, groups.w, groups.y, groups.x), engine);
+        }
       }
       for (const char* line : {"g16mb8ic64ih28oc64kh3ph1", "g32mb8ic32ih28oc128kh3ph1"}) {
         const ConvolutionOperands groups = operands(line);

@@ -63,9 +63,10 @@ void check(const std::string& name, const std::string& text) {
 // Problems of every operation and pass, which together reach every engine.
 std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   std::vector<Problem> out;
-  for (const char* line : {"mb8ic128ih28oc128kh3ph1", "mb8ic128ih28oc128kh1", "mb8ic3ih128oc96kh11",
-                           "mb8ic3ih224oc64kh7ph3sh2", "g64mb8ic64ih28oc64kh3ph1",
-                           "g16mb8ic64ih28oc64kh3ph1", "mb8ic64ih56oc2kh3ph1"}) {
+  for (const char* line :
+       {"mb8ic128ih28oc128kh3ph1", "mb8ic128ih28oc128kh1", "mb8ic3ih128oc96kh11",
+        "mb8ic3ih224oc64kh7ph3sh2", "g64mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1",
+        "mb8ic64ih56oc2kh3ph1", "mb8ic3ih64oc64kh16sh16"}) {
     const ConvolutionOperands o =
         describe_convolution(parse_convolution_line(line), type, layout, KILN_CROSS_CORRELATION);
     out.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));

@@ -45,7 +45,7 @@ std::vector<const char*> copied_of(const RelaidProblem& problem) {
 
 RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
                              const RelaidEngine::Terms& terms, const DeviceDescription& device,
-                             bool with_steps) {
+                             const char* engine, bool with_steps) {
   RelaidEngine::Made made;
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
@@ -54,10 +54,11 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
     const std::vector<RelaidMove> moves =
         moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
     if (moves.empty()) return;
-    if (with_steps) steps.push_back(copies_step(moves, "channels_last_copies", tile));
+    if (with_steps) steps.push_back(copies_step(moves, engine, tile));
     made.seconds += copies_seconds(moves, device);
   };
-  InnerChoices inner(problem.inner, problem.cut, terms.budget - layout.workspace, device);
+  InnerChoices inner(problem.inner, problem.cut, terms.budget - layout.workspace, device,
+                     problem.engine);
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     if (with_steps && i == 0)
@@ -120,10 +121,15 @@ std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const
 
 bool ChannelsLastCopiesEngine::is_for(const Problem& problem) const { return is_gather(problem); }
 
+std::variant<RelaidProblem, Refusal> ChannelsLastCopiesEngine::relaid(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
+  return relaid_gather(problem, device, terms.copy_results);
+}
+
 std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
     Extent extent) const {
-  auto answer = relaid_gather(problem, device, terms.copy_results);
+  auto answer = this->relaid(problem, device, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   const auto divisions = divisions_of(relaid, 0, terms.budget);
@@ -131,11 +137,11 @@ std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
   std::optional<Made> best;
   RelaidDivision best_division;
   for (const RelaidDivision& division : std::get<std::vector<RelaidDivision>>(divisions)) {
-    Made made = in_chunks(relaid, lay_copies(relaid, 0, division), terms, device, false);
+    Made made = in_chunks(relaid, lay_copies(relaid, 0, division), terms, device, name(), false);
     if (!best || made.seconds < best->seconds) best = std::move(made), best_division = division;
   }
   if (extent == Extent::estimate) return std::move(*best);
-  return in_chunks(relaid, lay_copies(relaid, 0, best_division), terms, device, true);
+  return in_chunks(relaid, lay_copies(relaid, 0, best_division), terms, device, name(), true);
 }
 
 }  // namespace kiln

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "engines/conv/relaid/relaid_problem.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
@@ -52,7 +53,7 @@ class RelaidEngine : public Engine {
 };
 
 // Forward propagation and data gradients.
-class ChannelsLastCopiesEngine final : public RelaidEngine {
+class ChannelsLastCopiesEngine : public RelaidEngine {
  public:
   const char* name() const override { return "channels_last_copies"; }
   bool is_for(const Problem& problem) const override;
@@ -62,10 +63,14 @@ class ChannelsLastCopiesEngine final : public RelaidEngine {
   std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
                                        const DeviceDescription& device, const Terms& terms,
                                        Extent extent) const override;
+  // The copies, and the problem of these.
+  virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
+                                                      const DeviceDescription& device,
+                                                      const Terms& terms) const;
 };
 
 // Filter gradients. The sums of several chunks are added up in f32.
-class WgradChannelsLastCopiesEngine final : public RelaidEngine {
+class WgradChannelsLastCopiesEngine : public RelaidEngine {
  public:
   const char* name() const override { return "wgrad_channels_last_copies"; }
   bool is_for(const Problem& problem) const override;
@@ -75,6 +80,9 @@ class WgradChannelsLastCopiesEngine final : public RelaidEngine {
   std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
                                        const DeviceDescription& device, const Terms& terms,
                                        Extent extent) const override;
+  virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
+                                                      const DeviceDescription& device,
+                                                      const Terms& terms) const;
 };
 
 }  // namespace kiln

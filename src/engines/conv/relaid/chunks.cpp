@@ -108,6 +108,7 @@ RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
 Terms InnerChoices::terms() const {
   Terms terms;
   terms.workspace = workspace_;
+  terms.only_engine = only_;
   return terms;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -49,9 +50,14 @@ RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
 class InnerChoices {
  public:
   // problem: that of the copies, all images; workspace: bytes that the engines may use.
+  // only: the name of the only engine to ask; "": all.
   InnerChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
-               const DeviceDescription& device)
-      : problem_(problem), cut_(cut), workspace_(workspace), device_(device) {}
+               const DeviceDescription& device, std::string only = {})
+      : problem_(problem),
+        cut_(cut),
+        workspace_(workspace),
+        device_(device),
+        only_(std::move(only)) {}
 
   double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
   std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
@@ -69,6 +75,7 @@ class InnerChoices {
   RelaidCut cut_;
   std::size_t workspace_;
   const DeviceDescription& device_;
+  std::string only_;
   std::vector<Inner> known_{};
 };
 

@@ -17,6 +17,7 @@ namespace kiln {
 
 struct RelaidProblem {
   ConvolutionProblem inner;               // of the copies, with all images
+  std::string engine{};                   // that computes the copies; "": the best estimate's
   std::vector<RelaidTensor> once;         // copied once: a filter, its gradient, a bias
   std::vector<RelaidTensor> tensors;      // copied for each chunk
   std::vector<RelaidTensor> as_they_lie;  // not copied, but offset for each chunk

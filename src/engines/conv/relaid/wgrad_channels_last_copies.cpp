@@ -101,11 +101,17 @@ std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
   return moves;
 }
 
+// Names of copies for people.
+struct Named {
+  const char* engine;
+  std::string tile{};
+};
+
 // Adds the time of the moves and, unless `tile` is empty, their step.
 void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidMove> moves,
-                   const std::string& tile, const DeviceDescription& device) {
+                   const Named& named, const DeviceDescription& device) {
   if (moves.empty()) return;
-  if (!tile.empty()) steps.push_back(copies_step(moves, "wgrad_channels_last_copies", tile));
+  if (!named.tile.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
   made.seconds += copies_seconds(moves, device);
 }
 
@@ -113,7 +119,7 @@ void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidM
 // step scales and stores them; otherwise they add to dw or to its padded copy.
 Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
                const std::optional<Choice>& finish, std::size_t budget,
-               const DeviceDescription& device, bool with_steps) {
+               const DeviceDescription& device, const char* engine, bool with_steps) {
   const bool sums = finish.has_value();
   const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
   ConvolutionProblem inner_problem = relaid.inner;
@@ -124,8 +130,8 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
   Made made;
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
-  std::string tile;
-  InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device);
+  Named named{engine};
+  InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device, relaid.engine);
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     made.seconds += inner.seconds(chunk);
@@ -133,8 +139,8 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
     Proposal proposal;
     if (with_steps) proposal = inner.proposal(chunk);
     if (with_steps && i == 0)
-      tile = relaid_tile(relaid, layout, copied_of(relaid, sums), proposal, budget);
-    append_copies(made, steps, moves_of(relaid, layout, i), tile, device);
+      named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums), proposal, budget);
+    append_copies(made, steps, moves_of(relaid, layout, i), named, device);
     if (!with_steps) continue;
     std::vector<Step> products;
     RelaidPlaces places = places_of(relaid, layout, i);
@@ -148,7 +154,7 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
     made.seconds += finish->seconds;
     if (with_steps) append_finish(steps, *finish);
   }
-  append_copies(made, steps, results_of(relaid), tile, device);
+  append_copies(made, steps, results_of(relaid), named, device);
   made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
@@ -166,7 +172,7 @@ const WgradDenseNhwcWgmmaEngine& dense_engine() {
 // no tile's sums fit into the workspace, or if the last chunk is too small for as many blocks.
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
                                         std::size_t budget, const DeviceDescription& device,
-                                        bool with_steps) {
+                                        const char* engine_name, bool with_steps) {
   const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
   const RelaidLayout layout = lay_copies(relaid, 0, division);
   const auto part = [&](std::int64_t number) {
@@ -191,22 +197,22 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
 
   Made made;
   std::vector<Step> steps;
-  std::string name;
+  Named named{engine_name};
   for (std::int64_t i = 0; i < layout.chunks; ++i) {
     made.seconds += best->seconds - second;
     Proposal products;
     if (with_steps) products = engine.propose(tile, part(i), device, best->parts, groups);
     if (with_steps && i == 0)
-      name = relaid_tile(relaid, layout, copied_of(relaid, false), products, budget) +
-             ", sums of all images";
-    append_copies(made, steps, moves_of(relaid, layout, i), name, device);
+      named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), products, budget) +
+                   ", sums of all images";
+    append_copies(made, steps, moves_of(relaid, layout, i), named, device);
     if (!with_steps) continue;
     if (i > 0) continue_sums(products);
     if (i + 1 < layout.chunks) products.then.clear();
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
   made.seconds += second;
-  append_copies(made, steps, results_of(relaid), name, device);
+  append_copies(made, steps, results_of(relaid), named, device);
   made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + best->workspace;
@@ -228,13 +234,18 @@ std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() 
   return all;
 }
 
+std::variant<RelaidProblem, Refusal> WgradChannelsLastCopiesEngine::relaid(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
+  return relaid_wgrad(problem, device, terms.copy_dy, terms.copy_results);
+}
+
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
     Extent extent) const {
   const bool sums = terms.copy_results;
   if (sums && !tap_stride(problem))
     return Refusal{"taps of dw are not the same distance apart, as either layout has them"};
-  auto answer = relaid_wgrad(problem, device, terms.copy_dy, sums);
+  auto answer = this->relaid(problem, device, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   const auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
@@ -246,8 +257,9 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
   bool best_continued = false;
   const auto in = [&](const RelaidDivision& division, bool continued,
                       bool with_steps) -> std::optional<Made> {
-    if (continued) return in_continued_chunks(relaid, division, terms.budget, device, with_steps);
-    return in_chunks(relaid, division, finish, terms.budget, device, with_steps);
+    if (continued)
+      return in_continued_chunks(relaid, division, terms.budget, device, name(), with_steps);
+    return in_chunks(relaid, division, finish, terms.budget, device, name(), with_steps);
   };
   const auto add = [&](const RelaidDivision& division, bool continued) {
     auto made = in(division, continued, false);

@@ -4,7 +4,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 
+#include "engines/conv/grouped/grouped_halo_nhwc_mma.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
 #include "ops/conv/channels_last_case.hpp"
@@ -14,6 +17,7 @@ namespace {
 using namespace test;
 
 const GroupedNhwcMmaEngine engine;
+const GroupedHaloNhwcMmaEngine halos;
 const WgradGroupedNhwcMmaEngine of_filters;
 
 }  // namespace
@@ -40,6 +44,53 @@ BOOST_AUTO_TEST_CASE(shapes) {
     }
 }
 
+// Every tile of the halo kernel that differs from the others for the problem: images of one and of
+// several tiles, with rows and columns that end within a block of pixels; units of 16 channels that
+// end within a block, and half a unit; an odd number of taps, strides and dilation.
+BOOST_AUTO_TEST_CASE(halo_tiles, *boost::unit_test::precondition(has_copy_engine)) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g4mb3ic64ih14oc64kh3ph1", "g3mb2ic24ih7iw9oc24kh3ph1", "g5mb2ic80ih19iw35oc80kh3ph1",
+        "g9mb1ic72ih9iw70oc72kh3ph1", "g3mb1ic48ih15iw17oc48kh3ph1sh2",
+        "g2mb2ic32ih9iw11oc32kh3ph2dh1dw1", "g8mb1ic64ih12iw10oc64kh5ph2", "g2mb9ic32ih1oc32kh1",
+        "g4mb1ic32ih5iw40oc32kh1kw9pw4", "g2mb2ic32ih10iw9oc32kh2kw3ph1pw2sh2sw1",
+        "g3mb40ic48ih3oc48kh3ph1", "g2mb1ic16ih8iw8oc16kh2", "g16mb2ic64ih14iw13oc64kh3ph1",
+        "g6mb2ic24ih7iw9oc24kh3ph1", "g20mb1ic80ih19iw35oc80kh2", "g8mb1ic32ih15iw17oc32kh3ph1sh2",
+        "g8mb2ic32ih9iw11oc32kh3ph2dh1dw1", "g8mb1ic32ih5iw40oc32kh4kw5ph1pw2",
+        "g8mb2ic32ih6oc32kh1"})
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad}) {
+      const OperationCase item = integers_in_turn(
+          nhwc(line, half_types[turn % std::size(half_types)], pass, mode_in_turn(turn)), turn / 2);
+      ++turn;
+      const auto answer = halos.candidates(item.problem, device()->description());
+      const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
+      if (candidates == nullptr) {
+        BOOST_TEST((pass == ConvolutionPass::dgrad), text_of(item.problem));
+        continue;
+      }
+      const HostTensor want = item.expected();
+      std::set<std::string> seen;
+      for (const Candidate& candidate : *candidates) {
+        const Proposal proposal = halos.make(item.problem, device()->description(), candidate);
+        if (!seen.insert(proposal.kernel.tile).second) continue;
+        const std::string fault = difference(run_proposal(item, proposal), want);
+        BOOST_TEST(fault.empty(), text_of(item.problem)
+                                      << ", " << proposal.kernel.tile << ": " << fault);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(halo_refusals, *boost::unit_test::precondition(has_copy_engine)) {
+  BOOST_TEST(refusal_of(halos, nhwc("g4mb1ic64ih9oc64kh3ph1", KILN_DATA_HALF)) == "");
+  BOOST_TEST(refusal_of(halos, nhwc("g4mb1ic8ih9oc8kh3ph1", KILN_DATA_HALF)) ==
+             "groups of 2 input and 2 output channels; this engine takes 4, 8 or 16 of both");
+  BOOST_TEST(refusal_of(halos, nhwc("g4mb1ic64ih9oc64kh7ph3", KILN_DATA_HALF)) ==
+             "49 taps; the filter would not fit into registers");
+  BOOST_TEST(refusal_of(halos, nhwc("g4mb1ic64ih8oc64kh3ph1sh2", KILN_DATA_HALF,
+                                    ConvolutionPass::dgrad)) ==
+             "a data gradient with a stride; this engine takes stride 1");
+}
+
 // Filter gradients with as many channels of dy as of x, more, fewer, and single ones; by single
 // blocks, clusters, and groups of blocks; with the filter's rows in several tiles.
 BOOST_AUTO_TEST_CASE(filter_gradients) {
@@ -63,8 +114,11 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
   for (DataType type : half_types)
     for (const char* line : {"g20mb2ic40ih9iw7oc40kh3ph1", "g10mb2ic40ih9iw7oc40kh3ph1",
                              "g5mb2ic40ih9iw7oc40kh3ph1", "g3mb2ic48ih9iw7oc48kh3ph1"}) {
-      check_uniform(fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC),
-                    engine.name(), 3, {.alpha = 0.5, .beta = 0.75});
+      const ConvolutionProblem fused =
+          fused_in(line, {type, KILN_MATH_DEFAULT}, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC);
+      check_uniform(fused, engine.name(), 3, {.alpha = 0.5, .beta = 0.75});
+      if (refusal_of(halos, fused).empty())
+        check_uniform(fused, halos.name(), 3, {.alpha = 0.5, .beta = 0.75});
       check_uniform(nhwc(line, type, ConvolutionPass::wgrad), of_filters.name(), 4);
     }
 }
@@ -83,6 +137,9 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         tensor.at(size / 3) = std::nan("");
         tensor.at(size / 2 + 5) = std::numeric_limits<double>::infinity();
         check_integers(item, pass == ConvolutionPass::wgrad ? of_filters.name() : engine.name());
+        const auto& problem = std::get<ConvolutionProblem>(item.problem);
+        if (pass != ConvolutionPass::wgrad && refusal_of(halos, problem).empty())
+          check_integers(item, halos.name());
       }
 }
 
