@@ -30,7 +30,13 @@ COLUMNS = ["suite", "layer", "batch", "operation", "direction", "type", "layout"
            "clock", "median_us", "min_us", "max_us", "samples", "tflops", "gbps", "flops", "bytes", "workspace_bytes",
            "relative_rms", "max_error", "note", "problem"]
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
-LAST = {1: torch.contiguous_format, 2: torch.channels_last, 3: torch.channels_last_3d}
+
+
+def in_layout(tensor, layout):
+    """Channels last by strides, because PyTorch has no memory format for 1-D tensors with channels last."""
+    if layout == "nchw":
+        return tensor.contiguous()
+    return tensor.movedim(1, -1).clone(memory_format=torch.contiguous_format).movedim(-1, 1)
 
 
 class Case:
@@ -48,9 +54,8 @@ class Case:
         sizes = {"x": (n, c, *(entries["i" + axis] for axis in axes)),
                  "w": (k, c // self.groups, *(entries["k" + axis] for axis in axes)),
                  "y": (n, k, *(entries["o" + axis] for axis in axes))}
-        layout = LAST[len(axes)] if row["layout"] == "nhwc" else torch.contiguous_format
         self.x, self.w, self.dy = (
-            torch.randn(size, device=device).to(TYPES[row["type"]]).to(memory_format=layout)
+            in_layout(torch.randn(size, device=device).to(TYPES[row["type"]]), row["layout"])
             for size in sizes.values())
         self.w /= math.sqrt(self.w[0].numel())
         self.flops = 2 * math.prod(sizes["y"]) * math.prod(sizes["w"][1:])
