@@ -15,6 +15,12 @@
 
 namespace kiln {
 
+// Sizes of clusters, in thread blocks, whose number on a device is known.
+inline constexpr std::array counted_cluster_sizes{2, 3, 4, 5, 6, 8, 16};
+// How many clusters run at once: of each of these sizes, with 1 to 4 blocks on a multiprocessor.
+// All zeros where nobody counted them.
+using ClusterCounts = std::array<std::array<int, 4>, counted_cluster_sizes.size()>;
+
 // The properties of a device that engines may use. known_architecture() gives those of a chip that
 // is not present, from a table, so that a build machine makes the same choices as the target
 // machine.
@@ -25,7 +31,8 @@ struct DeviceDescription {
   int ordinal = 0;
   int compute_capability = 0;  // 90; 0 on the host device
   int multiprocessors = 1;
-  int largest_cluster = 1;                  // thread blocks
+  int largest_cluster = 1;  // thread blocks
+  ClusterCounts clusters_at_once{};
   int shared_memory_per_block = 48 * 1024;  // the opt-in limit, bytes
   int shared_memory_per_multiprocessor = 48 * 1024;
   int registers_per_multiprocessor = 65536;
@@ -39,8 +46,16 @@ struct DeviceDescription {
 // with a list of the known names.
 DeviceDescription known_architecture(const std::string& arch);
 
+// The known chip of device's architecture that has so many multiprocessors; if there is none, the
+// device with their number changed.
+DeviceDescription known_chip_of_size(const DeviceDescription& device, int multiprocessors);
+
 // The most thread blocks of a cluster for a compute capability; 1 if it has no clusters.
 int largest_cluster(int compute_capability);
+
+// The clusters that run at once on the known chips of a compute capability with so many
+// multiprocessors.
+ClusterCounts known_clusters(int compute_capability, int multiprocessors);
 
 // The architecture to compile for, given a compute capability: "sm_80", and "sm_90a" for Hopper,
 // because wgmma and other instructions need the suffix.

@@ -32,13 +32,43 @@ constexpr KnownChip known_chips[] = {
     {"RTX-5090", 120, 170, 99, 100, 96}, {"RTX-PRO-6000", 120, 188, 99, 100, 128},
 };
 
+// The driver's answers (device/cuda/clusters.hpp) for an H100 and an H200.
+constexpr ClusterCounts clusters_of_hopper_132{{
+    {66, 132, 198, 264},  // of 2 blocks
+    {39, 79, 124, 163},   // of 3
+    {30, 62, 92, 124},    // of 4
+    {22, 47, 69, 94},     // of 5
+    {17, 39, 62, 79},     // of 6
+    {15, 30, 45, 62},     // of 8
+    {7, 14, 21, 28},      // of 16
+}};
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
+DeviceDescription describe(const KnownChip& chip) {
+  DeviceDescription out;
+  out.name = chip.name;
+  out.arch = architecture_name(chip.compute_capability);
+  out.compute_capability = chip.compute_capability;
+  out.multiprocessors = chip.multiprocessors;
+  out.largest_cluster = largest_cluster(chip.compute_capability);
+  out.clusters_at_once = known_clusters(chip.compute_capability, chip.multiprocessors);
+  out.shared_memory_per_block = chip.shared_memory_per_block * 1024;
+  out.shared_memory_per_multiprocessor = chip.shared_memory_per_multiprocessor * 1024;
+  out.l2_bytes = std::int64_t{chip.l2} << 20;
+  return out;
+}
+
 }  // namespace
+
+ClusterCounts known_clusters(int compute_capability, int multiprocessors) {
+  return compute_capability == 90 && multiprocessors == 132 ? clusters_of_hopper_132
+                                                            : ClusterCounts{};
+}
 
 DeviceDescription known_architecture(const std::string& arch) {
   std::string names, chips;
@@ -46,24 +76,25 @@ DeviceDescription known_architecture(const std::string& arch) {
   for (const KnownChip& chip : known_chips) {
     const std::string name = architecture_name(chip.compute_capability);
     if (arch == name || arch == cat("sm_", chip.compute_capability) ||
-        lower(arch) == lower(chip.name)) {
-      DeviceDescription out;
-      out.name = chip.name;
-      out.arch = name;
-      out.compute_capability = chip.compute_capability;
-      out.multiprocessors = chip.multiprocessors;
-      out.largest_cluster = largest_cluster(chip.compute_capability);
-      out.shared_memory_per_block = chip.shared_memory_per_block * 1024;
-      out.shared_memory_per_multiprocessor = chip.shared_memory_per_multiprocessor * 1024;
-      out.l2_bytes = std::int64_t{chip.l2} << 20;
-      return out;
-    }
+        lower(arch) == lower(chip.name))
+      return describe(chip);
     if (chip.compute_capability != std::exchange(last, chip.compute_capability))
       names += cat(names.empty() ? "" : ", ", name);
     chips += cat(chips.empty() ? "" : ", ", lower(chip.name));
   }
   fail(KILN_STATUS_BAD_PARAM, "architecture is ", arch, "; expected one of ", names,
        ", or a chip: ", chips);
+}
+
+DeviceDescription known_chip_of_size(const DeviceDescription& device, int multiprocessors) {
+  for (const KnownChip& chip : known_chips)
+    if (chip.compute_capability == device.compute_capability &&
+        chip.multiprocessors == multiprocessors)
+      return describe(chip);
+  DeviceDescription out = device;
+  out.multiprocessors = multiprocessors;
+  out.clusters_at_once = {};
+  return out;
 }
 
 }  // namespace kiln

@@ -59,6 +59,7 @@ Proposal make_proposal(const Engine& engine, const Problem& problem,
 bool estimated_alike(const DeviceDescription& a, const DeviceDescription& b) {
   return a.kind == b.kind && a.compute_capability == b.compute_capability && a.arch == b.arch &&
          a.multiprocessors == b.multiprocessors && a.largest_cluster == b.largest_cluster &&
+         a.clusters_at_once == b.clusters_at_once && a.l2_bytes == b.l2_bytes &&
          a.shared_memory_per_block == b.shared_memory_per_block &&
          a.shared_memory_per_multiprocessor == b.shared_memory_per_multiprocessor &&
          a.registers_per_multiprocessor == b.registers_per_multiprocessor;

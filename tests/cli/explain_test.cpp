@@ -335,6 +335,16 @@ BOOST_AUTO_TEST_CASE(descriptions_of_devices) {
   BOOST_TEST(kiln({"prewarm", file, "--device", device}).lines().back() ==
              "0 compiled, 3 already there, 0 failed");
 
+  // Descriptions without the counts of clusters were written before these were part of them.
+  const std::string counted = kiln({"info", "--describe-device", "h100"}).out;
+  BOOST_TEST_REQUIRE(contains(counted, "\"clusters_at_once\": {"));
+  const std::string before = counted.substr(0, counted.find(",\n  \"clusters_at_once\"")) + "}";
+  const std::string h100 = kiln.directory.write("h100.json", counted);
+  BOOST_TEST(kiln({"prewarm", file, "--device", h100}).status == 0);
+  BOOST_TEST(kiln({"prewarm", file, "--device", kiln.directory.write("before.json", before)})
+                 .lines()
+                 .back() == "0 compiled, 3 already there, 0 failed");
+
   // A chip with fewer multiprocessors gets kernels of its own where its size decides.
   std::string small = known.out;
   small.replace(small.find(": 114"), 5, ": 4");
@@ -348,6 +358,17 @@ BOOST_AUTO_TEST_CASE(descriptions_of_devices) {
         kiln({"prewarm", file, "--device", kiln.directory.write("bad.json", text)});
     BOOST_TEST(bad.status == 2);
     BOOST_TEST(contains(bad.err, "bad.json"), bad.err);
+  }
+  for (
+      const char* counts :
+      {"7", "{}", R"({"2":[66]})",
+       R"({"2":[1,1,1,1],"3":[1,1,1,1],"4":[1,1,1,1],"5":[1,1,1,1],"6":[1,1,1,1],"8":[1,1,1,1],"16":[1,1,1,-1]})"}) {
+    const std::string text =
+        known.out.substr(0, known.out.rfind('}')) + ",\"clusters_at_once\":" + counts + "}";
+    const Finished bad =
+        kiln({"prewarm", file, "--device", kiln.directory.write("bad.json", text)});
+    BOOST_TEST(bad.status == 2);
+    BOOST_TEST(contains(bad.err, "clusters_at_once is "), bad.err);
   }
   BOOST_TEST(kiln({"info", "--describe-device", "cuda"}).status == 2);  // none here
   BOOST_TEST(contains(kiln({"info", "--describe-device", "sm_1"}).err, "h100-pcie"));

@@ -87,7 +87,7 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
     const json& count = object["multiprocessors"];
     if (!count.is_number_unsigned() || count == 0 || count > 100000)
       wrong(object, "multiprocessors", "how many the device has");
-    line.devices.back().multiprocessors = count.get<int>();
+    line.devices.back() = known_chip_of_size(line.devices.back(), count.get<int>());
   }
   return line;
 }

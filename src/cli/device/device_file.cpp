@@ -1,9 +1,14 @@
 #include "cli/device/device_file.hpp"
 
+#include <optional>
+#include <string>
+#include <tuple>
+
 #include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/text.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -37,6 +42,35 @@ constexpr Number numbers[] = {
 };
 #undef KILN_NUMBER
 
+// The counts of a device's clusters, {"2": [66, 132, 198, 264], ...}: for each size, with 1 to 4
+// blocks on a multiprocessor. Files of before they were counted lack them.
+constexpr const char* clusters_field = "clusters_at_once";
+
+nlohmann::ordered_json json_of(const ClusterCounts& counts) {
+  nlohmann::ordered_json json;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    json[std::to_string(counted_cluster_sizes[i])] = counts[i];
+  return json;
+}
+
+// None if `json` is no such object, which lists every size.
+std::optional<ClusterCounts> clusters_of(const nlohmann::json& json) {
+  constexpr int most = 100000;
+  if (!json.is_object() || json.size() != counted_cluster_sizes.size()) return std::nullopt;
+  ClusterCounts counts{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto row = json.find(std::to_string(counted_cluster_sizes[i]));
+    if (row == json.end() || !row->is_array() || row->size() != counts[i].size())
+      return std::nullopt;
+    for (std::size_t blocks = 0; blocks < counts[i].size(); ++blocks) {
+      const nlohmann::json& count = (*row)[blocks];
+      if (!count.is_number_unsigned() || count.get<std::uint64_t>() > most) return std::nullopt;
+      counts[i][blocks] = count.get<int>();
+    }
+  }
+  return counts;
+}
+
 }  // namespace
 
 std::string describe_as_json(const DeviceDescription& device) {
@@ -44,6 +78,8 @@ std::string describe_as_json(const DeviceDescription& device) {
   json["name"] = device.name;
   json["architecture"] = device.arch;
   for (const Number& number : numbers) json[number.name] = number.get(device);
+  if (device.clusters_at_once != ClusterCounts{})
+    json[clusters_field] = json_of(device.clusters_at_once);
   return json.dump(2) + "\n";
 }
 
@@ -64,6 +100,16 @@ DeviceDescription read_device_file(const std::string& path) {
                       found->get<double>() <= static_cast<double>(number.most);
     if (!fits) wrong(number.name, cat("a whole number, ", number.least, " to ", number.most));
     number.set(device, found->get<std::int64_t>());
+  }
+  device.clusters_at_once = known_clusters(device.compute_capability, device.multiprocessors);
+  if (const auto found = json.find(clusters_field); found != json.end()) {
+    const std::optional<ClusterCounts> counts = clusters_of(*found);
+    if (!counts)
+      wrong(clusters_field,
+            cat("an object with the sizes ", join(counted_cluster_sizes, ", "),
+                ", and for each the clusters that run at once, with 1 to ",
+                std::tuple_size_v<ClusterCounts::value_type>, " blocks on a multiprocessor"));
+    device.clusters_at_once = *counts;
   }
   const auto name = json.find("name"), arch = json.find("architecture");
   if (name == json.end() || !name->is_string()) wrong("name", "a text");

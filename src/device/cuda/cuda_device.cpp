@@ -4,8 +4,10 @@
 
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
+#include "device/cuda/clusters.hpp"
 #include "device/cuda/current_context.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/relaxed_capture.hpp"
 #include "device/cuda/tensor_map.hpp"
 #include "device/device.hpp"
 
@@ -15,20 +17,7 @@ namespace {
 using cuda::check;
 using cuda::CurrentContext;
 using cuda::driver;
-
-// Relaxes the thread's capture mode for a scope. Otherwise, while any stream of the process is
-// captured into a CUDA graph, the driver refuses to load a module, and the capture fails.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-  ~RelaxedCapture() { exchange(); }
-
- private:
-  void exchange() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
+using cuda::RelaxedCapture;
 
 // Whether early (programmatic) launches (kernel_sources/cuda/step.cuh) can be captured into CUDA
 // graphs: from driver 12.3 on.
@@ -166,6 +155,7 @@ DeviceDescription describe(CUdevice device, int ordinal) {
   out.arch = architecture_name(out.compute_capability);
   out.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   out.largest_cluster = largest_cluster(out.compute_capability);
+  out.clusters_at_once = known_clusters(out.compute_capability, out.multiprocessors);
   out.shared_memory_per_block =
       attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   out.shared_memory_per_multiprocessor =
@@ -188,6 +178,13 @@ class CudaDevice final : public Device {
     description_ = describe(device, ordinal);
     // It is retained until the process ends, because plans of any thread may hold kernels in it.
     check(driver().cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+    // A chip of the table gets the table's counts, though the processing clusters of two chips of
+    // one name may differ: so kernels that another machine made for that name are the ones chosen
+    // here.
+    if (description_.largest_cluster > 1 && description_.clusters_at_once == ClusterCounts{}) {
+      const CurrentContext current(context_);
+      cuda::count_clusters(description_);
+    }
   }
 
   const DeviceDescription& description() const override { return description_; }

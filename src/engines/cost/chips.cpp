@@ -16,30 +16,25 @@ constexpr int host_capability = 90;
 
 constexpr double launch_seconds = 2e-6;  // from one kernel's end to the next one's beginning
 
-// How many clusters of `size` blocks run at once on an H100 or H200 with 132 multiprocessors, with
-// one, two, three and four blocks on a multiprocessor, according to the driver
-// (cuOccupancyMaxActiveClusters). A cluster runs within one processing cluster (GPC), and those
-// have different numbers of multiprocessors.
-constexpr int resident_rows = 4;
-struct ClustersAtOnce {
-  int size, clusters[resident_rows];
-};
-constexpr ClustersAtOnce clusters_at_once[] = {
-    {2, {66, 132, 198, 264}}, {3, {39, 79, 124, 163}}, {4, {30, 62, 92, 124}},
-    {5, {22, 47, 69, 94}},    {6, {17, 39, 62, 79}},   {8, {15, 30, 45, 62}},
-    {16, {7, 14, 21, 28}},
-};
-constexpr int others_processing_cluster = 16;
+// How many clusters of `size` blocks run at once according to `counts`, with `resident` blocks on a
+// multiprocessor; 0 if that was not counted.
+int counted_clusters(const ClusterCounts& counts, int size, int resident) {
+  const auto* const found =
+      std::find(counted_cluster_sizes.begin(), counted_cluster_sizes.end(), size);
+  if (found == counted_cluster_sizes.end()) return 0;
+  const auto& row = counts.at(static_cast<std::size_t>(found - counted_cluster_sizes.begin()));
+  const int blocks = std::min(resident, static_cast<int>(row.size()));
+  return row.at(static_cast<std::size_t>(blocks - 1)) * resident / blocks;
+}
 
+// Where nobody counted them, as many for each multiprocessor as on an H100.
 int most_clusters(int size, int resident, const DeviceDescription& device) {
-  if (device.multiprocessors == 132)
-    for (const ClustersAtOnce& each : clusters_at_once)
-      if (each.size == size) {
-        const int row = std::min(resident, resident_rows);
-        return each.clusters[row - 1] * resident / row;
-      }
-  return others_processing_cluster * resident / size * device.multiprocessors /
-         others_processing_cluster;
+  // A description that somebody changed may have more clusters than multiprocessors.
+  if (const int count = counted_clusters(device.clusters_at_once, size, resident); count > 0)
+    return std::min(count, device.multiprocessors * resident / size);
+  constexpr int h100_multiprocessors = 132;
+  const int count = counted_clusters(known_clusters(90, h100_multiprocessors), size, resident);
+  return count * device.multiprocessors / h100_multiprocessors;
 }
 
 }  // namespace
@@ -57,6 +52,15 @@ double cluster_places(int parts, int resident, const DeviceDescription& device) 
   if (parts == 1) return device.multiprocessors;
   return static_cast<double>(std::max(most_clusters(parts, resident, device), 1) * parts) /
          resident;
+}
+
+bool certainly_runs(int size, const DeviceDescription& device) {
+  if (device.clusters_at_once != ClusterCounts{})
+    return counted_clusters(device.clusters_at_once, size, 1) > 0;
+  // A chip has at most so many processing clusters, so one of them has at least the mean of their
+  // multiprocessors.
+  constexpr int most_processing_clusters = 8;
+  return device.multiprocessors > most_processing_clusters * (size - 1);
 }
 
 double clocks_to_seconds(double clocks, double bytes, const DeviceDescription& device) {

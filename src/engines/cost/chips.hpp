@@ -27,9 +27,16 @@ struct Rates {
 // The rates of the device's capability, or of the newest known one that is no newer.
 const Rates& rates_of(const DeviceDescription& device);
 
+inline double clock_rate(const DeviceDescription& device) {  // clocks a second
+  return rates_of(device).gigahertz * 1e9;
+}
+
 // The number of multiprocessors that blocks in clusters of `parts` can fill, with `resident` blocks
 // on a multiprocessor.
 double cluster_places(int parts, int resident, const DeviceDescription& device);
+
+// Whether the device is known to run a cluster of `size` blocks that have a multiprocessor each.
+bool certainly_runs(int size, const DeviceDescription& device);
 
 // Seconds of a launch whose multiprocessors are busy for `clocks` while `bytes` move to and from
 // memory.

@@ -96,10 +96,7 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   const double sums = static_cast<double>(work.filters) * work.columns;
   const double size = work.element / 2.0;  // relative to 16 bits
   const double slabs = (work.filters + work.columns) / 64.0 * size;
-  // Clusters of 4 and more leave some multiprocessors without one.
-  const double filled = work.cluster >= 4 ? common.clusters_share : 1;
-  const double places =
-      std::max(std::floor(device.multiprocessors * filled / work.cluster), 1.0) * work.cluster;
+  const double places = cluster_places(work.cluster, 1, device);
   const double lines = slabs * work.step_pixels, products = work.split ? 3 : 1;
   // Accesses of shared memory for each pixel, if f32 is transposed: both operands are written, x is
   // read and written again, lanes read dy, and the products of every 64 filters read x.

@@ -162,7 +162,6 @@ struct DenseWgradConstants {
   };
   Costs of_16_bits, of_f32;
   double promoted_wait_clocks;  // 3xTF32: how long the tensor cores wait for each promotion
-  double clusters_share;        // the share of multiprocessors that clusters of 4 and more can fill
 };
 
 // Depthwise convolutions on the FMA units, and Toeplitz products.

@@ -50,7 +50,7 @@ int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradie
 std::vector<Candidate> filter_gradient_candidates(
     const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
     const DeviceDescription& device,
-    const std::function<double(std::int64_t blocks, bool two_steps)>& seconds) {
+    const std::function<double(std::int64_t blocks, int cluster)>& seconds) {
   const std::int64_t count = tiles.tiles(problem, make_gather(problem));
   std::vector<Candidate> candidates;
   const auto add = [&](int cluster, int groups) {
@@ -58,7 +58,7 @@ std::vector<Candidate> filter_gradient_candidates(
     candidate.kernel = groups > 1 ? 1 : 0;
     candidate.parts = cluster;
     candidate.seconds =
-        seconds(count * cluster * groups, groups > 1) + (groups > 1 ? second_kernel_seconds : 0);
+        seconds(count * cluster * groups, cluster) + (groups > 1 ? second_kernel_seconds : 0);
     if (groups > 1)
       candidate.workspace = static_cast<std::size_t>(partial_bytes(problem, tiles) * groups);
     candidates.push_back(std::move(candidate));

@@ -44,11 +44,11 @@ int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradie
                            const DeviceDescription& device);
 
 // Candidate kernel 0 takes one step, with a block or a cluster for each tile; kernel 1 takes two.
-// `seconds` estimates the time of the first step.
+// `seconds` estimates the time of the first step, whose blocks come in clusters of `cluster`.
 std::vector<Candidate> filter_gradient_candidates(
     const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
     const DeviceDescription& device,
-    const std::function<double(std::int64_t blocks, bool two_steps)>& seconds);
+    const std::function<double(std::int64_t blocks, int cluster)>& seconds);
 
 // A kernel with the constants of a tile (kernel_sources/conv/direct/depthwise_wgrad_tile.cuh) and
 // of the layout of x and dy.
@@ -66,7 +66,7 @@ Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
 struct FilterGradientAnswer {
   FilterGradientTiles tiles;
   // Estimated time of the first step, in seconds; it refers to the arguments of ask().
-  std::function<double(std::int64_t blocks, bool two_steps)> seconds;
+  std::function<double(std::int64_t blocks, int cluster)> seconds;
 };
 
 // The part of an engine that depends on its kernel.
@@ -94,7 +94,7 @@ struct FilterGradientKernel {
                                   const Tile& tile);
   // Estimated time of the first step, in seconds.
   double (*seconds)(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-                    std::int64_t blocks, bool two_steps, const DeviceDescription& device);
+                    std::int64_t blocks, int cluster, const DeviceDescription& device);
   // Completes a spec that has the constants of filter_gradient_spec() and of the geometry: the
   // tile's text, alignment, shared memory and constants.
   void (*complete)(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
@@ -115,8 +115,8 @@ constexpr FilterGradientMethod filter_gradient_method = {
       const auto tile = kernel.tile_of(problem, gather, device).value();
       return FilterGradientAnswer{
           kernel.tiles_of(problem, gather, tile),
-          [&problem, &gather, &device, tile](std::int64_t blocks, bool two_steps) {
-            return kernel.seconds(problem, gather, tile, blocks, two_steps, device);
+          [&problem, &gather, &device, tile](std::int64_t blocks, int cluster) {
+            return kernel.seconds(problem, gather, tile, blocks, cluster, device);
           }};
     },
     [](const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,

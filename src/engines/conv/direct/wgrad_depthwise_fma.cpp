@@ -143,7 +143,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 // of a copy, of a conversion and of a turn's start; the share of the four schedulers' issue rate
 // that is reached; clocks of a turn's barrier, which other blocks hide, and of a block's start.
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
+               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
   constexpr double copy = 24, conversion = 2, start = 40, share = 0.72, schedulers = 4,
                    turn_clocks = 600, first_clocks = 2000, clock = 1.755e9, memory_share = 0.75;
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);

@@ -92,7 +92,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, const Tile& tile,
-               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
+               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
   // Multiply-adds per second of a multiprocessor with two blocks (16 bits: fitted to an H200's
   // times of 3x3 to 7x7 filters; other types: counted), and the share of memory bandwidth that is
   // reached. Tiles of other filter rows read everything again from L2, at `cache` times the

@@ -150,7 +150,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
+               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
   const auto all = static_cast<double>(problem.batch * tile_count(gather, tile));
   GroupedWork work = work_of_tile(problem, gather, tile);
   work.products *= all, work.wavefronts *= all;

@@ -125,7 +125,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, bool /*two_steps*/, const DeviceDescription& device) {
+               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
   const auto all = static_cast<double>(tiles.units * tiles.tiles(problem, gather));
   const auto steps = static_cast<double>(ceil_div(tile.p * tile.q, step_pixels) * tile.octets);

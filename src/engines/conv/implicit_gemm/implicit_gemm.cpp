@@ -1,6 +1,7 @@
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "core/integer.hpp"
@@ -44,8 +45,12 @@ bool needs_few_optimizations(const Gather& gather, const GemmTile& tile, DataTyp
 std::int64_t phase_tiles(const Gather& gather, const GemmTile& tile,
                          const DeviceDescription& device) {
   constexpr double sector = 32;  // bytes
-  // The host device counts as a chip with a small cache, so that tests run this.
-  const double in_cache = device.kind == KILN_DEVICE_HOST ? 160 << 10 : 16 << 20;
+  // At most half of L2, in a power of 2, so that chips of about one size share kernels. The host
+  // device counts as a chip with a small cache, so that tests run this.
+  const double in_cache =
+      device.kind == KILN_DEVICE_HOST
+          ? 160 << 10
+          : static_cast<double>(std::bit_floor(static_cast<std::uint64_t>(device.l2_bytes) / 2));
   const auto element = static_cast<double>(size_of(gather.type));
   if (gather.phases.size() == 1 || static_cast<double>(gather.out_strides[4]) * element >= sector)
     return 0;

@@ -1,7 +1,9 @@
 // The tiles of the engines that multiply matrices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +54,8 @@ std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::
 // Split counts that are offered. As many clusters of 8 blocks run at once as of 7, and clusters of
 // 9 to 15 blocks leave more of the chip idle.
 inline constexpr int cluster_sizes[] = {1, 2, 3, 4, 5, 6, 8, 16};
+static_assert(std::equal(std::begin(cluster_sizes) + 1, std::end(cluster_sizes),
+                         counted_cluster_sizes.begin(), counted_cluster_sizes.end()));
 
 // The split counts of a tile, up to `most`, that leave each block some of the `steps` of the
 // reduction.

@@ -13,6 +13,7 @@
 #include "engines/conv/tile/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
 namespace kiln {
@@ -118,15 +119,12 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, bool two_steps, const DeviceDescription& device) {
-  // The share of multiprocessors that clusters can occupy.
-  constexpr double clusters_share = 0.9;
-  const double places = device.multiprocessors * (two_steps ? 1 : clusters_share);
+               std::int64_t blocks, int cluster, const DeviceDescription& device) {
   const std::int64_t chunks = problem.groups / octet;
   const auto all = static_cast<double>(unit_count(problem, gather, tile) * chunks);
   ToeplitzWork work = work_of_unit(gather, tile);
   work.tiles = std::ceil(all / static_cast<double>(blocks)) *
-               std::ceil(static_cast<double>(blocks) / places);
+               std::ceil(static_cast<double>(blocks) / cluster_places(cluster, 1, device));
   work.bytes = work_of(problem, false).bytes;
   return toeplitz_seconds(work, device);
 }

@@ -17,6 +17,7 @@
 #include "engines/conv/wgrad/exchanged_roles.hpp"
 #include "engines/conv/wgrad/few_channels_operands.hpp"
 #include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -154,15 +155,6 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-// Clusters that the device holds at once with `blocks` blocks a multiprocessor. A cluster lies
-// within a GPC, and an H100's GPCs have 16 or 18 multiprocessors.
-double clusters_at_once(int cluster, int blocks, const DeviceDescription& device) {
-  constexpr double of_processing_cluster = 17;
-  if (cluster == 1) return 1.0 * device.multiprocessors * blocks;
-  const double processing_clusters = std::floor(device.multiprocessors / of_processing_cluster);
-  return std::max(processing_clusters * std::floor(of_processing_cluster * blocks / cluster), 1.0);
-}
-
 double seconds(const ConvolutionProblem& problem, const Gather& gather,
                const FewChannelsGradientTile& tile, int cluster, std::int64_t groups,
                const DeviceDescription& device) {
@@ -178,9 +170,10 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   // share of the throughput, because all blocks wait for the slowest ones.
   constexpr double of_shared = 0.75;
   const double clusters = count * static_cast<double>(groups);
-  const double rounds = std::ceil(clusters / clusters_at_once(cluster, resident, device));
-  const bool alone = clusters <= clusters_at_once(cluster, 1, device);
-  work.blocks = clusters * cluster / rounds * (alone ? 1 : of_shared);
+  const double blocks = clusters * cluster;
+  const double rounds = std::ceil(blocks / (cluster_places(cluster, resident, device) * resident));
+  const bool alone = blocks <= cluster_places(cluster, 1, device);
+  work.blocks = blocks / rounds * (alone ? 1 : of_shared);
   work.warps = tile.warps();
   work.bytes = work_of(problem, false).bytes;
   work.memory_share = 0.6;
@@ -200,7 +193,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const double again =
       many * static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1) +
       few * static_cast<double>(ceil_div(all_many, tile.many) - 1);
-  const double at_work = std::min(clusters * cluster / rounds, 1.0 * device.multiprocessors);
+  const double at_work = std::min(blocks / rounds, 1.0 * device.multiprocessors);
   const double seconds = grouped_seconds(work, device) + again / (rate * at_work);
   return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines : 1) +
          (groups > 1 ? second_kernel_seconds : 0);

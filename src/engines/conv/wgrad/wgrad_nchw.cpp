@@ -11,6 +11,7 @@
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/wgrad/product.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "problem/problem.hpp"
 
@@ -194,11 +195,8 @@ std::variant<std::vector<Candidate>, Refusal> WgradNchwMmaEngine::candidates(
   const std::vector<BandTile> fitting = tiles(problem, device);
   std::vector<WgradOption> options;
   for (const BandTile& tile : fitting) {
-    // A cluster lies within one of at most 8 processing clusters (GPCs), and some of these have
-    // fewer than 16 multiprocessors.
-    constexpr int processing_clusters = 8, largest = std::end(cluster_sizes)[-1];
-    const bool side_by_side = device.multiprocessors > processing_clusters * (largest - 1);
-    const int most = tile.shape.min_blocks == 1 && !side_by_side ? 8 : largest;
+    constexpr int largest = std::end(cluster_sizes)[-1];
+    const int most = tile.shape.min_blocks == 1 && !certainly_runs(largest, device) ? 8 : largest;
     options.push_back(
         {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
   }
