@@ -59,8 +59,8 @@ std::optional<FilterOrder> filter_order(const LocalProblem& problem) {
 
 Refusal no_filter_order() {
   return {
-      "the weights of a pixel have channels and taps, or its filters, not side by side; "
-      "expected one of them to be the innermost axis"};
+      "neither the filters of a pixel's weights are contiguous (stride 1), nor its channels and "
+      "taps; expected one of them"};
 }
 
 void add_filter_order(KernelSpec& kernel, const FilterOrder& order, const LocalProblem& problem) {

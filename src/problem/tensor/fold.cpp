@@ -74,7 +74,8 @@ std::vector<Tensor> folded(const std::vector<Tensor>& tensors, std::size_t leadi
   }
   if (dims.size() > operand_rank)
     fail(KILN_STATUS_NOT_SUPPORTED, "the tensors have ", rank, " dimensions, of which ",
-         dims.size(), " are left once those that lie side by side in every tensor are joined; ",
+         dims.size(),
+         " are left once those that are contiguous with each other in every tensor are joined; ",
          "expected at most ", operand_rank);
 
   std::vector<Tensor> out = tensors;

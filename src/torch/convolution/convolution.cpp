@@ -104,7 +104,7 @@ Refusal check_bias(const Tensor& x, const Tensor& bias, std::int64_t channels) {
   if (bias.type() != x.type()) return "input and bias differ in type";
   if (!bias.on_device_of(x)) return "input and bias are on different devices";
   if (bias.rank() != 1 || bias.size(0) != channels) return "the bias has not one element a channel";
-  if (bias.strides()[0] < 0) return "the bias lies backwards";
+  if (bias.strides()[0] < 0) return "the bias has a negative stride";
   return nullptr;
 }
 

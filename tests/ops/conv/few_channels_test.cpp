@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(
       refusal_of(forward, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                      KILN_TENSOR_NCHW)) ==
-      "the channels of x lie 81 elements apart; expected 1");
+      "the channel stride of x is 81; expected 1");
   BOOST_TEST(refusal_of(forward, nhwc("mb4ic3ih90oc32kh21kw21", KILN_DATA_HALF)) ==
              "filters of 1323 elements; expected at most 1024");
 }
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
         (arithmetic.type == KILN_DATA_FLOAT ? "" : "12 channels of dy; expected a multiple of 8"));
   BOOST_TEST(refusal_of(of_filters,
                         gradient("mb4ic3ih9oc32kh3ph1", {KILN_DATA_FLOAT, KILN_MATH_STRICT})) ==
-             "strict math; the tensor cores have no products of f32 as it is");
+             "the math mode is strict, which keeps off the tensor cores");
   BOOST_TEST(refusal_of(of_filters,
                         gradient("mb4ic3ih9oc32kh3ph1", {KILN_DATA_DOUBLE, KILN_MATH_DEFAULT})) ==
              "the data type is f64; this engine takes f32, f16 and bf16");
@@ -216,10 +216,10 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
   BOOST_TEST(
       refusal_of(of_filters, problem_in("mb4ic3ih9oc32kh3ph1", {KILN_DATA_HALF, KILN_MATH_DEFAULT},
                                         KILN_TENSOR_NCHW, ConvolutionPass::wgrad)) ==
-      "rows of dy of 9 elements; expected multiples of 4 bytes");
+      "rows of dy have 9 elements; expected a multiple of 4 bytes");
   BOOST_TEST(refusal_of(of_filters,
                         gradient({"mb4ic32ih8oc3kh3ph1sh2", KILN_TENSOR_NCHW}, arithmetics[0])) ==
-             "the channels of dy lie 16 elements apart; expected 1");
+             "the channel stride of dy is 16; expected 1");
   BOOST_TEST(
       refusal_of(of_filters, nhwc("mb4ic3ih90oc32kh60kw60", KILN_DATA_HALF, ConvolutionPass::wgrad))
           .starts_with("a row of the filter has 60 taps, "));

@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(what_is_left_is_told_and_refused) {
   BOOST_TEST(fault_of([&] {
                folded({x, y}, 1, Fold::any);
              }) ==
-             "the tensors have 6 dimensions, of which 6 are left once those that lie side by side "
-             "in every tensor are joined; expected at most 5");
+             "the tensors have 6 dimensions, of which 6 are left once those that are contiguous "
+             "with each other in every tensor are joined; expected at most 5");
   // Another dimension takes the place of a batch of one, unless the batch has to stay apart.
   const Tensor x1 = dense({1, 3, 2, 3, 2, 3}),
                y1 = tensor_of({1, 3, 2, 3, 2, 3}, {1, 1, 3, 6, 18, 36});

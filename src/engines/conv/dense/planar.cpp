@@ -31,15 +31,15 @@ std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatia
   const std::int64_t whole = dense_vector(type);
   if (!is_line(strides, pixels))
     return cat("the pixels of a channel of ", tensor,
-               " are not contiguous, as in channels-first layout");
+               " are not contiguous (width stride 1, no gaps), as channels-first layout has them");
   const std::int64_t plane = pixels[0] * pixels[1] * pixels[2];
   if (strides[1] < plane)
-    return cat("in ", tensor, " a channel begins ", strides[1],
-               " elements after the one before; expected at least its ", plane, " pixels");
-  for (const auto& [stride, what] : {std::pair(strides[0], "an image"), {strides[1], "a channel"}})
+    return cat("the channel stride of ", tensor, " is ", strides[1], "; expected at least ", plane,
+               ", the pixels of a channel");
+  for (const auto& [stride, what] : {std::pair(strides[0], "batch"), {strides[1], "channel"}})
     if (stride % whole != 0)
-      return cat("in ", tensor, " ", what, " begins ", stride,
-                 " elements after the one before; expected a multiple of ", whole);
+      return cat("the ", what, " stride of ", tensor, " is ", stride, "; expected a multiple of ",
+                 whole, ", for copies of 16 bytes");
   return "";
 }
 

@@ -23,7 +23,7 @@ std::string warp_products_refusal(const ConvolutionProblem& problem,
     return half_products_refusal(problem, device);
   }
   if (problem.math == KILN_MATH_STRICT)
-    return "strict math; the tensor cores have no products of f32 as it is";
+    return "the math mode is strict, which keeps off the tensor cores";
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 80)
     return cat("the architecture is ", device.arch, "; mma.sync of TF32 needs sm_80 or later");
   return "";

@@ -80,9 +80,6 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
 // The estimated time of such a launch with beta 0.
 double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device);
 
-// The reason, a clause, why the pixels of a channel are not contiguous; "" if they are.
-std::string plane_refusal(const char* tensor, const Dims& strides, const Spatial& pixels);
-
 // Where the operands of the copies' problem are when the caller's problem is executed.
 struct RelaidPlaces {
   struct Place {

@@ -4,6 +4,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/tile/stride_refusal.hpp"
 
 namespace kiln {
 namespace {
@@ -35,8 +36,8 @@ std::string rows_refusal(const Operand& operand) {
   std::int64_t next = operand.dims[1];
   for (const int i : {4, 3, 2, 0}) {
     if (operand.dims[i] > 1 && operand.strides[i] != next)
-      return cat("the channels of all pixels of ", operand.name,
-                 " do not lie side by side, as channels-last layout has them");
+      return cat(stride_refusal(operand.name, i, operand.strides[i], next),
+                 ", as channels-last layout without gaps has it");
     next *= operand.dims[i];
   }
   return "";
@@ -47,8 +48,8 @@ std::string planes_refusal(const Operand& operand) {
   for (const int i : {4, 3, 2}) {
     if (operand.dims[i] == 1) continue;
     if (operand.strides[i] != next)
-      return cat("the pixels of a channel of ", operand.name,
-                 " do not lie side by side, as channels-first layout has them");
+      return cat(stride_refusal(operand.name, i, operand.strides[i], next),
+                 ", as channels-first layout without gaps has it");
     next *= operand.dims[i];
   }
   if (next > limit32 / 4)

@@ -53,7 +53,8 @@ std::string refusal(const ConvolutionProblem& problem, const DeviceDescription& 
   const RelaidTensor read = relaid_tensor(problem, operands, read_name(problem));
   // The copy would be identical to the tensor, and the inner problem to this one.
   if (read.channels == 1)
-    return cat(read_name(problem), " has one channel, which lies first and last alike");
+    return cat(read_name(problem),
+               " has one channel, so channels-last layout would be the same as the layout it has");
   const bool padded = padded_channels(problem, problem.in_channels) != problem.in_channels ||
                       padded_channels(problem, problem.out_channels) != problem.out_channels;
   if (!is_planar(read) && !padded)
@@ -111,8 +112,8 @@ std::string turn_filter(RelaidProblem& out, RelaidTensor filter,
                         const ConvolutionProblem& problem) {
   const std::int64_t channels = problem.group_in(), taps = problem.taps();
   if (channels > 1 && problem.w_strides[1] != taps)
-    return cat("in w a channel begins ", problem.w_strides[1],
-               " elements after the one before; expected its ", taps, " taps");
+    return cat("the channel stride of w is ", problem.w_strides[1], "; expected ", taps,
+               ", the taps of a channel");
   filter.order = RelaidTensor::Order::planes;
   filter.images = filter.copied_images = 1;
   filter.channels = problem.out_channels;
@@ -194,7 +195,8 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
     if (picks && source != dgrad && tensor.role != RelaidTensor::Role::residual) {
       pick(tensor, problem, dgrad ? RelaidTensor::Pixels::spread : RelaidTensor::Pixels::picked);
       if (choice && !copy_results)
-        return Refusal{"pixels of dx that a stride leaves out need a copy"};
+        return Refusal{
+            "the convolution's stride leaves out pixels of dx, which only a copy of dx sets"};
     }
     if (choice ? copy_results : is_planar(tensor) || is_padded(tensor)) {
       out.tensors.push_back(tensor);
@@ -203,7 +205,8 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
     if (std::string reason = leave(out, tensor, operands[tensor.operand]); !reason.empty())
       return Refusal{std::move(reason)};
   }
-  if (copy_results && !has_choice) return Refusal{"results have their channels last"};
+  if (copy_results && !has_choice)
+    return Refusal{"results already have channels last, so none are to be copied"};
   add_cut(out);
   return out;
 }
@@ -220,7 +223,8 @@ std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& prob
     const bool of_x = name == std::string_view("x");
     if (of_x && picks_pixels(problem)) pick(tensor, problem, RelaidTensor::Pixels::picked);
     const bool choice = !of_x && is_planar(tensor) && !is_padded(tensor);
-    if (!copy_dy && !of_x && !choice) return Refusal{"dy has its channels last"};
+    if (!copy_dy && !of_x && !choice)
+      return Refusal{"dy already has channels last, so it is not to be copied"};
     if (choice ? copy_dy : is_planar(tensor) || is_padded(tensor)) {
       out.tensors.push_back(tensor);
       continue;

@@ -244,7 +244,9 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
     Extent extent) const {
   const bool sums = terms.copy_results;
   if (sums && !tap_stride(problem))
-    return Refusal{"taps of dw are not the same distance apart, as either layout has them"};
+    return Refusal{
+        "the depth, height and width strides of dw are not one stride times the taps inside, as in "
+        "channels-first and channels-last layout"};
   auto answer = this->relaid(problem, device, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
@@ -272,7 +274,9 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
     if (!sums) add(division, true);
   }
   if (!best)
-    return Refusal{"sums of several chunks of images that are neither f32 nor of the dense engine"};
+    return Refusal{
+        "the copies of all images do not fit into the workspace at once, and sums of several "
+        "chunks of images need data in f32 or wgrad_dense_nhwc_wgmma"};
   if (extent == Extent::estimate) return std::move(*best);
   return std::move(*in(best_division, best_continued, true));
 }

@@ -132,7 +132,8 @@ bool StandInDenseEngine::generalize(Proposal& proposal, const DeviceDescription&
 }
 
 std::string StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) const {
-  if (is_split(problem)) return "f32 in three products";
+  if (is_split(problem))
+    return "the data type is f32 and the math mode DEFAULT; this engine takes f16, bf16 and TF32";
   return group_refusal(problem);
 }
 

@@ -30,7 +30,8 @@ std::variant<std::vector<Candidate>, Refusal> StandInEngine::candidates(
   // Sizes fit into 32 bits in all candidates or in none, so one is tried.
   Proposal first = exact().make(any, device, all->front());
   if (!generalize(first, device))
-    return Refusal{"a size that kernels for every shape take in 32 bits"};
+    return Refusal{
+        "a size or a stride is larger than the 32 bits that kernels for every shape take"};
   return answer;
 }
 

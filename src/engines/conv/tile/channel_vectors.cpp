@@ -27,7 +27,9 @@ std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gat
   if (std::string reason = vector_strides_refusal(out, gather.out_strides, vector); !reason.empty())
     return reason;
   for (const Gather::Phase& phase : gather.phases)
-    if (phase.out_first % vector != 0) return "a phase of dx begins at no multiple of 16 bytes";
+    if (phase.out_first % vector != 0)
+      return cat("with this stride, some pixels of dx begin at no multiple of ",
+                 channel_vector_bytes, " bytes");
   if (gather.z_strides != gather.out_strides)
     return "z and the output have different strides; this engine takes equal ones";
   return "";

@@ -4,15 +4,13 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/tile/stride_refusal.hpp"
 
 namespace kiln {
 std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
                                const Dims& strides) {
-  if (channels > 1 && strides[1] != 1)
-    return cat("the channels of ", tensor, " lie ", strides[1], " elements apart; expected 1");
-  if (width > 1 && strides[4] != channels)
-    return cat("the pixels of a row of ", tensor, " lie ", strides[4], " elements apart; expected ",
-               channels);
+  if (channels > 1 && strides[1] != 1) return stride_refusal(tensor, 1, strides[1], 1);
+  if (width > 1 && strides[4] != channels) return stride_refusal(tensor, 4, strides[4], channels);
   return "";
 }
 

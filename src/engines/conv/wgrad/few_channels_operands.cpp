@@ -20,7 +20,7 @@ std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gath
     return reason;
   constexpr std::int64_t least = 4;
   if (planar_copy(problem, gather) < least)
-    return cat("rows of dy of ", width, " elements; expected multiples of ", least, " bytes");
+    return cat("rows of dy have ", width, " elements; expected a multiple of ", least, " bytes");
   return whole_row_sizes_refusal(gather, gather.channels);
 }
 

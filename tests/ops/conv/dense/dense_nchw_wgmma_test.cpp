@@ -170,11 +170,12 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
     BOOST_TEST(reason(problem) ==
                "padding or a stride, so that output pixels are not the input's pixels");
   BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1")) ==
-             "in x a channel begins 196 elements after the one before; expected a multiple of 8");
+             "the channel stride of x is 196; expected a multiple of 8, for copies of 16 bytes");
   BOOST_TEST(reason(nchw("mb4ic36ih28oc64kh1")) ==
              "in w neither channels nor filters are contiguous, in multiples of 16 bytes");
   BOOST_TEST(reason(problem_in("mb4ic32ih28oc64kh1", f16, KILN_TENSOR_NHWC)) ==
-             "the pixels of a channel of x are not contiguous, as in channels-first layout");
+             "the pixels of a channel of x are not contiguous (width stride 1, no gaps), as "
+             "channels-first layout has them");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1")) == "");
   BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1")) ==
-             "in x a channel begins 196 elements after the one before; expected a multiple of 8");
+             "the channel stride of x is 196; expected a multiple of 8, for copies of 16 bytes");
   BOOST_TEST(reason(nchw("mb4ic32ih14oc64kh1", tf32)) == "");
   BOOST_TEST(reason(nchw("mb4ic32ih28oc64kh1", {KILN_DATA_FLOAT, KILN_MATH_DEFAULT})) ==
              "the data type is f32; this engine takes f16, bf16, and f32 in TF32");

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("g16mb4ic32ih9oc32kh3ph1", KILN_DATA_HALF)) ==
              "2 input and 2 output channels a group; this engine takes one of each");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1", KILN_DATA_DOUBLE)) ==
-             "elements of 8 bytes; this engine takes 2 and 4");
+             "the data type is f64; this engine takes f32, f16 and bf16");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih9oc32kh3ph1sh2", KILN_DATA_HALF, ConvolutionPass::dgrad)) ==
              "a data gradient with a stride; this engine takes stride 1");
   BOOST_TEST(reason(nhwc("g32mb4ic32ih64oc32kh31ph15", KILN_DATA_HALF)) ==

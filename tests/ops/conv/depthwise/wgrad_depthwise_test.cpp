@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
              "16 input channels a group; expected at most 8");
   BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih9oc8kh3ph1", KILN_DATA_HALF,
                                          KILN_CROSS_CORRELATION, KILN_TENSOR_NHWC)) ==
-             "the pixels of a row of x lie 8 elements apart; expected 1");
+             "the width stride of x is 8; expected 1");
   BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih99oc8kh3kw79ph1pw9", KILN_DATA_FLOAT)) ==
              "a row of the filter has 79 taps; expected at most 72");
   BOOST_TEST(refusal_of(engine, gradient("g8mb4ic8ih99oc8kh3kw63ph1pw9", KILN_DATA_FLOAT))
