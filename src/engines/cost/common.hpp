@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "device/device.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/chips.hpp"
 
 namespace kiln {
@@ -21,6 +22,14 @@ int blocks_by_memory(double bytes, const DeviceDescription& device);
 // accumulators.
 int resident_blocks(double shared_memory, double thread_sums, double warps,
                     const DeviceDescription& device);
+
+// Clocks of a multiprocessor for the products of a fragment by mma.sync, by `threads` threads of
+// the shape's sums. product: clocks of a scheduler for a product, whose sums are 4 in each of 32
+// lanes.
+inline double fragment_clocks(const FragmentShape& shape, int threads, double product) {
+  constexpr double product_sums = 4, schedulers = 4;
+  return shape.thread_m * shape.thread_n / product_sums * product * threads / (warp * schedulers);
+}
 
 // Clocks of `blocks` blocks in clusters of `parts`, with `resident` blocks on a multiprocessor;
 // block(r) is the clocks of a block that shares its multiprocessor with r - 1 others. The fullest

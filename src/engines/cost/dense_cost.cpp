@@ -81,10 +81,10 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 }
 
 double dense_wgrad_second_seconds(double groups, double bytes) {
-  // Seconds of the launch, which the first step's end hides in part; of a thread's loads for one
-  // group; and the rate of L2, which all sums pass through twice.
-  constexpr double launch = 2.8e-6, load = 4e-8, l2_bytes_a_second = 8.9e12;
-  return launch + load * groups + 2 * bytes / l2_bytes_a_second;
+  // By an H200's times. Seconds of the launch, which the first step's end hides in part, and of a
+  // thread's loads for one group; and the rate of L2, which all sums pass through twice.
+  constexpr double launch_seconds = 2.8e-6, load_seconds = 4e-8, l2_bytes_a_second = 8.9e12;
+  return launch_seconds + load_seconds * groups + 2 * bytes / l2_bytes_a_second;
 }
 
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device) {

@@ -16,6 +16,9 @@ KernelSpec local_kernel(const std::string& name, const LocalProblem& problem);
 LaunchSpec local_launch(const LocalProblem& problem, std::int64_t blocks, std::int64_t threads,
                         std::uint32_t shared_memory);
 
+// Bytes that a launch moves relative to the necessary ones, where it reads whole lines.
+inline constexpr double whole_lines_waste = 1.05;
+
 // The estimated seconds of a launch, from its threads' instructions and from the bytes that it
 // moves: `waste` times the necessary ones.
 double local_seconds(const Problem& problem, double instructions, double waste,

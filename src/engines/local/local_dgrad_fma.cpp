@@ -11,6 +11,9 @@
 namespace kiln {
 namespace {
 
+// Warps with which a multiprocessor reaches its rates, and the share that it reaches at least.
+constexpr double enough_warps = 14, least_share = 0.05;
+
 constexpr std::int64_t most_shared = 72
                                      << 10;  // bytes, so that three blocks share a multiprocessor
 
@@ -72,9 +75,12 @@ Tile choose_tile(const LocalProblem& problem, const FilterOrder& order,
             ceil_div(conv.in[1], rows) * conv.groups * ceil_div(conv.group_in(), tile.channels) *
             ceil_div(std::max<std::int64_t>(conv.batch, 1), images));
         const double lanes = static_cast<double>(columns) / static_cast<double>(tile.slots * 32);
-        const double busy = std::min(
-            1.0, blocks * static_cast<double>(tile.warps) / (14.0 * device.multiprocessors));
-        const double worth = busy * (0.5 + 0.5 * lanes) / tile.waste;
+        const double busy = std::min(1.0, blocks * static_cast<double>(tile.warps) /
+                                              (enough_warps * device.multiprocessors));
+        // A tile without any lane at work would still do half of what one with all of them does.
+        constexpr double idle_lanes_share = 0.5;
+        const double worth =
+            busy * (idle_lanes_share + (1 - idle_lanes_share) * lanes) / tile.waste;
         if (worth <= most) continue;
         most = worth;
         best = tile;
@@ -147,12 +153,13 @@ double LocalDgradFmaEngine::seconds(const Problem& any, const DeviceDescription&
   if (tile.rows == 0) return 0;
   const double products = conv.flops() / 2;
   const auto images = static_cast<double>(tile.images), slots = static_cast<double>(tile.slots);
-  // Instructions: a lane's products for existing columns, a load of a weight, a load of a factor.
+  // Instructions, counted: a lane's products for existing columns, a load of a weight, a load of a
+  // factor.
   const double lanes = slots * 32 / static_cast<double>(tile.channels * tile.taps * conv.filter[2]);
   const double instructions = products * lanes * (1 + 2 / images + 1 / slots);
-  const double busy =
-      static_cast<double>(blocks_of(conv, tile) * tile.warps) / (14.0 * device.multiprocessors);
-  return local_seconds(any, instructions, tile.waste / std::clamp(busy, 0.05, 1.0), device);
+  const double busy = static_cast<double>(blocks_of(conv, tile) * tile.warps) /
+                      (enough_warps * device.multiprocessors);
+  return local_seconds(any, instructions, tile.waste / std::clamp(busy, least_share, 1.0), device);
 }
 
 }  // namespace kiln

@@ -108,8 +108,8 @@ double LocalDirectEngine::seconds(const Problem& any, const DeviceDescription& d
   work.type = problem.conv.type();
   work.threads = static_cast<double>(grid.blocks() * threads);
   // Finding its element costs a thread as much as a few products.
-  constexpr double place = 3;
-  work.products = place + problem.conv.flops() / 2 / std::max(work.threads, 1.0);
+  constexpr double place_products = 3;  // counted
+  work.products = place_products + problem.conv.flops() / 2 / std::max(work.threads, 1.0);
   work.bytes = work_of(any, false).bytes;
   return direct_seconds(work, device);
 }

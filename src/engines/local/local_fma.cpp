@@ -119,14 +119,15 @@ double LocalFmaEngine::seconds(const Problem& any, const DeviceDescription& devi
   const auto order = filter_order(problem);
   if (!order) return 0;
   const Tile tile = choose_tile(problem, *order);
-  // Instructions: a product, its share of loading a vector of weights and one of the window, and
-  // copying windows.
+  // Instructions, counted: a product, its share of loading a vector of weights and one of the
+  // window, and copying windows.
   const double products = conv.flops() / 2;
   const double windows = products / static_cast<double>(std::min(tile.rows(), conv.group_out()));
-  constexpr double copy = 8, vector = 6;
+  constexpr double copy_instructions = 8, vector_instructions = 6;
   const double instructions =
-      products * (1 + vector / static_cast<double>(tile.images * order->vector)) + windows * copy;
-  return local_seconds(any, instructions, 1.05, device);
+      products * (1 + vector_instructions / static_cast<double>(tile.images * order->vector)) +
+      windows * copy_instructions;
+  return local_seconds(any, instructions, whole_lines_waste, device);
 }
 
 }  // namespace kiln

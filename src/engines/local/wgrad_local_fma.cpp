@@ -96,8 +96,11 @@ double WgradLocalFmaEngine::seconds(const Problem& any, const DeviceDescription&
   const Tile tile = choose_tile(problem, *order);
   const double products = conv.flops() / 2;
   const double windows = products / static_cast<double>(std::min(tile.rows(), conv.group_out()));
-  constexpr double copy = 8;
-  return local_seconds(any, products * 1.5 + windows * copy, 1.05, device);
+  // Counted: of a product with its share of loading its operands, and of copying a window's
+  // element.
+  constexpr double product_instructions = 1.5, copy_instructions = 8;
+  return local_seconds(any, products * product_instructions + windows * copy_instructions,
+                       whole_lines_waste, device);
 }
 
 }  // namespace kiln

@@ -83,9 +83,10 @@ Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, in
       // A thread holds all of its elements in registers.
       if (a * b > 8 * 256 * vector_b && a * b > 4096) continue;
       if (tile.bytes > most_bytes || b % vector_b != 0 || b % (32 / tile.lanes_a) != 0) continue;
-      // A run that is not aligned reads part of one more sector than it needs.
+      // A run that is not aligned reads part of one more sector than it needs, in bytes:
+      constexpr double more_bytes = 24;
       const auto run = [](std::int64_t elements, std::int64_t size) {
-        return 1 + 24 / static_cast<double>(elements * size);
+        return 1 + more_bytes / static_cast<double>(elements * size);
       };
       const double runs =
           run(std::min(a, plane.a.size), out_size) + run(std::min(b, plane.b.size), in_size);
@@ -93,7 +94,9 @@ Tile choose_tile(const Plane& plane, DataType in, DataType out, int vector_a, in
                                  ceil_div(plane.b.size, b) * plane.others[0].size *
                                  plane.others[1].size;
       const double waves = std::max(1.0, static_cast<double>(tiles) / static_cast<double>(chip));
-      const double cost = waves * static_cast<double>(a * b + 1024) * runs;
+      constexpr std::int64_t start =
+          1024;  // of a block, as long as moving so many elements; chosen
+      const double cost = waves * static_cast<double>(a * b + start) * runs;
       if (best.a == 0 || cost < least) best = tile, least = cost;
     }
   return best;

@@ -126,22 +126,23 @@ Step second_step(const Reduction& reduction, const BlockLayout& first, int parts
 // from L2, which is lower for short lines, and memory bandwidth.
 double seconds_of(const Reduction& reduction, const ReductionLayout& layout, std::int64_t parts,
                   const DeviceDescription& device) {
-  constexpr double wait = 0.55e-6;  // memory latency, in seconds
-  // For lines of 32, 64 and 128 bytes: bytes per second that a multiprocessor reads, and the share
-  // of memory bandwidth that is reached. Measured on an H200.
-  constexpr double taken_by_one[] = {28e9, 38e9, 80e9}, share_left[] = {0.67, 0.85, 1};
+  // Measured on an H200. Seconds of an access of memory; for lines of 32, 64 and 128 bytes, the
+  // bytes that a multiprocessor reads in a clock, and the share of memory's rate that is reached.
+  constexpr double wait_seconds = 0.55e-6;
+  constexpr double bytes_a_clock[] = {14.1414, 19.1919, 40.404}, memory_share[] = {0.67, 0.85, 1};
   const std::int64_t blocks = blocks_of(reduction, layout) * parts;
   if (blocks == 0) return memory_bound_seconds(0, device);
   const auto places = static_cast<double>(places_of(layout, device));
   const double busy = std::min(static_cast<double>(blocks), places);
-  const double under_way = busy * static_cast<double>(layout.bytes_a_turn(reduction)) / wait;
+  const double under_way =
+      busy * static_cast<double>(layout.bytes_a_turn(reduction)) / wait_seconds;
   const std::int64_t line = layout.tx * reduction.vector_bytes();
   const int kind = reduction.combining.inner_combined || line >= 128 ? 2 : line >= 64 ? 1 : 0;
-  const double taken =
-      std::min(busy, static_cast<double>(device.multiprocessors)) * taken_by_one[kind];
+  const double taken = std::min(busy, static_cast<double>(device.multiprocessors)) *
+                       bytes_a_clock[kind] * clock_rate(device);
   const double bytes = work_of(reduction.problem, false).bytes;
   return memory_bound_seconds(0, device) +
-         bytes / std::min({under_way, taken, rates_of(device).memory * share_left[kind]});
+         bytes / std::min({under_way, taken, rates_of(device).memory * memory_share[kind]});
 }
 
 enum Kernel { one_step, two_steps, one_step_wide };
@@ -158,7 +159,7 @@ Candidate in_one_step(const Reduction& reduction, const ReductionLayout& layout,
 
 // The candidate with a second step; its proposal is not made if a second step has no benefit.
 Candidate in_two_steps(const Reduction& reduction, const DeviceDescription& device) {
-  constexpr double launch = 3e-6;  // seconds to launch the second kernel
+  constexpr double second_step_seconds = 3e-6;  // on an H200
   const Reduction lines = reduction.in_long_lines();
   const ReductionLayout layout = partial_layout(lines);
   const int parts = partial_parts(lines, layout, device);
@@ -166,7 +167,7 @@ Candidate in_two_steps(const Reduction& reduction, const DeviceDescription& devi
   Candidate candidate;
   candidate.kernel = two_steps;
   if (parts == 1) return candidate;
-  candidate.seconds = seconds_of(lines, layout, parts, device) + launch;
+  candidate.seconds = seconds_of(lines, layout, parts, device) + second_step_seconds;
   candidate.workspace =
       static_cast<std::size_t>(results * reduction.combining.lanes() * reduction.sums * parts) *
       size_of(reduction.compute());

@@ -63,12 +63,14 @@ double moved_share(std::int64_t line_bytes) {
 // How many 16-byte vectors of channels a block takes: whole memory sectors where possible, with few
 // idle vectors in the last block.
 std::int64_t vectors_of(std::int64_t all, std::int64_t most) {
+  // What a tile costs besides its vectors, relative to one of them; chosen, not measured.
+  constexpr double tile_cost = 0.5;
   std::int64_t best = 1;
   double least = 0;
   for (std::int64_t vectors = 1; vectors <= std::min(all, most); ++vectors) {
     const double cost = static_cast<double>(round_up(all, vectors)) *
                         moved_share(vectors * channel_vector_bytes) *
-                        (1 + 0.5 / static_cast<double>(vectors));
+                        (1 + tile_cost / static_cast<double>(vectors));
     if (least == 0 || cost <= least) best = vectors, least = cost;
   }
   return best;
@@ -131,7 +133,8 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (gather.channels != 1 || gather.rows != 1)
     return cat(gather.channels, " input and ", gather.rows,
                " output channels a group; this engine takes one of each");
-  if (size_of(problem.type()) > 4) return "elements of 8 bytes; this engine takes 2 and 4";
+  if (size_of(problem.type()) > 4)
+    return "the data type is f64; this engine takes f32, f16 and bf16";
   if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   return boxes_refusal(device);

@@ -8,6 +8,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -139,13 +140,18 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return "";
 }
 
-// The constants are fitted to an H200's times of 3x3 filters and of rows of 31 taps: instructions
-// of a copy, of a conversion and of a turn's start; the share of the four schedulers' issue rate
-// that is reached; clocks of a turn's barrier, which other blocks hide, and of a block's start.
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
                std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
-  constexpr double copy = 24, conversion = 2, start = 40, share = 0.72, schedulers = 4,
-                   turn_clocks = 600, first_clocks = 2000, clock = 1.755e9, memory_share = 0.75;
+  // Fitted to an H200's times of 3x3 filters and of rows of 31 taps. Instructions of a copy, of the
+  // conversion of a word, and of a turn's start.
+  constexpr double copy_instructions = 24, conversion_instructions = 2, start_instructions = 40;
+  // Shares that are reached: of the schedulers' issue rate, of the clock rate in chips.cpp, and of
+  // memory's rate.
+  constexpr double issue_share = 0.72, clock_share = 1.755 / 1.98, memory_share = 0.75;
+  // Clocks of a turn's barrier, which up to so many blocks hide, and of a block's start.
+  constexpr double turn_clocks = 600, hiding_blocks = 4, first_clocks = 2000;
+  // How much faster L2, from which tiles of other filter rows read again, is than memory.
+  constexpr double cache_share = 2;
   const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
   const auto taps_s = static_cast<double>(gather.phases.front().taps[2]);
   const bool halves = size_of(problem.type()) == 2;
@@ -154,25 +160,26 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   const auto patch = static_cast<double>(tile.units * tile.patch_width *
                                          reach(gather, 1, tile.p, tile.filter_rows));
   const double thread =
-      start +
+      start_instructions +
       rows * (run * taps_s * static_cast<double>(words_of(problem.type())) +
-              row / static_cast<double>(tile.read) + (halves ? row * conversion : 0)) +
-      patch / static_cast<double>(tile.pack * tile.threads()) * copy;
+              row / static_cast<double>(tile.read) + (halves ? row * conversion_instructions : 0)) +
+      patch / static_cast<double>(tile.pack * tile.threads()) * copy_instructions;
   const double turns =
       static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather)) /
       static_cast<double>(blocks);  // turns of a block
   const double beside =
       std::ceil(static_cast<double>(blocks) / static_cast<double>(device.multiprocessors));
-  const double work = thread * static_cast<double>(tile.threads()) / 32 / schedulers / share;
+  const double work =
+      thread * static_cast<double>(tile.threads()) / warp / issue_width / issue_share;
   const double clocks =
-      beside * (first_clocks + turns * (work + turn_clocks / std::min(beside, 4.0)));
+      beside * (first_clocks + turns * (work + turn_clocks / std::min(beside, hiding_blocks)));
   const auto readings =
       static_cast<double>(ceil_div(gather.phases.front().taps[1], tile.filter_rows) *
                           gather.phases.front().taps[0] * gather.channels);
-  return std::max(
-      clocks / clock,
-      memory_bound_seconds(
-          work_of(problem, false).bytes * std::max(readings / 2, 1.0) / memory_share, device));
+  return std::max(clocks / (clock_rate(device) * clock_share),
+                  memory_bound_seconds(work_of(problem, false).bytes *
+                                           std::max(readings / cache_share, 1.0) / memory_share,
+                                       device));
 }
 
 void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,

@@ -9,6 +9,7 @@
 #include "engines/conv/direct/depthwise_lanes.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -93,20 +94,26 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
 
 double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, const Tile& tile,
                std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
-  // Multiply-adds per second of a multiprocessor with two blocks (16 bits: fitted to an H200's
-  // times of 3x3 to 7x7 filters; other types: counted), and the share of memory bandwidth that is
-  // reached. Tiles of other filter rows read everything again from L2, at `cache` times the
-  // bandwidth of memory.
-  const bool halves = size_of(problem.type()) == 2;
-  const double products = halves ? 39e9 : 128 * 0.8e9, memory_share = halves ? 0.35 : 0.55;
-  constexpr double cache = 2;
+  // Multiply-adds of a multiprocessor in a clock, and the share of memory's rate, that enough
+  // blocks on a multiprocessor reach. In 16 bits fitted to an H200's times of 3x3 to 7x7 filters;
+  // for other types counted.
+  struct Reached {
+    double products_a_clock, memory_share;
+  };
+  constexpr Reached of_16_bits{19.697, 0.35}, of_others{51.7172, 0.55};
+  constexpr double enough_blocks = 2;
+  // How much faster L2, from which tiles of other filter rows read again, is than memory.
+  constexpr double cache_share = 2;
+  const Reached& reached = size_of(problem.type()) == 2 ? of_16_bits : of_others;
   const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
   const Work work = work_of(problem, false);
   const double busy =
-      std::clamp(static_cast<double>(blocks) / (2.0 * device.multiprocessors), 1e-3, 1.0);
-  return std::max(memory_bound_seconds(work.bytes * std::max(readings / cache, 1.0) / memory_share,
-                                       device),
-                  work.flops / 2 / (products * device.multiprocessors)) /
+      std::clamp(static_cast<double>(blocks) / (enough_blocks * device.multiprocessors), 1e-3, 1.0);
+  return std::max(
+             memory_bound_seconds(
+                 work.bytes * std::max(readings / cache_share, 1.0) / reached.memory_share, device),
+             work.flops / 2 /
+                 (reached.products_a_clock * clock_rate(device) * device.multiprocessors)) /
          busy;
 }
 

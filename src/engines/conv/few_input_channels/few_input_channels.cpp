@@ -12,6 +12,7 @@
 #include "engines/conv/tile/laid_tiles.hpp"
 #include "engines/conv/tile/line_store.hpp"
 #include "engines/conv/tile/loaders.hpp"
+#include "engines/cost/common.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "problem/problem.hpp"
 
@@ -145,13 +146,14 @@ std::optional<FewInputChannelsTile> lay_tile(const FragmentShape& shape,
     const std::int64_t rows = std::min<std::int64_t>(pixels[1], shape.n / columns);
     FewInputChannelsTile tile =
         make_tile(shape, gather, rows, columns, problem.alignment, is_split(problem));
-    // Clocks of an image: products, copies and stores of its bands (cost_model.hpp). Predicted, not
-    // measured.
-    const double store_clocks = goes_out_whole(tile, problem, gather) ? 5.3 : 53;
-    const double fragment =
-        shape.thread_m * shape.thread_n / 4.0 * product_clocks * shape.threads() / 128;
+    // Clocks of an image: products, copies and stores of its bands. Predicted, not measured, as are
+    // the clocks of 32 results that leave as whole lines, or one by one.
+    constexpr double line_store_clocks = 5.3, single_store_clocks = 53;
+    const double store_clocks =
+        goes_out_whole(tile, problem, gather) ? line_store_clocks : single_store_clocks;
+    const double fragment = fragment_clocks(shape, shape.threads(), product_clocks);
     const double products = static_cast<double>(tile.fragments()) * fragment,
-                 stores = shape.m * shape.n / 32.0 * store_clocks;
+                 stores = shape.m * shape.n / warp * store_clocks;
     const auto bands = static_cast<double>(tile.bands);
     // A band whose estimate is too large even without its copies is not examined further.
     if (best && bands * (products + stores) >= best_clocks) continue;

@@ -94,10 +94,14 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
   work.bytes = work_of(problem, false).bytes;
   if (!tile.planes) return fragment_seconds(work, 1, device);
   const double seconds = warpgroup_fragment_seconds(work, 1, device);
-  // Strided gradients with at most two rows of taps a phase: on an H200, small tiles took these
-  // shares of the estimate, because resident blocks hide each other's copies and stores.
   if (united.gather.phases.size() == 1 || tile.taps > 2) return seconds;
-  return seconds * (tile.shape.m >= 512 ? 0.9 : tile.shape.m >= 384 ? 0.8 : 0.6);
+  // Strided gradients with at most two rows of taps a phase: on an H200, tiles of at least 512
+  // rows, of at least 384, and smaller ones took these shares of the estimate, because resident
+  // blocks hide each other's copies and stores.
+  constexpr double rows_512_share = 0.9, rows_384_share = 0.8, fewer_rows_share = 0.6;
+  return seconds * (tile.shape.m >= 512   ? rows_512_share
+                    : tile.shape.m >= 384 ? rows_384_share
+                                          : fewer_rows_share);
 }
 
 }  // namespace

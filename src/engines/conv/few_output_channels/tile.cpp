@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "engines/conv/tile/loaders.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
+#include "engines/cost/common.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -121,13 +122,11 @@ bool fits(const FewOutputChannelsTile& tile, const DeviceDescription& device) {
 // Clocks of a multiprocessor for the tiles of an image (cost_model.hpp).
 double clocks_of(const FewOutputChannelsTile& tile, const Gather& gather) {
   const FragmentShape& shape = tile.shape;
-  const double of_product = product_clocks_of(tile.element);
-  const double fragment =
-      shape.thread_m * shape.thread_n / 4.0 * of_product * shape.threads() / 128;
+  const double fragment = fragment_clocks(shape, shape.threads(), product_clocks_of(tile.element));
   const FewOutputChannelsTile::Copies copies = tile.copies();
   const double copy_clocks = row_copy_clocks * static_cast<double>(copies.halo + copies.filter);
   const auto chunks = static_cast<double>(ceil_div(gather.channels, tile.chunk_channels()));
-  constexpr double chunk_clocks = 400;  // the barrier at the end of a chunk
+  constexpr double chunk_clocks = 400;  // the barrier at the end of a chunk; predicted
   return static_cast<double>(tile.tiles * tile.strips * tile.line_groups) * chunks *
          (tile.live_taps * static_cast<double>(tile.chunk_steps) * fragment + copy_clocks +
           chunk_clocks);

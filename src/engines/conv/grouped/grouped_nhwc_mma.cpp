@@ -69,6 +69,9 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   const Spatial largest = gather.largest_pixels();
   const std::int64_t room =
       std::min<std::int64_t>(most_shared_memory, device.shared_memory_per_block);
+  // What a tile costs relative to a product of a pixel with a tap; chosen, not measured: to store a
+  // pixel, to copy a pixel of the halo, and besides; and how much more with one warp's octets.
+  constexpr double store_cost = 8, copy_cost = 8, tile_cost = 256, narrow_share = 1.1;
   std::optional<Tile> best;
   double least = 0;
   for (std::int64_t octets = octets_of(problem.groups * gather.rows); octets >= warp_octets;
@@ -81,9 +84,9 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
         if (tile.shared_memory > room) continue;
         const auto pixels = static_cast<double>(tile.warps_p() * warp_pixels);
         const double work = static_cast<double>(tiles_of(gather, tile)) *
-                            (pixels * static_cast<double>(gather.most_taps() + 8) +
-                             8 * static_cast<double>(tile.places) + 256.0) *
-                            (octets > warp_octets ? 1.0 : 1.1);
+                            (pixels * (static_cast<double>(gather.most_taps()) + store_cost) +
+                             copy_cost * static_cast<double>(tile.places) + tile_cost) *
+                            (octets > warp_octets ? 1.0 : narrow_share);
         if (!best || work < least) best = tile, least = work;
       }
   return best;

@@ -140,7 +140,8 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   work.blocks = static_cast<double>(blocks);
   work.warps = block_warps;
   work.bytes = work_of(problem, false).bytes;
-  work.memory_share = 0.5;  // as measured for the other engines of such gradients
+  constexpr double memory_share = 0.5;  // as measured for the other engines of such gradients
+  work.memory_share = memory_share;
   return grouped_seconds(work, device);
 }
 

@@ -9,7 +9,7 @@
 namespace kiln::implicit_gemm {
 namespace {
 
-// The share of products with padding above which tiles hold the same pixel of many images.
+// The share of products with padding above which tiles hold the same pixel of many images; chosen.
 constexpr double least_waste = 0.1;
 
 // The taps along a row that tiles of `together` neighbouring pixels visit in all.
@@ -59,7 +59,7 @@ bool images_inner(const Gather& gather) { return gather.padding_waste() > least_
 
 int columns_together(const Gather& gather) {
   constexpr std::int64_t sector = 32;
-  constexpr double most_waste = 0.05;
+  constexpr double most_waste = 0.05;       // taps that are visited in vain; chosen
   constexpr std::int64_t widest = 1 << 12;  // with more pixels, next to nothing is padding
   if (!images_inner(gather) || gather.phases.size() > 1 || gather.source_strides[4] != 1 ||
       gather.stride[2] != 1 || gather.phases.front().pixels[2] > widest)

@@ -186,8 +186,9 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
 }
 
 double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device) {
-  // The caller's tensor is in memory, the copy in the L2 cache. Shares of the rate of memory that
-  // are reached; seconds.
+  // The caller's tensor is in memory, the copy in the L2 cache. By an H200's times: the share of
+  // memory's rate that is reached, L2's rate relative to memory's, and seconds until all
+  // multiprocessors copy.
   constexpr double memory_share = 0.65, cache_share = 1.3, ramp = 1.5e-6;
   double memory = 0, copies = 0;
   for (const RelaidMove& move : moves) {
@@ -206,18 +207,6 @@ double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription
   const double rate = rates_of(device).memory;
   return clocks_to_seconds(0, 0, device) + ramp +
          std::max(memory / (rate * memory_share), (memory + copies) / (rate * cache_share));
-}
-
-std::string plane_refusal(const char* tensor, const Dims& strides, const Spatial& pixels) {
-  std::int64_t next = 1;
-  for (const int i : {2, 1, 0}) {
-    if (pixels[i] == 1) continue;
-    if (strides[2 + i] != next)
-      return cat("the pixels of a channel of ", tensor,
-                 " do not lie side by side, as channels-first layout has them");
-    next *= pixels[i];
-  }
-  return "";
 }
 
 void append_relaid(std::vector<Step>& steps, Proposal proposal, const RelaidPlaces& places) {

@@ -9,6 +9,7 @@
 #include "engines/conv/tile/banks.hpp"
 #include "engines/conv/tile/loaders.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
+#include "engines/cost/common.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -105,11 +106,10 @@ bool copies_spread(const BandTile& tile) {
 // Clocks of a multiprocessor for an image: products, copies, and the end of each stage. Predicted,
 // not measured.
 double clocks_of(const BandTile& tile, bool split) {
-  constexpr double stage_clocks = 300;
+  constexpr double stage_clocks = 300;  // the barriers of a stage
   const FragmentShape& shape = tile.shape;
-  const double products = shape.thread_m / 2.0 * (shape.thread_n / 2.0) * (split ? 3 : 1);
-  const double of_product = product_clocks_of(tile.lines.element);
-  const double fragment = products * of_product * shape.slice_threads() / 128;
+  const double fragment = fragment_clocks(shape, shape.slice_threads(),
+                                          product_clocks_of(tile.lines.element) * (split ? 3 : 1));
   const double copies = static_cast<double>(tile.lines.chunks()) * chunk_copy_clocks +
                         static_cast<double>(tile.gradient_copies()) *
                             (tile.copy_bytes == 2 ? row_pair_clocks : row_copy_clocks);

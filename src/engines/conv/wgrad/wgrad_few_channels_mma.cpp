@@ -132,12 +132,14 @@ std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const G
       const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
       const double idle =
           static_cast<double>(round_up(steps, tile.slices)) / static_cast<double>(steps);
-      // NCHW rows shorter than a 128-byte line waste part of each line.
-      constexpr double of_parts = 1.3;
-      const bool parts = tile.planar && tile.q * tile.element < 128;
+      // In clocks, by an H200's times: how much longer NCHW rows take that are shorter than a line
+      // of 128 bytes and waste part of it; bytes that a multiprocessor copies; a tile's barriers.
+      constexpr double part_lines_share = 1.3, copied_bytes_a_clock = 16, tile_clocks = 500;
+      const bool part_lines = tile.planar && tile.q * tile.element < 128;
       const double work =
-          count * (parts ? of_parts : 1) *
-          (tile_wavefronts(tile) * idle + static_cast<double>(tile.stage_bytes) / 16 + 500);
+          count * (part_lines ? part_lines_share : 1) *
+          (tile_wavefronts(tile) * idle +
+           static_cast<double>(tile.stage_bytes) / copied_bytes_a_clock + tile_clocks);
       if (!best || work < least) best = tile, least = work;
     }
   return best;
@@ -166,21 +168,21 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
   work.products = units * static_cast<double>(steps * tile.products_m * tile.products_n *
                                               tile.warps_m * tile.warps_n * (tile.split ? 3 : 1));
-  // The last round may not fill the device. Where blocks share a multiprocessor, they reach this
-  // share of the throughput, because all blocks wait for the slowest ones.
-  constexpr double of_shared = 0.75;
+  // Fitted to an H200's times. The share of its throughput that a multiprocessor reaches with
+  // several blocks, because all wait for the slowest ones; the share of memory's rate; bytes a
+  // clock of a multiprocessor from L2; how much longer rows below 64 bytes take.
+  constexpr double several_blocks_share = 0.75, memory_share = 0.6, l2_bytes_a_clock = 20.202,
+                   half_lines_share = 1.3;
   const double clusters = count * static_cast<double>(groups);
   const double blocks = clusters * cluster;
   const double rounds = std::ceil(blocks / (cluster_places(cluster, resident, device) * resident));
   const bool alone = blocks <= cluster_places(cluster, 1, device);
-  work.blocks = blocks / rounds * (alone ? 1 : of_shared);
+  work.blocks = blocks / rounds * (alone ? 1 : several_blocks_share);
   work.warps = tile.warps();
   work.bytes = work_of(problem, false).bytes;
-  work.memory_share = 0.6;
+  work.memory_share = memory_share;
   // Blocks of other filter rows read the operand with many channels again, and blocks of other
   // channels the one with few, both from L2.
-  constexpr double rate = 40e9;       // bytes per second of a multiprocessor from L2
-  constexpr double half_lines = 1.3;  // slowdown of rows below 64 bytes, measured on an H200
   const Spatial& taps = gather.phases.front().taps;
   const auto out_places = static_cast<double>(gather.phases.front().out_pixels());
   const auto in_places = static_cast<double>(problem.in_pixels());
@@ -194,8 +196,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
       many * static_cast<double>(taps[0] * ceil_div(taps[1], tile.filter_rows) - 1) +
       few * static_cast<double>(ceil_div(all_many, tile.many) - 1);
   const double at_work = std::min(blocks / rounds, 1.0 * device.multiprocessors);
-  const double seconds = grouped_seconds(work, device) + again / (rate * at_work);
-  return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines : 1) +
+  const double seconds =
+      grouped_seconds(work, device) + again / (l2_bytes_a_clock * clock_rate(device) * at_work);
+  return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines_share : 1) +
          (groups > 1 ? second_kernel_seconds : 0);
 }
 
@@ -248,8 +251,10 @@ std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candida
                                           : std::move(reason)};
   const std::vector<FewChannelsGradientTile> fitting = tiles(problem, device);
   if (fitting.empty())
-    return Refusal{cat("a row of the filter has ", gather.phases.front().taps[2],
-                       " taps, whose sums or what they meet a block has no room for")};
+    return Refusal{
+        cat("a row of the filter has ", gather.phases.front().taps[2],
+            " taps, and its sums do not fit into the registers of a block, or the pixels "
+            "under it not into shared memory")};
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < fitting.size(); ++i) {
     const auto add = [&](int cluster, std::int64_t groups) {
