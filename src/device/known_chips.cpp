@@ -11,7 +11,8 @@ namespace kiln {
 namespace {
 
 // Multiprocessors and L2 are from the vendor's architecture papers and data sheets, shared memory
-// is from the CUDA C++ Programming Guide, "Compute Capabilities".
+// is from the CUDA C++ Programming Guide, "Compute Capabilities". The L2 of the H200 and of the
+// H100 (SXM, 80 GB of HBM3) are what the driver says of them.
 struct KnownChip {
   const char* name;
   int compute_capability;
@@ -26,7 +27,7 @@ constexpr KnownChip known_chips[] = {
     {"A10", 86, 72, 99, 100, 6},         {"A40", 86, 84, 99, 100, 6},
     {"RTX-3090", 86, 82, 99, 100, 6},    {"L40S", 89, 142, 99, 100, 96},
     {"L4", 89, 58, 99, 100, 48},         {"RTX-4090", 89, 128, 99, 100, 72},
-    {"H200", 90, 132, 227, 228, 50},     {"H100", 90, 132, 227, 228, 50},
+    {"H200", 90, 132, 227, 228, 60},     {"H100", 90, 132, 227, 228, 50},
     {"GH200", 90, 132, 227, 228, 50},    {"H100-PCIe", 90, 114, 227, 228, 50},
     {"H20", 90, 78, 227, 228, 60},       {"B200", 100, 148, 227, 228, 126},
     {"RTX-5090", 120, 170, 99, 100, 96}, {"RTX-PRO-6000", 120, 188, 99, 100, 128},

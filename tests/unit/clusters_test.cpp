@@ -1,4 +1,5 @@
-// How many clusters of blocks a device runs at once, where that is known and where it is not.
+// What known chips' drivers say of them: L2 caches, and how many clusters of blocks run at once,
+// where that is known and where it is not.
 #include <boost/test/unit_test.hpp>
 
 #include "device/device.hpp"
@@ -16,6 +17,11 @@ BOOST_AUTO_TEST_CASE(the_driver_s_answers_for_an_h100) {
   BOOST_TEST(cluster_places(16, 2, device) == 14 * 16 / 2.0);
   BOOST_TEST(cluster_places(4, 8, device) == 2 * 124 * 4 / 8.0);  // as with twice 4 blocks
   BOOST_TEST(certainly_runs(16, device));
+}
+
+BOOST_AUTO_TEST_CASE(the_driver_s_answers_for_l2) {
+  BOOST_TEST(known_architecture("h100").l2_bytes == 52428800);
+  BOOST_TEST(known_architecture("h200").l2_bytes == 62914560);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_s_own_counts_are_used) {
