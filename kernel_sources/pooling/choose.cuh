@@ -1,11 +1,8 @@
 // Finds the tap of a window that gets the gradient of its maximum: the first maximal one.
 #pragma once
 
-#include "pooling/window.cuh"
+#include "pooling/tile.cuh"
 #include "target/half_pairs.cuh"
-
-using Choice = Pack<unsigned char, VECTOR>;  // each channel's maximal tap, or NO_TAP
-constexpr unsigned char NO_TAP = 255;
 
 constexpr bool SMALL = WINDOW_H * WINDOW_W * VECTOR <= 80;
 constexpr int ROWS = SMALL ? WINDOW_H : 1,
@@ -54,8 +51,9 @@ struct TapValues {
   }
 };
 
-// Calls visit(number, tap) for the taps of a window, in order or in REVERSE. A tap beyond x's edge
-// is replaced by its neighbor at the edge, which does not change the maximum.
+// Calls visit(number, tap) for the taps of a window, in order or in REVERSE. `x` is the place of
+// the image's first pixel in x or in its copy (stage.cuh). A tap beyond x's edge is replaced by its
+// neighbor at the edge, which does not change the maximum.
 template <class Tap, bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
 device_inline void for_taps(const element_t* x, const Access& access, const Window& window,
                             const Visit& visit) {
@@ -63,16 +61,16 @@ device_inline void for_taps(const element_t* x, const Access& access, const Wind
     if constexpr (INSIDE) return tap;
     return tap < taps.begin ? taps.begin : (tap < taps.end ? tap : taps.end - 1);
   };
-  const element_t* const first = x + (static_cast<offset_t>(window.h.first) * X_STRIDE_H +
-                                      static_cast<offset_t>(window.w.first) * X_STRIDE_W);
+  const element_t* const first = x + (static_cast<offset_t>(window.h.first) * TAP_STRIDE_H +
+                                      static_cast<offset_t>(window.w.first) * TAP_STRIDE_W);
 #pragma unroll UNROLL_H
   for (int i = 0; i < WINDOW_H; ++i) {
     const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i);
 #pragma unroll UNROLL_W
     for (int j = 0; j < WINDOW_W; ++j) {
       const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j);
-      const element_t* const at =
-          first + (static_cast<offset_t>(r) * X_STRIDE_H + static_cast<offset_t>(s) * X_STRIDE_W);
+      const element_t* const at = first + (static_cast<offset_t>(r) * TAP_STRIDE_H +
+                                           static_cast<offset_t>(s) * TAP_STRIDE_W);
       visit(r * WINDOW_W + s, Tap(at, access));
     }
   }
@@ -89,7 +87,7 @@ device_inline void choose_nan(const element_t* x, const Access& access, const Wi
 }
 
 // Finds each channel's first maximal tap. A single channel's few taps stay in registers; with
-// several channels, taps are read again from the cache.
+// several channels, taps that are not staged are read again from the cache.
 device_inline void choose_values(const element_t* x, const Access& access, const Window& window,
                                  int (&tap)[VECTOR]) {
   compute_t best[VECTOR];
@@ -100,7 +98,7 @@ device_inline void choose_values(const element_t* x, const Access& access, const
     for (int i = 0; i < VECTOR; ++i)
       best[i] = PROPAGATE_NAN ? math_max_nan(best[i], of.value[i]) : math_max(best[i], of.value[i]);
   });
-  if constexpr (VECTOR > 1) x = opaque(x);
+  if constexpr (VECTOR > 1 && !STAGED) x = opaque(x);
   bool nan[VECTOR], any = false;
 #pragma unroll
   for (int i = 0; i < VECTOR; ++i) tap[i] = NO_TAP, nan[i] = best[i] != best[i], any |= nan[i];
@@ -124,7 +122,7 @@ device_inline void choose_pairs(const T* x, const Access& access, const Window& 
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) best[i] = larger_pair<T, PROPAGATE_NAN>(best[i], of.pair[i]);
   });
-  if constexpr (COUNT > 1) x = opaque(x);
+  if constexpr (COUNT > 1 && !STAGED) x = opaque(x);
   for_taps<Pairs, true, ROWS, COLUMNS>(x, access, window, [&](int number, const Pairs& of) {
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {

@@ -3,145 +3,120 @@
 // with PLANES, in separate planes.
 //
 // First the block evaluates each window that reaches into the tile once, in shared memory: the
-// gradient that it passes on and, for a maximum, the tap that gets it. Then each thread adds up a
-// BLOCK_H x BLOCK_W block of dx. Tiles and, up to a stride of two, blocks begin at multiples of the
-// stride, so the compiler knows which windows contain which position by which tap. Windows are
-// added up in the order of the outputs.
+// gradient that it passes on and, for a maximum, the tap that gets it. With STAGED, what
+// the windows read of x is copied to shared memory before. Then each thread adds up a BLOCK_H x
+// BLOCK_W block of dx. Tiles and, up to a stride of two, blocks begin at multiples of the stride,
+// so the compiler knows which windows contain which position by which tap. Windows are added up in
+// the order of the outputs.
 #include "pooling/choose.cuh"
-#include "target/shared_memory.cuh"
-
-// The first window that may contain one of a range of positions, and the number of such windows.
-// They are counted from the window that would begin PAD before the first position. The distance of
-// the first position from the previous multiple of the stride is below PHASES.
-device_inline constexpr int first_window(int stride, int pad, int window) {
-  return -((window - 1 - pad) / stride);
-}
-device_inline constexpr int count_windows(int places, int phases, int stride, int pad, int window) {
-  return (places + phases - 2 + pad) / stride - first_window(stride, pad, window) + 1;
-}
-constexpr int FIRST_P = first_window(STRIDE_H, PAD_H, WINDOW_H);
-constexpr int FIRST_Q = first_window(STRIDE_W, PAD_W, WINDOW_W);
-constexpr int WINDOWS_H = count_windows(TILE_H, 1, STRIDE_H, PAD_H, WINDOW_H);
-constexpr int WINDOWS_W = count_windows(TILE_W, 1, STRIDE_W, PAD_W, WINDOW_W);
-constexpr int PHASES_H = BLOCK_H % STRIDE_H == 0 ? 1 : STRIDE_H;
-constexpr int PHASES_W = BLOCK_W % STRIDE_W == 0 ? 1 : STRIDE_W;
-constexpr int HOLDERS_H = count_windows(BLOCK_H, PHASES_H, STRIDE_H, PAD_H, WINDOW_H);
-constexpr int HOLDERS_W = count_windows(BLOCK_W, PHASES_W, STRIDE_W, PAD_W, WINDOW_W);
-
-// The range of outputs whose windows have a tap in x; other outputs pass no gradient on.
-device_inline constexpr int first_output(int stride, int pad, int window) {
-  return pad >= window ? (pad - window) / stride + 1 : 0;
-}
-device_inline constexpr int end_of_outputs(int stride, int pad, int size, int outputs) {
-  const int end = size - 1 + pad < 0 ? 0 : (size - 1 + pad) / stride + 1;
-  return end < outputs ? end : outputs;
-}
-constexpr int BEGIN_P = first_output(STRIDE_H, PAD_H, WINDOW_H);
-constexpr int BEGIN_Q = first_output(STRIDE_W, PAD_W, WINDOW_W);
-constexpr int END_P = end_of_outputs(STRIDE_H, PAD_H, IN_H, OUT_H);
-constexpr int END_Q = end_of_outputs(STRIDE_W, PAD_W, IN_W, OUT_W);
+#include "pooling/stage.cuh"
 
 // The loop over a block's windows is unrolled as far as the code does not get too long.
 constexpr int HOLDERS_UNROLL =
     HOLDERS_H * HOLDERS_W * BLOCK_H * BLOCK_W * VECTOR <= 600 ? HOLDERS_H : 1;
 
-using Gradient = Pack<element_t, VECTOR>;
+// The windows that reach into a block's tile.
+struct Windows {
+  const Tile& tile;
+  int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
+  Gradient* gradients = shared_array<Gradient, WINDOWS>(0);
+  Choice* choices = nullptr;
+  compute_t* shares = nullptr;
 
-// Shared memory holds the windows' gradients, then the taps chosen by maxima, or the averages'
-// divisors.
-constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
-constexpr int CHOICES = MODE == MAX ? WINDOWS : 0,
-              SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
-constexpr u32 SECOND_OFFSET = (WINDOWS * sizeof(Gradient) + 15) / 16 * 16;
-static_assert(SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(compute_t) ==
-                  SHARED_BYTES,
-              "host and device must agree");
-
-// The part of an image that a block computes.
-struct Tile {
-  int h, w, c;  // its first position and channel
-  i64 n;
-
-  // Block numbers count tiles along the width fastest, then along the height, then channels and
-  // images.
-  device_inline Tile() {
-    const u32 rest = DIVIDE(DIV_TILES_W, block_x());
-    w = static_cast<int>(block_x() - rest * DIV_TILES_W) * TILE_W;
-    const u32 next = DIVIDE(DIV_TILES_H, rest);
-    h = static_cast<int>(rest - next * DIV_TILES_H) * TILE_H;
-    const u32 image = DIVIDE(DIV_RUNS, next);
-    c = static_cast<int>(next - image * DIV_RUNS) * (VECTOR * LANES);
-    n = image;
+  device_inline explicit Windows(const Tile& of) : tile(of) {
+    if constexpr (MODE == MAX) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
+    if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
   }
-};
 
-device_inline void do_windows(const PoolingParams& params, const Tile& tile, Gradient* gradients,
-                              Choice* choices, compute_t* shares) {
-  const element_t* const dy = static_cast<const element_t*>(params.dy) + tile.n * Y_STRIDE_N +
-                              static_cast<i64>(tile.c) * Y_STRIDE_C;
-  const element_t* const x = static_cast<const element_t*>(params.x) + tile.n * X_STRIDE_N +
-                             static_cast<i64>(tile.c) * X_STRIDE_C;
-  const int left = CHANNELS - tile.c;
-  const Access of_dy = Access::of(params.dy, Y_STRIDE_C, left);
-  const Access of_x = Access::of(params.x, X_STRIDE_C, left);
-  const int first_p = tile.h / STRIDE_H + FIRST_P, first_q = tile.w / STRIDE_W + FIRST_Q;
-  const auto output = [&](int at, int& p, int& q) {
+  // The output of window `at`, and whether it passes a gradient on.
+  device_inline bool output(int at, int& p, int& q) const {
     p = first_p + at / WINDOWS_W, q = first_q + at % WINDOWS_W;
     return p >= BEGIN_P && p < END_P && q >= BEGIN_Q && q < END_Q;
-  };
-  // A maximum loads many taps at a time; an average loads only the gradient, so several windows are
-  // loaded at a time.
-  constexpr int BATCH = MODE == MAX ? 1 : 4;
-#pragma unroll 1
-  for (int first = thread_x(); first < WINDOWS; first += BATCH * THREADS) {
-    Gradient gradient[BATCH];
+  }
+
+  // Chooses the taps of one vector's window; `x` is the place of the tile's first channel.
+  device_inline void choose_at(int index, const element_t* x, const Access& access) const {
+    const int lane = index % LANES;
+    Choice choice;
 #pragma unroll
-    for (int u = 0; u < BATCH; ++u) {
-      const int index = first + u * THREADS, lane = index % LANES;
-#pragma unroll
-      for (int i = 0; i < VECTOR; ++i) gradient[u].element[i] = from_compute<element_t>(0);
-      int p, q;
-      if ((BATCH > 1 && index >= WINDOWS) || !output(index / LANES, p, q) ||
-          tile.c + lane * VECTOR >= CHANNELS)
-        continue;
-      gradient[u] = load_channels<element_t, VECTOR>(
-          dy + (static_cast<offset_t>(p) * Y_STRIDE_H + static_cast<offset_t>(q) * Y_STRIDE_W +
-                lane * static_cast<offset_t>(VECTOR * Y_STRIDE_C)),
-          of_dy);
+    for (int i = 0; i < VECTOR; ++i) choice.element[i] = NO_TAP;
+    int p, q;
+    if (output(index / LANES, p, q) && tile.c + lane * VECTOR < CHANNELS) {
+      const element_t* const from =
+          x + lane * static_cast<offset_t>(STAGED ? VECTOR : VECTOR * X_STRIDE_C);
+      const Window window(0, p, q);
+      choice = STAGED || access.aligned ? choose(from, {true, access.plane}, window)
+                                        : choose(from, {false, access.plane}, window);
     }
-#pragma unroll
-    for (int u = 0; u < BATCH; ++u) {
-      const int index = first + u * THREADS, lane = index % LANES, at = index / LANES;
-      if (BATCH > 1 && index >= WINDOWS) break;
-      gradients[index] = gradient[u];
-      int p, q;
-      const bool present = output(at, p, q);
-      if constexpr (MODE == MAX) {
-        Choice choice;
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) choice.element[i] = NO_TAP;
-        if (present && tile.c + lane * VECTOR < CHANNELS) {
-          const element_t* const from = x + lane * static_cast<offset_t>(VECTOR * X_STRIDE_C);
-          const Window window(0, p, q);
-          choice = of_x.aligned ? choose(from, {true, of_x.plane}, window)
-                                : choose(from, {false, of_x.plane}, window);
-        }
-        choices[index] = choice;
-      }
-      if constexpr (SHARES)
-        if (lane == 0)
-          shares[at] = present ? compute_t(1) / compute_t(Window(0, p, q).divisor()) : 0;
+    choices[index] = choice;
+  }
+
+  device_inline void evaluate(const PoolingParams& params) const {
+    const element_t* const dy = static_cast<const element_t*>(params.dy) + tile.n * Y_STRIDE_N +
+                                static_cast<i64>(tile.c) * Y_STRIDE_C;
+    const element_t* const x = static_cast<const element_t*>(params.x) + tile.n * X_STRIDE_N +
+                               static_cast<i64>(tile.c) * X_STRIDE_C;
+    const int left = CHANNELS - tile.c;
+    const Access of_dy = Access::of(params.dy, Y_STRIDE_C, left);
+    const Access of_x = Access::of(params.x, X_STRIDE_C, left);
+    if constexpr (STAGED) {
+      const Stage stage(x, tile, of_x);
+      load(dy, of_dy, x, of_x);
+      async_wait<0>();
+      block_barrier();
+#pragma unroll 1
+      for (int index = thread_x(); index < WINDOWS; index += THREADS)
+        choose_at(index, stage.first, {true, stage.plane});
+    } else {
+      load(dy, of_dy, x, of_x);
     }
   }
-}
+
+  // Loads what the windows pass on and, unless x is staged, chooses the taps of maxima.
+  device_inline void load(const element_t* dy, const Access& of_dy, const element_t* x,
+                          const Access& of_x) const {
+    // A maximum loads many taps at a time. Otherwise only the gradient is loaded, of several
+    // windows at a time.
+    constexpr bool CHOOSE = MODE == MAX && !STAGED;
+    constexpr int BATCH = CHOOSE ? 1 : STAGED && sizeof(Gradient) <= 4 ? 8 : 4;
+#pragma unroll 1
+    for (int first = thread_x(); first < WINDOWS; first += BATCH * THREADS) {
+      Gradient gradient[BATCH];
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u) {
+        const int index = first + u * THREADS, lane = index % LANES;
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) gradient[u].element[i] = from_compute<element_t>(0);
+        int p, q;
+        if ((BATCH > 1 && index >= WINDOWS) || !output(index / LANES, p, q) ||
+            tile.c + lane * VECTOR >= CHANNELS)
+          continue;
+        gradient[u] = load_channels<element_t, VECTOR>(
+            dy + (static_cast<offset_t>(p) * Y_STRIDE_H + static_cast<offset_t>(q) * Y_STRIDE_W +
+                  lane * static_cast<offset_t>(VECTOR * Y_STRIDE_C)),
+            of_dy);
+      }
+#pragma unroll
+      for (int u = 0; u < BATCH; ++u) {
+        const int index = first + u * THREADS, lane = index % LANES, at = index / LANES;
+        if (BATCH > 1 && index >= WINDOWS) break;
+        gradients[index] = gradient[u];
+        if constexpr (CHOOSE) choose_at(index, x, of_x);
+        int p, q;
+        if constexpr (SHARES)
+          if (lane == 0)
+            shares[at] = output(at, p, q) ? compute_t(1) / compute_t(Window(0, p, q).divisor()) : 0;
+      }
+    }
+  }
+};
 
 // A block of dx: its sums and their store.
 struct Block {
   compute_t sums[BLOCK_H][BLOCK_W][VECTOR];
 
   // Adds up the block that begins at row `h` and column `w` of the tile.
-  device_inline void add_up(int h, int w, int lane, const Gradient* gradients,
-                            const Choice* choices, const compute_t* shares) {
+  device_inline void add_up(int h, int w, int lane, const Windows& windows) {
     // The distance from the previous multiple of the stride; 0 if blocks begin at multiples.
     const int phase_h = PHASES_H == 1 ? 0 : h % STRIDE_H;
     const int phase_w = PHASES_W == 1 ? 0 : w % STRIDE_W;
@@ -157,10 +132,10 @@ struct Block {
 #pragma unroll
       for (int q = 0; q < HOLDERS_W; ++q) {
         const int at = (row + p) * WINDOWS_W + column + q;
-        const Gradient gradient = gradients[at * LANES + lane];
+        const Gradient gradient = windows.gradients[at * LANES + lane];
         Choice choice;
-        if constexpr (MODE == MAX) choice = choices[at * LANES + lane];
-        const compute_t share = SHARES ? shares[at] : compute_t(1);
+        if constexpr (MODE == MAX) choice = windows.choices[at * LANES + lane];
+        const compute_t share = SHARES ? windows.shares[at] : compute_t(1);
         // The tap of this window that is at the block's first position.
         const int r0 = phase_h + PAD_H - (p + FIRST_P) * STRIDE_H;
         const int s0 = phase_w + PAD_W - (q + FIRST_Q) * STRIDE_W;
@@ -215,14 +190,9 @@ device_inline void finish_line(element_t* to, int left, bool aligned, compute_t 
 }
 
 KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
-  Gradient* const gradients = shared_array<Gradient, WINDOWS>(0);
-  Choice* choices = nullptr;
-  compute_t* shares = nullptr;
-  if constexpr (MODE == MAX) choices = shared_array<Choice, WINDOWS>(SECOND_OFFSET);
-  if constexpr (SHARES) shares = shared_array<compute_t, WINDOWS_H * WINDOWS_W>(SECOND_OFFSET);
-
   const Tile tile;
-  do_windows(params, tile, gradients, choices, shares);
+  const Windows windows(tile);
+  windows.evaluate(params);
   block_barrier();
 
   // If all windows of an average have the same divisor, alpha includes it.
@@ -242,7 +212,7 @@ KILN_KERNEL(pooling_backward_tiled, 256, MIN_BLOCKS, PoolingParams, params) {
     const int h = tile.h + in_h, w = tile.w + in_w;
     if (h >= IN_H || w >= IN_W || tile.c + lane * VECTOR >= CHANNELS) continue;
     Block block;
-    block.add_up(in_h, in_w, lane, gradients, choices, shares);
+    block.add_up(in_h, in_w, lane, windows);
     element_t* const to =
         dx + (static_cast<offset_t>(h) * OUT_STRIDE_H + static_cast<offset_t>(w) * OUT_STRIDE_W +
               lane * static_cast<offset_t>(VECTOR * OUT_STRIDE_C));

@@ -7,6 +7,10 @@
 //
 // With long rows, a single block has the multiprocessor, so it has to keep memory busy by itself:
 // it starts the loads of all saved batches at once at the beginning.
+//
+// IN_TURN, a cluster takes several rows, one after the other. As soon as a saved batch's results
+// are written, its slot is filled with that batch of the next row, so that memory reads one row
+// while it writes the other.
 #include "softmax/softmax_row.cuh"
 #include "target/async_copy.cuh"
 
@@ -18,7 +22,10 @@ constexpr bool ASYNC = sizeof(Vector) >= 4;  // asynchronous copies have at leas
 // batches.
 constexpr int TOTALS = 2 * RESULTS * LANES;  // a block's maximum and sum of every row
 constexpr u32 OWN_OFFSET = 2 * COMBINE_BYTES;
-constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+constexpr u32 OWN_BYTES = (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+// IN_TURN, rows alternate between two places for what other blocks read: they have read the one
+// when they arrive at the cluster's barrier for the other.
+constexpr u32 ALL_OFFSET = OWN_OFFSET + (IN_TURN ? 2 : 1) * OWN_BYTES;
 constexpr u32 SAVED_OFFSET =
     ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) / 16 * 16;
 constexpr int SAVED_VECTORS = SAVED * BATCH * INPUTS * THREADS;
@@ -59,9 +66,10 @@ struct Totals {
     combine_ty(sum, COMBINE_BYTES, add);
   }
 
-  // Combines the totals of the cluster's blocks in rank order.
-  device_inline void combine_cluster(u32 blocks) {
-    compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
+  // Combines the totals of the cluster's blocks in rank order. `turn`: rows that they have combined
+  // before.
+  device_inline void combine_cluster(u32 blocks, u32 turn) {
+    compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET + turn % 2 * OWN_BYTES);
     compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
     const int first = thread_result() * LANES * 2;
     if (thread_ty() == 0) {
@@ -234,58 +242,85 @@ device_inline void wait_for_all_but(u32 left) {
     async_wait<1>();
   else if (left == 2)
     async_wait<2>();
-  else
+  else if (left == 3 || !IN_TURN)
     async_wait<3>();
+  else if (left == 4)
+    async_wait<4>();
+  else
+    async_wait<5>();
 }
 
 KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
   const u32 parts = cluster_size();
-  const Rows rows(params, cluster_number());
   const index_t stride = static_cast<index_t>(parts) * TY;
-  index_t at = static_cast<index_t>(cluster_rank()) * TY + thread_ty();
+  const index_t first = static_cast<index_t>(cluster_rank()) * TY + thread_ty();
+  const compute_t alpha = static_cast<compute_t>(params.alpha);
+  const compute_t beta = static_cast<compute_t>(params.beta);
+  // Groups of RESULTS rows; a cluster takes every clusters-th one.
+  const u32 clusters = grid_x() / parts;
+  const u64 groups = (static_cast<u64>(params.images) * KEPT + RESULTS - 1) / RESULTS;
 
-  Totals totals;
-  u32 batches = 0;
+  u32 group = cluster_number();
+  Rows rows(params, group);
   const bool async = ASYNC && rows.aligned;
   u32 under_way = 0;
   if (async) {
 #pragma unroll 1
-    for (index_t next = at; next < COMBINED && under_way < SAVED; next += BATCH * stride)
+    for (index_t next = first; next < COMBINED && under_way < SAVED; next += BATCH * stride)
       Batch::start(rows, under_way++, next, stride);
   }
 #pragma unroll 1
-  for (; at < COMBINED; at += BATCH * stride, ++batches) {
-    Batch batch;
-    if (under_way > 0) {
-      wait_for_all_but(--under_way);
-      batch.restore(batches);
-    } else {
-      batch.load(rows, at, stride);
-      if (!async && batches < SAVED) batch.save(batches);
-    }
-    batch.add_to(totals);
-  }
-  totals.combine();
-  if (CLUSTERED && parts > 1) totals.combine_cluster(parts);
-
-  const compute_t alpha = static_cast<compute_t>(params.alpha);
-  const compute_t beta = static_cast<compute_t>(params.beta);
-  if constexpr (!BACKWARD) {
-#pragma unroll
-    for (int i = 0; i < LANES; ++i)
-      totals.sum[i] =
-          ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]) * alpha;
-  }
-  if (!rows.present) batches = 0;
+  for (u32 turn = 0;; ++turn) {
+    Totals totals;
+    u32 batches = 0;
+    index_t at = first;
 #pragma unroll 1
-  while (batches-- > 0) {
-    at -= BATCH * stride;
-    Batch batch;
-    if (batches < SAVED)
-      batch.restore(batches);
-    else
-      batch.load(rows, at, stride);
-    batch.write(rows, at, stride, totals, alpha, beta);
+    for (; at < COMBINED; at += BATCH * stride, ++batches) {
+      Batch batch;
+      if (under_way > 0) {
+        wait_for_all_but(--under_way);
+        batch.restore(batches);
+      } else {
+        batch.load(rows, at, stride);
+        if (!async && batches < SAVED) batch.save(batches);
+      }
+      batch.add_to(totals);
+    }
+    totals.combine();
+    if (CLUSTERED && parts > 1) totals.combine_cluster(parts, turn);
+    if constexpr (!BACKWARD) {
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        totals.sum[i] =
+            ALGORITHM == LOG ? math_log(totals.sum[i]) : math_reciprocal(totals.sum[i]) * alpha;
+    }
+
+#pragma unroll 1
+    while (batches > (IN_TURN ? SAVED : 0)) {
+      at -= BATCH * stride, --batches;
+      Batch batch;
+      if (!IN_TURN && batches < SAVED)
+        batch.restore(batches);
+      else
+        batch.load(rows, at, stride);
+      if (rows.present) batch.write(rows, at, stride, totals, alpha, beta);
+    }
+    if constexpr (!IN_TURN) break;
+    // The saved batches, in the order in which the next row's will be waited for.
+    const bool last = groups - group <= clusters;
+    if (!last) group += clusters;
+    const Rows next(params, group);
+    at = first;
+#pragma unroll 1
+    for (u32 number = 0; number < batches; ++number, at += BATCH * stride) {
+      Batch batch;
+      batch.restore(number);
+      if (rows.present) batch.write(rows, at, stride, totals, alpha, beta);
+      if (async && !last) Batch::start(next, number, at, stride), ++under_way;
+    }
+    if (last) break;
+    rows = next;
+    block_barrier();  // all have read the exchanges between the block's threads
   }
   if (CLUSTERED && parts > 1)
     cluster_barrier();  // other blocks read this block's memory until here

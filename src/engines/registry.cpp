@@ -81,8 +81,9 @@ std::span<const Engine* const> engines() {
           WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
           WgradImplicitGemmFmaEngine, StandInWgradDenseEngine, StandInWgradGemmEngine,
           StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
-          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardTiledEngine, PoolingEngine,
-          SoftmaxEngine, SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
+          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineInTurnEngine,
+          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -1,4 +1,4 @@
-// Softmax in every algorithm, mode, type and layout, by both engines; extreme values; its gradient.
+// Softmax in every algorithm, mode, type and layout, by all engines; extreme values; its gradient.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -14,7 +14,7 @@ constexpr kilnSoftmaxAlgorithm_t algorithms[] = {KILN_SOFTMAX_FAST, KILN_SOFTMAX
                                                  KILN_SOFTMAX_LOG};
 constexpr kilnSoftmaxMode_t modes[] = {KILN_SOFTMAX_MODE_CHANNEL, KILN_SOFTMAX_MODE_INSTANCE};
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
-constexpr const char* both_engines[] = {"softmax", "softmax_online"};
+constexpr const char* all_engines[] = {"softmax", "softmax_online", "softmax_online_in_turn"};
 
 Tensor dense(DataType type, const TensorDims& dims, kilnTensorFormat_t format = KILN_TENSOR_NCHW) {
   Tensor out;
@@ -117,6 +117,9 @@ BOOST_AUTO_TEST_CASE(rows_kept_in_part) {
   small.largest_cluster = std::min(small.largest_cluster, 2);
   small.shared_memory_per_block = 24 << 10;
   small.shared_memory_per_multiprocessor = 25 << 10;
+  const SoftmaxOnlineEngine one_row;
+  const SoftmaxOnlineInTurnEngine in_turn;  // at most 2 clusters for 5 rows
+  const Engine* const online_engines[] = {&one_row, &in_turn};
   for (DataType type : all_types)
     for (std::int64_t channels : {5, 8})
       for (bool backward : {false, true}) {
@@ -124,10 +127,13 @@ BOOST_AUTO_TEST_CASE(rows_kept_in_part) {
         OperationCase item = backward ? backward_case(t, t, t, KILN_SOFTMAX_ACCURATE, modes[1])
                                       : forward_case(t, t, KILN_SOFTMAX_LOG, modes[1]);
         item.fill_uniform(static_cast<unsigned>(channels), -1, 1);
-        auto answer = SoftmaxOnlineEngine().candidates(item.problem, small);
-        for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
-          const std::string fault = item.fault(run_proposal(item, *candidate.made));
-          BOOST_TEST(fault == "", text_of(item.problem) << ": " << fault);
+        for (const Engine* engine : online_engines) {
+          auto answer = engine->candidates(item.problem, small);
+          for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+            const std::string fault = item.fault(run_proposal(item, *candidate.made));
+            BOOST_TEST(fault == "", engine->name()
+                                        << ": " << text_of(item.problem) << ": " << fault);
+          }
         }
       }
 }
@@ -159,7 +165,7 @@ BOOST_AUTO_TEST_CASE(rows_add_up_to_one) {
 
 // softmax(x + c) = softmax(x). The test has small integers, whose sums and differences are exact.
 BOOST_AUTO_TEST_CASE(a_shift_changes_nothing) {
-  for (const char* engine : both_engines) {
+  for (const char* engine : all_engines) {
     const Tensor t = dense(KILN_DATA_FLOAT, {2, 21, 3, 4});
     OperationCase item = forward_case(t, t);
     item.fill_integers(4, 20);
@@ -177,7 +183,7 @@ BOOST_AUTO_TEST_CASE(finite_for_every_finite_input) {
                                                    : 0x1.fep127;
     const Tensor t = dense(type, {1, 4, 1, 2});
     for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
-      for (const char* engine : both_engines) {
+      for (const char* engine : all_engines) {
         OperationCase item = forward_case(t, t, algorithm);
         // The rows: most, most, -most, 88; and -most, 0, 1, -104.
         item["x"].values = {most, -most, most, 0, -most, 1, 88, -104};
@@ -205,7 +211,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
       {nan, 1, 2, 3},  {1, 2, 3, nan},        {inf, 1, 2, 3},           {inf, -inf, inf, 3},
       {-inf, 1, 2, 3}, {-inf, -inf, -inf, 5}, {-inf, -inf, -inf, -inf}, {nan, nan, nan, nan}};
   for (kilnSoftmaxAlgorithm_t algorithm : algorithms)
-    for (const char* engine : both_engines)
+    for (const char* engine : all_engines)
       for (const std::vector<double>& row : rows) {
         const Tensor t = dense(KILN_DATA_FLOAT, {1, 4, 1, 1});
         OperationCase item = forward_case(t, t, algorithm);
@@ -213,7 +219,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
         BOOST_TEST(check(item, engine) == "");
       }
   // A NaN in one row does not reach another.
-  for (const char* engine : both_engines)
+  for (const char* engine : all_engines)
     for (bool backward : {false, true}) {
       const Tensor t = dense(KILN_DATA_FLOAT, {2, 6, 2, 4});
       OperationCase item = backward ? backward_case(t, t, t) : forward_case(t, t);
@@ -253,7 +259,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_differences) {
 
 BOOST_AUTO_TEST_CASE(in_place_and_empty) {
   const std::shared_ptr<Device> on = device();
-  for (const char* engine : both_engines)
+  for (const char* engine : all_engines)
     for (const TensorDims& dims :
          {TensorDims{2, 10, 3, 4}, TensorDims{1, 3000, 1, 2}, TensorDims{0, 4, 2, 2}}) {
       if (dims[1] > 1000 && std::string(engine) == "softmax") continue;
@@ -274,7 +280,7 @@ BOOST_AUTO_TEST_CASE(in_place_and_empty) {
 BOOST_AUTO_TEST_CASE(memory_aligned_to_elements_alone) {
   for (DataType type : all_types)
     for (kilnTensorFormat_t layout : layouts)
-      for (const char* engine : both_engines) {
+      for (const char* engine : all_engines) {
         const Tensor t = dense(type, {2, 24, 4, 4}, layout);
         OperationCase forward = forward_case(t, t);
         forward.fill_uniform(5, -3, 3);
@@ -292,7 +298,7 @@ BOOST_AUTO_TEST_CASE(elements_far_apart) {
   constexpr std::int64_t beyond = (std::int64_t{1} << 31) + 640;  // elements
   const Tensor t = dense(KILN_DATA_HALF, {2, 3, 2, 8});
   for (int axis : {0, 1, 2})
-    for (const char* engine : both_engines) {
+    for (const char* engine : all_engines) {
       OperationCase item = forward_case(t, t);
       item.fill_uniform(7, -2, 2);
       Tensor far = t;
@@ -321,7 +327,7 @@ BOOST_AUTO_TEST_CASE(the_same_bits_every_time) {
 BOOST_AUTO_TEST_CASE(differences_beyond_the_type) {
   for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE})
     for (kilnSoftmaxAlgorithm_t algorithm : {KILN_SOFTMAX_ACCURATE, KILN_SOFTMAX_LOG})
-      for (const char* engine : both_engines) {
+      for (const char* engine : all_engines) {
         const Tensor t = dense(type, {1, 2, 1, 1});
         OperationCase item = forward_case(t, t, algorithm, KILN_SOFTMAX_MODE_CHANNEL);
         const double far = type == KILN_DATA_DOUBLE ? 1.7e308 : static_cast<double>(3e38F);
@@ -336,7 +342,7 @@ BOOST_AUTO_TEST_CASE(differences_beyond_the_type) {
 BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
   for (kilnTensorFormat_t layout : layouts)
     for (kilnSoftmaxMode_t mode : modes)
-      for (const char* engine : both_engines) {
+      for (const char* engine : all_engines) {
         const auto kernel = [&](std::int64_t n) {
           const Tensor t = dense(KILN_DATA_FLOAT, {n, 16, 9, 8}, layout);
           return proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, mode, t, t), engine).kernel;

@@ -2,6 +2,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/cost/cost_model.hpp"
 #include "engines/pooling/kernel.hpp"
 
 namespace kiln {
@@ -59,6 +60,14 @@ std::variant<Proposal, Refusal> PoolingEngine::propose(const Problem& any,
   spec.tile = cat(vector, vector > 1 ? " channels" : " element", rows > 1 ? cat(" x ", rows) : "",
                   " a thread, 256 threads");
   return Proposal{{std::move(spec), pooling_launch(problem, operands, blocks, 0)}};
+}
+
+// A gradient looks at a window once for each of its elements; it took up to 14 times as long as one
+// that looks at each window once (f32, NCHW, window 3, stride 2).
+double PoolingEngine::seconds(const Problem& problem, const DeviceDescription& device) const {
+  constexpr double repeated = 14;
+  return memory_bound_seconds(work_of(problem, false).bytes, device) *
+         (std::get<PoolingProblem>(problem).backward ? repeated : 1);
 }
 
 }  // namespace kiln

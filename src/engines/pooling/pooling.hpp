@@ -12,6 +12,7 @@ class PoolingEngine final : public OneKernelEngine {
   bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
+  double seconds(const Problem& problem, const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

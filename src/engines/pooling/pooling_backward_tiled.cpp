@@ -4,14 +4,17 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/cost/chips.hpp"
+#include "engines/cost/cost_model.hpp"
 #include "engines/pooling/kernel.hpp"
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
+constexpr std::int64_t reserved_shared_memory = 1024;  // bytes of each block, for the driver
 
-// The refusal, if the kernel does not take the problem.
+// The refusal, if neither engine takes the problem.
 std::optional<Refusal> refusal(const PoolingProblem& problem) {
   if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0 || problem.out[0] != 1)
     return Refusal{"three dimensions of space; this engine takes one and two"};
@@ -49,12 +52,18 @@ Vector vector_of(const PoolingProblem& problem, const std::vector<Operand>& oper
   return {planes ? 2 : count, planes};
 }
 
+// Whether rows of x are contiguous in each plane.
+bool contiguous_rows(const PoolingProblem& problem) {
+  return problem.x_strides[4] == 1 && problem.x_strides[3] == problem.in[2];
+}
+
 struct Tile {
   std::int64_t h = 0, w = 0;              // rows and columns of dx
   std::int64_t block_h = 0, block_w = 0;  // those of a thread
   std::int64_t lanes = 1;                 // vectors of channels
   std::int64_t windows_h = 0, windows_w = 0;
   std::int64_t shared_bytes = 0;
+  double moved = 0;  // bytes of dx, x and dy that the block reads and writes
 };
 
 // Rows (i = 1) or columns (i = 2) of dx that a thread computes: 2, aligned to strides up to 2. For
@@ -65,8 +74,24 @@ std::int64_t block_of(const PoolingProblem& problem, const Vector& vector, int i
   return vector.count == 1 && !max && i == 1 && problem.in[i] >= 8 ? 4 : 2;
 }
 
-Tile make_tile(const PoolingProblem& problem, const Vector& vector, std::int64_t h, std::int64_t w,
-               std::int64_t lanes) {
+// How an engine sees a problem.
+struct View {
+  const PoolingProblem& problem;
+  const DeviceDescription& device;
+  bool staged;  // whether x is copied to shared memory
+  std::vector<Operand> operands = operands_of(problem);
+  Vector vector = vector_of(problem, operands);
+  bool channels_inner = operands.back().strides[1] == 1 && !vector.single();
+};
+
+// Blocks that registers let share a multiprocessor.
+std::int64_t blocks_by_registers(const View& view) {
+  return view.vector.single() ? 5 : every_tap_inside(view.problem) ? 3 : 2;
+}
+
+Tile make_tile(const View& view, std::int64_t h, std::int64_t w, std::int64_t lanes) {
+  const PoolingProblem& problem = view.problem;
+  const Vector& vector = view.vector;
   Tile tile{h, w, block_of(problem, vector, 1), block_of(problem, vector, 2), lanes};
   const auto windows = [&](int i, std::int64_t places) {
     const std::int64_t before = (problem.window[i] - 1 - problem.pad[i]) / problem.stride[i];
@@ -76,30 +101,58 @@ Tile make_tile(const PoolingProblem& problem, const Vector& vector, std::int64_t
   tile.windows_w = windows(2, w);
   const std::int64_t count = tile.windows_h * tile.windows_w;
   const auto size = static_cast<std::int64_t>(size_of(problem.type));
-  tile.shared_bytes = (count * lanes * vector.count * size + 15) / 16 * 16;
+  const auto round_up = [](std::int64_t bytes) { return (bytes + 15) / 16 * 16; };
+  tile.shared_bytes = round_up(count * lanes * vector.count * size);
   if (problem.mode == KILN_POOLING_MAX)
     tile.shared_bytes += count * lanes * vector.count;
   else if (divisors_differ(problem))
     tile.shared_bytes += count * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
+  tile.shared_bytes = round_up(tile.shared_bytes);
+  if (!view.staged) return tile;
+  const auto read = [&](int i, std::int64_t of) {
+    return std::min(problem.in[i], (of - 1) * problem.stride[i] + problem.window[i]);
+  };
+  const std::int64_t rows = read(1, tile.windows_h), columns = read(2, tile.windows_w);
+  const std::int64_t channels = lanes * vector.count;
+  const std::int64_t stage = view.channels_inner
+                                 ? rows * columns * channels * size
+                                 : round_up((rows * problem.in[2] - 1) * size + 16) * vector.count;
+  tile.shared_bytes += stage;
+  tile.moved = static_cast<double>((h * w + rows * columns + count) * channels * size);
   return tile;
 }
 
-// A rough count of the instructions that the busiest multiprocessor issues, at the usual batch
-// size.
-double cost(const PoolingProblem& problem, const Vector& vector, const Tile& tile,
-            const DeviceDescription& device) {
+// Rough counts of a thread's instructions: for a window, and for the block of dx that it adds up.
+struct Instructions {
+  double window = 0, places = 0;
+};
+
+Instructions instructions_of(const View& view) {
+  const PoolingProblem& problem = view.problem;
+  const int count = view.vector.count;
+  const auto taps = static_cast<double>(problem.window[1] * problem.window[2]);
+  const auto block =
+      static_cast<double>(block_of(problem, view.vector, 1) * block_of(problem, view.vector, 2));
+  const double holders = taps / static_cast<double>(problem.stride[1] * problem.stride[2]);
+  const bool max = problem.mode == KILN_POOLING_MAX;
+  const bool pairs = view.staged && count > 1 && size_of(problem.type) == 2;
+  const double compared = count / (pairs ? 2.0 : 1.0);
+  return {30 + (max ? taps * (3 + 3 * compared) : count),
+          30 + block * (4 + count * (2 + 2 * holders))};
+}
+
+// A rough count of the clocks of the busiest multiprocessor at the usual batch size, or of
+// something that is proportional to it.
+double cost(const View& view, const Tile& tile) {
+  const PoolingProblem& problem = view.problem;
+  const Vector& vector = view.vector;
   const auto turns = [](std::int64_t items) {
     return static_cast<double>(ceil_div(items, pooling_threads));
   };
-  const bool max = problem.mode == KILN_POOLING_MAX;
-  const auto taps = static_cast<double>(problem.window[1] * problem.window[2]);
-  const auto block = static_cast<double>(tile.block_h * tile.block_w);
-  const double holders = taps / static_cast<double>(problem.stride[1] * problem.stride[2]);
-  const double window = 30 + (max ? taps * (3 + 3 * vector.count) : vector.count);
-  const double places = 30 + block * (4 + vector.count * (2 + 2 * holders));
+  const Instructions of = instructions_of(view);
   const double of_tile =
-      60 + turns(tile.windows_h * tile.windows_w * tile.lanes) * window +
-      turns(tile.h / tile.block_h * (tile.w / tile.block_w) * tile.lanes) * places;
+      60 + turns(tile.windows_h * tile.windows_w * tile.lanes) * of.window +
+      turns(tile.h / tile.block_h * (tile.w / tile.block_w) * tile.lanes) * of.places;
   const std::int64_t tiles = usual_images * ceil_div(problem.in[1], tile.h) *
                              ceil_div(problem.in[2], tile.w) *
                              ceil_div(problem.channels, vector.count * tile.lanes);
@@ -107,16 +160,30 @@ double cost(const PoolingProblem& problem, const Vector& vector, const Tile& til
   const auto run =
       static_cast<double>(tile.lanes * vector.count) * static_cast<double>(size_of(problem.type));
   const double lines = vector.single() ? 1 : 1 + 12 / run;
+  if (view.staged) {
+    constexpr double warps = pooling_threads / warp;
+    const double share = static_cast<double>(tiles) / view.device.multiprocessors;
+    const double memory = tile.moved * lines * rates_of(view.device).gigahertz * 1e9 *
+                          view.device.multiprocessors / rates_of(view.device).memory;
+    // The more blocks share a multiprocessor, the better they hide each other's waits.
+    const auto resident = static_cast<double>(std::min(
+        {blocks_by_registers(view), std::max(tiles / view.device.multiprocessors, std::int64_t{1}),
+         view.device.shared_memory_per_multiprocessor /
+             (tile.shared_bytes + reserved_shared_memory)}));
+    return std::max(share, 1.0) * std::max(memory, of_tile * warps / issue_width) * (resident + 1) /
+           resident;
+  }
   constexpr std::int64_t resident = 4;
-  const std::int64_t places_of_chip = resident * device.multiprocessors;
+  const std::int64_t places_of_chip = resident * view.device.multiprocessors;
   const double waves = tiles <= places_of_chip
                            ? 1
                            : static_cast<double>(tiles) / static_cast<double>(places_of_chip);
   return waves * of_tile * lines;
 }
 
-Tile choose_tile(const PoolingProblem& problem, const Vector& vector,
-                 const DeviceDescription& device) {
+Tile choose_tile(const View& view) {
+  const PoolingProblem& problem = view.problem;
+  const Vector& vector = view.vector;
   // A tile's size is a multiple of the stride and of a thread's block.
   const auto unit = [&](int i) {
     return problem.stride[i] <= 2 ? block_of(problem, vector, i) : problem.stride[i];
@@ -132,44 +199,39 @@ Tile choose_tile(const PoolingProblem& problem, const Vector& vector,
     if (out.empty()) out.push_back(ceil_div(most, unit(i)) * unit(i));
     return out;
   };
-  constexpr std::int64_t most_shared = 40 << 10;
+  // At least two blocks share a multiprocessor, so that one copies while the other computes.
+  const std::int64_t most_shared =
+      view.staged ? view.device.shared_memory_per_multiprocessor / 2 - reserved_shared_memory
+                  : 40 << 10;
+  // What is staged of planes are whole rows.
+  const bool whole_rows = view.staged && !view.channels_inner;
   const std::int64_t vectors = ceil_div(problem.channels, vector.count);
   Tile best;
   double least = 0;
   for (const std::int64_t lanes : {1, 4, 6, 8, 12, 16}) {
     if (vector.single() ? lanes > 1 : lanes > vectors && lanes > 1) continue;
     for (const std::int64_t h : sizes(1, 64))
-      for (const std::int64_t w : sizes(2, vector.single() ? 256 : 64)) {
-        const Tile tile = make_tile(problem, vector, h, w, lanes);
-        if (tile.shared_bytes > most_shared) continue;
-        const double now = cost(problem, vector, tile, device);
+      for (const std::int64_t w : sizes(2, whole_rows ? limit32 : vector.single() ? 256 : 64)) {
+        const Tile tile = make_tile(view, h, w, lanes);
+        if (tile.shared_bytes > most_shared || (whole_rows && w < problem.in[2])) continue;
+        const double now = cost(view, tile);
         if (best.h == 0 || now < least) best = tile, least = now;
       }
   }
   return best;
 }
 
-}  // namespace
+std::variant<Proposal, Refusal> propose_tiled(const View& view, const char* engine) {
+  const PoolingProblem& problem = view.problem;
+  const Vector& vector = view.vector;
+  const Operand& result = view.operands.back();
+  KernelSpec spec = pooling_kernel(problem, result, vector.count, view.channels_inner, 1, 1);
+  const Tile tile = choose_tile(view);
+  if (tile.h == 0)
+    return Refusal{
+        cat("the windows ", view.staged ? "and x " : "", "of no tile fit into shared memory")};
 
-bool PoolingBackwardTiledEngine::is_for(const Problem& problem) const {
-  const auto* pooling = std::get_if<PoolingProblem>(&problem);
-  return pooling != nullptr && pooling->backward;
-}
-
-std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<PoolingProblem>(any);
-  if (auto refused = refusal(problem)) return *std::move(refused);
-  const std::vector<Operand> operands = operands_of(problem);
-  const Operand& result = operands.back();
-  const Vector vector = vector_of(problem, operands);
-  const bool channels_inner = result.strides[1] == 1 && !vector.single();
-  KernelSpec spec = pooling_kernel(problem, result, vector.count, channels_inner, 1, 1);
-  const bool inside = every_tap_inside(problem);
-  const Tile tile = choose_tile(problem, vector, device);
-  if (tile.h == 0) return Refusal{"the windows of no tile fit into shared memory"};
-
-  spec.engine = "pooling_backward_tiled";
+  spec.engine = engine;
   spec.file = "pooling/pooling_backward_tiled.cu";
   spec.entry = "pooling_backward_tiled";
   spec.tile = cat(tile.h, "x", tile.w, " pixels, ", vector.count * tile.lanes,
@@ -186,7 +248,8 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   add("LANES", tile.lanes);
   add("SHARED_BYTES", tile.shared_bytes);
   add("PLANES", vector.planes);
-  add("MIN_BLOCKS", std::int64_t{vector.single() ? 5 : inside ? 3 : 2});
+  add("MIN_BLOCKS", blocks_by_registers(view));
+  add("STAGED", view.staged);
   const bool rows_aligned = result.strides[4] == 1 && problem.in[2] % tile.block_w == 0 &&
                             result.strides[0] % tile.block_w == 0 &&
                             result.strides[1] % tile.block_w == 0 &&
@@ -205,7 +268,79 @@ std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   const std::uint32_t shared = spec.shared_memory;
-  return Proposal{{std::move(spec), pooling_launch(problem, operands, blocks, shared)}};
+  return Proposal{{std::move(spec), pooling_launch(problem, view.operands, blocks, shared)}};
+}
+
+// Seconds if memory or instructions bound the kernel, whichever takes longer. A multiprocessor
+// takes 1.9 clocks for as many instructions as it could issue in one: with that, nine layers of
+// maxima take 1.0 to 1.8 times their estimate where they are staged (H200).
+double seconds_of(const View& view) {
+  constexpr double clocks = 1.9;
+  const PoolingProblem& problem = view.problem;
+  const Instructions of = instructions_of(view);
+  const auto block =
+      static_cast<double>(block_of(problem, view.vector, 1) * block_of(problem, view.vector, 2));
+  const double planes = static_cast<double>(problem.batch) * static_cast<double>(problem.channels) /
+                        view.vector.count;
+  const double instructions =
+      planes * (static_cast<double>(problem.out[1] * problem.out[2]) * of.window +
+                static_cast<double>(problem.in[1] * problem.in[2]) / block * of.places);
+  const double issued = instructions * clocks / (warp * issue_width * view.device.multiprocessors);
+  return std::max(memory_bound_seconds(work_of(problem, false).bytes, view.device),
+                  clocks_to_seconds(issued, 0, view.device));
+}
+
+bool is_gradient(const Problem& problem) {
+  const auto* pooling = std::get_if<PoolingProblem>(&problem);
+  return pooling != nullptr && pooling->backward;
+}
+
+}  // namespace
+
+bool PoolingBackwardTiledEngine::is_for(const Problem& problem) const {
+  return is_gradient(problem);
+}
+
+std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<PoolingProblem>(any);
+  if (auto refused = refusal(problem)) return *std::move(refused);
+  return propose_tiled({problem, device, false}, name());
+}
+
+// Windows that are not staged wait for memory: 1.25 times the time of staged ones, measured.
+double PoolingBackwardTiledEngine::seconds(const Problem& problem,
+                                           const DeviceDescription& device) const {
+  return 1.25 * seconds_of({std::get<PoolingProblem>(problem), device, false});
+}
+
+bool PoolingBackwardStagedEngine::is_for(const Problem& problem) const {
+  return is_gradient(problem);
+}
+
+std::variant<Proposal, Refusal> PoolingBackwardStagedEngine::propose(
+    const Problem& any, const DeviceDescription& device) const {
+  const auto& problem = std::get<PoolingProblem>(any);
+  if (auto refused = refusal(problem)) return *std::move(refused);
+  if (problem.mode != KILN_POOLING_MAX)
+    return Refusal{"the gradient of an average does not read x; this engine copies x"};
+  constexpr int ampere = 80;
+  if (device.kind != KILN_DEVICE_HOST && device.compute_capability < ampere)
+    return Refusal{"the chip has no asynchronous copies; expected compute capability 8.0 or newer"};
+  const View view{problem, device, true};
+  constexpr std::int64_t least_bytes = 4;  // of an asynchronous copy
+  const std::int64_t bytes = view.vector.count * static_cast<std::int64_t>(size_of(problem.type));
+  if (view.channels_inner && bytes < least_bytes)
+    return Refusal{
+        cat("vectors of channels have ", bytes, " bytes; expected at least ", least_bytes)};
+  if (!view.channels_inner && !contiguous_rows(problem))
+    return Refusal{"rows of x are not contiguous in their planes, and neither are channels"};
+  return propose_tiled(view, name());
+}
+
+double PoolingBackwardStagedEngine::seconds(const Problem& problem,
+                                            const DeviceDescription& device) const {
+  return seconds_of({std::get<PoolingProblem>(problem), device, true});
 }
 
 }  // namespace kiln
