@@ -51,7 +51,8 @@ int list(const Options& options) {
   return 0;
 }
 
-// Every byte of every file that matters, and that the provenance and the entries fit each other.
+// Checks each bundle: its index, its provenance, and each entry against its key and for machine
+// code. Exit status 1 if one is damaged.
 int verify(const Options& options) {
   bool sound = true;
   for (const std::string& file : options.files) {
@@ -105,8 +106,8 @@ Content content_of(const std::string& file) {
   return content;
 }
 
-// Kernels that only one bundle has, and those whose machine code differs under one key. Exit status
-// 1 if there are any.
+// Prints in what two bundles differ: library, compilers, kernels that only one has, and kernels
+// whose machine code differs under one key. Exit status 1 if they differ.
 int diff(const Options& options) {
   const Content a = content_of(options.files.at(0)), b = content_of(options.files.at(1));
   int differences = 0;
@@ -157,7 +158,8 @@ int extract(const Options& options) {
   return 0;
 }
 
-// All kernels of several bundles in one; of the same key, the first one's.
+// Writes the kernels of several bundles into one. Of a key that several have, the first bundle's
+// kernel is taken.
 int merge(const Options& options) {
   std::map<std::string, std::pair<const cache::Bundle*, cache::BundleRecord>> in_order;
   std::vector<std::unique_ptr<const cache::Bundle>> bundles;

@@ -1,4 +1,5 @@
-// Bundles as the program makes and reads them: what is packed, and the provenance inside.
+// Bundles as the program writes and reads them: kernels, and the provenance, which says what they
+// were made from.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,14 @@ struct PackedKernel {
   std::string arch, label;
 };
 
-// Takes every kernel from the layers of the cache, compiling again what was evicted meanwhile, and
-// packs them in the order of their keys: the same kernels give the same bytes. `problems`: the
-// manifest, as the provenance keeps it; `winners`: what they were chosen by, if that was tuned.
-// Throws EXECUTION_FAILED.
+// Writes kernels into a bundle in the order of their keys, so that the same kernels give the same
+// bytes. Takes each from the layers of the cache, and compiles again those that were evicted
+// meanwhile. `problems` and `winners`: the provenance's "manifest" and "tuning". Throws
+// EXECUTION_FAILED.
 void write_bundle(const std::string& path, const std::vector<PackedKernel>& kernels,
                   const std::vector<std::string>& problems, const std::set<std::string>& winners);
 
-// What the provenance says, with the fields
+// Makes a provenance, an object of these fields:
 //   library     "0.2.0"
 //   compilers   exact builds
 //   kernels     key -> "sm_90a conv ..."
@@ -38,12 +39,12 @@ nlohmann::ordered_json make_provenance(const std::vector<std::string>& compilers
 
 std::string text_of_provenance(const nlohmann::ordered_json& provenance);
 
-// Throws EXECUTION_FAILED with why it is no bundle.
+// Opens a bundle. Throws EXECUTION_FAILED that says why the file is none.
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path);
-// An object, empty if the bundle's provenance is damaged or of another make. Its texts are whatever
-// the bundle's maker wrote: printable() is for those that are printed.
+// The bundle's provenance; an empty object if it is damaged or has another form. Its strings may be
+// anything, so print them through printable().
 nlohmann::ordered_json provenance_of(const cache::Bundle& bundle);
-// What a key's kernel was made for, "" if that is not known.
+// The label that a provenance gives the kernel of a key, "sm_90a conv ..."; "" if it has none.
 std::string label_of(const nlohmann::ordered_json& provenance, const std::string& key);
 
 }  // namespace kiln::cli

@@ -48,7 +48,7 @@ const cache::DiskStore& usable_cache() {
   return store;
 }
 
-// With --json the object alone, else the text.
+// Prints the object if --json is given, else the text. Returns the exit status.
 int answer(const Options& options, const ordered_json& json, const std::string& text) {
   std::cout << (options.json ? json_line(json) : text);
   return 0;

@@ -26,7 +26,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Distance of an entry from a key: fields that differ, then source lines that it lacks.
+// How far an entry is from a key: how many fields differ, then how many lines of the key's source
+// it lacks.
 struct Distance {
   std::size_t fields = 0, lines = 0;
   bool less_than(const Distance& other) const {
@@ -48,7 +49,7 @@ Distance distance(const cache::Key& key, const std::multiset<std::string>& wante
   return result;
 }
 
-// Where the sources part: "line" counts from 1.
+// Describes how two sources differ; "line" is the first line that does, counted from 1.
 ordered_json source_difference(const std::string& wanted, const std::string& there) {
   const auto a = lines_of(wanted), b = lines_of(there);
   std::size_t first = 0, differing = 0;
@@ -77,7 +78,7 @@ ordered_json differences(const cache::Key& key, const StoredEntry& entry) {
   return found;
 }
 
-// The entry that differs from the key in the fewest fields, then lines.
+// The entry that differs from the key in the fewest fields, then in the fewest lines of source.
 ordered_json nearest_entry(const AskedKernel& asked) {
   const std::vector<std::string> source = lines_of(asked.text.source);
   const std::multiset<std::string> wanted(source.begin(), source.end());
@@ -118,7 +119,7 @@ ordered_json explanation(const AskedKernel& asked) {
   return json;
 }
 
-// ---- the same, to be read -----------------------------------------------------------------------
+// ---- the same as text ---------------------------------------------------------------------------
 
 std::string difference_text(const ordered_json& difference) {
   const std::string field = difference["field"];

@@ -72,7 +72,7 @@ void visit_all_entries(const Visit& visit) {
 }
 
 std::vector<std::string> extract_entry(const StoredEntry& entry, const std::string& folder) {
-  // The entry says it of itself; it becomes part of a path.
+  // An entry may hold any text for its architecture, which becomes part of a path.
   if (!is_architecture_name(entry.architecture()))
     fail(KILN_STATUS_EXECUTION_FAILED, entry.place, ": the architecture of ", entry.key, " is ",
          entry.architecture(), "; expected host, or sm_ with a number and perhaps a letter");

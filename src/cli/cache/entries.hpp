@@ -15,7 +15,7 @@ struct StoredEntry {
   std::vector<cache::Field> content;
   std::string producer;
   cache::Entry entry;
-  std::string flaw;  // why it is not sound; only key and place are then set
+  std::string flaw;  // how the entry is damaged; if it is, only key, place and bytes are to be read
   std::uint64_t bytes = 0;
 
   std::string field(std::string_view name) const;  // "?" if there is none
@@ -23,15 +23,17 @@ struct StoredEntry {
 };
 
 using Visit = std::function<void(const StoredEntry&)>;
+// Passes each entry of the user's cache or of a bundle to `visit`, damaged ones too. `flaw`: how
+// the bundle's index is damaged, if it is.
 void visit_entries(const cache::DiskStore& store, const Visit& visit);
-// `flaw` tells of a damaged index.
 void visit_entries(const cache::Bundle& bundle, const Visit& visit, std::string& flaw);
-// The user's cache and the process's bundles.
+// The same for all of the process's bundles, then the user's cache.
 void visit_all_entries(const Visit& visit);
 
-// Writes what is kept of a kernel for other tools: KEY.ARCHITECTURE.cubin, .ptx, .cu (of the host
-// device .so and .cpp), .log. The paths. Throws EXECUTION_FAILED, also for an entry that does not
-// name an architecture: its word for it would become part of the paths.
+// Writes the parts of an entry into `folder` as files for other tools: KEY.ARCHITECTURE.cubin,
+// .ptx, .cu (of the host device .so and .cpp) and .log. Returns their paths. Throws
+// EXECUTION_FAILED if one cannot be written, or if the entry's architecture, which becomes part of
+// the paths, is no architecture's name.
 std::vector<std::string> extract_entry(const StoredEntry& entry, const std::string& folder);
 
 }  // namespace kiln::cli

@@ -19,7 +19,7 @@ std::string read_file(const std::string& path) {
     throw UsageError(cat("cannot read ", path, ": ", why));
   };
   if (!file.is_open()) refuse(cache::error_text(errno));
-  // In steps, for a pipe has no size and a file may say one that it has not got.
+  // Read in steps: a pipe has no size, and the size that a file states may be wrong.
   constexpr std::size_t step = std::size_t{1} << 16;
   while (file) {
     if (text.size() > most_input_bytes)

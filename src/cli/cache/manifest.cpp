@@ -28,7 +28,7 @@ struct Line {
        object.contains(field) ? text_of_json(object[field]) : "missing", "; expected ", expected);
 }
 
-// The value of a field that may be one or a list; `fallback` if it is not there.
+// The values of a field that holds one value or a list of them; `fallback` if the field is missing.
 template <class Value>
 std::vector<Value> list_of(const json& object, const char* field, std::vector<Value> fallback,
                            bool (json::*is_one)() const noexcept, const char* expected) {
@@ -116,7 +116,8 @@ void add_problems(const std::string& place, const Line& line, Manifest& manifest
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "mb2" of a convolution's or a pooling's line, which may stand anywhere before the name.
+// Replaces the batch of a convolution's or a pooling's line: "mb2", anywhere before the name; in
+// front of a line that has none.
 std::string replace_batch_entry(const std::string& line, const std::string& batch) {
   const std::size_t end = std::min(line.find("n\""), line.size());
   const std::size_t at = line.find("mb");
@@ -126,7 +127,8 @@ std::string replace_batch_entry(const std::string& line, const std::string& batc
   return line.substr(0, at + 2) + batch + line.substr(stop);
 }
 
-// The first size of each shape of "16x64x28x28:1x64x1x1" that is the first shape's.
+// Replaces the batch of a line of shapes such as "16x64x28x28:1x64x1x1": the first size of every
+// shape, where it is that of the first shape.
 std::string replace_first_sizes(const std::string& shapes_and_name, const std::string& batch) {
   const std::size_t name = std::min(shapes_and_name.find_first_of("_n"), shapes_and_name.size());
   const std::string line = shapes_and_name.substr(0, name);
@@ -146,7 +148,7 @@ std::string replace_first_sizes(const std::string& shapes_and_name, const std::s
 }  // namespace
 
 std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch) {
-  // The problem is the last word; a blank in its name, between double quotes, does not end one.
+  // The problem is the last word. A blank between double quotes, in its name, does not end a word.
   std::size_t begin = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {

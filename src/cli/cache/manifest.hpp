@@ -1,5 +1,5 @@
-// Manifests: which kernels are to be made, a line each. Problem lines, or JSON objects as
-// KILN_RECORD and --json write them:
+// Manifests: files that list the problems for which kernels are to be compiled. Each line is a
+// problem line, or a JSON object as KILN_RECORD and --json write them:
 //
 //   pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0
 //   {"command":"conv","problem":"--dt f16 mb1ic64ih56oc64kh3ph1","architecture":"sm_90a"}
@@ -16,11 +16,12 @@
 
 namespace kiln::cli {
 
-// What the command line says for lines that do not say it themselves. No batch: the line's own.
+// What the command line gives for lines that do not say it themselves. Without batches here, a line
+// keeps its own.
 struct ManifestDefaults {
   std::vector<std::string> types, layouts;
   std::vector<std::int64_t> batches;
-  bool other_devices = false;  // those that lines name, perhaps unknown here, are not wanted
+  bool other_devices = false;  // the command line names devices, so those of lines are not read
 };
 
 struct ManifestEntry {
@@ -37,11 +38,11 @@ struct Manifest {
 
 // Throws UsageError if the file cannot be read.
 Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults);
-// The same of a text that places call `name`.
+// The same for the text of a file that messages call `name`.
 Manifest parse_manifest(const std::string& name, const std::string& lines,
                         const ManifestDefaults& defaults);
 
-// A problem line, flags before it or not, with another batch size.
+// Replaces the batch size of a problem line of `command`, which may have flags before it.
 std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch);
 
 }  // namespace kiln::cli

@@ -64,11 +64,12 @@ std::vector<DeviceDescription> devices_of(const Options& options) {
 
 struct Work {
   std::vector<Job> jobs;
-  std::vector<std::string> problems;  // every label, those that share a kernel too
-  std::set<std::string> winners;      // lines of tuning that some of them were chosen by
+  std::vector<std::string> problems;  // labels of all, also of those that share a kernel
+  std::set<std::string> winners;      // lines of the tuning file by which some were chosen
 };
 
-// Kernels for every shape, of the devices given or of the machine's own.
+// Adds the stand-ins, which compute problems of any shape, for the devices given, else for the
+// machine's GPUs.
 void add_stand_ins(const std::vector<DeviceDescription>& given, Work& work) {
   std::string why;
   const std::vector<DeviceDescription> devices = given.empty() ? list_cuda_devices(why) : given;
@@ -84,8 +85,8 @@ void add_stand_ins(const std::vector<DeviceDescription>& given, Work& work) {
   }
 }
 
-// The kernels that the manifest asks for, each once: problems that differ in their batch mostly
-// share theirs.
+// Chooses the kernels for the manifest's problems and lists each kernel once: problems that differ
+// only in their batch mostly share one.
 Work work_of(const Options& options, Counts& counts) {
   const std::vector<DeviceDescription> given = devices_of(options);
   Work work;

@@ -13,7 +13,8 @@
 namespace kiln::cli {
 namespace {
 
-// Every number that an engine may look at.
+// A number of a device's description, by its name in files, with the least and the most that a file
+// may give.
 struct Number {
   const char* name;
   std::int64_t least, most;
@@ -42,8 +43,8 @@ constexpr Number numbers[] = {
 };
 #undef KILN_NUMBER
 
-// The counts of a device's clusters, {"2": [66, 132, 198, 264], ...}: for each size, with 1 to 4
-// blocks on a multiprocessor. Files of before they were counted lack them.
+// The field of DeviceDescription::clusters_at_once, {"2": [66, 132, 198, 264], ...}: for each
+// cluster size, how many run at once with 1 to 4 blocks on a multiprocessor. Older files lack it.
 constexpr const char* clusters_field = "clusters_at_once";
 
 nlohmann::ordered_json json_of(const ClusterCounts& counts) {
@@ -53,7 +54,7 @@ nlohmann::ordered_json json_of(const ClusterCounts& counts) {
   return json;
 }
 
-// None if `json` is no such object, which lists every size.
+// Reads that field. No value unless it is an object with a row of counts for every cluster size.
 std::optional<ClusterCounts> clusters_of(const nlohmann::json& json) {
   constexpr int most = 100000;
   if (!json.is_object() || json.size() != counted_cluster_sizes.size()) return std::nullopt;

@@ -1,5 +1,5 @@
-// Descriptions of devices in files, for chips that Kiln does not know: written on the target, read
-// on the machine that makes kernels for it.
+// Files that describe devices, for chips that Kiln does not know: written on the target machine,
+// read on the machine that compiles kernels for it.
 #pragma once
 
 #include <string>

@@ -73,7 +73,7 @@ bool is_architecture_name(std::string_view text) {
 }
 
 void add_line_info_flag(CLI::App& app) {
-  // The environment is read when the first command runs, which is after this.
+  // The library reads the environment when the command runs, after its options are parsed.
   app.add_flag_callback(
       "--lineinfo", [] { setenv("KILN_LINEINFO", "1", 1); },
       "Compile kernels with line information, for profilers; they have cache entries of their own");

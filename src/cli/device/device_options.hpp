@@ -11,10 +11,10 @@
 
 namespace kiln::cli {
 
-// --engine, as the engine's present name, and --workspace.
+// Adds --workspace and --engine. An engine's former name is replaced by its present one.
 void add_terms_options(CLI::App& app, Terms& terms);
 
-// Throws UsageError if no engine has that name; "" is no name.
+// Throws UsageError if no engine has that name. "" stands for every engine and passes.
 void check_engine(const std::string& name);
 
 // The device that --device names: "cuda", "cuda:1", "host"; "" is the first GPU. Throws UsageError
@@ -27,10 +27,11 @@ std::string default_architecture();
 // The description behind --arch: "sm_80", a chip ("h100-pcie"), or "host". Throws BAD_PARAM.
 DeviceDescription architecture_of(const std::string& arch);
 
-// "host", or "sm_" with a number and perhaps a letter: what may be an option and part of a path.
+// Whether a text is "host", or "sm_" with a number and perhaps a letter, and so is safe as a
+// compiler's option and in a path.
 bool is_architecture_name(std::string_view text);
 
-// --lineinfo: the same as KILN_LINEINFO=1.
+// Adds --lineinfo, which sets KILN_LINEINFO=1.
 void add_line_info_flag(CLI::App& app);
 
 }  // namespace kiln::cli

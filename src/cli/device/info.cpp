@@ -45,7 +45,7 @@ constexpr Variable variables[] = {
     {"KILN_LOG_FILE", "where the log goes; else standard error"},
 };
 
-// ---- what there is ------------------------------------------------------------------------------
+// ---- as JSON ------------------------------------------------------------------------------------
 
 ordered_json devices_json() {
   ordered_json devices = ordered_json::array();
@@ -114,7 +114,7 @@ ordered_json everything() {
   return json;
 }
 
-// ---- the same, to be read -----------------------------------------------------------------------
+// ---- the same as text ---------------------------------------------------------------------------
 
 void line(const std::string& name, const std::string& value) {
   std::cout << "  " << padded(name, 20) << ' ' << value << '\n';

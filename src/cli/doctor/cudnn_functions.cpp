@@ -6,7 +6,7 @@
 namespace kiln::cli {
 namespace {
 
-// The library's own lists.
+// The lists from which Kiln's cuDNN library is built call one of these macros for each function.
 #define KILN_SERVED(name) {#name, Service::served, ""},
 #define KILN_REFUSED(name, parameters, what) {#name, Service::forwarded, "Kiln has no " what},
 #define KILN_REFUSED_WRITING(name, parameters, what, ...) KILN_REFUSED(name, parameters, what)

@@ -15,13 +15,13 @@ enum class Service {
 struct CudnnFunction {
   std::string_view name;
   Service service;
-  std::string_view why;  // it is not served; "" where it is
+  std::string_view why;  // why it is not served; "" if it is
 };
 
-// All of them, by name.
+// All functions, sorted by name.
 const std::vector<CudnnFunction>& cudnn_functions();
 
-// Null for a name that is none of them.
+// The function of a name; null if cuDNN's interface has none.
 const CudnnFunction* cudnn_function(std::string_view name);
 
 }  // namespace kiln::cli

@@ -11,10 +11,12 @@ namespace kiln::cli {
 namespace {
 
 constexpr std::string_view prefix = "cudnn";
-constexpr std::size_t longest = 256;  // of a name: of a longer one, that is no function's, the rest
-                                      // is not looked at, for many symbols may share it
+// The most bytes of a name that are looked at. Longer names are no function's, and a hostile file
+// may have many symbols of one long name.
+constexpr std::size_t longest = 256;
 
-// C programs have names of their own that begin so: the library's go on with a capital.
+// Whether a name is one of cuDNN's, which have a capital after the prefix: C programs have names of
+// their own with that prefix.
 bool is_cudnns(std::string_view name) {
   return name.starts_with(prefix) && name.size() > prefix.size() && name[prefix.size()] >= 'A' &&
          name[prefix.size()] <= 'Z';
@@ -25,7 +27,8 @@ std::string_view name_at(ElfBytes strings, std::uint64_t offset) {
   return elf_text(strings.subspan(offset, std::min(longest, strings.size() - offset)), 0);
 }
 
-// "cudnnCreate@libcudnn.so.9", as some linkers write into the longer table: "cudnnCreate".
+// Removes the version that some linkers append in the full symbol table:
+// "cudnnCreate@libcudnn.so.9" becomes "cudnnCreate".
 std::string without_version(std::string_view name) {
   return std::string(name.substr(0, name.find('@')));
 }
@@ -57,7 +60,8 @@ void take_libraries(ElfFile& file, const Elf64_Shdr& dynamic, CudnnUse& use) {
   }
 }
 
-// A text that is the whole name of a function, from a zero byte to the next.
+// Takes the functions that a section of constants has strings of. A string counts if it is the
+// whole name, from one zero byte to the next.
 void take_texts(ElfFile& file, const Elf64_Shdr& section, CudnnUse& use) {
   std::size_t from = 0;
   file.read_pieces(section, longest, [&](std::span<const std::byte> bytes) {
@@ -80,7 +84,7 @@ CudnnUse cudnn_use_of(const std::string& path) {
   ElfFile file(path);
   CudnnUse use;
   bool is_dynamic = false;
-  // The dynamic symbols; if there are none (a statically linked program), the full symbol table.
+  // Symbols are read from the dynamic table; a statically linked program has only the full one.
   const bool loaded = std::ranges::any_of(
       file.sections(), [](const Elf64_Shdr& section) { return section.sh_type == SHT_DYNSYM; });
   for (const Elf64_Shdr& section : file.sections()) {

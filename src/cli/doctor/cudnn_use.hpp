@@ -9,12 +9,13 @@
 namespace kiln::cli {
 
 struct CudnnUse {
-  // As the loader is asked for them: libcudnn.so.9. Empty also for what is opened while it runs.
+  // cuDNN libraries that the file asks the loader for, "libcudnn.so.9"; not those that a program
+  // opens while it runs (dlopen).
   std::set<std::string> libraries;
   std::set<std::string> called;   // functions that the file calls and does not have
-  std::set<std::string> carried;  // functions that it has itself, as what is linked statically does
-  std::set<std::string>
-      named;  // others that a text of it names, as a program does that looks them up
+  std::set<std::string> carried;  // functions that it defines, as one linked statically does
+  // Other functions that it has a string of, as a program has that looks them up (dlsym).
+  std::set<std::string> named;
   bool linked_statically = false;
 };
 

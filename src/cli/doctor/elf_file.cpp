@@ -11,7 +11,7 @@
 namespace kiln::cli {
 namespace {
 
-// "" for what an ELF file of this machine's kind begins with, else what it is.
+// What a file is that is no 64-bit little-endian ELF file, by its first bytes; "" if it is one.
 std::string other_kind(const Elf64_Ehdr& header, std::uint64_t size) {
   if (size == 0) return "is empty";
   const std::string_view magic(reinterpret_cast<const char*>(header.e_ident), EI_NIDENT);
@@ -48,7 +48,7 @@ ElfFile::ElfFile(const std::string& path) : path_(path), file_(path) {
   if (header_.e_shentsize != sizeof(Elf64_Shdr))
     refuse(cat("says that its section headers have ", header_.e_shentsize, " bytes each"));
   std::uint64_t count = header_.e_shnum;
-  if (count == 0)  // it did not fit, and is in the first of them
+  if (count == 0)  // it did not fit the header's field, and is in the first section header
     count = elf_value<Elf64_Shdr>(read(header_.e_shoff, sizeof(Elf64_Shdr)), 0).sh_size;
   if (count > size_ / sizeof(Elf64_Shdr))
     refuse(cat("says that it has ", count, " sections, in ", size_, " bytes"));

@@ -1,5 +1,6 @@
-// Programs, shared libraries and object files of Linux, read from a file that somebody else wrote:
-// a section at a time, for a library of a deep-learning framework has more than a gigabyte.
+// Reads programs, shared libraries and object files of Linux (ELF). Files may be damaged or
+// hostile. Sections are read one at a time, for a deep-learning framework's library has more than a
+// gigabyte.
 #pragma once
 
 #include <elf.h>
@@ -30,7 +31,7 @@ class ElfFile {
   // overlap so much that reading all of them would take many times the file.
   std::vector<std::byte> read(const Elf64_Shdr& section);
 
-  // The strings table that a symbol table or dynamic section names its things in.
+  // The string table that holds the names of a symbol table or of a dynamic section.
   std::vector<std::byte> read_strings_of(const Elf64_Shdr& section);
 
   // The section's bytes in pieces of about a mebibyte, each after the last `overlap` bytes of the
@@ -44,7 +45,8 @@ class ElfFile {
 
   std::string path_;
   cache::FileReader file_;
-  std::uint64_t size_ = 0, left_ = 0;  // of the file; that may still be read
+  std::uint64_t size_ = 0;  // of the file, bytes
+  std::uint64_t left_ = 0;  // bytes that may still be read
   Elf64_Ehdr header_{};
   std::vector<Elf64_Shdr> sections_;
   std::vector<std::byte> names_;

@@ -15,7 +15,7 @@ std::string unified_diff(const LabelledText& before, const LabelledText& after) 
   ProgramResult result =
       run_program({program, "-u", "--label", before.label, "--label", after.label, "--",
                    folder.write("a", before.text), folder.write("b", after.text)});
-  if (result.ending != "exit status 1")  // what diff says of texts that differ
+  if (result.ending != "exit status 1")  // that of texts that differ
     fail(KILN_STATUS_EXECUTION_FAILED, program, " failed (", result.ending, "): ", result.output);
   return std::move(result.output);
 }

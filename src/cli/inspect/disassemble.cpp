@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// On PATH, else in the folder of the toolkit.
+// The path of a tool, on PATH or else in the folder of the CUDA toolkit; "" if it is in neither.
 std::string find_tool(const std::string& name) {
   if (std::string path = find_program(name); !path.empty()) return path;
   for (const std::string& root :

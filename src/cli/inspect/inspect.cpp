@@ -40,7 +40,7 @@ std::string text_of(const Options& options, const std::string& line, const std::
   return text;
 }
 
-// `--diff A B`: two architectures for one problem, or two problems for one architecture.
+// Compares two architectures for one problem, or two problems for one architecture: `--diff A B`.
 std::string difference(const Options& options) {
   if (options.stage == "cubin")
     throw UsageError(
@@ -149,7 +149,8 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   command.add_option("--step", options->step, "Which of the plan's kernels, from 0");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       ->type_name("FILE");
-  // `kiln inspect pool LINE`, with the operation's own flags; without its name, a convolution's.
+  // Each operation is a subcommand with its own flags, as in `kiln inspect pool LINE`. Without a
+  // subcommand the line is a convolution's.
   const auto inspect = [&run_command](const std::shared_ptr<Options>& shared,
                                       const std::shared_ptr<Operation>& operation) {
     run_command = [shared, operation] {

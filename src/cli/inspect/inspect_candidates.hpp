@@ -8,8 +8,8 @@
 
 namespace kiln::cli {
 
-// "candidates": each with engine, tile, parts, estimate_us and whether it is the one chosen, the
-// least estimate first; "refusals": each with engine and reason.
+// An object of "candidates", the least estimate first, each with engine, tile, parts, estimate_us,
+// chosen and only_by_name; and of "refusals", each with engine and reason.
 nlohmann::ordered_json candidates_of(const Problem& problem, const DeviceDescription& device,
                                      std::size_t workspace, const Choice& choice);
 

@@ -86,7 +86,8 @@ std::string print_spec(const ordered_json& spec, const ordered_json& candidates)
       spec["workspace_bytes"].get<std::size_t>(), " bytes\n\n", list("constants", "\n"), "\n");
 }
 
-// Not every byte of stack is a spilled register: of the two, only the assembler's own report tells.
+// How much of a kernel's local memory is spilled registers. Local memory has arrays too, and only
+// the assembler's report tells the two apart.
 std::string spills(const KernelImage& image, int local_memory) {
   if (local_memory == 0) return "none";
   std::string why;

@@ -23,7 +23,7 @@ std::int64_t affordable_samples(const Problem& problem, double seconds) {
   return static_cast<std::int64_t>(std::min(seconds * terms_a_second * threads / terms, 1e7));
 }
 
-// Flat numbers of the outputs to check, without repetition.
+// The outputs to check: each once, ascending, by their numbers in a dense result.
 std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& result,
                                          const Sampling& sampling) {
   const std::int64_t count = result.count();
@@ -63,7 +63,7 @@ std::vector<std::int64_t> choose_outputs(const Problem& problem, const Operand& 
   return chosen;
 }
 
-// Outputs as they were poisoned, and elements between outputs that changed.
+// Counts outputs that still are the poison of before, and elements between outputs that changed.
 template <class T>
 void look_at_memory(const Operand& result, bool poisoned, const T* before, const T* after,
                     Comparison& comparison) {

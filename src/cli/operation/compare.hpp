@@ -1,8 +1,8 @@
-// A computed output against the double-precision reference: each output must satisfy
+// Compares a computed result with the double-precision reference. Each element y must satisfy
 //   |y - value| <= allowed + v |value| + t / 2
-// with `value` (where two are right, the one that suits y) and `allowed` as the reference gives
-// them, and v and t the unit roundoff and the smallest subnormal of the type of y. What that type
-// cannot hold is infinite in both; NaN answers NaN.
+// where `value` and `allowed` are the reference's (of two right values, the one that suits y), and
+// v and t are the unit roundoff and the smallest subnormal of the type of y. A value that this type
+// cannot hold counts as infinite in both, and where NaN is expected y must be NaN.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace kiln::cli {
 struct Comparison {
   std::int64_t outputs = 0;    // of the problem
   std::int64_t checked = 0;    // of them, compared with the reference
-  std::int64_t unwritten = 0;  // of them, still as they were poisoned (looked for if beta is 0)
+  std::int64_t unwritten = 0;  // of them, still the poison of before (looked for if beta is 0)
   std::int64_t stray = 0;      // elements between the outputs that were written over
   double relative_rms = 0;     // ||y - r|| / ||r|| over the checked outputs
   double max_error = 0;        // the largest |y - r|, as a share of the terms that make it up
@@ -31,16 +31,16 @@ struct Comparison {
   std::string complaint() const;  // a clause; "" if passed
 };
 
-// How much of an output is compared: all of it where the reference takes no longer than `seconds`;
-// else a random sample of at least `least` and the corners of the output, a quarter of it along the
-// output's edges.
+// How many elements of a result are compared: all if the reference takes no longer than `seconds`;
+// else its corners and at least `least` random elements, a quarter of which lie on its edges.
 struct Sampling {
   std::uint64_t seed = 0;
   double seconds = 1;
   std::int64_t least = 512;
 };
 
-// Outputs that the reference has worked out, for any number of results of one problem.
+// The reference's values of a sample of a problem's outputs, computed once, with which any number
+// of results are compared.
 class Samples {
  public:
   // `operands`: the memory of each as it was before, in the order of operands_of(problem).
@@ -56,9 +56,9 @@ class Samples {
   std::vector<reference::Expected> expected_;
 };
 
-// `memory`: of every operand as it was before, in the order of operands_of(problem); `after`: of
-// the last one afterwards. Whether outputs were written is looked at for all of them, whatever is
-// sampled.
+// Compares the result of one execution. `memory`: of every operand before it, in the order of
+// operands_of(problem); `after`: of the last one, the result, afterwards. Unwritten and stray
+// elements are looked for in the whole result, values are compared in a sample.
 Comparison compare(const Problem& problem, const Scalars& scalars,
                    const std::vector<std::vector<std::byte>>& memory,
                    std::span<const std::byte> after, std::uint64_t seed);

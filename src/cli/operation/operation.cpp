@@ -12,7 +12,7 @@
 namespace kiln::cli {
 namespace {
 
-// Words separated by blanks; blanks between double quotes are part of a word.
+// Splits a text into words at blanks; blanks between double quotes are part of a word.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   bool quoted = false, open = false;
@@ -41,7 +41,7 @@ std::string element_of(const std::string& list, const char* option, std::size_t 
   return values.size() == 1 ? values[0] : values[i];
 }
 
-// Of "f32:f16", each name.
+// Checks each name of a list such as "f32:f16".
 template <class Names>
 CLI::Validator each_of(const Names& names) {
   const CLI::Validator one = CLI::IsMember(names);
@@ -71,12 +71,12 @@ Parsed parse_line(const Operation& defaults, const std::string& line_and_comment
   if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
   const std::unique_ptr<Operation> own = defaults.clone();
   CLI::App app;
-  app.set_help_flag();  // a line has none
+  app.set_help_flag();  // removes --help, which a line does not have
   std::string line;
   own->add_flags(app);
   app.add_option("PROBLEM", line)->required();
   std::vector<std::string> words = words_of(text);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {

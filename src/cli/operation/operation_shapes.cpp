@@ -12,8 +12,8 @@ constexpr const char* shape_help =
     "  16x64x112x112\n"
     "  16x64x112x112:1x64x1x1_n\"bias\"";
 
-// An input of which some sizes are 1 where the result's are not, as one of the result's sizes: how
-// text_of() writes strides of 0.
+// Expands an input to the result's sizes: where its size is 1 and the result's is not, its stride
+// becomes 0. A problem line gives such strides as sizes of 1.
 Tensor broadcast(const Tensor& tensor, const Tensor& result) {
   Tensor out = tensor;
   for (int i = 0; i < out.rank; ++i) {
@@ -33,7 +33,7 @@ class ShapeOperation : public Operation {
     return parse_shape_line(line, 3).name;
   }
 
-  // The operands of `names`, in order.
+  // The tensors of a line, one for each name, in that order.
   std::vector<Tensor> tensors(const std::string& line,
                               const std::vector<std::string>& names) const {
     const auto shapes = parse_shape_line(line, names.size()).shapes;

@@ -1,4 +1,4 @@
-// The operations, one file each.
+// What makes each operation; each has a file of its own, or shares operation_shapes.cpp.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::byte poison{0xff};
 
-// [-1, 1) in steps of 2^-52.
+// A number in [-1, 1), a multiple of 2^-52.
 double uniform(std::uint64_t bits) { return std::ldexp(static_cast<double>(bits >> 11), -52) - 1; }
 
 template <class T>

@@ -13,11 +13,11 @@ namespace kiln::cli {
 // Splittable Pseudorandom Number Generators", 2014): random numbers by number, in any order.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter);
 
-// The memory of an operand: its elements uniform in [-1, 1), rounded to the type; bytes 0xFF (a NaN
-// in every type) between them, where a kernel has no business.
+// Memory of an operand: its elements are uniform in [-1, 1), rounded to the type. Bytes between
+// them, which a kernel must not use, are 0xFF (NaN in every type).
 std::vector<std::byte> random_operand(const Operand& operand, DataType type, std::uint64_t seed);
 
-// The same memory, all of it bytes 0xFF.
+// Memory of the same size, all bytes 0xFF.
 std::vector<std::byte> poisoned_operand(const Operand& operand, DataType type);
 
 }  // namespace kiln::cli

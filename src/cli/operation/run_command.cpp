@@ -53,7 +53,7 @@ RunResult run_item(const Item& item, const Options& options,
   }
 }
 
-// The command that reproduces a failure.
+// The command line that reproduces a failure.
 std::string reproducer(const RunResult& result, const Options& options) {
   std::string text = cat("kiln ", result.command, " --check");
   if (!options.device.empty()) text += cat(" --device ", options.device);
@@ -70,7 +70,7 @@ void print(const Item& item, const RunResult& result, const Options& options) {
   const bool well = result.status == Status::ran || result.status == Status::passed;
   if (!well) {
     if (!item.place.empty()) text += item.place + ": ";
-    // A compiler's own lines follow below.
+    // The reason's other lines, a compiler's messages, follow on standard error.
     const std::size_t end = result.reason.find('\n');
     std::cout << text << item.text << ": " << result.reason.substr(0, end) << std::endl;
     if (end != std::string::npos) std::cerr << result.reason << '\n';
@@ -107,7 +107,7 @@ int run(const Options& options) {
       print(item, result, options);
     }
   }
-  // Apart from the objects, so that these can be read line by line.
+  // With --json, standard output has nothing but objects, one a line.
   const auto count = [&](Status status) { return counts[static_cast<std::size_t>(status)]; };
   const int failed = count(Status::failed), refused = count(Status::refused);
   std::ostream& out = options.json ? std::cerr : std::cout;
