@@ -11,6 +11,7 @@
 // There are no zeros between groups, so infinities and NaN stay in their group.
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
+#include "conv/grouped/filter_bits.cuh"
 #include "conv/grouped/lanes.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/async_copy.cuh"
@@ -94,47 +95,48 @@ device_inline void load_halo(const GatherParams& params, u64 tile, int first_cha
   }
 }
 
-// The weight of input channel `in` at tap `tap` for output channel `out`.
+// Word `i` of the operands B of the block's channels, which are [unit][step][product][lane]. A
+// group of fewer than 8 channels repeats its filters over all 8 columns, so that each lane gets the
+// sums of its own channels of the octet, whichever group they belong to.
 template <int PHASE>
-device_inline u32 filter_bits(const element_t* w, int group, int out, int in, int tap) {
-  using H = Halo<PHASE>;
-  if (tap >= H::TAPS || group >= GROUPS) return 0;
-  const int row = tap / H::TAPS_S, column = tap - row * H::TAPS_S;
-  const int r = STEP_H < 0 ? H::TAPS_R - 1 - row : row;
-  const int s = STEP_W < 0 ? H::TAPS_S - 1 - column : column;
-  return w[static_cast<i64>(group) * W_STRIDE_GROUP + static_cast<i64>(out) * W_STRIDE_ROW +
-           static_cast<i64>(in) * W_STRIDE_C + static_cast<i64>(r) * W_STRIDE_R +
-           static_cast<i64>(s) * W_STRIDE_S]
-      .bits;
+device_inline void load_word(u32 (&halves)[2], const element_t* w, int first_channel, int i) {
+  constexpr int STEPS = Halo<PHASE>::STEPS;
+  const int word = i % 2, lane = i / 2 % 32, product = i / 64 % PRODUCTS;
+  const int step = i / (64 * PRODUCTS) % STEPS, unit = i / (64 * PRODUCTS * STEPS);
+  const int column = lane / 4, t = lane % 4;
+  int group = (first_channel + unit * UNIT_OCTETS * 8) / GROUP;
+  int in = 2 * word, out = column % GROUP, tap = 4 * step + t;
+  if constexpr (GROUP == 2) {
+    group += product, in = 0, tap = 4 * (2 * step + word) + t;
+  } else if constexpr (GROUP == 4) {
+    group += product;
+  } else if constexpr (GROUP == 8) {
+    in += 4 * product;
+  } else {
+    in += 4 * (product / 2), out = 8 * (product % 2) + column;
+  }
+  if (unit >= UNITS) group = GROUPS;
+  halves[0] = filter_bits<PHASE>(w, group, out, in, tap);
+  halves[1] = filter_bits<PHASE>(w, group, out, in + 1, tap);
 }
 
-// Fills in the operands B of the block's channels, as [unit][step][product][lane]. A group of fewer
-// than 8 channels repeats its filters over all 8 columns, so that each lane gets the sums of its
-// own channels of the octet, whichever group they belong to.
+// Fills in the operands B. A thread loads several words before it stores the first, because each
+// load takes as long as memory needs to answer.
 template <int PHASE>
 device_inline void load_filter(const GatherParams& params, int first_channel, u32* filter) {
-  using H = Halo<PHASE>;
-  if constexpr (H::TAPS > 0) {
-    constexpr int STEPS = H::STEPS;
+  if constexpr (Halo<PHASE>::TAPS > 0) {
+    constexpr int WORDS = UNITS * Halo<PHASE>::STEPS * PRODUCTS * 64, AT_ONCE = 4;
     const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
 #pragma unroll 1
-    for (int i = thread_x(); i < UNITS * STEPS * PRODUCTS * 64; i += THREADS) {
-      const int word = i % 2, lane = i / 2 % 32, product = i / 64 % PRODUCTS;
-      const int step = i / (64 * PRODUCTS) % STEPS, unit = i / (64 * PRODUCTS * STEPS);
-      const int column = lane / 4, t = lane % 4;
-      int group = (first_channel + unit * UNIT_OCTETS * 8) / GROUP;
-      int in = 2 * word, out = column % GROUP, tap = 4 * step + t;
-      if constexpr (GROUP == 2) {
-        group += product, in = 0, tap = 4 * (2 * step + word) + t;
-      } else if constexpr (GROUP == 4) {
-        group += product;
-      } else if constexpr (GROUP == 8) {
-        in += 4 * product;
-      } else {
-        in += 4 * (product / 2), out = 8 * (product % 2) + column;
-      }
-      filter[i] = filter_bits<PHASE>(w, group, out, in, tap) |
-                  filter_bits<PHASE>(w, group, out, in + 1, tap) << 16;
+    for (int i = thread_x(); i < WORDS; i += AT_ONCE * THREADS) {
+      u32 halves[AT_ONCE][2];
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; ++k)
+        load_word<PHASE>(halves[k], w, first_channel, i + k * THREADS);
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; ++k)
+        if (i + k * THREADS < WORDS)
+          filter[i + k * THREADS] = pack_shorts(halves[k][0], halves[k][1]);
     }
   }
 }
