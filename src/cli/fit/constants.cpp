@@ -222,6 +222,10 @@ constexpr NamedConstant all[] = {
     KILN_CONSTANT(grouped, rate_share),
     KILN_CONSTANT(grouped, enough_warps),
     KILN_CONSTANT(grouped, first_clocks),
+    KILN_CONSTANT(grouped, halo_rate_share),
+    KILN_CONSTANT(grouped, halo_memory_share),
+    KILN_CONSTANT(grouped, halo_first_clocks),
+    KILN_CONSTANT(grouped, halo_tile_clocks),
 
     KILN_CONSTANT(direct, wait_clocks),
     KILN_CONSTANT(direct, product_instructions),

@@ -191,10 +191,13 @@ struct DepthwiseConstants {
 };
 
 // Small groups on the tensor cores: wavefronts and products overlap. With enough_warps warps on a
-// multiprocessor, rate_share of either rate is reached.
+// multiprocessor, rate_share of either rate is reached. halo_: grouped_halo_nhwc_mma, whose copies
+// of a tile overlap the products of the one before.
 struct GroupedConstants {
   double rate_share, enough_warps;
   double first_clocks;  // of a block: loading the filter and the first tile
+  double halo_rate_share, halo_memory_share;
+  double halo_first_clocks, halo_tile_clocks;  // of a tile: barriers
 };
 
 // Chains of multiply-adds on operands from the caches.

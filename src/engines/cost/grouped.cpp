@@ -18,21 +18,19 @@ double grouped_seconds(const GroupedWork& work, const DeviceDescription& device)
                            work.bytes / work.memory_share / busy, device);
 }
 
-// Counted, not fitted: the copies of a tile overlap the products of the one before.
 double grouped_halo_seconds(const GroupedHaloWork& work, const DeviceDescription& device) {
-  constexpr double first_clocks = 3000, tile_clocks = 700;  // the first halo; barriers and results
-  constexpr double share = 0.7, memory_share = 0.75;
+  const GroupedConstants& fitted = fitted_of(device).grouped;
   constexpr double line_clocks = 2.3, copied_bytes = 36;  // of the copy engine, in a clock
   const double beside =
       std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
   const double computed = beside * work.warps *
                           std::max(work.wavefronts, work.products * product_clocks / issue_width) /
-                          share;
+                          fitted.halo_rate_share;
   const double copied = work.lines * std::max(line_clocks, work.line_bytes / copied_bytes);
-  const double tile = std::max(computed + tile_clocks, beside * copied);
+  const double tile = std::max(computed + fitted.halo_tile_clocks, beside * copied);
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));
-  return clocks_to_seconds(first_clocks + rounds * work.tiles * tile, work.bytes / memory_share,
-                           device);
+  return clocks_to_seconds(fitted.halo_first_clocks + rounds * work.tiles * tile,
+                           work.bytes / fitted.halo_memory_share, device);
 }
 
 }  // namespace kiln

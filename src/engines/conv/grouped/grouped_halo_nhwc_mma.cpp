@@ -145,10 +145,6 @@ bool GroupedHaloNhwcMmaEngine::is_for(const Problem& problem) const {
   return is_gather(problem) && convolution->groups > 1;
 }
 
-std::string GroupedHaloNhwcMmaEngine::only_by_name(const Problem&) const {
-  return "it has run on no GPU yet";
-}
-
 std::variant<std::vector<Candidate>, Refusal> GroupedHaloNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);

@@ -22,7 +22,6 @@ class GroupedHaloNhwcMmaEngine final : public Engine {
  public:
   const char* name() const override { return "grouped_halo_nhwc_mma"; }
   bool is_for(const Problem& problem) const override;
-  std::string only_by_name(const Problem& problem) const override;
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,
