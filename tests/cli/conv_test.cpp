@@ -225,6 +225,18 @@ BOOST_AUTO_TEST_CASE(json) {
   BOOST_TEST(contains(results[1]["reason"].get<std::string>(), "column 4"));
 }
 
+BOOST_AUTO_TEST_CASE(json_has_the_bytes_of_workspace) {
+  const Kiln kiln;
+  const Finished finished =
+      kiln({"conv", "--device", "host", "--check", "--json", "--engine", "channels_last_copies",
+            "--workspace", "65536", "mb1ic8ih3oc8kh1"});
+  BOOST_TEST_REQUIRE(finished.status == 0, finished.out);
+  const std::int64_t bytes = objects(finished).at(0)["workspace_bytes"].get<std::int64_t>();
+  const std::int64_t copy_of_x = 8 * 3 * 3 * sizeof(float);
+  BOOST_TEST(bytes >= copy_of_x);
+  BOOST_TEST(bytes <= 65536);
+}
+
 BOOST_AUTO_TEST_CASE(strides_of_the_callers_own) {
   const Kiln kiln;
   // x: a window of rows of 10 in images of 8 rows; w broadcast over its output channels; y: NHWC

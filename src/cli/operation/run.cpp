@@ -10,7 +10,7 @@
 namespace kiln::cli {
 namespace {
 
-// Scalars as the kernel will have them.
+// The scalars as the kernel gets them: rounded to f32 unless its scalars are f64.
 Scalars scalars_of(const Scalars& given, DataType type) {
   if (type == KILN_DATA_DOUBLE) return given;
   return {static_cast<float>(given.alpha), static_cast<float>(given.beta),
@@ -26,10 +26,11 @@ void describe_plan(const Plan& plan, RunResult& result) {
   result.plan_milliseconds = plan.finalize_milliseconds();
   result.registers = plan.kernel().kernel->registers();
   result.local_memory = plan.kernel().kernel->local_memory();
+  result.workspace = plan.workspace_bytes();
 }
 
-// On a GPU each execution is timed by the device, after the first one; the host device is too slow
-// for an execution that is not timed.
+// Executes a plan and times it. On a GPU the device times each execution after the first. The host
+// device is so slow that its first execution is timed too.
 class Executions {
  public:
   Executions(const Plan& plan, Device& device, std::vector<void*> operands, Scalars scalars)
@@ -41,7 +42,7 @@ class Executions {
     workspace_ = {memory_->address(), plan.workspace_bytes()};
   }
 
-  // Its milliseconds on the host's clock.
+  // Executes once and waits for it. Milliseconds, by the host's clock.
   double first() {
     const auto start = std::chrono::steady_clock::now();
     execute();
@@ -164,7 +165,7 @@ nlohmann::ordered_json RunResult::to_json() const {
   json["plan_ms"] = plan_milliseconds;
   json["registers"] = registers;
   json["local_memory_bytes"] = local_memory;
-  json["workspace_bytes"] = 0;  // no engine takes any
+  json["workspace_bytes"] = workspace;
   if (!executions.empty()) {
     json["time_ms"] = {{"median", median()},
                        {"min", executions.front()},

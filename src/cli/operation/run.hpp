@@ -40,12 +40,13 @@ struct RunResult {
   std::string name;
   Work work;
 
-  // Once there is a plan:
+  // Set once there is a plan:
   std::string engine, tile, architecture;
   kilnKernelOrigin_t origin = KILN_KERNEL_COMPILED;
   KernelTimes times;             // milliseconds
   double plan_milliseconds = 0;  // all of finalization
   int registers = 0, local_memory = 0;
+  std::size_t workspace = 0;  // bytes
 
   std::vector<double> executions;  // milliseconds each, ascending
   std::optional<Comparison> comparison;
@@ -59,11 +60,13 @@ struct RunResult {
 
 const char* name_of(Status status);
 
-// Never throws for a fault of the problem, which the result reports.
+// Plans and executes a problem, and checks it if `settings` say so. Does not throw Error: the
+// result reports it.
 RunResult run_problem(const std::shared_ptr<Device>& device, const Problem& problem,
                       const RunSettings& settings);
 
-// The result of an error on the way: refused where nothing was tried, else failed.
+// Makes `result` that of an error: refused if the problem, or a compiler's absence, does not let it
+// be planned; else failed.
 void set_error(RunResult& result, const Error& error);
 
 }  // namespace kiln::cli
