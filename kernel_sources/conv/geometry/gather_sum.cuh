@@ -22,38 +22,32 @@ device_inline compute_t gather_sum(const GatherParams& params, i64 image, i64 gr
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[phase] +
                              group * W_STRIDE_GROUP + row * W_STRIDE_ROW;
   constexpr int AT_ONCE = SELDOM ? 1 : 4;
+  const int taps = FILTER_T[phase] * FILTER_R[phase] * FILTER_S[phase];
   compute_t sum = 0;
+  int t = 0, r = 0, s = 0;
 #pragma unroll 1
-  for (int t = 0; t < FILTER_T[phase]; ++t) {
+  for (int tap = 0; tap < taps; ++tap) {
     const Index d = d0 + static_cast<Index>(t) * STEP_D;
-    const bool inside_d = d >= 0 && d < SOURCE_D;
-#pragma unroll 1
-    for (int r = 0; r < FILTER_R[phase]; ++r) {
-      const Index h = h0 + static_cast<Index>(r) * STEP_H;
-      const bool inside_h = inside_d && h >= 0 && h < SOURCE_H;
-      const element_t* const row_of_source =
-          inside_h ? source + (d * static_cast<Index>(SOURCE_STRIDE_D) +
-                               h * static_cast<Index>(SOURCE_STRIDE_H))
-                   : source;
-      const element_t* const weight = w + (static_cast<Index>(t) * static_cast<Index>(W_STRIDE_T) +
-                                           static_cast<Index>(r) * static_cast<Index>(W_STRIDE_R));
-      Index v = w0;
-#pragma unroll 1
-      for (int s = 0; s < FILTER_S[phase]; ++s, v += STEP_W) {
-        const bool inside = inside_h && v >= 0 && v < SOURCE_W;
-        const element_t* const from =
-            inside ? row_of_source + v * static_cast<Index>(SOURCE_STRIDE_W) : source;
-        const element_t* const of_tap =
-            weight + static_cast<Index>(s) * static_cast<Index>(W_STRIDE_S);
+    const Index h = h0 + static_cast<Index>(r) * STEP_H;
+    const Index v = w0 + static_cast<Index>(s) * STEP_W;
+    const bool inside = d >= 0 && d < SOURCE_D && h >= 0 && h < SOURCE_H && v >= 0 && v < SOURCE_W;
+    const element_t* from = source;
+    if (inside)
+      from += d * static_cast<Index>(SOURCE_STRIDE_D) + h * static_cast<Index>(SOURCE_STRIDE_H) +
+              v * static_cast<Index>(SOURCE_STRIDE_W);
+    const element_t* weight = w + (static_cast<Index>(t) * static_cast<Index>(W_STRIDE_T) +
+                                   static_cast<Index>(r) * static_cast<Index>(W_STRIDE_R) +
+                                   static_cast<Index>(s) * static_cast<Index>(W_STRIDE_S));
 #pragma unroll AT_ONCE
-        for (int c = 0; c < CHANNELS; ++c) {
-          compute_t value = 0;
-          if (inside) value = to_compute(from[static_cast<i64>(c) * SOURCE_STRIDE_C]);
-          sum += value * to_compute(of_tap[static_cast<i64>(c) * W_STRIDE_C]);
-        }
-        if (SELDOM && sum != sum) return sum;
-      }
+    for (int c = 0; c < CHANNELS; ++c) {
+      compute_t value = 0;
+      if (inside) value = to_compute(from[static_cast<i64>(c) * SOURCE_STRIDE_C]);
+      sum += value * to_compute(weight[static_cast<i64>(c) * W_STRIDE_C]);
     }
+    if (SELDOM && sum != sum) break;
+    if (++s < FILTER_S[phase]) continue;
+    s = 0;
+    if (++r == FILTER_R[phase]) r = 0, ++t;
   }
   return sum;
 }

@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(kernels_ahead) {
   for (const KernelSpec& kernel : stand_in_kernels(known_architecture("a100")))
     BOOST_TEST(!kernel.clustered, kernel.engine << ": that chip has no clusters");
   BOOST_TEST(kernels.size() > 60);
-  BOOST_TEST(kernels.size() < 420);
+  BOOST_TEST(kernels.size() < 330);
   for (const Arithmetic& arithmetic : with_f64)
     for (const char* line :
          {"mb128ic64ih56oc64kh3ph1", "mb2ic40ih19oc72kh5sh2ph2", "mb64ic24ih28oc24kh3ph1",

@@ -21,12 +21,11 @@ Treatment treat(std::string_view name) {
   return Treatment::keep;
 }
 
-// Two tiles serve all problems: a small one, so that small problems too have enough tiles to fill
-// the chip, and in 16 bits and TF32 a large one, which gathers half the elements for a product. (In
-// f64 and 3xTF32, products take longer than what is gathered for them.)
+// One tile serves all problems. It is small, so that small problems too have enough tiles to fill
+// the chip.
 bool is_kept(const std::vector<GemmTile>& tiles, const Candidate& candidate) {
   const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
-  return tile.m == tile.n;
+  return tile.m == 64 && tile.n == 64;
 }
 
 // Makes the kernel check every dimension for taps outside the source.
