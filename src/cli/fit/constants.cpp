@@ -190,6 +190,7 @@ constexpr NamedConstant all[] = {
     KILN_CONSTANT(dense_wgrad, of_f32.result_clocks),
     KILN_CONSTANT(dense_wgrad, of_f32.slab_clocks),
     KILN_CONSTANT(dense_wgrad, promoted_wait_clocks),
+    KILN_CONSTANT(dense_wgrad, single_clocks),
 
     KILN_CONSTANT(depthwise, sliding_share),
     KILN_CONSTANT(depthwise, sliding_waiting_warps),

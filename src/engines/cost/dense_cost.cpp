@@ -80,11 +80,20 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
   return launch + std::max(computed, moved) + fitted.halo_apart_share * std::min(computed, moved);
 }
 
-double dense_wgrad_second_seconds(double groups, double bytes) {
+double single_results_seconds(double results, const DeviceDescription& device) {
+  // L2 bounds them, however few multiprocessors store.
+  const double clocks =
+      fitted_of(device).dense_wgrad.single_clocks * results / device.multiprocessors;
+  return clocks_to_seconds(clocks, 0, device) - clocks_to_seconds(0, 0, device);
+}
+
+double dense_wgrad_second_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
   // By an H200's times. Seconds of the launch, which the first step's end hides in part, and of a
   // thread's loads for one group; and the rate of L2, which all sums pass through twice.
   constexpr double launch_seconds = 2.8e-6, load_seconds = 4e-8, l2_bytes_a_second = 8.9e12;
-  return launch_seconds + load_seconds * groups + 2 * bytes / l2_bytes_a_second;
+  const double bytes = work.blocks / work.cluster * work.filters * work.columns * 4;
+  return launch_seconds + load_seconds * work.groups + 2 * bytes / l2_bytes_a_second +
+         single_results_seconds(work.singles, device);
 }
 
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
@@ -128,9 +137,8 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   if (!work.persistent && work.cluster == 1 && work.groups == 1)
     block += fitted.result_clocks * slabs_of_results;
   return clocks_to_seconds(rounds * block, work.bytes, device) +
-         (work.groups > 1
-              ? dense_wgrad_second_seconds(work.groups, work.blocks / work.cluster * sums * 4)
-              : 0);
+         (work.groups > 1 ? dense_wgrad_second_seconds(work, device)
+                          : single_results_seconds(work.singles, device));
 }
 
 }  // namespace kiln

@@ -47,10 +47,16 @@ struct DenseWgradWork {
   int cluster = 1;          // blocks that add up their sums in shared memory
   double groups = 1;        // groups of clusters, whose sums a second step adds up
   bool persistent = false;  // a block takes several tiles in turn
+  double singles = 0;       // results that are stored one by one, none beside the one before
   double bytes = 0;
 };
-// Seconds of the second step, which adds up the sums of `groups` groups: `bytes` bytes in all.
-double dense_wgrad_second_seconds(double groups, double bytes);
+// Seconds of the second step, which adds up the sums of all groups: what dense_wgrad_seconds
+// includes for it if there are several groups.
+double dense_wgrad_second_seconds(const DenseWgradWork& work, const DeviceDescription& device);
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device);
+
+// Seconds that `results` results of a filter gradient take longer because they are stored one by
+// one, none beside the one before, whoever computes them.
+double single_results_seconds(double results, const DeviceDescription& device);
 
 }  // namespace kiln

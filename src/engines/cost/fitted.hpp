@@ -162,6 +162,10 @@ struct DenseWgradConstants {
   };
   Costs of_16_bits, of_f32;
   double promoted_wait_clocks;  // 3xTF32: how long the tensor cores wait for each promotion
+  // To store a result whose neighbours in dw are of other taps, of either size, while all
+  // multiprocessors store such; nothing overlaps with it. H200: set by hand to some 20 times of the
+  // dense engine behind copies, 2026-11-26; wgrad_nhwc_mma's one time would have it at about half.
+  double single_clocks;
 };
 
 // Depthwise convolutions on the FMA units, and Toeplitz products.

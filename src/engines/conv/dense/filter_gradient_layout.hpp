@@ -1,4 +1,4 @@
-// How the elements of dw are laid out, as the dense filter gradients store them. The gather is that
+// How the elements of dw are laid out, as filter gradients store them. The gather is that
 // of the forward pass, whose filter strides are those of dw.
 #pragma once
 

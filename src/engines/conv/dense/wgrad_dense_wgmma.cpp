@@ -136,8 +136,8 @@ int groups_of(const WgradDenseTile& tile, const ConvolutionProblem& problem, int
                 step_count(tile, problem) / (least_steps * cluster)}));
 }
 
-double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, const Parts& parts,
-               const DeviceDescription& device) {
+DenseWgradWork counted(const WgradDenseTile& tile, const ConvolutionProblem& problem,
+                       const Parts& parts) {
   DenseWgradWork work;
   work.filters = tile.filters();
   work.columns = tile.right;
@@ -152,12 +152,9 @@ double seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem, co
   work.groups = parts.groups;
   work.persistent = tile.persistent();
   work.bytes = work_of(problem, false).bytes;
-  if (!in_pairs(make_gather(problem))) {  // each element writes a sector of its own
-    constexpr double sector = 32;
-    work.bytes +=
-        sector * static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
-  }
-  return dense_wgrad_seconds(work, device);
+  if (taps_side_by_side(make_gather(problem)))
+    work.singles = static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
+  return work;
 }
 
 // Registers of a thread of the helper warpgroups, and of the consumers.
@@ -248,7 +245,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
       candidate.parts = parts.cluster;
-      candidate.seconds = seconds(tile, problem, parts, device);
+      candidate.seconds = dense_wgrad_seconds(counted(tile, problem, parts), device);
       candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
       candidates.push_back(std::move(candidate));
     };
@@ -277,6 +274,13 @@ std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
                                                    int groups) const {
   return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
                                   tile.consumers * 128 * quad_bytes);
+}
+
+double WgradDenseWgmmaEngine::second_seconds(const WgradDenseTile& tile,
+                                             const ConvolutionProblem& problem,
+                                             const DeviceDescription& device, int cluster,
+                                             int groups) const {
+  return dense_wgrad_second_seconds(counted(tile, problem, {cluster, groups}), device);
 }
 
 Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,

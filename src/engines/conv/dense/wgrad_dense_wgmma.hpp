@@ -30,6 +30,9 @@ class WgradDenseWgmmaEngine : public Engine {
                    const DeviceDescription& device, int cluster, int groups) const;
   std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                               int groups) const;
+  // What a candidate's estimate includes for the second step of several groups.
+  double second_seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem,
+                        const DeviceDescription& device, int cluster, int groups) const;
 
  protected:
   explicit WgradDenseWgmmaEngine(bool planar) : planar_(planar) {}

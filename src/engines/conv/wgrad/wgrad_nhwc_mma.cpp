@@ -6,12 +6,14 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/dense/filter_gradient_layout.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
+#include "engines/cost/dense_cost.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -205,7 +207,12 @@ std::variant<std::vector<Candidate>, Refusal> WgradNhwcMmaEngine::candidates(
   const auto refused = [&](std::size_t i, int parts) {
     return tile_refusal(problem, gather, fitting[i], parts);
   };
-  return wgrad_candidates(options, device, refused, "no tile fits into shared memory");
+  auto answer = wgrad_candidates(options, device, refused, "no tile fits into shared memory");
+  if (auto* all = std::get_if<std::vector<Candidate>>(&answer); all && taps_side_by_side(gather)) {
+    const auto results = static_cast<double>(operands_of(problem).back().count());
+    for (Candidate& each : *all) each.seconds += single_results_seconds(results, device);
+  }
+  return answer;
 }
 
 Proposal WgradNhwcMmaEngine::make(const Problem& any, const DeviceDescription& device,
