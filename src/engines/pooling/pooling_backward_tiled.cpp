@@ -338,9 +338,14 @@ std::variant<Proposal, Refusal> PoolingBackwardStagedEngine::propose(
   return propose_tiled(view, name());
 }
 
-double PoolingBackwardStagedEngine::seconds(const Problem& problem,
+// With channels last in 16 bits, copies of a channel's few bytes make it 1.06 to 1.23 times as long
+// as tiled windows on three layers of an H200; in f32 it is 1.01 to 1.10 times as fast.
+double PoolingBackwardStagedEngine::seconds(const Problem& any,
                                             const DeviceDescription& device) const {
-  return seconds_of({std::get<PoolingProblem>(problem), device, true});
+  const auto& problem = std::get<PoolingProblem>(any);
+  const View view{problem, device, true};
+  const bool narrow = view.channels_inner && size_of(problem.type) == 2;
+  return (narrow ? 1.44 : 1.0) * seconds_of(view);
 }
 
 }  // namespace kiln

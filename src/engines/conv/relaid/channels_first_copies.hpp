@@ -30,7 +30,6 @@ class WgradChannelsFirstCopiesEngine final : public WgradChannelsLastCopiesEngin
  public:
   const char* name() const override { return "wgrad_channels_first_copies"; }
   bool is_for(const Problem& problem) const override;
-  std::string only_by_name(const Problem& problem) const override;
 
  protected:
   std::span<const Terms> all_terms() const override;

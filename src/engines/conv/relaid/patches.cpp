@@ -129,10 +129,12 @@ std::variant<ConvolutionProblem, Refusal> patches_as_pixels(const ConvolutionPro
   return inner;
 }
 
-std::string PatchesEngine::only_by_name(const Problem& problem) const {
-  if (std::holds_alternative<Refusal>(patches_as_pixels(std::get<ConvolutionProblem>(problem))))
+std::string PatchesEngine::only_by_name(const Problem& any) const {
+  const auto& problem = std::get<ConvolutionProblem>(any);
+  if (problem.pass != ConvolutionPass::dgrad ||
+      std::holds_alternative<Refusal>(patches_as_pixels(problem)))
     return {};
-  return "patches seen as pixels have run on no GPU yet";
+  return "data gradients of patches seen as pixels took 2 times as long as others in TF32";
 }
 
 std::span<const RelaidEngine::Terms> PatchesEngine::all_terms() const {
