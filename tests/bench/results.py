@@ -22,6 +22,7 @@ SUITES = {
     "conv3d": "3-D",
     "conv1d": "1-D",
     "paper": "2014 cuDNN paper",
+    "padded": "channels no multiple of 8",
 }
 LAYOUTS = {"nchw": "channels first (NCHW)", "nhwc": "channels last (NHWC)"}
 

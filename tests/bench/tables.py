@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tables of a folder's CSV files: README.md, a table for each file, and layers.md, each layer of the
-files that face cuDNN's graph interface. figures.py writes all of them.
+"""Tables of a folder's CSV files: README.md, a table for each file; layers.md and layers_16_bits.md, each layer of the files
+that face cuDNN's graph interface; memory.md, what memory bounds. figures.py writes all of them.
 
     tests/bench/tables.py tests/bench/h200 tests/bench/h100
 """
@@ -23,7 +23,7 @@ CELLS = {
               "better.",
     "latency": "Median time on the host; less is better.",
     "speed": "How many times as fast as cuDNN Kiln is: forward / data gradient / filter gradient, each the geometric mean "
-             "over the layers; above 1 Kiln is faster. Each layer: [layers.md](layers.md#{anchor}).",
+             "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
 WHAT = {
     "memory": "pooling, activations, softmax, transforms, reductions",
@@ -164,38 +164,56 @@ def what(kind, rows):
     return f"{WHAT.get(kind, ', '.join(suites))}: {', '.join(names)}"
 
 
+def page_of(kind, path, rows):
+    """The page beside README.md that has a file's long table; "" if README.md has all there is."""
+    if kind == "memory":
+        return "memory.md"
+    # A list of whole networks is too long for a page of layers.
+    if kind != "speed" or "networks" in path.name:
+        return ""
+    types = {row["type"] for row in rows if row["contestant"] == "kiln"}
+    return "layers_16_bits.md" if types <= {"f16", "bf16"} else "layers.md"
+
+
+TITLES = {"memory.md": "What memory bounds", "layers.md": "Each layer", "layers_16_bits.md": "Each layer in 16 bits"}
+
+
 def pages(folder):
-    """README.md and, where a file faces the graph interface, layers.md."""
-    name, tables, index, of_layers, against_graph = folder.name.upper(), [], [], [], []
+    """README.md and the pages of the long tables."""
+    name, tables, index, of_pages, against_graph = folder.name.upper(), [], [], {}, []
     for path in sorted(folder.glob("*.csv")):
         machine, rows = read([path])
         kind = kind_of(rows)
         anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
-        table = {"rates": rates, "memory": memory, "latency": latency, "speed": speed}[kind](rows)
-        # A list of whole networks is too long for a page of layers.
-        paged = kind == "speed" and "networks" not in path.name
-        cells = CELLS[kind].format(anchor=anchor)
-        if kind == "speed" and not paged:
-            cells = cells.replace(f"[layers.md](layers.md#{anchor})", f"[{path.name}]({path.name})")
-        tables.append(f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n{table}\n")
-        index.append([f"[{path.name}](#{anchor})", what(kind, rows), chip_and_days(machine)[1], peers(machine)])
+        page = page_of(kind, path, rows)
+        cells = CELLS[kind].format(anchor=anchor, page=page or path.name)
+        if kind == "speed" and not page:
+            cells = cells.replace(f"({path.name}#{anchor})", f"({path.name})")
+        head = f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n"
+        index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
+                      what(kind, rows), chip_and_days(machine)[1], peers(machine)])
+        if kind == "memory":
+            of_pages.setdefault(page, []).append(f"{head}{memory(rows)}\n")
+            continue
+        table = {"rates": rates, "latency": latency, "speed": speed}[kind](rows)
+        tables.append(f"{head}{table}\n")
         if kind == "speed":
             against_graph.append(rows)
-        if paged:
+        if page:
             lines, many = layers(rows)
             told = ("How many times as fast as cuDNN Kiln is." if many
                     else "Median microseconds of Kiln and of cuDNN, and how many times as fast Kiln is.")
-            of_layers.append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
+            of_pages.setdefault(page, []).append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
     parts = [HEAD.format(name=name), markdown(["file", "what", "date", "beside"], index) + "\n", *tables]
     if against_graph:
         parts.append("## By kernel\n\ncuDNN's time over Kiln's in the files beside cuDNN's graph interface, by the kernel that "
                      "ran: least, geometric mean, most (number of layers and passes). The pages of the kernels: "
                      "[kernel_sources](../../../kernel_sources/README.md).\n\n" + by_kernel(against_graph) + "\n")
     written = {folder / "README.md": "\n".join(parts)}
-    if of_layers:
-        head = f"# Each layer: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
-        written[folder / "layers.md"] = "\n".join([head, *of_layers])
+    for page, own in of_pages.items():
+        head = f"# {TITLES[page]}: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
+        written[folder / page] = "\n".join([head, *own])
     return written
 
 
