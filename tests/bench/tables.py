@@ -13,9 +13,9 @@ from results import (DIRECTIONS, SUITES, caption, chip_and_days, grouped, in_ord
 
 HEAD = """# Figures: {name}
 
-Written by [figures.py](../figures.py) from the CSV files of this folder: one table is one file, one run of one chip. The
-CSV files have more: extremes, kernels, workspaces, errors, and the line that runs each problem again. How they were
-measured, and what to know before comparing them: [../README.md](../README.md).
+Written by [figures.py](../figures.py) from the CSV files of this folder: one table is one file of one chip, and of
+one run unless it says so. The CSV files have more: extremes, kernels, workspaces, errors, and the line that runs each problem
+again. How they were measured, and what to know before comparing them: [../README.md](../README.md).
 """
 CELLS = {
     "rates": "TFLOP/s of Kiln, in brackets of cuDNN without workspace and with any; more is better. `-`: cuDNN has none.",
