@@ -187,6 +187,25 @@ BOOST_AUTO_TEST_CASE(phases_in_turns) {
       }
 }
 
+// Filters of more taps, added over the dimensions, than a mask of taps has bits: bounds are
+// compared for each tap. Padding on either side of both dimensions.
+BOOST_AUTO_TEST_CASE(long_filters) {
+  constexpr const char* line = "mb1_ic16ih14iw15_oc16oh12ow13_kh17kw17_ph7pw7";
+  for (const Arithmetic& arithmetic : {arithmetics[1], arithmetics[2]}) {
+    for (const ConvolutionPass pass : {ConvolutionPass::fprop, ConvolutionPass::dgrad})
+      for (const char* engine : {"implicit_gemm_fma", "implicit_gemm_mma"}) {
+        const OperationCase item =
+            integers_of(problem_in(line, arithmetic, KILN_TENSOR_NCHW, pass));
+        BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "", engine);
+      }
+    for (const char* engine : {"wgrad_implicit_gemm_fma", "wgrad_implicit_gemm_mma"}) {
+      const OperationCase item =
+          integers_of(problem_in(line, arithmetic, KILN_TENSOR_NCHW, ConvolutionPass::wgrad));
+      BOOST_TEST(difference(item.run_plan(engine), item.expected()) == "", engine);
+    }
+  }
+}
+
 // The root mean square error of 3xTF32 against f64 is no larger than that of f32, with a split
 // count of one.
 BOOST_AUTO_TEST_CASE(tensor_cores_err_no_more_than_f32) {
