@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "ops/conv/relaid_case.hpp"
+#include "ops/conv/relaid/relaid_case.hpp"
 
 namespace {
 
