@@ -24,9 +24,9 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/relaid/channels_first_copies.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/relaid/patches.hpp"
+#include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
 #include "engines/conv/stand_in/stand_in_dense.hpp"
 #include "engines/conv/stand_in/stand_in_direct.hpp"
 #include "engines/conv/stand_in/stand_in_gemm.hpp"
@@ -65,23 +65,22 @@ std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
       make_engines<
-          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, ChannelsLastCopiesEngine,
-          ChannelsFirstCopiesEngine, PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine,
-          HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
-          HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine,
-          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
-          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-          GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
-          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
-          StandInDenseEngine, StandInGemmEngine, StandInDirectEngine, DirectEngine,
-          WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
-          WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
-          WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
-          WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine, WgradNhwcMmaEngine,
-          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
-          WgradImplicitGemmFmaEngine, StandInWgradDenseEngine, StandInWgradGemmEngine,
-          StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
-          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
+          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, ChannelsLastCopiesEngine, PatchesNhwcEngine,
+          DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine,
+          HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
+          FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
+          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
+          ImplicitGemmFmaEngine, GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine,
+          ToeplitzNhwcMmaEngine, DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine,
+          DepthwiseFmaEngine, StandInDenseEngine, StandInGemmEngine, StandInDirectEngine,
+          DirectEngine, WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine,
+          WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
+          WgradFewChannelsMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,
+          WgradChannelsLastCopiesEngine, WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine,
+          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
+          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, StandInWgradDenseEngine,
+          StandInWgradGemmEngine, StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine,
+          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
           PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineInTurnEngine,
           SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
 }

@@ -1,4 +1,4 @@
-#include "engines/conv/relaid/channels_first_copies.hpp"
+#include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -11,7 +11,6 @@
 #include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/conv/dense/geometry.hpp"
-#include "engines/conv/gather.hpp"
 #include "engines/conv/relaid/layout.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
@@ -35,10 +34,8 @@ std::string tensor_refusal(const Operand& operand) {
 
 bool is_image(const Operand& operand) {
   const std::string_view name = operand.name;
-  return name != "w" && name != "dw" && name != "bias";
+  return name != "dw";
 }
-
-bool has_groups(const Problem& problem) { return std::get<ConvolutionProblem>(problem).groups > 1; }
 
 std::string refusal(const ConvolutionProblem& problem) {
   if (problem.type() != KILN_DATA_FLOAT)
@@ -47,10 +44,6 @@ std::string refusal(const ConvolutionProblem& problem) {
     return cat(problem.group_in(), " input and ", problem.group_out(), " output channels in ",
                problem.groups, " groups; this engine takes one of each, in several groups");
   if (problem.batch == 0) return "the batch is empty";
-  // depthwise_fma is slow there, copies or not: 3x3 of 96 channels at 112x112 took 1,411 us, and
-  // depthwise_nhwc_fma 170.
-  if (problem.pass == ConvolutionPass::dgrad && make_gather(problem).phases.size() > 1)
-    return "a data gradient with strides; this engine takes those without";
   if (problem.alignment < alignment)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", alignment,
                ", in which copies are made");
@@ -101,10 +94,9 @@ std::variant<RelaidProblem, Refusal> channels_first_problem(const ConvolutionPro
   if (std::string reason = refusal(problem); !reason.empty()) return Refusal{std::move(reason)};
   RelaidProblem out;
   out.inner = problem;
-  out.engine = problem.pass == ConvolutionPass::wgrad ? "wgrad_depthwise_fma" : "depthwise_fma";
+  out.engine = "wgrad_depthwise_fma";
   out.inner.x_strides = channels_first(problem.x_dims());
   out.inner.y_strides = channels_first(problem.y_dims());
-  if (problem.epilogue.residual) out.inner.z_strides = channels_first(problem.result_dims());
   const std::vector<Operand> operands = operands_of(problem);
   for (const Operand& operand : operands)
     if (is_image(operand)) out.tensors.push_back(turned(problem, operands, operand));
@@ -116,26 +108,9 @@ std::variant<RelaidProblem, Refusal> channels_first_problem(const ConvolutionPro
 
 }  // namespace
 
-bool ChannelsFirstCopiesEngine::is_for(const Problem& problem) const {
-  return ChannelsLastCopiesEngine::is_for(problem) && has_groups(problem);
-}
-
-std::string ChannelsFirstCopiesEngine::only_by_name(const Problem&) const {
-  return "depthwise_fma is as fast without copies";
-}
-
-std::span<const RelaidEngine::Terms> ChannelsFirstCopiesEngine::all_terms() const {
-  static constexpr Terms all[] = {{most_workspace, true}, {least_relaid_budget, true}};
-  return all;
-}
-
-std::variant<RelaidProblem, Refusal> ChannelsFirstCopiesEngine::relaid(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms&) const {
-  return channels_first_problem(problem, device);
-}
-
 bool WgradChannelsFirstCopiesEngine::is_for(const Problem& problem) const {
-  return WgradChannelsLastCopiesEngine::is_for(problem) && has_groups(problem);
+  return WgradChannelsLastCopiesEngine::is_for(problem) &&
+         std::get<ConvolutionProblem>(problem).groups > 1;
 }
 
 std::span<const RelaidEngine::Terms> WgradChannelsFirstCopiesEngine::all_terms() const {
