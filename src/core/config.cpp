@@ -2,8 +2,11 @@
 
 #include <sys/auxv.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <span>
+#include <thread>
 
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
@@ -23,6 +26,21 @@ std::string word_of(const char* name, std::span<const char* const> words, const 
     if (lower == word) return lower;
   complaints.push_back(
       cat(name, " is ", text, "; expected ", alternatives(words), ". It is ", otherwise));
+  return otherwise;
+}
+
+// A variable's value if it is a whole number from `least` to `most`; otherwise `otherwise`, with a
+// complaint unless the variable is unset.
+int number_of(const char* name, int least, int most, int otherwise,
+              std::vector<std::string>& complaints) {
+  const std::string text = environment(name);
+  if (text.empty()) return otherwise;
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stop == end && number >= least && number <= most) return number;
+  complaints.push_back(cat(name, " is ", text, "; expected a whole number from ", least, " to ",
+                           most, ". It is ", otherwise));
   return otherwise;
 }
 
@@ -48,8 +66,12 @@ Config read() {
   config.cache_max_size = environment("KILN_CACHE_MAX_SIZE");
   config.bundle_path = environment("KILN_BUNDLE_PATH");
   config.record_file = environment("KILN_RECORD");
-  config.compile_threads = environment("KILN_COMPILE_THREADS");
-  config.compile_wait = environment("KILN_COMPILE_WAIT");
+  const int processors =
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 1024u));
+  config.compile_threads =
+      number_of("KILN_COMPILE_THREADS", 1, 1024, processors, config.complaints);
+  config.compile_wait = number_of("KILN_COMPILE_WAIT", 0, 1'000'000, 30, config.complaints);
+  config.loaded_kernels = number_of("KILN_LOADED_KERNELS", 1, 1'000'000, 4096, config.complaints);
   config.nvrtc_path = environment("KILN_NVRTC");
   config.host_cxx = environment("KILN_HOST_CXX");
   config.kernel_source_dir = environment("KILN_KERNEL_SOURCE_DIR");

@@ -21,13 +21,14 @@ struct Config {
   std::string log_file;   // KILN_LOG_FILE; empty: stderr
   std::string
       cache_dir;  // KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty: none
-  std::string cache_mode;       // KILN_CACHE: on, readonly, strict or off; default on
-  std::string cache_max_size;   // KILN_CACHE_MAX_SIZE: "4G"; empty: the default
-  std::string bundle_path;      // KILN_BUNDLE_PATH: files separated by ':'
-  std::string record_file;      // KILN_RECORD: file to which each new plan is written; empty: none
-  std::string compile_threads;  // KILN_COMPILE_THREADS; empty: one per CPU
-  std::string compile_wait;     // KILN_COMPILE_WAIT: seconds; empty: the default
-  std::string nvrtc_path;       // KILN_NVRTC: the libnvrtc file to use; empty: search
+  std::string cache_mode;      // KILN_CACHE: on, readonly, strict or off; default on
+  std::string cache_max_size;  // KILN_CACHE_MAX_SIZE: "4G"; empty: the default
+  std::string bundle_path;     // KILN_BUNDLE_PATH: files separated by ':'
+  std::string record_file;     // KILN_RECORD: file to which each new plan is written; empty: none
+  int compile_threads = 1;     // KILN_COMPILE_THREADS, 1 to 1024; default one per CPU
+  int compile_wait = 30;       // KILN_COMPILE_WAIT, seconds
+  int loaded_kernels = 4096;   // KILN_LOADED_KERNELS: kept loaded for plans to come, at least 1
+  std::string nvrtc_path;      // KILN_NVRTC: the libnvrtc file to use; empty: search
   std::string host_cxx;  // KILN_HOST_CXX: the host device's C++ compiler; empty: the one built with
   // KILN_KERNEL_SOURCE_DIR: kernel files there replace the embedded ones; empty: none
   std::string kernel_source_dir;

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <condition_variable>
-#include <thread>
 
 #include "core/config.hpp"
-#include "core/log/log.hpp"
 #include "core/process/per_process.hpp"
-#include "core/text.hpp"
 
 namespace kiln {
 namespace {
@@ -20,21 +16,9 @@ struct Slots {
 };
 constinit PerProcess<Slots> slots("compile slots");
 
-int configured_threads() {
-  const int fallback = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const std::string& text = config().compile_threads;
-  if (text.empty()) return fallback;
-  int count = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error == std::errc() && stop == text.data() + text.size() && count >= 1 && count <= 1024)
-    return count;
-  log::warn(cat("KILN_COMPILE_THREADS is ", text, "; expected 1 to 1024. It is ", fallback));
-  return fallback;
-}
-
 std::atomic<int>& limit() {
   static constinit Once<std::atomic<int>> instance("compile limit");
-  return instance.get(configured_threads);
+  return instance.get([] { return config().compile_threads; });
 }
 
 }  // namespace

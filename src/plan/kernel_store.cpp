@@ -1,6 +1,5 @@
 #include "plan/kernel_store.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -72,21 +71,6 @@ std::string reason_of(const CachedKernel& found) {
   return cat(cache::name_of(lookup.miss), lookup.detail.empty() ? "" : ": ", lookup.detail);
 }
 
-std::chrono::milliseconds compile_patience() {
-  constexpr int otherwise = 30;
-  const std::string& text = config().compile_wait;
-  int seconds = otherwise;
-  if (!text.empty()) {
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc() || stop != text.data() + text.size() || seconds < 0) {
-      log::warn(cat("KILN_COMPILE_WAIT is ", text,
-                    "; expected a whole number of seconds, at least 0. It is ", otherwise));
-      seconds = otherwise;
-    }
-  }
-  return std::chrono::seconds(seconds);
-}
-
 // Makes one kernel in one process of the machine at a time, to save work. A process that times out
 // or cannot take the lock compiles the kernel as well; the entry that is published last stays.
 class Making {
@@ -103,8 +87,7 @@ class Making {
   // The kernel, if another process made it meanwhile; none if the caller has to compile it.
   std::optional<CachedKernel> wait_for_others(const cache::Key& key, Layers layers) {
     if (!lock_) return std::nullopt;
-    static constinit Once<std::chrono::milliseconds> configured("compile patience");
-    const std::chrono::milliseconds patience = configured.get(compile_patience);
+    const std::chrono::milliseconds patience = std::chrono::seconds(config().compile_wait);
     constexpr std::chrono::milliseconds longest_nap(20);
     const auto end = std::chrono::steady_clock::now() + patience;
     bool waited = false;
@@ -280,9 +263,8 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
 FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching) {
   if (caching != Caching::use && caching != Caching::cached)
     return make_kernel(spec, device, caching);
-  constexpr std::size_t most_kernels = 4096;
   static constinit SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> kernels(
-      "loaded kernels", most_kernels);
+      "loaded kernels", [] { return static_cast<std::size_t>(config().loaded_kernels); });
   const KernelIdentity identity{&device, spec};
   FoundKernel out;
   bool made = false;

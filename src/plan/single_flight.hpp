@@ -8,6 +8,7 @@
 #include <memory>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/process/per_process.hpp"
 
@@ -16,7 +17,8 @@ namespace kiln {
 template <class Key, class Value, class Hash>
 class SingleFlight {
  public:
-  constexpr SingleFlight(const char* name, std::size_t capacity)
+  // `capacity` gives the number of values that are kept, at least 1; the same number each time.
+  constexpr SingleFlight(const char* name, std::size_t (*capacity)())
       : capacity_(capacity), table_(name) {}
 
   struct Result {
@@ -39,11 +41,12 @@ class SingleFlight {
   void add(const Key& key, std::shared_ptr<const Value> value) {
     std::promise<std::shared_ptr<const Value>> promise;
     promise.set_value(std::move(value));
+    Evicted evicted;
     const auto table = table_.lock();
     auto [slot, inserted] = table->slots.try_emplace(key);
     if (!inserted) return;
     slot->second = {promise.get_future().share(), ++table->clock};
-    evict(table->slots);
+    evict(table->slots, evicted);
   }
 
   // make() returns a shared_ptr<const Value> and runs outside the lock. If it throws, all waiting
@@ -54,6 +57,7 @@ class SingleFlight {
     std::shared_future<std::shared_ptr<const Value>> future;
     bool mine = false;
     {
+      Evicted evicted;
       const auto table = table_.lock();
       auto [slot, inserted] = table->slots.try_emplace(key);
       if (inserted) {
@@ -62,7 +66,7 @@ class SingleFlight {
       }
       slot->second.last_use = ++table->clock;
       future = slot->second.future;
-      if (inserted) evict(table->slots);
+      if (inserted) evict(table->slots, evicted);
     }
     if (!mine) return {future.get(), false};
     try {
@@ -86,17 +90,23 @@ class SingleFlight {
     Slots slots;
   };
 
-  // Evicts the least recently used entries, but never the newest. Holders of a value keep it.
-  void evict(Slots& slots) const {
-    while (slots.size() > capacity_) {
+  // Values that are destroyed after the lock is released, because that may take long: unloading a
+  // kernel may wait for the GPU.
+  using Evicted = std::vector<Slot>;
+
+  // Moves the least recently used entries to `evicted`, but never the newest. Holders of a value
+  // keep it.
+  void evict(Slots& slots, Evicted& evicted) const {
+    while (slots.size() > capacity_()) {
       auto oldest = slots.begin();
       for (auto slot = slots.begin(); slot != slots.end(); ++slot)
         if (slot->second.last_use < oldest->second.last_use) oldest = slot;
+      evicted.push_back(std::move(oldest->second));
       slots.erase(oldest);
     }
   }
 
-  std::size_t capacity_;
+  std::size_t (*capacity_)();
   PerProcess<Table> table_;
 };
 

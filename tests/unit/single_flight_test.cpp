@@ -18,6 +18,11 @@ using namespace kiln;
 // stack, they would leak.
 using Numbers = SingleFlight<int, int, std::hash<int>>;
 
+template <std::size_t count>
+std::size_t keeps() {
+  return count;
+}
+
 // The value of a key, which is made if the table does not have it.
 Numbers::Result square(Numbers& numbers, int key) {
   return numbers.get(key, [&] { return std::make_shared<const int>(key * key); });
@@ -29,7 +34,7 @@ BOOST_AUTO_TEST_SUITE(single_flight)
 
 // A process that uses ever new shapes keeps only the last ones.
 BOOST_AUTO_TEST_CASE(the_least_recently_used_is_forgotten) {
-  static constinit Numbers numbers("numbers", 3);
+  static constinit Numbers numbers("numbers", keeps<3>);
   for (const int key : {1, 2, 3}) BOOST_TEST(square(numbers, key).made);
   BOOST_TEST(!square(numbers, 1).made);  // 2 is now the oldest
   BOOST_TEST(square(numbers, 4).made);
@@ -43,7 +48,7 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_is_forgotten) {
 }
 
 BOOST_AUTO_TEST_CASE(whoever_holds_what_is_forgotten_keeps_it) {
-  static constinit Numbers numbers("numbers", 1);
+  static constinit Numbers numbers("numbers", keeps<1>);
   const std::shared_ptr<const int> held = square(numbers, 7).value;
   const std::weak_ptr<const int> dropped = square(numbers, 8).value;
   square(numbers, 9);
@@ -52,7 +57,7 @@ BOOST_AUTO_TEST_CASE(whoever_holds_what_is_forgotten_keeps_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_is_not_remembered) {
-  static constinit Numbers numbers("numbers", 2);
+  static constinit Numbers numbers("numbers", keeps<2>);
   const auto fail = []() -> std::shared_ptr<const int> { throw std::runtime_error("no"); };
   BOOST_CHECK_THROW(numbers.get(1, fail), std::runtime_error);
   BOOST_TEST(numbers.find(1) == nullptr);
@@ -60,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_failure_is_not_remembered) {
 }
 
 BOOST_AUTO_TEST_CASE(of_many_threads_one_makes) {
-  static constinit Numbers numbers("numbers", 64);
+  static constinit Numbers numbers("numbers", keeps<64>);
   std::atomic<int> made = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)

@@ -30,6 +30,7 @@ constexpr Variable variables[] = {
     {"KILN_RECORD", "the file that every plan made is written to, as a manifest for prewarm"},
     {"KILN_COMPILE_THREADS", "compilers at a time; else one a CPU"},
     {"KILN_COMPILE_WAIT", "seconds to wait for another process's compiler; else 30"},
+    {"KILN_LOADED_KERNELS", "kernels kept loaded for plans to come; else 4096"},
     {"KILN_NVRTC", "the libnvrtc file to use; else it is searched for"},
     {"KILN_HOST_CXX", "the C++ compiler of the host device; else the one Kiln was built with"},
     {"KILN_LINEINFO", "1: kernels have line information, for profilers"},

@@ -13,7 +13,7 @@
 //   (core/temporary_folder), chosen kernels, engines, engines' answers, laid tiles (engines/),
 //   NVRTC, NVRTC functions, NVRTC compilations, host compiler (compile/),
 //   CUDA driver, CUDA devices, host device, fiber stacks (device/), KILN_CACHE, kernel cache,
-//   bundles, tuning, kernel sources, recorded plans, compile patience, compile limit,
+//   bundles, tuning, kernel sources, recorded plans, compile limit,
 //   compile slots, loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback,
 //   cuDNN plans, cuDNN library (cudnn/)
 // A handle's plans, a plan's texts and a cuDNN object's twin have members of OwnPerProcess and

@@ -67,10 +67,12 @@ class CudaKernel final : public Kernel {
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
 
-  // Failures are ignored: at the end of a process, the driver may be gone before its modules.
+  // Failures are ignored: at the end of a process, the driver may be gone before its modules. The
+  // driver lets launches of the module's kernels end before it frees their code.
   ~CudaKernel() override {
     CUcontext ignored;
     if (driver().cuCtxPushCurrent(context_) != CUDA_SUCCESS) return;
+    const RelaxedCapture relaxed;
     driver().cuModuleUnload(module_);
     driver().cuCtxPopCurrent(&ignored);
   }

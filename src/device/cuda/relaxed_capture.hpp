@@ -1,4 +1,4 @@
-// Lets modules be loaded while a stream is captured.
+// Lets modules be loaded and unloaded while a stream is captured.
 #pragma once
 
 #include "device/cuda/driver.hpp"
@@ -6,7 +6,7 @@
 namespace kiln::cuda {
 
 // Relaxes the thread's capture mode for a scope. Otherwise, while any stream of the process is
-// captured into a CUDA graph, the driver refuses to load a module, and the capture fails.
+// captured into a CUDA graph, the driver refuses to load or unload a module, and the capture fails.
 class RelaxedCapture {
  public:
   RelaxedCapture() { exchange(); }
