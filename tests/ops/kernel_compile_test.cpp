@@ -174,15 +174,25 @@ std::string_view name_of(const Constant& constant) {
 
 BOOST_AUTO_TEST_SUITE(kernel_compile)
 
-// A generated constant that no kernel file names is a remnant of removed code.
+// A generated constant that none of its kernels names is a remnant of removed code. (Constants come
+// in lists that engines share, such as a gather's geometry, and a kernel may leave some unread.)
 BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
   std::set<std::string, std::less<>> generated, read;
   std::map<std::string, int> kernels;  // the number of kernels that were read, by file
   constexpr int most = 2;
   const auto add = [&](const Step& step) {
     if (kernels[step.kernel.file]++ >= most) return;
-    for (const Constant& constant : step.kernel.constants) generated.emplace(name_of(constant));
-    read.merge(identifiers(generate_source(step.kernel, KILN_DEVICE_CUDA)));
+    const auto named = identifiers(generate_source(step.kernel, KILN_DEVICE_CUDA));
+    const auto is_read = [&](const std::string& name) {
+      const std::size_t pasted = name.find("_STRIDE_");  // a macro puts the tensor's name before it
+      return named.contains(name) || named.contains(name + "_MUL") ||
+             (pasted < name.size() && named.contains(name.substr(pasted)));
+    };
+    for (const Constant& constant : step.kernel.constants) {
+      const std::string name(name_of(constant));
+      generated.insert(name);
+      if (is_read(name)) read.insert(name);
+    }
   };
   for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_DOUBLE, KILN_DATA_HALF})
     for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
@@ -194,12 +204,8 @@ BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
         }
       for (const Case& item : every_tile(type, layout, "sm_90a")) add(item.option->choice.proposal);
     }
-  const auto is_read = [&](const std::string& name) {
-    const std::size_t pasted = name.find("_STRIDE_");  // a macro puts the tensor's name before it
-    return read.contains(name) || read.contains(name + "_MUL") ||
-           (pasted < name.size() && read.contains(name.substr(pasted)));
-  };
-  for (const std::string& name : generated) BOOST_TEST(is_read(name), name << " is read nowhere");
+  for (const std::string& name : generated)
+    BOOST_TEST(read.contains(name), name << " is read nowhere");
 }
 
 BOOST_AUTO_TEST_CASE(all_architectures_without_spills) {

@@ -1,4 +1,5 @@
-// Which of the 64 rows of operand A belong to a warp.
+// Which of the 64 rows of operand A belong to a warp. The includer has defined LEFT_IN_WORDS, as
+// tile.cuh does.
 #pragma once
 
 #include "target/kernel.cuh"

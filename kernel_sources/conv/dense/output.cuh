@@ -1,9 +1,11 @@
 // The output of a dense gather: stores a tile's sums slab by slab.
 #pragma once
 
-#include "conv/dense/store.cuh"
 #include "conv/dense/tile.cuh"
 #include "target/sum_registers.cuh"
+
+// Included after tile.cuh, which it uses.
+#include "conv/dense/store.cuh"
 
 using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 

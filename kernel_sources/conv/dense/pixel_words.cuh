@@ -2,8 +2,10 @@
 // reduction, here the channels, is contiguous; so each lane reads its own words into registers.
 #pragma once
 
-#include "conv/dense/operand_rows.cuh"
 #include "conv/dense/tile.cuh"
+
+// Included after tile.cuh, which it uses.
+#include "conv/dense/operand_rows.cuh"
 
 // A lane's words of operand A over 8 channels, for each operand A of the warpgroup.
 struct PixelWords {

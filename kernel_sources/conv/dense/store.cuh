@@ -5,6 +5,9 @@
 // A slab has SLAB_BLOCKS blocks of SLAB_LINES lines of SLAB_LINE results that are contiguous in the
 // output: rows of a pixel or pixels of a row. LINES_LEFT: a line is a row of operand A; else a
 // column of operand B.
+//
+// The includer has defined SLABS, SLAB_BYTES, the constants named above, PIXELS_LEFT and
+// LEFT_IN_WORDS, as tile.cuh does.
 #pragma once
 
 #include "conv/dense/operand_rows.cuh"

@@ -8,7 +8,7 @@
 // memory: SHARED_BYTES, with no copy in flight.
 template <bool TOGETHER, class Sums, class Tile>
 device_inline void store_tile(const Sums& sums, Position position, const Tile& tile,
-                              const GatherParams& params, byte_t* memory) {
+                              const GatherParams& params, unsigned char* memory) {
   compute_t* const sums_at = reinterpret_cast<compute_t*>(memory);
   if constexpr (TOGETHER) {
     block_barrier();  // all threads have read their stages

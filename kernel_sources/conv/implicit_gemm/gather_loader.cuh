@@ -4,6 +4,7 @@
 
 #include "conv/geometry/gather_index.cuh"
 #include "conv/geometry/pixel_bounds.cuh"
+#include "conv/geometry/tile_sums.cuh"
 #include "conv/load/operand_mover.cuh"
 
 using PixelLanes = Lanes<TILE_N, PIXEL_LANES_ON_K>;
