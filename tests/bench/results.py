@@ -24,6 +24,7 @@ SUITES = {
     "paper": "2014 cuDNN paper",
     "padded": "channels no multiple of 8",
 }
+PEERS = {"cudnn": "cuDNN", "cublas": "cuBLAS"}
 LAYOUTS = {"nchw": "channels first (NCHW)", "nhwc": "channels last (NHWC)"}
 
 
@@ -60,16 +61,18 @@ def chip_and_days(machine):
     return machine.get("device", "?"), " to ".join(dict.fromkeys([days[0], days[-1]]))
 
 
+def peer(machine, name):
+    """One library that Kiln was measured against ("cudnn", "cublas"), with version and interface; "" if it was not there."""
+    version = machine.get(name, "none:")
+    if version.startswith("none:"):
+        return ""
+    interface = re.search(r"\((legacy|graph) ", version)
+    return (f"{PEERS[name]} {version.split(' ')[0]}"
+            + (f" ({interface[1]} interface)" if interface else ""))
+
+
 def peers(machine):
-    """Whom Kiln was measured against, with version and interface."""
-    parts = []
-    for name, title in (("cudnn", "cuDNN"), ("cublas", "cuBLAS")):
-        version = machine.get(name, "none:")
-        if not version.startswith("none:"):
-            interface = re.search(r"\((legacy|graph) ", version)
-            parts.append(f"{title} {version.split(' ')[0]}"
-                         + (f" ({interface[1]} interface)" if interface else ""))
-    return ", ".join(parts)
+    return ", ".join(filter(None, (peer(machine, name) for name in PEERS)))
 
 
 def caption(machine):

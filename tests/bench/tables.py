@@ -9,7 +9,7 @@ import argparse
 import pathlib
 
 from results import (DIRECTIONS, SUITES, caption, chip_and_days, grouped, in_order, mean, pairs, panel_name,
-                     peers, read, shape, speeds)
+                     peer, peers, read, shape, speeds)
 
 HEAD = """# Figures: {name}
 
@@ -18,11 +18,10 @@ one run unless it says so. The CSV files have more: extremes, kernels, workspace
 again. How they were measured, and what to know before comparing them: [../README.md](../README.md).
 """
 CELLS = {
-    "rates": "TFLOP/s of Kiln, in brackets of cuDNN without workspace and with any; more is better. `-`: cuDNN has none.",
-    "memory": "Bytes that must move over the median time, as a share of the device's own copy; in brackets cuDNN's; more is "
-              "better.",
+    "rates": "TFLOP/s; more is better. `-`: {cudnn} has no algorithm.",
+    "memory": "Bytes that must move over the median time, as a share of the device's own copy; more is better.",
     "latency": "Median time on the host; less is better.",
-    "speed": "How many times as fast as cuDNN Kiln is: forward / data gradient / filter gradient, each the geometric mean "
+    "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
 WHAT = {
@@ -41,7 +40,7 @@ def rate(value):
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
-def rates(rows):
+def rates(rows, machine):
     rows = [row for row in rows if row["operation"] == "conv" and row["clock"] == "device"]
     cases = grouped(rows, ["layer", "batch", "direction"])
     columns = [(batch, direction) for batch in in_order(row["batch"] for row in rows)
@@ -58,10 +57,11 @@ def rates(rows):
                       for name in ("cudnn legacy zero", "cudnn legacy any")]
             cells.append(f"{rate(own['kiln'])} [{', '.join(others)}]" if "kiln" in own else "")
         lines.append(cells)
-    return markdown(["layer"] + [f"{direction}, N = {batch}" for batch, direction in columns], lines)
+    corner = f"layer (cells: Kiln [{peer(machine, 'cudnn')} without workspace, with any])"
+    return markdown([corner] + [f"{direction}, N = {batch}" for batch, direction in columns], lines)
 
 
-def memory(rows):
+def memory(rows, machine):
     rows = [row for row in rows if row["suite"] == "memory"]
     columns = in_order((row["type"], row["layout"]) for row in rows)
     cases = grouped(rows, ["layer", "type", "layout"])
@@ -75,20 +75,22 @@ def memory(rows):
             granted = f", with workspace {share['kiln workspace']}" if "kiln workspace" in share else ""
             cells.append(f"{share['kiln']}{granted} [{share.get('cudnn legacy', '-')}]" if "kiln" in share else "")
         lines.append(cells)
-    return markdown(["operation"] + [f"{kind} {layout.upper()}" for kind, layout in columns], lines)
+    return markdown([f"operation (cells: Kiln [{peer(machine, 'cudnn')}])"] + [f"{kind} {layout.upper()}" for kind, layout in columns], lines)
 
 
-def latency(rows):
+def latency(rows, machine):
     lines = []
+    names = {"kiln": "Kiln", "cudnn legacy zero": f"{peer(machine, 'cudnn')}, without workspace",
+             "cublas gemm": f"{peer(machine, 'cublas')}, the product of the lowered matrices"}
     for row in rows:
         if row["suite"] == "latency":
             us = row["median_us"]
             time = f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
-            lines.append([row["layer"], row["contestant"], time])
+            lines.append([row["layer"], names.get(row["contestant"], row["contestant"]), time])
     return markdown(["what", "whose", "time"], lines)
 
 
-def speed(rows):
+def speed(rows, machine):
     ratios = speeds(rows)
     panels = in_order(key[0] for key in ratios)
     suites = in_order(key[1] for key in ratios)
@@ -103,7 +105,7 @@ def speed(rows):
             cells.append("" if counts == [0] else cell if counts == [layers]
                          else f"{cell} (of {', '.join(str(count) for count in counts)})")
         lines.append(cells)
-    return markdown(["layers (number)"] + [panel_name(panel) for panel in panels], lines)
+    return markdown([f"layers, their number (cells: times as fast as {peer(machine, 'cudnn')})"] + [panel_name(panel) for panel in panels], lines)
 
 
 def by_kernel(files):
@@ -125,7 +127,7 @@ def by_kernel(files):
     return markdown(["kernel"] + [panel_name(panel) for panel in panels], lines)
 
 
-def layers(rows):
+def layers(rows, machine):
     """A line for each layer: times and the speed-up, or, of several problem classes, speed-ups alone."""
     cases, panels = {}, []
     for kiln, cudnn in pairs(rows):
@@ -145,7 +147,8 @@ def layers(rows):
         lines.append(cells)
     columns = [f"{panel_name(panel)} {direction}" if many else DIRECTIONS[direction]
                for panel in panels for direction in DIRECTIONS]
-    return markdown(["layer", "shape"] + columns, lines), many
+    cells = ("times as fast as" if many else "us of Kiln, of") + f" {peer(machine, 'cudnn')}"
+    return markdown([f"layer (cells: {cells})", "shape"] + columns, lines), many
 
 
 def kind_of(rows):
@@ -180,36 +183,38 @@ TITLES = {"memory.md": "What memory bounds", "layers.md": "Each layer", "layers_
 
 def pages(folder):
     """README.md and the pages of the long tables."""
-    name, tables, index, of_pages, against_graph = folder.name.upper(), [], [], {}, []
+    name, tables, index, of_pages, against_graph = folder.name.upper(), [], [], {}, {}
     for path in sorted(folder.glob("*.csv")):
         machine, rows = read([path])
         kind = kind_of(rows)
         anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
         page = page_of(kind, path, rows)
-        cells = CELLS[kind].format(anchor=anchor, page=page or path.name)
+        cells = CELLS[kind].format(anchor=anchor, page=page or path.name, cudnn=peer(machine, "cudnn"))
         if kind == "speed" and not page:
             cells = cells.replace(f"({path.name}#{anchor})", f"({path.name})")
         head = f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n"
         index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
                       what(kind, rows), chip_and_days(machine)[1], peers(machine)])
         if kind == "memory":
-            of_pages.setdefault(page, []).append(f"{head}{memory(rows)}\n")
+            of_pages.setdefault(page, []).append(f"{head}{memory(rows, machine)}\n")
             continue
-        table = {"rates": rates, "latency": latency, "speed": speed}[kind](rows)
+        table = {"rates": rates, "latency": latency, "speed": speed}[kind](rows, machine)
         tables.append(f"{head}{table}\n")
         if kind == "speed":
-            against_graph.append(rows)
+            against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
         if page:
-            lines, many = layers(rows)
-            told = ("How many times as fast as cuDNN Kiln is." if many
-                    else "Median microseconds of Kiln and of cuDNN, and how many times as fast Kiln is.")
+            lines, many = layers(rows, machine)
+            cudnn = peer(machine, "cudnn")
+            told = (f"How many times as fast as {cudnn} Kiln is." if many
+                    else f"Median microseconds of Kiln and of {cudnn}, and how many times as fast Kiln is.")
             of_pages.setdefault(page, []).append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
     parts = [HEAD.format(name=name), markdown(["file", "what", "date", "beside"], index) + "\n", *tables]
     if against_graph:
-        parts.append("## By kernel\n\ncuDNN's time over Kiln's in the files beside cuDNN's graph interface, by the kernel that "
-                     "ran: least, geometric mean, most (number of layers and passes). The pages of the kernels: "
-                     "[kernel_sources](../../../kernel_sources/README.md).\n\n" + by_kernel(against_graph) + "\n")
+        parts.append(f"## By kernel\n\nThe time of {' or '.join(against_graph)} over Kiln's, by the kernel that ran: least, "
+                     "geometric mean, most (number of layers and passes). The pages of the kernels: "
+                     "[kernel_sources](../../../kernel_sources/README.md).\n\n"
+                     + by_kernel([rows for files in against_graph.values() for rows in files]) + "\n")
     written = {folder / "README.md": "\n".join(parts)}
     for page, own in of_pages.items():
         head = f"# {TITLES[page]}: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
