@@ -88,6 +88,7 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
     if (std::ranges::any_of(candidates, [&](const Candidate& candidate) {
           const Terms& before = all[static_cast<std::size_t>(candidate.kernel)];
           return before.copy_results == terms.copy_results && before.copy_dy == terms.copy_dy &&
+                 before.copy_dw == terms.copy_dw && before.slices == terms.slices &&
                  candidate.workspace <= terms.budget;
         }))
       continue;

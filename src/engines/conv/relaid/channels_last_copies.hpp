@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "engines/conv/relaid/relaid_problem.hpp"
+#include "engines/conv/relaid/slices.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
@@ -32,6 +34,11 @@ class RelaidEngine : public Engine {
     // Filter gradients: whether dy is copied as x is. Otherwise the engine of the copies reads the
     // caller's.
     bool copy_dy = true;
+    // Filter gradients: whether dw is written to the workspace in its own type first. Not with
+    // copy_results.
+    bool copy_dw = false;
+    // Filter gradients: whether chunks are slices of the channels, not of the images.
+    bool slices = false;
   };
   struct Made {
     Proposal proposal;   // an estimate sets only its workspace
@@ -69,7 +76,8 @@ class ChannelsLastCopiesEngine : public RelaidEngine {
                                                       const Terms& terms) const;
 };
 
-// Filter gradients. The sums of several chunks are added up in f32.
+// Filter gradients. The sums of several chunks are added up in f32. Where the copies of all images
+// do not fit, slices of the channels are the other way (slices.hpp): they need no sums.
 class WgradChannelsLastCopiesEngine : public RelaidEngine {
  public:
   const char* name() const override { return "wgrad_channels_last_copies"; }
@@ -83,6 +91,15 @@ class WgradChannelsLastCopiesEngine : public RelaidEngine {
   virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
                                                       const DeviceDescription& device,
                                                       const Terms& terms) const;
+
+ private:
+  std::variant<Made, Refusal> sliced(const ConvolutionProblem& problem,
+                                     const DeviceDescription& device, const Terms& terms,
+                                     Extent extent) const;
+  // None if a slice is refused, or if its copies do not fit into the workspace.
+  std::optional<Made> in_slices(const ConvolutionProblem& problem, const DeviceDescription& device,
+                                const Terms& terms, const RelaidSlices& slices,
+                                Extent extent) const;
 };
 
 }  // namespace kiln

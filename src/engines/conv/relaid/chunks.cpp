@@ -135,6 +135,7 @@ std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout
     names += cat(i == 0 ? "" : i + 1 == copied.size() ? " and " : ", ", copied[i]);
   return cat(
       problem.padded ? "padded " : "", names,
+      problem.slice.empty() ? "" : cat(", ", problem.slice, " at a time,"),
       layout.division.part == 0 ? "" : cat(", ", rows_text(layout.division.part), " at a time,"),
       budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
       describe(name_of(inner.kernel, inner.launch)));

@@ -42,6 +42,7 @@ struct RelaidTensor {
   Spatial stride{1, 1, 1};  // pixels of the plane from one pixel of the copy to the next
   std::size_t cut = 0;      // dimension along which an image may be cut into rows
   std::size_t first = 0;    // byte of the workspace at which the copy begins
+  bool kept = false;        // the copy is there already
 
   std::size_t row_bytes() const;  // of one row of an image of the copy
   std::size_t image_bytes() const { return row_bytes() * static_cast<std::size_t>(copied[cut]); }

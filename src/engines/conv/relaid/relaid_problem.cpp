@@ -213,7 +213,7 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
 
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
                                                   const DeviceDescription& device, bool copy_dy,
-                                                  bool sums) {
+                                                  WgradResult result) {
   if (std::string reason = refusal(problem, device); !reason.empty())
     return Refusal{std::move(reason)};
   const std::vector<Operand> operands = operands_of(problem);
@@ -233,8 +233,14 @@ std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& prob
       return Refusal{std::move(reason)};
   }
   add_cut(out);
-  if (!out.padded || sums) return out;
+  const bool copied = result == WgradResult::copied;
+  if (result == WgradResult::sums || (!out.padded && !copied)) return out;
   const RelaidTensor dw = relaid_tensor(problem, operands, "dw");
+  if (copied && (is_padded(dw) || !is_planar(dw)))
+    return Refusal{is_planar(dw) ? "dw is padded, so it is copied in any case"
+                                 : "dw already has channels last, so it is not to be copied"};
+  if (copied && dw.type == KILN_DATA_FLOAT)
+    return Refusal{"dw is f32, so a copy of it would be the same as sums in f32"};
   if (std::string reason = copy_refusal(operands[dw.operand], dw); !reason.empty())
     return Refusal{std::move(reason)};
   out.once.push_back(dw);

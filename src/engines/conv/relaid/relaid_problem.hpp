@@ -22,7 +22,8 @@ struct RelaidProblem {
   std::vector<RelaidTensor> tensors;      // copied for each chunk
   std::vector<RelaidTensor> as_they_lie;  // not copied, but offset for each chunk
   bool padded = false;                    // copies have more channels than the tensors
-  RelaidCut cut;                          // of images into parts
+  std::string slice{};  // of the caller's channels that the problem is, for people; "": all
+  RelaidCut cut;        // of images into parts
 
   RelaidRange range(const RelaidTensor& tensor, const RelaidChunk& chunk) const {
     return range_of(inner, cut, tensor, chunk);
@@ -35,11 +36,12 @@ struct RelaidProblem {
 std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& problem,
                                                    const DeviceDescription& device,
                                                    bool copy_results);
-// Filter gradients. copy_dy: whether a dy that needs no copy is copied nonetheless. The inner
-// problem's dw is the caller's tensor or a padded copy of it; with `sums`, dw is not copied, and
-// whoever calls this places the sums in the workspace.
+// What the engine of the copies computes of a filter gradient: dw as the caller has it or, if it is
+// padded, its copy; a copy in any case; or f32 sums, which whoever asks places in the workspace.
+enum class WgradResult { as_it_lies, copied, sums };
+// Filter gradients. copy_dy: whether a dy that needs no copy is copied nonetheless.
 std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
                                                   const DeviceDescription& device, bool copy_dy,
-                                                  bool sums);
+                                                  WgradResult result);
 
 }  // namespace kiln

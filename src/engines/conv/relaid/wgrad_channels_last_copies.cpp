@@ -9,6 +9,7 @@
 #include "engines/conv/dense/wgrad_dense_wgmma.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/relaid/chunks.hpp"
+#include "engines/conv/relaid/slices.hpp"
 #include "engines/conv/wgrad/product.hpp"
 #include "problem/pointwise.hpp"
 
@@ -74,7 +75,10 @@ std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
   constexpr const char* names[] = {"x", "dy"};
   std::vector<const char*> copied;
   for (const RelaidTensor& tensor : problem.tensors) copied.push_back(names[tensor.operand]);
-  if (sums) copied.push_back("dw");
+  if (sums)
+    copied.push_back("dw");
+  else if (!problem.once.empty() && !problem.padded)
+    copied.push_back("16-bit dw");
   return copied;
 }
 
@@ -85,7 +89,7 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayou
   const RelaidChunk chunk = chunk_of(layout, number);
   std::vector<RelaidMove> moves;
   for (const RelaidTensor& tensor : problem.tensors)
-    moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
+    if (!tensor.kept) moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
   if (number == 0)
     for (const RelaidTensor& dw : problem.once)
       moves.push_back({.tensor = &dw, .in = whole_images(dw, dw.images), .beta_only = true});
@@ -231,17 +235,91 @@ bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
 }
 
 std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() const {
-  static constexpr Terms all[] = {{most_workspace, false, true},
-                                  {most_workspace, false, false},
-                                  {most_workspace, true, true},
-                                  {most_workspace, true, false},
-                                  {least_relaid_budget, false, true}};
+  constexpr std::size_t most = most_workspace;
+  static constexpr Terms all[] = {
+      {most, false, true},
+      {most, false, false},
+      {most, true, true},
+      {most, true, false},
+      {.budget = most, .copy_results = false, .copy_dw = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .copy_dw = true},
+      {.budget = most, .copy_results = false, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .slices = true},
+      {.budget = most, .copy_results = true, .slices = true},
+      {.budget = most, .copy_results = true, .copy_dy = false, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dw = true, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .copy_dw = true, .slices = true},
+      {least_relaid_budget, false, true}};
   return all;
 }
 
 std::variant<RelaidProblem, Refusal> WgradChannelsLastCopiesEngine::relaid(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
-  return relaid_wgrad(problem, device, terms.copy_dy, terms.copy_results);
+  return relaid_wgrad(problem, device, terms.copy_dy,
+                      terms.copy_results ? WgradResult::sums
+                      : terms.copy_dw    ? WgradResult::copied
+                                         : WgradResult::as_it_lies);
+}
+
+// By what factor the estimate of slices is raised. No chip has timed them; with it, they leave
+// layers of equal estimates to ways that were timed.
+constexpr double slices_margin = 1.05;
+
+std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    const RelaidSlices& slices, Extent extent) const {
+  const ConvolutionProblem slice = slice_of(problem, slices);
+  auto answer = this->relaid(slice, device, terms);
+  if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
+  auto& relaid = std::get<RelaidProblem>(answer);
+  relaid.slice = describe(problem, slices);
+  const bool sums = terms.copy_results, with_steps = extent == Extent::steps;
+  const RelaidDivision whole{.chunks = 1};
+  if (lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole).workspace > terms.budget)
+    return std::nullopt;
+  std::optional<Choice> finish;
+  if (sums) finish = finish_of(slice, relaid.inner.group_in(), device);
+  const auto make = [&] {
+    return in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
+  };
+  Made made = make();
+  constexpr std::uint8_t x = 0;
+  for (RelaidTensor& tensor : relaid.tensors) tensor.kept = (tensor.operand == x) != slices.of_x;
+  const Made next = make();
+  made.seconds += static_cast<double>(slices.count - 1) * next.seconds;
+  made.seconds *= slices_margin;
+  if (!with_steps) return made;
+  std::vector<Step> steps;
+  for (std::int64_t i = 0; i < slices.count; ++i)
+    append_relaid(steps, (i == 0 ? made : next).proposal, places_of(problem, slices, i));
+  const std::size_t workspace = made.proposal.workspace;
+  made.proposal = proposal_of(std::move(steps), workspace);
+  return made;
+}
+
+std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::sliced(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    Extent extent) const {
+  // The fewest slices that fit, and the next more: these leave more workspace to partial sums.
+  constexpr int tried = 2;
+  std::optional<Made> best;
+  RelaidSlices best_slices;
+  for (const bool of_x : {true, false}) {
+    int fit = 0;
+    for (const RelaidSlices& slices : slices_of(problem, of_x)) {
+      if (fit == tried) break;
+      auto made = in_slices(problem, device, terms, slices, Extent::estimate);
+      if (!made) continue;
+      ++fit;
+      if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
+    }
+  }
+  if (!best)
+    return Refusal{
+        "no equal slices of the channels, of multiples of 16 bytes, have copies that fit into the "
+        "workspace"};
+  if (extent == Extent::estimate) return std::move(*best);
+  return std::move(*in_slices(problem, device, terms, best_slices, Extent::steps));
 }
 
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(
@@ -255,8 +333,14 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
   auto answer = this->relaid(problem, device, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
-  const auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
-  if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
+  auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
+  auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
+  if (terms.slices) {
+    if (chunks == nullptr || chunks->front().chunks != 1)
+      return sliced(problem, device, terms, extent);
+    return Refusal{"the copies of all images fit into the workspace without slices"};
+  }
+  if (chunks == nullptr) return std::move(std::get<Refusal>(divisions));
   std::optional<Choice> finish;
   if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
   std::optional<Made> best;
@@ -273,7 +357,7 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
     if (made && (!best || made->seconds < best->seconds))
       best = std::move(made), best_division = division, best_continued = continued;
   };
-  for (const RelaidDivision& division : std::get<std::vector<RelaidDivision>>(divisions)) {
+  for (const RelaidDivision& division : *chunks) {
     // Sums of several chunks must not be rounded to 16 bits after each.
     if (sums || division.chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(division, false);
     if (!sums) add(division, true);
