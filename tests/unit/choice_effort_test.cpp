@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
             BOOST_TEST(after.proposals - before.proposals <= 6,
                        text_of(Problem(problem))
                            << ": " << after.proposals - before.proposals << " proposals");
-            BOOST_TEST(after.answers - before.answers <= 160,
+            BOOST_TEST(after.answers - before.answers <= 170,
                        text_of(Problem(problem))
                            << ": " << after.answers - before.answers << " answers");
             choose(problem, device, {.workspace = workspace}, refusals);

@@ -53,22 +53,31 @@ Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int6
   return tensor;
 }
 
-// The choice for the step dw = alpha * sums + beta * dw. channels: of each tap in the sums.
-Choice finish_of(const ConvolutionProblem& problem, std::int64_t channels,
+// The step dw = alpha * sums + beta * dw, which is chosen as any other transform.
+struct Finish {
+  Problem transform;
+  double seconds;  // estimated
+};
+// channels: of each tap in the sums.
+Finish finish_of(const ConvolutionProblem& problem, std::int64_t channels,
                  const DeviceDescription& device) {
   const Tensor sums =
                    filter_tensor(problem, KILN_DATA_FLOAT, problem.taps() * channels, channels, 1),
                result = filter_tensor(problem, problem.w_type, problem.w_strides[0],
                                       tap_stride(problem).value(), problem.w_strides[1]);
-  std::vector<EngineRefusal> ignored;
-  return choose(make_transform(sums, result), device, {}, ignored, nullptr);
+  Problem transform = make_transform(sums, result);
+  const double seconds = estimate_choice(transform, device, {}).seconds;
+  return {std::move(transform), seconds};
 }
 
-void append_finish(std::vector<Step>& steps, Choice finish) {
+void append_finish(std::vector<Step>& steps, const Finish& finish,
+                   const DeviceDescription& device) {
   constexpr std::uint8_t dw = 2;
-  for (LaunchSpec::Patch& patch : finish.proposal.launch.patches)
+  std::vector<EngineRefusal> ignored;
+  Proposal proposal = choose(finish.transform, device, {}, ignored);
+  for (LaunchSpec::Patch& patch : proposal.launch.patches)
     if (patch.hole == LaunchSpec::Hole::operand) patch.operand = patch.operand == 0 ? 0 : dw;
-  append_relaid(steps, std::move(finish.proposal), {.operands = {{.in_workspace = true}, {}, {}}});
+  append_relaid(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
 }
 
 std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
@@ -127,7 +136,7 @@ constexpr double adding_seconds = 1.5e-5;
 // Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
 // step scales and stores them; otherwise they add to dw or to its padded copy.
 Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
-               const std::optional<Choice>& finish, std::size_t budget,
+               const std::optional<Finish>& finish, std::size_t budget,
                const DeviceDescription& device, const char* engine, bool with_steps) {
   const bool sums = finish.has_value();
   const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
@@ -162,7 +171,7 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
   }
   if (finish) {
     made.seconds += finish->seconds;
-    if (with_steps) append_finish(steps, *finish);
+    if (with_steps) append_finish(steps, *finish, device);
   }
   append_copies(made, steps, results_of(relaid), named, device);
   made.seconds *= margin_of(layout);
@@ -275,23 +284,27 @@ std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
   relaid.slice = describe(problem, slices);
   const bool sums = terms.copy_results, with_steps = extent == Extent::steps;
   const RelaidDivision whole{.chunks = 1};
-  if (lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole).workspace > terms.budget)
-    return std::nullopt;
-  std::optional<Choice> finish;
+  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole);
+  if (layout.workspace > terms.budget) return std::nullopt;
+  std::optional<Finish> finish;
   if (sums) finish = finish_of(slice, relaid.inner.group_in(), device);
-  const auto make = [&] {
-    return in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
-  };
-  Made made = make();
+  Made made = in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
+  // The slices after the first do the same, but for the copies that are there already.
+  const double copied = copies_seconds(moves_of(relaid, layout, 0), device);
   constexpr std::uint8_t x = 0;
   for (RelaidTensor& tensor : relaid.tensors) tensor.kept = (tensor.operand == x) != slices.of_x;
-  const Made next = make();
-  made.seconds += static_cast<double>(slices.count - 1) * next.seconds;
-  made.seconds *= slices_margin;
+  const std::vector<RelaidMove> moves = moves_of(relaid, layout, 0);
+  const double next = made.seconds - copied + (moves.empty() ? 0 : copies_seconds(moves, device));
+  made.seconds = (made.seconds + static_cast<double>(slices.count - 1) * next) * slices_margin;
   if (!with_steps) return made;
   std::vector<Step> steps;
-  for (std::int64_t i = 0; i < slices.count; ++i)
-    append_relaid(steps, (i == 0 ? made : next).proposal, places_of(problem, slices, i));
+  append_relaid(steps, made.proposal, places_of(problem, slices, 0));
+  std::vector<Step> others;
+  if (!moves.empty()) others.push_back(copies_step(moves, name(), made.proposal.kernel.tile));
+  std::ranges::move(made.proposal.then, std::back_inserter(others));
+  const Proposal other = proposal_of(std::move(others), 0);
+  for (std::int64_t i = 1; i < slices.count; ++i)
+    append_relaid(steps, other, places_of(problem, slices, i));
   const std::size_t workspace = made.proposal.workspace;
   made.proposal = proposal_of(std::move(steps), workspace);
   return made;
@@ -304,15 +317,16 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::sliced(
   constexpr int tried = 2;
   std::optional<Made> best;
   RelaidSlices best_slices;
-  for (const bool of_x : {true, false}) {
-    int fit = 0;
-    for (const RelaidSlices& slices : slices_of(problem, of_x)) {
-      if (fit == tried) break;
-      auto made = in_slices(problem, device, terms, slices, Extent::estimate);
-      if (!made) continue;
-      ++fit;
-      if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
-    }
+  int fit = 0;
+  // Of the tensor that takes more of the workspace.
+  const bool of_x = !terms.copy_dy || problem.in_channels * problem.in_pixels() >=
+                                          problem.out_channels * problem.out_pixels();
+  for (const RelaidSlices& slices : slices_of(problem, of_x)) {
+    if (fit == tried) break;
+    auto made = in_slices(problem, device, terms, slices, Extent::estimate);
+    if (!made) continue;
+    ++fit;
+    if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
   }
   if (!best)
     return Refusal{
@@ -341,7 +355,7 @@ std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_ou
     return Refusal{"the copies of all images fit into the workspace without slices"};
   }
   if (chunks == nullptr) return std::move(std::get<Refusal>(divisions));
-  std::optional<Choice> finish;
+  std::optional<Finish> finish;
   if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
   std::optional<Made> best;
   RelaidDivision best_division;
